@@ -1,0 +1,96 @@
+# Each verb sets up what it needs: a virtual environment in .venv with what requirements/dev.txt pins.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+PYTHON ?= python3
+ARGS ?=
+
+# Another project's environment must not leak into this one.
+unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
+
+BIN := .venv/bin
+# A Python that was named by hand is the only one tried; the default falls back on others that may be on PATH.
+CANDIDATES := $(if $(filter file,$(origin PYTHON)),$(PYTHON) python3.13 python3.12 python3.11,$(PYTHON))
+# Changes with the requested Python and the place of the checkout, because neither can change below an environment.
+MADE := .venv/made-for-$(shell { printf '%s\n' '$(PYTHON)'; pwd -P; } | cksum | cut -d ' ' -f 1)
+READY := .venv/ready
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.PHONY: help
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: setup
+setup: $(READY) ## make the virtual environment (every other verb does so when needed)
+
+.PHONY: demo
+demo: $(READY) ## run the demonstration
+	$(BIN)/python examples/demo.py
+
+.PHONY: test
+test: lint ## lint, then run the tests, with samples of the large matrices; ARGS="…" goes to pytest
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+.PHONY: test-full
+test-full: lint ## the same with the whole matrices
+	$(BIN)/python -m pytest -n 2 --full $(ARGS)
+
+.PHONY: lint
+lint: $(READY) ## check style, format, types and layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy src tests $(wildcard bench examples/*.py)
+	$(BIN)/lint-imports --no-logo
+
+.PHONY: format
+format: $(READY) ## format the code and apply the safe fixes
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+.PHONY: bench
+bench: $(READY) ## measure
+	$(BIN)/python -m bench
+
+.PHONY: bench-peers
+bench-peers: $(READY) ## measure beside other loaders
+	$(BIN)/python -m bench.peers
+
+.PHONY: corpus
+corpus: $(READY) ## load a corpus of real skills and count what loads
+	$(BIN)/python -m bench.corpus
+
+.PHONY: clean
+clean: ## remove everything that the other verbs made
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	find . -path ./.git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
+
+$(READY): $(MADE) requirements/dev.txt pyproject.toml
+	$(PIP) install --require-hashes -r requirements/dev.txt
+	$(PIP) install --no-build-isolation --no-deps --editable .
+	@touch $@
+
+# An environment whose interpreter has gone is made again.
+.PHONY: $(if $(shell test -x $(BIN)/python && echo usable),,$(MADE))
+
+$(MADE):
+	@problems=; \
+	for python in $(CANDIDATES); do \
+	  if ! version=$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null); then \
+	    problem="there is no such command"; \
+	  elif ! "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
+	    problem="it is Python $$version"; \
+	  elif rm -rf .venv; ! output=$$("$$python" -m venv .venv 2>&1 && $(BIN)/python -m pip --version 2>&1); then \
+	    rm -rf .venv; \
+	    problem="it cannot make a virtual environment: $$output"; \
+	  else \
+	    echo "Made .venv with $$python ($$version)."; \
+	    touch $@; \
+	    exit 0; \
+	  fi; \
+	  problems="$$problems  $$python: $$problem\n"; \
+	done; \
+	{ echo "Prowess needs Python 3.11 or later with its venv and ensurepip modules, and found none:"; \
+	  printf '%b' "$$problems"; \
+	  echo "Install one (on Debian or Ubuntu: apt-get install python3-venv), or name one: make PYTHON=/path/to/python3"; \
+	} >&2; \
+	exit 1

@@ -1,0 +1,312 @@
+"""The error tree, and the issue: one finding about one file.
+
+::
+
+    SkillError
+    ├── SkillValidationError            a skill that cannot be used; also: a file that cannot be read
+    │   ├── SkillLoadError              carries every issue of the file
+    │   │   └── InvalidFrontmatterError
+    │   │       ├── NoFrontmatterError
+    │   │       └── UnterminatedFrontmatterError
+    │   └── EmptySkillBodyError
+    ├── UnknownSkillError               also a KeyError
+    ├── DuplicateSkillError             on_duplicate="error"
+    ├── ResourceError
+    │   ├── PathTraversalError
+    │   ├── ResourceNotFoundError       also a FileNotFoundError
+    │   ├── ResourceTooLargeError
+    │   ├── BinaryResourceError
+    │   └── ResourceChangedError        changed while it was read
+    └── SourceError                     also a ValueError
+
+Every error has a kebab-case ``code``, says what is wrong and where, and hints at the remedy.
+"""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Severity = Literal["error", "warning", "info"]
+
+HINTS: dict[str, str] = {
+    "bad-name": "use lower-case letters, digits and single hyphens, at most 64 characters",
+    "reserved-name": "choose a name that is not a device name on any platform",
+    "name-mismatch": "rename the folder or the name so that both are equal",
+    "missing-name": "add a line 'name: folder-name'",
+    "missing-description": "add a line 'description: what it does and when to use it'",
+    "description-too-long": "shorten it to 1,024 characters; details belong in the body",
+    "compatibility-too-long": "shorten it to 500 characters",
+    "blank-field": "give it a value or remove the key",
+    "wrong-type": "write it in the form that the field needs",
+    "metadata-not-text": "quote the value",
+    "unknown-field": "the specification does not know this key; other tools may ignore or refuse it",
+    "inert-field": "Prowess keeps it as data and never acts on it",
+    "empty-body": "write the instructions below the closing '---'",
+    "hidden-text": "remove the invisible characters; they are left out of listings",
+    "body-not-text": "save the file as UTF-8",
+    "body-too-large": "move details into references/",
+    "no-frontmatter": "begin the file with a line '---', the fields, and another line '---'",
+    "unterminated-frontmatter": "close the frontmatter with a line '---'",
+    "empty-frontmatter": "add at least 'name:' and 'description:'",
+    "frontmatter-too-large": "keep the frontmatter small and move text into the body",
+    "not-utf8": "save the file as UTF-8",
+    "control-character": "remove the control character",
+    "line-break": "use LF or CRLF line ends",
+    "yaml-syntax": "quote the value, or check indentation and colons",
+    "yaml-not-a-mapping": "write 'key: value' lines",
+    "yaml-anchor": "write the value out instead of using anchors or aliases",
+    "yaml-tag": "remove the '!tag'; every value is text",
+    "yaml-merge-key": "write the keys out instead of using '<<'",
+    "yaml-directive": "remove the '%' directive",
+    "yaml-duplicate-key": "keep one of the two",
+    "yaml-complex-key": "use plain text as the key",
+    "yaml-too-deep": "flatten the value",
+    "yaml-too-many-events": "keep the frontmatter small",
+    "yaml-scalar-too-long": "move the text into the body",
+    "yaml-documents": "keep one YAML document between the dashes",
+    "yaml-surrogate": "write the character itself instead of escaping half of it",
+    "repaired-colon": "quote the value",
+    "repaired-block-text": "put the text on the next line, indented, or remove the '>' or '|'",
+    "repaired-leading-character": "quote the value",
+    "repaired-missing-blank": "write a blank after the colon",
+    "repaired-brackets": "quote the value",
+    "repaired-metadata": "write metadata as indented 'key: value' lines",
+    "repaired-quotes": "close the quotes, or remove them",
+    "repaired-glued-dashes": "put the closing '---' on a line of its own",
+    "repaired-comment": "begin the file with the frontmatter",
+    "repaired-code-fence": "remove the code fence around the frontmatter",
+    "repaired-name": "add a line 'name: folder-name'",
+    "repaired-value": "quote the value",
+    "missing-skill-md": "a skill is a folder with a SKILL.md",
+    "unreadable": "check that the file exists and may be read",
+    "not-a-regular-file": "replace it by a regular file",
+    "link-refused": "copy the skill into the scanned folder, or scan the folder that the link leads to",
+    "link-in-skill": "links below a skill's folder are never followed: copy the file",
+    "link-loop": "remove the link",
+    "special-file": "only regular files belong in a skill",
+    "missing-root": "create the folder, or leave it out",
+    "not-a-directory": "name a folder",
+    "unreadable-directory": "check its permissions",
+    "filename-case": "name the file SKILL.md",
+    "filename-collision": "keep one of the two files",
+    "folder-collision": "rename one: they are one folder on systems that ignore case or Unicode form",
+    "duplicate-name": "rename one of the two skills",
+    "shadowed-by-project": "rename the project's skill if it is not meant to replace yours",
+    "too-many-directories": "scan a smaller folder, or raise Limits.max_dirs_per_root",
+    "too-deep": "scan a folder further down, or raise the depth",
+    "deadline": "scan a smaller folder, or raise Limits.max_scan_seconds",
+    "too-many-files": "keep a skill below the limit, or raise Limits.max_files_per_skill",
+    "too-many-bytes": "keep a skill below the limit, or raise Limits.max_digest_bytes",
+    "changed-during-read": "try again",
+    "changed-since-scan": "scan again",
+    "path-escape": "name a file below the skill's folder, with '/' between folders",
+    "bad-path": "name a file below the skill's folder, with '/' between folders",
+    "not-found": "list the skill's files to see which exist",
+    "too-large": "read it in parts, or raise max_bytes",
+    "binary": "read it with read_bytes",
+    "no-files": "only skills in a folder have files",
+    "unknown-skill": "use one of the names listed",
+    "unknown-agent": "see prowess.AGENTS for the known agents",
+    "bad-argument": "see the documentation of the call",
+}
+"""What to do about each code: the table behind ``Issue.hint`` and ``SkillError.hint``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One finding: which rule (``code``), which field, what, in which file and line, and how bad.
+
+    ``error``: the skill is not usable (under the mode that was asked for); ``warning``: it loads, and something
+    should be mended; ``info``: worth knowing.
+    """
+
+    code: str
+    field: str
+    message: str
+    path: str = ""
+    line: int = 0
+    severity: Severity = "error"
+
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        return HINTS.get(self.code, "")
+
+    def __str__(self) -> str:
+        """``path:line: severity code: field: message``, leaving out what is not known."""
+        where = f"{self.path}:{self.line}" if self.line else self.path
+        head = f"{where}: " if where else ""
+        subject = f"{self.field}: " if self.field else ""
+        return f"{head}{self.severity} {self.code}: {subject}{self.message}"
+
+
+class SkillError(Exception):
+    """The root of every error that Prowess raises."""
+
+    code = "skill-error"
+
+    def __init__(self, message: str, path: str = "", code: str = "") -> None:
+        super().__init__(message)
+        self._made_from: tuple[object, ...] = (message, path, code)
+        self.message = message
+        self.path = path
+        if code:
+            self.code = code
+
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        return HINTS.get(self.code, "")
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Errors cross process boundaries whole."""
+        return type(self), self._made_from
+
+    def __str__(self) -> str:
+        """Where, what, and what to do."""
+        where = f"{self.path}: " if self.path and self.path not in self.message else ""
+        remedy = f" ({self.hint})" if self.hint else ""
+        return f"{where}{self.message}{remedy}"
+
+
+class SkillValidationError(SkillError):
+    """A skill that cannot be used, or a file of it that cannot be read."""
+
+    code = "unreadable"
+
+
+class SkillLoadError(SkillValidationError):
+    """Every violation of one SKILL.md, in ``issues``."""
+
+    code = "invalid-skill"
+
+    def __init__(self, issues: Iterable[Issue], path: str = "") -> None:
+        self.issues = tuple(issues)
+        path = path or next((i.path for i in self.issues if i.path), "")
+        first = next((i.code for i in self.issues if i.severity == "error"), self.code)
+        super().__init__("; ".join(_subject(i) for i in self.issues), path, first)
+        self._made_from = (self.issues, path)
+
+    @property
+    def offset(self) -> int:
+        """Where the body begins: unknown, hence 0."""
+        return 0
+
+    def __str__(self) -> str:
+        """The path, then every issue with its line and remedy."""
+        where = f"{self.path}: " if self.path else ""
+        return where + "; ".join(_subject(i) + (f" ({i.hint})" if i.hint else "") for i in self.issues)
+
+
+def _subject(issue: Issue) -> str:
+    line = f"line {issue.line}: " if issue.line else ""
+    return f"{line}{issue.field}: {issue.message}" if issue.field else line + issue.message
+
+
+class InvalidFrontmatterError(SkillLoadError):
+    """Frontmatter that is missing, not closed, not YAML, or against the YAML rules."""
+
+    code = "invalid-frontmatter"
+
+
+class NoFrontmatterError(InvalidFrontmatterError):
+    """The first line that is not blank is no ``---``."""
+
+    code = "no-frontmatter"
+
+
+class UnterminatedFrontmatterError(InvalidFrontmatterError):
+    """The text ends before a closing ``---`` line."""
+
+    code = "unterminated-frontmatter"
+
+
+class EmptySkillBodyError(SkillValidationError):
+    """Instructions were asked for, and there are none."""
+
+    code = "empty-body"
+
+
+class UnknownSkillError(SkillError, KeyError):
+    """No skill of that name; the message lists those that exist, nearest first."""
+
+    code = "unknown-skill"
+
+    def __init__(self, name: str, available: Iterable[str] = (), most: int = 20) -> None:
+        names = sorted(available)
+        self.name = name
+        self.available = nearest_first(name, names)
+        shown = ", ".join(self.available[:most])
+        more = f" and {len(names) - most} more" if len(names) > most else ""
+        known = f"available: {shown}{more}" if names else "no skills are available"
+        super().__init__(f"unknown skill {name!r}; {known}")
+        self._made_from = (name, tuple(names), most)
+
+
+class DuplicateSkillError(SkillError):
+    """Two skills of one name where that was not allowed."""
+
+    code = "duplicate-name"
+
+
+class ResourceError(SkillError):
+    """A file of a skill that cannot be read."""
+
+    code = "unreadable"
+
+
+class PathTraversalError(ResourceError):
+    """A path that leaves the skill's folder, or that could on some platform."""
+
+    code = "path-escape"
+
+
+class ResourceNotFoundError(ResourceError, FileNotFoundError):
+    """No such file in the skill."""
+
+    code = "not-found"
+
+    def __init__(self, message: str, path: str = "", code: str = "") -> None:
+        super().__init__(message, path, code)
+        self.errno = errno.ENOENT
+
+
+class ResourceTooLargeError(ResourceError):
+    """The file is larger than the caller's bound."""
+
+    code = "too-large"
+
+
+class BinaryResourceError(ResourceError):
+    """Text was asked for, and the file is not UTF-8 text."""
+
+    code = "binary"
+
+
+class ResourceChangedError(ResourceError):
+    """The file changed while it was read, so what was read is not what it holds."""
+
+    code = "changed-during-read"
+
+
+class SourceError(SkillError, ValueError):
+    """A place to load skills from that makes no sense."""
+
+    code = "bad-argument"
+
+
+_COMPARED = 2_000  # spelling distance costs about 20 µs a name
+
+
+def nearest_first(name: str, names: list[str]) -> list[str]:
+    """The names, those spelled like ``name`` in front, the rest in order."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only when something went wrong
+
+    begins = [n for n in names if n[:2] == name[:2]] if len(names) > _COMPARED else names
+    close = get_close_matches(name.lower(), begins[:_COMPARED], n=3, cutoff=0.6)
+    return close + [n for n in names if n not in close]

@@ -1,0 +1,273 @@
+"""Folders held by handles: entries, heads of files, whole trees. Links are named and never entered."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from prowess.files.handles import FOLDER, HAS_HANDLES, READ, open_beneath, open_child_folder, open_folder
+from prowess.files.reading import OpenFile, too_large
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prowess.limits import Limits
+
+
+class Entries(NamedTuple):
+    """What a folder holds, by kind, each sorted by name."""
+
+    folders: list[str]
+    files: list[str]
+    links: list[str]
+    others: list[str]
+    complete: bool = True
+
+
+HeadRead = tuple[str, "bytes | None", "os.stat_result | None", "OSError | None"]
+"""Name of the child folder, then the first bytes of a file in it and what ``fstat`` says; or the error; or nothing,
+when there is no such file. A bare tuple: discovery makes one for each folder."""
+
+
+class Folder:
+    """An open folder; a context manager. Children are reached through its handle, so a swapped path changes nothing."""
+
+    __slots__ = ("_fd", "path")
+
+    def __init__(self, path: str, fd: int | None = None) -> None:
+        self.path = path
+        self._fd = fd if fd is not None else (open_folder(path) if HAS_HANDLES else _checked(path))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def child(self, name: str) -> Folder:
+        """A folder in this one; raises ``OSError`` (ELOOP) when it is a link."""
+        path = os.path.join(self.path, name)
+        if HAS_HANDLES:
+            return Folder(path, open_child_folder(self._fd, name))
+        if stat.S_ISLNK(os.lstat(path).st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        return Folder(path)
+
+    def entries(self, most: int = 10**9) -> Entries:
+        """Everything in the folder by kind, at most ``most`` entries."""
+        folders: list[str] = []
+        files: list[str] = []
+        links: list[str] = []
+        others: list[str] = []
+        count = 0
+        with self._scan() as found:
+            for entry in found:
+                count += 1
+                if count > most:
+                    break
+                name = entry.name
+                if not name.isascii() and not _is_text(name):
+                    others.append(ascii(name))
+                elif entry.is_dir(follow_symlinks=False):
+                    folders.append(name)
+                elif entry.is_symlink():
+                    links.append(name)
+                else:
+                    (files if entry.is_file(follow_symlinks=False) else others).append(name)
+        return Entries(sorted(folders), sorted(files), sorted(links), sorted(others), count <= most)
+
+    @contextmanager
+    def _scan(self) -> Iterator[Iterator[os.DirEntry[str]]]:
+        if not HAS_HANDLES:
+            with os.scandir(self.path) as found:
+                yield found
+            return
+        listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._fd)
+        try:
+            with os.scandir(listing) as found:
+                yield found
+        finally:
+            os.close(listing)
+
+    def heads(self, names: list[str], filename: str, size: int) -> Iterator[HeadRead]:
+        """For each child folder, in order, the first ``size`` bytes of its ``filename``.
+
+        This is the inner loop of discovery: each folder is opened without following a link, the file in it likewise,
+        without blocking, and it must be regular.
+        """
+        if not HAS_HANDLES:
+            yield from self._portable_heads(names, filename, size)
+            return
+        into = FOLDER | os.O_NOFOLLOW
+        here, opened, read, close, fstat, regular = self._fd, os.open, os.read, os.close, os.fstat, stat.S_ISREG
+        for name in names:
+            try:
+                folder = opened(name, into, dir_fd=here)
+                try:
+                    fd = opened(filename, READ, dir_fd=folder)
+                finally:
+                    close(folder)
+                try:
+                    info = fstat(fd)
+                    head = read(fd, size) if regular(info.st_mode) else None
+                finally:
+                    close(fd)
+            except OSError as error:
+                yield name, None, None, None if error.errno == errno.ENOENT else error
+                continue
+            if head is None:
+                yield name, None, info, OSError(errno.EINVAL, "not a regular file")
+            else:
+                yield name, head, info, None
+
+    def _portable_heads(self, names: list[str], filename: str, size: int) -> Iterator[HeadRead]:
+        for name in names:
+            try:
+                with self.child(name) as child:
+                    yield name, *child.head(filename, size)[1:]
+            except OSError as error:
+                yield name, None, None, error
+
+    def head(self, filename: str, size: int) -> HeadRead:
+        """The first ``size`` bytes of a file in this very folder."""
+        try:
+            fd = os.open(filename, READ, dir_fd=self._fd) if HAS_HANDLES else open_beneath(self.path, (filename,))
+        except OSError as error:
+            return "", None, None, None if error.errno == errno.ENOENT else error
+        try:
+            info = os.fstat(fd)
+            if not stat.S_ISREG(info.st_mode):
+                return "", None, info, OSError(errno.EINVAL, "not a regular file")
+            return "", os.read(fd, size), info, None
+        except OSError as error:
+            return "", None, None, error
+        finally:
+            os.close(fd)
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name is UTF-8; what is not can be neither listed nor named in a request."""
+    return not any("\ud800" <= char <= "\udfff" for char in name)
+
+
+def _checked(path: str) -> int:
+    if not os.path.isdir(path):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+    return -1
+
+
+def folder_beneath(base: str, parts: tuple[str, ...]) -> Folder:
+    """The folder ``parts`` below ``base``, reached without following a link."""
+    folder = Folder(base)
+    for part in parts:
+        try:
+            inner = folder.child(part)
+        finally:
+            folder.close()
+        folder = inner
+    return folder
+
+
+# -- a skill's whole tree ----------------------------------------------------------------------------------------------
+
+
+class Tree(NamedTuple):
+    """Every regular file below a folder, in byte order of its POSIX path, and what else was met."""
+
+    files: list[str]
+    links: list[str]
+    others: list[str]
+    unreadable: list[str]
+    bound: str
+    """Which limit ended the listing, or ``""``."""
+
+
+class _Listing:
+    def __init__(self, limits: Limits, leave_out: frozenset[str]) -> None:
+        self.limits = limits
+        self.leave_out = leave_out
+        self.tree = Tree([], [], [], [], "")
+        self.seen = 0
+        self.bound = ""
+
+    def walk(self, folder: Folder, prefix: str, depth: int) -> None:
+        entries = folder.entries(self.limits.max_entries_per_skill - self.seen)
+        self.seen += sum(len(group) for group in entries[:4])
+        if not entries.complete:
+            self.bound = "too-many-files"
+        self.tree.links.extend(prefix + name for name in entries.links)
+        self.tree.others.extend(prefix + name for name in entries.others)
+        self.tree.files.extend(prefix + name for name in entries.files)
+        for name in entries.folders:
+            if self.bound:
+                return
+            if name not in self.leave_out:
+                self._enter(folder, name, prefix, depth)
+        if len(self.tree.files) > self.limits.max_files_per_skill:
+            self.bound = "too-many-files"
+
+    def _enter(self, folder: Folder, name: str, prefix: str, depth: int) -> None:
+        if depth >= self.limits.max_depth_per_skill:
+            self.bound = "too-deep"
+            return
+        try:
+            with folder.child(name) as child:
+                self.walk(child, f"{prefix}{name}/", depth + 1)
+        except OSError:
+            self.tree.unreadable.append(prefix + name)
+
+
+def list_tree(
+    base: str, parts: tuple[str, ...], limits: Limits, leave_out: frozenset[str] = frozenset((".git",))
+) -> Tree:
+    """Every file below a folder, within the limits; links and special files are named and never opened."""
+    listing = _Listing(limits, leave_out)
+    with folder_beneath(base, parts) as folder:
+        listing.walk(folder, "", 1)
+    files = sorted(listing.tree.files, key=os.fsencode)
+    return listing.tree._replace(files=files[: limits.max_files_per_skill], bound=listing.bound)
+
+
+def hash_file(base: str, parts: tuple[str, ...], limit: int) -> tuple[int, bool, str]:
+    """Size, whether the owner may execute it, and the SHA-256 (hex) of a file below ``base``."""
+    with OpenFile(base, parts) as file:
+        size = file.info.st_size
+        if size > limit:
+            raise too_large(file.path, size, limit)
+        content = hashlib.sha256()
+        for chunk in file.chunks(size + 1):
+            content.update(chunk)
+        return size, bool(file.info.st_mode & stat.S_IXUSR), content.hexdigest()
+
+
+def real_path(path: str) -> str:
+    """``path`` with every link resolved; raises ``OSError`` for a loop or a link that leads nowhere."""
+    return os.path.realpath(path, strict=True)
+
+
+def link_is_folder(path: str) -> bool:
+    """Whether a link leads to a folder."""
+    return os.path.isdir(path)
+
+
+def folder_info(path: str) -> os.stat_result | None:
+    """What a folder's owner and device are, or ``None`` when it is no folder or cannot be seen."""
+    try:
+        info = os.stat(path)
+    except OSError:
+        return None
+    return info if stat.S_ISDIR(info.st_mode) else None
+
+
+def exists(path: str) -> bool:
+    """Whether anything has that path."""
+    return os.path.lexists(path)

@@ -1,0 +1,148 @@
+"""Opening below a folder without ever leaving it.
+
+Three ways, best first: ``openat2`` (Linux 5.6), where the kernel refuses every link and every step outward in one
+call; one component at a time with ``O_NOFOLLOW`` on directory handles (POSIX); and paths checked before and after
+opening (elsewhere). Only the third leaves a moment in which another process could swap a folder for a link, and what
+it opened then is compared with what was checked.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Way = Literal["openat2", "components", "portable"]
+
+_OPTIONAL = ("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC", "O_NOCTTY", "O_BINARY")
+READ = os.O_RDONLY
+for _name in _OPTIONAL:
+    READ |= getattr(os, _name, 0)
+# A handle that only names a folder needs no permission to list it.
+FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+HAS_HANDLES = os.open in os.supports_dir_fd and os.scandir in os.supports_fd and hasattr(os, "O_NOFOLLOW")
+
+_SYS_OPENAT2 = 437  # the same number on every architecture
+_NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
+_RACED = 8  # EAGAIN means that something was renamed meanwhile; a few tries settle it
+
+
+def open_folder(path: str) -> int:
+    """A handle for a folder that the caller named; links in that path are the caller's."""
+    return os.open(path, FOLDER)
+
+
+def open_beneath(base: str, parts: tuple[str, ...], *, way: Way | None = None) -> int:
+    """A descriptor for the file ``parts`` below ``base``. No link is followed: ``OSError`` with ELOOP."""
+    way = way or best_way()
+    if way == "portable":
+        return _open_portable(base, parts)
+    folder = open_folder(base)
+    try:
+        opener = _openat2() if way == "openat2" else _open_components
+        if opener is None:
+            raise OSError(errno.ENOSYS, "openat2 is not available")
+        return opener(folder, parts, READ)
+    finally:
+        os.close(folder)
+
+
+@cache
+def best_way() -> Way:
+    """The strongest way that this system has."""
+    if _openat2() is not None:
+        return "openat2"
+    return "components" if HAS_HANDLES else "portable"
+
+
+@cache
+def _openat2() -> Callable[[int, tuple[str, ...], int], int] | None:
+    """``openat2`` through the C library's ``syscall``, or ``None`` where the kernel does not know it."""
+    if not hasattr(os, "O_PATH") or not HAS_HANDLES:
+        return None
+    import ctypes  # noqa: PLC0415 - only when a file is read
+
+    class How(ctypes.Structure):
+        _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+    try:
+        syscall = ctypes.CDLL(None, use_errno=True).syscall
+    except (OSError, AttributeError):
+        return None
+    syscall.restype = ctypes.c_long
+    syscall.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t]
+    hows: dict[int, object] = {}
+
+    def call(folder: int, parts: tuple[str, ...], flags: int) -> int:
+        how = hows.get(flags)
+        if how is None:
+            how = hows[flags] = How(flags, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
+        path = os.fsencode("/".join(parts))
+        for _ in range(_RACED):
+            fd: int = syscall(_SYS_OPENAT2, folder, path, ctypes.byref(how), 24)  # type: ignore[arg-type]
+            if fd >= 0:
+                return fd
+            code = ctypes.get_errno()
+            if code not in {errno.EAGAIN, errno.EINTR}:
+                break
+        raise OSError(code, os.strerror(code), "/".join(parts))
+
+    return call if _answers(call) else None
+
+
+def _answers(call: Callable[[int, tuple[str, ...], int], int]) -> bool:
+    folder = os.open(os.sep, FOLDER)
+    try:
+        os.close(call(folder, (".",), FOLDER))
+    except OSError:  # ENOSYS from an old kernel, EPERM from a sandbox's filter
+        return False
+    finally:
+        os.close(folder)
+    return True
+
+
+def _open_components(folder: int, parts: tuple[str, ...], flags: int) -> int:
+    at = os.dup(folder)
+    try:
+        for part in parts[:-1]:
+            inner = open_child_folder(at, part)
+            os.close(at)
+            at = inner
+        return os.open(parts[-1], flags | os.O_NOFOLLOW, dir_fd=at)
+    finally:
+        os.close(at)
+
+
+def open_child_folder(folder: int, name: str) -> int:
+    """A handle for a folder in a folder; ELOOP when it is a link."""
+    try:
+        return os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+    except NotADirectoryError:
+        if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from None
+        raise
+
+
+def _open_portable(base: str, parts: tuple[str, ...]) -> int:
+    path = base
+    for part in parts:
+        path = os.path.join(path, part)
+        _refuse_link(path)
+    before = os.lstat(path)
+    fd = os.open(path, READ)
+    if os.path.samestat(before, os.fstat(fd)):
+        return fd
+    os.close(fd)
+    raise OSError(errno.ELOOP, "the file was replaced while it was opened", path)
+
+
+def _refuse_link(path: str) -> None:
+    info = os.lstat(path)
+    reparse = getattr(info, "st_file_attributes", 0) & getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0)
+    if stat.S_ISLNK(info.st_mode) or reparse:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)

@@ -1,0 +1,136 @@
+"""Bounded reads of regular files: at most the limit, never a device, never half of two versions."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from prowess.errors import (
+    PathTraversalError,
+    ResourceChangedError,
+    ResourceError,
+    ResourceNotFoundError,
+    ResourceTooLargeError,
+)
+from prowess.files.handles import open_beneath
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from prowess.files.handles import Way
+
+_CHUNK = 1 << 20
+
+
+class Identity(NamedTuple):
+    """What says that a file is still the same file with the same content."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+    changed: int
+
+
+def identity(info: os.stat_result) -> Identity:
+    """The identity of a file that was looked at."""
+    return Identity(info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+
+
+class OpenFile:
+    """A regular file, open for bounded reads; a context manager."""
+
+    __slots__ = ("_fd", "info", "path")
+
+    def __init__(self, base: str, parts: tuple[str, ...], *, way: Way | None = None) -> None:
+        self.path = "/".join(parts)
+        self._fd = -1
+        try:
+            self._fd = open_beneath(base, parts, way=way)
+            self.info = os.fstat(self._fd)
+        except OSError as error:
+            raise as_resource_error(error, self.path) from None
+        if not stat.S_ISREG(self.info.st_mode):
+            self.close()
+            raise ResourceError(f"{self.path!r} is not a regular file", self.path, "not-a-regular-file")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    @property
+    def identity(self) -> Identity:
+        return identity(self.info)
+
+    def read(self, most: int, offset: int = 0) -> bytes:
+        """At most ``most`` bytes from ``offset``; the file must not change meanwhile."""
+        return b"".join(self.chunks(most, offset))
+
+    def chunks(self, most: int, offset: int = 0) -> Iterator[bytes]:
+        """The same in pieces; ``ResourceChangedError`` at the end if the file changed meanwhile."""
+        left = most
+        while left > 0:
+            part = self._read_at(min(left, _CHUNK), offset)
+            if not part:
+                break
+            yield part
+            left -= len(part)
+            offset += len(part)
+        if identity(os.fstat(self._fd)) != self.identity:
+            raise ResourceChangedError(f"{self.path!r} changed while it was read", self.path)
+
+    def _read_at(self, most: int, offset: int) -> bytes:
+        try:
+            if hasattr(os, "pread"):
+                return os.pread(self._fd, most, offset)
+            os.lseek(self._fd, offset, os.SEEK_SET)
+            return os.read(self._fd, most)
+        except OSError as error:
+            raise as_resource_error(error, self.path) from None
+
+    def read_all(self, limit: int, offset: int = 0) -> bytes:
+        """Everything from ``offset``; raises ``ResourceTooLargeError`` when that is more than ``limit`` bytes."""
+        size = self.info.st_size - offset
+        if size > limit:
+            raise too_large(self.path, size, limit)
+        data = self.read(limit + 1, offset)
+        if len(data) > limit:
+            raise too_large(self.path, len(data), limit)
+        return data
+
+    def read_head(self, step: int, most: int, wants_more: Callable[[bytes], bool]) -> tuple[bytes, bool]:
+        """The first bytes, in steps, while ``wants_more``; and whether that is the whole file."""
+        head = b""
+        while len(head) < most:
+            part = self._read_at(min(step, most - len(head)), len(head))
+            head += part
+            if not part or len(head) >= self.info.st_size:
+                return head, True
+            if not wants_more(head):
+                return head, False
+        return head, len(head) >= self.info.st_size
+
+
+def too_large(path: str, size: int, limit: int) -> ResourceTooLargeError:
+    """The error that states both sizes."""
+    return ResourceTooLargeError(f"{path!r} has {size} bytes; at most {limit} are read", path)
+
+
+def as_resource_error(error: OSError, path: str) -> ResourceError:
+    """What went wrong in the terms of the caller, who named a file of a skill."""
+    if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}:
+        return ResourceNotFoundError(f"no file {path!r}", path)
+    if error.errno in {errno.ELOOP, errno.EXDEV}:
+        return PathTraversalError(f"resource path {path!r} leads through a link", path)
+    if error.errno in {errno.ENXIO, errno.EISDIR, errno.ENODEV}:
+        return ResourceError(f"{path!r} is not a regular file", path, "not-a-regular-file")
+    return ResourceError(f"cannot read {path!r}: {error.strerror}", path, "unreadable")

@@ -1,0 +1,126 @@
+"""The known agents and the folders in which they look for skills: a table, nothing else.
+
+One row an agent: its id, its name for people, its folder in a project, its folders in the home folder (``~/.config``
+stands for the configuration folder), and the variable that moves its own folder, if it has one.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+class Agent(NamedTuple):
+    """An agent and where it looks for skills; paths have ``/`` between folders, ``~`` is the home folder."""
+
+    id: str
+    title: str
+    project: str
+    user: tuple[str, ...] = ()
+    variable: str = ""
+    own: str = ""
+    """The folder that ``variable`` replaces."""
+
+    def user_folders(self, home: str, env: Mapping[str, str]) -> Iterator[str]:
+        """Its folders for this user."""
+        for path in self.user:
+            yield os.path.join(*_moved(self, path, home, env))
+
+
+def _moved(agent: Agent, path: str, home: str, env: Mapping[str, str]) -> tuple[str, str]:
+    for begin, variable in ((f"~/{agent.own}/", agent.variable), ("~/.config/", "XDG_CONFIG_HOME")):
+        named = env.get(variable, "") if variable else ""
+        if os.path.isabs(named) and path.startswith(begin):
+            return named, path.removeprefix(begin)
+    return home, path.removeprefix("~/")
+
+
+_ROWS = (
+    Agent("aider-desk", "AiderDesk", ".aider-desk/skills", ("~/.aider-desk/skills",)),
+    Agent("amp", "Amp", ".agents/skills", ("~/.config/agents/skills",)),
+    Agent("antigravity", "Antigravity", ".agents/skills", ("~/.gemini/antigravity/skills",)),
+    Agent("antigravity-cli", "Antigravity CLI", ".agents/skills", ("~/.gemini/antigravity-cli/skills",)),
+    Agent("astrbot", "AstrBot", "data/skills", ("~/.astrbot/data/skills",)),
+    Agent(
+        "autohand-code", "Autohand Code CLI", ".autohand/skills", ("~/.autohand/skills",), "AUTOHAND_HOME", ".autohand"
+    ),
+    Agent("augment", "Augment", ".augment/skills", ("~/.augment/skills",)),
+    Agent("bob", "IBM Bob", ".bob/skills", ("~/.bob/skills",)),
+    Agent("claude-code", "Claude Code", ".claude/skills", ("~/.claude/skills",), "CLAUDE_CONFIG_DIR", ".claude"),
+    Agent("openclaw", "OpenClaw", "skills", ("~/.openclaw/skills",)),
+    Agent("cline", "Cline", ".agents/skills", ("~/.agents/skills",)),
+    Agent("codearts-agent", "CodeArts Agent", ".codeartsdoer/skills", ("~/.codeartsdoer/skills",)),
+    Agent("codebuddy", "CodeBuddy", ".codebuddy/skills", ("~/.codebuddy/skills",)),
+    Agent("codemaker", "Codemaker", ".codemaker/skills", ("~/.codemaker/skills",)),
+    Agent("codestudio", "Code Studio", ".codestudio/skills", ("~/.codestudio/skills",)),
+    Agent("codex", "Codex", ".agents/skills", ("~/.agents/skills", "~/.codex/skills"), "CODEX_HOME", ".codex"),
+    Agent("command-code", "Command Code", ".commandcode/skills", ("~/.commandcode/skills",)),
+    Agent("continue", "Continue", ".continue/skills", ("~/.continue/skills",)),
+    Agent("cortex", "Cortex Code", ".cortex/skills", ("~/.snowflake/cortex/skills",)),
+    Agent("crush", "Crush", ".crush/skills", ("~/.config/crush/skills",)),
+    Agent("cursor", "Cursor", ".agents/skills", ("~/.cursor/skills",)),
+    Agent("deepagents", "Deep Agents", ".agents/skills", ("~/.deepagents/agent/skills",)),
+    Agent("devin", "Devin for Terminal", ".devin/skills", ("~/.config/devin/skills",)),
+    Agent("dexto", "Dexto", ".agents/skills", ("~/.agents/skills",)),
+    Agent("droid", "Droid", ".agents/skills", ("~/.factory/skills",)),
+    Agent("eve", "Eve", "agent/skills", ()),
+    Agent("firebender", "Firebender", ".agents/skills", ("~/.firebender/skills",)),
+    Agent("forgecode", "ForgeCode", ".forge/skills", ("~/.forge/skills",)),
+    Agent("fx", "fx", ".agents/skills", ("~/.agents/skills",)),
+    Agent("gemini-cli", "Gemini CLI", ".agents/skills", ("~/.gemini/skills",)),
+    Agent("github-copilot", "GitHub Copilot", ".agents/skills", ("~/.copilot/skills",)),
+    Agent("goose", "Goose", ".goose/skills", ("~/.config/goose/skills",)),
+    Agent("grok", "Grok Build", ".grok/skills", ("~/.grok/skills",), "GROK_HOME", ".grok"),
+    Agent("hermes-agent", "Hermes Agent", ".hermes/skills", ("~/.hermes/skills",), "HERMES_HOME", ".hermes"),
+    Agent("inference-sh", "inference.sh", ".inferencesh/skills", ("~/.inferencesh/skills",)),
+    Agent("jazz", "Jazz", ".jazz/skills", ("~/.jazz/skills",)),
+    Agent("junie", "Junie", ".junie/skills", ("~/.junie/skills",)),
+    Agent("iflow-cli", "iFlow CLI", ".iflow/skills", ("~/.iflow/skills",)),
+    Agent("kilo", "Kilo Code", ".agents/skills", ("~/.kilo/skills",)),
+    Agent("kimchi", "Kimchi", ".kimchi/skills", ("~/.config/kimchi/harness/skills",)),
+    Agent("kimi-code-cli", "Kimi Code CLI", ".agents/skills", ("~/.agents/skills",)),
+    Agent("kiro-cli", "Kiro CLI", ".kiro/skills", ("~/.kiro/skills",)),
+    Agent("kode", "Kode", ".kode/skills", ("~/.kode/skills",)),
+    Agent("lingma", "Lingma", ".lingma/skills", ("~/.lingma/skills",)),
+    Agent("loaf", "Loaf", ".agents/skills", ("~/.agents/skills",)),
+    Agent("mcpjam", "MCPJam", ".mcpjam/skills", ("~/.mcpjam/skills",)),
+    Agent("minimax-code", "MiniMax Code", ".minimax/skills", ("~/.minimax/skills",)),
+    Agent("mistral-vibe", "Mistral Vibe", ".vibe/skills", ("~/.vibe/skills",), "VIBE_HOME", ".vibe"),
+    Agent("moxby", "Moxby", ".moxby/skills", ("~/.moxby/skills",)),
+    Agent("mux", "Mux", ".mux/skills", ("~/.mux/skills",)),
+    Agent("opencode", "OpenCode", ".agents/skills", ("~/.config/opencode/skills",)),
+    Agent("openhands", "OpenHands", ".openhands/skills", ("~/.openhands/skills",)),
+    Agent("ona", "Ona", ".ona/skills", ("~/.ona/skills",)),
+    Agent("pi", "Pi", ".agents/skills", ("~/.agents/skills",)),
+    Agent("posit-assistant", "Posit Assistant", ".posit/assistant/skills", ("~/.posit/assistant/skills",)),
+    Agent("qoder", "Qoder", ".qoder/skills", ("~/.qoder/skills",)),
+    Agent("qoder-cn", "Qoder CN", ".qoder/skills", ("~/.qoder-cn/skills",)),
+    Agent("qwen-code", "Qwen Code", ".qwen/skills", ("~/.qwen/skills",)),
+    Agent("replit", "Replit", ".agents/skills", ("~/.config/agents/skills",)),
+    Agent("reasonix", "Reasonix", ".reasonix/skills", ("~/.reasonix/skills",)),
+    Agent("rovodev", "Rovo Dev", ".rovodev/skills", ("~/.rovodev/skills",)),
+    Agent("roo", "Roo Code", ".roo/skills", ("~/.roo/skills",)),
+    Agent("sarvam-code", "Sarvam Code", ".agents/skills", ("~/.agents/skills",)),
+    Agent("tabnine-cli", "Tabnine CLI", ".tabnine/agent/skills", ("~/.tabnine/agent/skills",)),
+    Agent("terramind", "Terramind", ".terramind/skills", ("~/.terramind/skills",)),
+    Agent("tinycloud", "Tinycloud", ".tinycloud/skills", ("~/.tinycloud/skills",)),
+    Agent("trae", "Trae", ".trae/skills", ("~/.trae/skills",)),
+    Agent("trae-cn", "Trae CN", ".trae/skills", ("~/.trae-cn/skills",)),
+    Agent("warp", "Warp", ".agents/skills", ("~/.agents/skills",)),
+    Agent("windsurf", "Windsurf", ".windsurf/skills", ("~/.codeium/windsurf/skills",)),
+    Agent("zed", "Zed", ".agents/skills", ("~/.agents/skills",)),
+    Agent("zcode", "ZCode", ".zcode/skills", ("~/.zcode/skills",)),
+    Agent("zencoder", "Zencoder", ".zencoder/skills", ("~/.zencoder/skills",)),
+    Agent("zenflow", "Zenflow", ".zencoder/skills", ("~/.zencoder/skills",)),
+    Agent("neovate", "Neovate", ".neovate/skills", ("~/.neovate/skills",)),
+    Agent("pochi", "Pochi", ".pochi/skills", ("~/.pochi/skills",)),
+    Agent("promptscript", "PromptScript", ".agents/skills", ()),
+    Agent("adal", "AdaL", ".adal/skills", ("~/.adal/skills",)),
+    Agent("universal", "Universal", ".agents/skills", ("~/.config/agents/skills",)),
+)
+
+AGENTS: dict[str, Agent] = {agent.id: agent for agent in _ROWS}
+"""Every known agent by its id."""

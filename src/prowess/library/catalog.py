@@ -1,0 +1,272 @@
+"""An immutable, name-keyed set of skills, with every issue met while they were gathered."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from typing import TYPE_CHECKING
+
+from prowess.errors import (
+    DuplicateSkillError,
+    Issue,
+    SkillError,
+    SkillValidationError,
+    SourceError,
+    UnknownSkillError,
+)
+from prowess.files.folders import Folder
+from prowess.model import Explanation, Place, Shadowed, SkillScope
+from prowess.spec.rules import field_issues
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from prowess.library.skill import LoadedSkill, Skill
+    from prowess.model import OnDuplicate
+
+_QUIET = frozenset(("unknown-field",))
+"""Findings for authors that say nothing about loading: ``validate`` has them, a catalogue does not."""
+
+
+class Catalog:
+    """Skills by name. Iteration and every listing go by name; look-ups do not depend on how many there are.
+
+    Immutable and safe to share between threads: a reload builds another. ``a | b`` merges, the left one winning.
+    """
+
+    __slots__ = ("_by_name", "_found", "_issues", "_places", "_shadowed", "_skills")
+
+    def __init__(
+        self,
+        skills: Iterable[Skill] = (),
+        on_duplicate: OnDuplicate = "first",
+        *,
+        issues: Iterable[Issue] = (),
+        places: Iterable[Place] = (),
+    ) -> None:
+        """The ``skills``, each name once: the ``first`` wins, or the ``last``, or a repeat is an ``error``."""
+        if on_duplicate not in {"first", "last", "error"}:
+            raise SourceError(f"on_duplicate must be 'first', 'last' or 'error', not {on_duplicate!r}")
+        self._found = tuple(issues)
+        self._places = tuple(places)
+        self._by_name: dict[str, Skill] = {}
+        self._skills: tuple[Skill, ...] | None = None
+        self._issues: tuple[Issue, ...] | None = None
+        shadowed: list[Shadowed] = []
+        by_name = self._by_name
+        for skill in skills:
+            other = by_name.setdefault(skill._name, skill)
+            if other is not skill:
+                self._collide(other, skill, on_duplicate, shadowed)
+        self._shadowed = tuple(shadowed)
+
+    def _collide(self, first: Skill, second: Skill, on_duplicate: OnDuplicate, shadowed: list[Shadowed]) -> None:
+        if _same_file(first, second):
+            return
+        if on_duplicate == "error":
+            message = f"two skills are named {first.name!r}: {first.location} and {second.location}"
+            raise DuplicateSkillError(message, second.location)
+        winner, loser = (first, second) if on_duplicate == "first" else (second, first)
+        self._by_name[winner.name] = winner
+        shadowed.append(Shadowed(loser.name, loser.location, winner.location, _why(winner, loser, on_duplicate)))
+
+    # -- looking up --------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __getitem__(self, name: str) -> Skill:
+        """The skill of that name; ``UnknownSkillError`` (a ``KeyError``) lists those that exist, nearest first."""
+        skill = self._by_name.get(name)
+        if skill is None:
+            raise UnknownSkillError(name, self._by_name)
+        return skill
+
+    def get(self, name: str) -> Skill | None:
+        """The skill of that name, or ``None``."""
+        return self._by_name.get(name)
+
+    def __iter__(self) -> Iterator[Skill]:
+        return iter(self.skills)
+
+    @property
+    def skills(self) -> tuple[Skill, ...]:
+        """Every skill, by name."""
+        if self._skills is None:
+            self._skills = tuple(self._by_name[name] for name in sorted(self._by_name))
+        return self._skills
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name, in order."""
+        return tuple(skill.name for skill in self.skills)
+
+    def under(self, folder: str = "") -> tuple[Skill, ...]:
+        """The skills whose virtual path lies under ``folder``, whole segments compared; all of them for ``""``."""
+        if not folder:
+            return self.skills
+        wanted = _absolute(folder)
+        return tuple(s for s in self.skills if not s.is_inline and _lies_under(_absolute(s.virtual_path), wanted))
+
+    def preloaded(self) -> tuple[LoadedSkill, ...]:
+        """The skills marked for preloading, with instructions; one that cannot be loaded is left out."""
+        loaded: list[LoadedSkill] = []
+        for skill in self.skills:
+            if skill.preload:
+                try:
+                    loaded.append(skill.load())
+                except SkillValidationError:
+                    continue
+        return tuple(loaded)
+
+    def __or__(self, other: Catalog) -> Catalog:
+        """Both catalogues in one; where both have a name, this one's skill stays."""
+        if not isinstance(other, Catalog):
+            return NotImplemented
+        merged = Catalog((*self.skills, *other.skills), issues=(*self._found, *other._found))
+        merged._places = self._places + other._places
+        merged._shadowed = self._shadowed + other._shadowed + merged._shadowed
+        return merged
+
+    def __repr__(self) -> str:
+        """How many skills."""
+        return f"<Catalog of {len(self)} skills>"
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def load(self, name: str) -> LoadedSkill:
+        """The skill and its instructions, read from its file now."""
+        return self[name].load()
+
+    def load_body(self, name: str) -> str:
+        """Everything after the frontmatter, byte for byte."""
+        return self[name].read_body()
+
+    def read_resource(self, name: str, path: str, max_bytes: int | None = None) -> str:
+        """The text of a file of the skill."""
+        return self[name].read_resource(path, max_bytes)
+
+    # -- saying what happened ----------------------------------------------------------------------------------------
+
+    @property
+    def shadowed(self) -> tuple[Shadowed, ...]:
+        """The copies that lost to another of their name."""
+        return self._shadowed
+
+    @property
+    def issues(self) -> tuple[Issue, ...]:
+        """Everything that was wrong, by file and line: what was left out, what was mended, what should be.
+
+        Checks that listing does not need are made when this is first asked for.
+        """
+        if self._issues is None:
+            found = [*self._found, *_shadow_issues(self._shadowed, self._by_name)]
+            for skill in self.skills:
+                found += _skill_issues(skill)
+            found += _folder_collisions(self.skills)
+            self._issues = tuple(sorted(found, key=lambda issue: (issue.path, issue.line, issue.code)))
+        return self._issues
+
+    def explain(self, name: str) -> Explanation:
+        """Where the name comes from, which copies lost and why, what was wrong, and every place looked at."""
+        skill = self._by_name.get(name)
+        lost = tuple(s for s in self._shadowed if s.name == name)
+        about = tuple(i for i in self.issues if _concerns(i, name, skill, lost))
+        if skill is None:
+            reasons = (UnknownSkillError(name, self._by_name).message,)
+            return Explanation(name, None, visible=False, reasons=reasons, issues=about, places=self._places)
+        return Explanation(name, skill.location, skill.model_invocable, _reasons(skill), lost, about, self._places)
+
+
+def _same_file(one: Skill, other: Skill) -> bool:
+    return one.identity is not None and other.identity is not None and one.identity[:2] == other.identity[:2]
+
+
+def _why(winner: Skill, loser: Skill, on_duplicate: OnDuplicate) -> str:
+    if winner.scope is SkillScope.PROJECT and loser.scope is SkillScope.USER:
+        return "a project's skill wins over the user's"
+    return f"the {on_duplicate} one found wins"
+
+
+def _shadow_issues(shadowed: tuple[Shadowed, ...], winners: dict[str, Skill]) -> Iterator[Issue]:
+    for lost in shadowed:
+        project = lost.reason.startswith("a project's")
+        code = "shadowed-by-project" if project else "duplicate-name"
+        winner = winners[lost.name].location
+        message = f"{lost.name!r} is taken by {winner}: {lost.reason}"
+        yield Issue(code, "name", message, lost.location, 0, "warning")
+
+
+def _skill_issues(skill: Skill) -> list[Issue]:
+    """The findings about one skill; discovery leaves those of the commonest heads for now."""
+    found = skill._issues
+    if found is None:
+        fields = field_issues(skill.frontmatter, mode="lenient", folder=skill.folder_name, path=skill.location)
+        found = skill._issues = tuple(fields)
+    issues = [issue for issue in found if issue.code not in _QUIET]
+    if not skill._home.body_seen:
+        issues += _blank_body(skill)
+    if not skill.is_inline:
+        issues += _filename_collisions(skill)
+    return issues
+
+
+def _blank_body(skill: Skill) -> list[Issue]:
+    try:
+        blank = not skill.read_body().strip()
+    except SkillError as error:
+        return [Issue(error.code, "body", error.message, skill.location, 0, "warning")]
+    message = "there are no instructions"
+    return [Issue("empty-body", "body", message, skill.location, 0, "warning")] if blank else []
+
+
+def _filename_collisions(skill: Skill) -> list[Issue]:
+    path = skill.path
+    if path is None:
+        return []
+    try:
+        with Folder(str(skill.dir)) as folder:
+            names = folder.entries(200).files
+    except OSError:
+        return []
+    twins = [name for name in names if name != path.name and name.lower() == path.name.lower()]
+    message = f"lies beside {', '.join(twins)}; {path.name} is used"
+    return [Issue("filename-collision", "", message, skill.location, 0, "warning")] if twins else []
+
+
+def _folder_collisions(skills: tuple[Skill, ...]) -> Iterator[Issue]:
+    """Folders that are one on systems that ignore case or Unicode form."""
+    seen: dict[str, str] = {}
+    for skill in skills:
+        if skill.is_inline:
+            continue
+        folder = str(skill.dir)
+        other = seen.setdefault(unicodedata.normalize("NFC", folder).casefold(), folder)
+        if other != folder:
+            message = f"differs from {other} only in case or Unicode form"
+            yield Issue("folder-collision", "", message, skill.location, 0, "warning")
+
+
+def _concerns(issue: Issue, name: str, skill: Skill | None, lost: tuple[Shadowed, ...]) -> bool:
+    if skill is not None and issue.path == skill.location:
+        return True
+    folder = os.path.basename(os.path.dirname(issue.path))
+    return folder == name or os.path.basename(issue.path) == name or any(issue.path == s.location for s in lost)
+
+
+def _reasons(skill: Skill) -> tuple[str, ...]:
+    whose = f"found in the {skill.scope.value}'s folders" if skill.scope else f"found in a {skill.origin}"
+    sees = "models see it" if skill.model_invocable else "models do not see it: disable-model-invocation is set"
+    calls = "people may call it" if skill.user_invocable else "people may not call it: user-invocable is false"
+    return (whose, sees, calls)
+
+
+def _absolute(path: str) -> str:
+    return os.path.normpath(os.path.abspath(path)).replace(os.sep, "/")
+
+
+def _lies_under(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -1,0 +1,162 @@
+"""One SKILL.md, from text or from a file: parsed, validated, or only its head."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import Issue, ResourceError, SkillLoadError, SkillValidationError
+from prowess.files.folders import folder_info, list_tree
+from prowess.files.reading import OpenFile
+from prowess.library.resources import tree_issues
+from prowess.library.skill import Home, Skill, documented
+from prowess.limits import DEFAULT_LIMITS
+from prowess.spec.document import Document, Policy, read_document
+from prowess.spec.frontmatter import needs_more
+from prowess.spec.hidden import hidden_points
+
+if TYPE_CHECKING:
+    from prowess.limits import Limits
+    from prowess.model import Mode
+
+FILENAME = "SKILL.md"
+
+
+class ParsedSkill(NamedTuple):
+    """A skill, its body without blanks at both ends, and what was found (warnings and notes; errors raise)."""
+
+    skill: Skill
+    body: str
+    issues: tuple[Issue, ...]
+
+
+def parse_skill(
+    text: str | bytes,
+    path: str | os.PathLike[str] | None = None,
+    mode: Mode = "strict",
+    check_dir: bool = True,  # noqa: FBT001, FBT002 - the public signature
+    *,
+    repair: bool = True,
+    limits: Limits = DEFAULT_LIMITS,
+) -> ParsedSkill:
+    """The skill that ``text`` holds, as if it stood at ``path``. Nothing is opened.
+
+    Strict raises ``SkillLoadError`` with every violation; lenient returns them as issues where it can live with them,
+    and repairs what real files get wrong (unless ``repair=False``). ``check_dir``: the name must be the folder's.
+    """
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    where = "" if path is None else os.path.abspath(os.fspath(path))
+    folder = os.path.basename(os.path.dirname(where)) if where else None
+    policy = Policy(mode, repair, limits)
+    most = limits.max_frontmatter_bytes
+    found = read_document(
+        data[:most], whole=len(data) <= most, policy=policy, folder=folder, path=where, check_dir=check_dir
+    )
+    body = _body_text(data[found.body :], found.body, where)
+    base, file = os.path.split(where)
+    home = Home(base, file, policy=policy) if where else Home(policy=policy, origin="inline", body=body)
+    skill = documented(home, "", found, None)
+    issues = (*found.issues, *_body_issues(body, found, where))
+    return ParsedSkill(skill, body.strip(), issues)
+
+
+def _body_text(data: bytes, at: int, where: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        message = f"the body is not UTF-8: byte 0x{data[error.start]:02X} at byte {at + error.start}"
+        raise SkillLoadError([Issue("body-not-text", "body", message, where)], where) from None
+
+
+def _body_issues(body: str, found: Document, where: str) -> list[Issue]:
+    line = max(found.front.lines.values(), default=0) + 1
+    issues: list[Issue] = []
+    if not body.strip():
+        issues.append(Issue("empty-body", "body", "there are no instructions", where, line, "warning"))
+    if points := hidden_points(body):
+        message = f"holds hidden characters ({', '.join(points[:8])})"
+        issues.append(Issue("hidden-text", "body", message, where, line, "warning"))
+    return issues
+
+
+def parse_skill_file(
+    path: str | os.PathLike[str],
+    mode: Mode = "strict",
+    check_dir: bool = True,  # noqa: FBT001, FBT002 - the public signature
+    *,
+    repair: bool = True,
+    limits: Limits = DEFAULT_LIMITS,
+) -> ParsedSkill:
+    """The skill in a SKILL.md (or in a folder that holds one), body included.
+
+    Raises ``SkillValidationError`` when the file cannot be read, ``SkillLoadError`` as ``parse_skill`` does.
+    """
+    where = _file_of(path)
+    most = limits.max_frontmatter_bytes + limits.max_body_bytes
+    try:
+        with OpenFile(*_split(where)) as file:
+            data = file.read_all(most)
+    except ResourceError as error:
+        raise SkillValidationError(f"cannot read the file: {error.message}", where, error.code) from None
+    return parse_skill(data, where, mode, check_dir, repair=repair, limits=limits)
+
+
+def read_metadata(
+    path: str | os.PathLike[str],
+    mode: Mode = "strict",
+    check_dir: bool = True,  # noqa: FBT001, FBT002 - the public signature
+    *,
+    repair: bool = True,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Skill:
+    """The skill in a SKILL.md (or a folder that holds one); only the head of the file is read."""
+    where = _file_of(path)
+    policy = Policy(mode, repair, limits)
+    try:
+        with OpenFile(*_split(where)) as file:
+            head, whole = file.read_head(
+                limits.head_step, limits.max_frontmatter_bytes, lambda head: needs_more(head, repair=policy.repairs)
+            )
+            identity = file.identity
+    except ResourceError as error:
+        raise SkillValidationError(f"cannot read the file: {error.message}", where, error.code) from None
+    folder = os.path.basename(os.path.dirname(where))
+    found = read_document(head, whole=whole, policy=policy, folder=folder, path=where, check_dir=check_dir)
+    base, own = os.path.split(where)
+    return documented(Home(base, own, policy=policy), "", found, identity)
+
+
+def validate(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> tuple[Issue, ...]:
+    """Every finding about a skill's folder (or its SKILL.md) under the strict rules; never raises for a bad skill."""
+    where = _file_of(path)
+    try:
+        found = list(_text_findings(where, limits))
+        tree = list_tree(os.path.dirname(where), (), limits)
+    except SkillValidationError as error:
+        code = "missing-skill-md" if error.code == "not-found" else error.code
+        return (Issue(code, "", error.message, where),)
+    except OSError as error:
+        return (*found, Issue("unreadable-directory", "", f"cannot be listed: {error.strerror}", where))
+    return (*found, *tree_issues(tree, where, limits))
+
+
+def _text_findings(where: str, limits: Limits) -> tuple[Issue, ...]:
+    try:
+        return parse_skill_file(where, limits=limits).issues
+    except SkillLoadError as error:
+        rest: tuple[Issue, ...] = ()
+        with suppress(SkillValidationError):
+            rest = parse_skill_file(where, "lenient", repair=False, limits=limits).issues
+        known = {(issue.code, issue.field) for issue in error.issues}
+        return (*error.issues, *(i for i in rest if (i.code, i.field) not in known))
+
+
+def _file_of(path: str | os.PathLike[str]) -> str:
+    where = os.path.abspath(os.fspath(path))
+    return os.path.join(where, FILENAME) if folder_info(where) is not None else where
+
+
+def _split(where: str) -> tuple[str, tuple[str, ...]]:
+    folder, name = os.path.split(where)
+    return folder, (name,)

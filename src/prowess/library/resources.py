@@ -1,0 +1,162 @@
+"""The files of one skill: listed within limits, read within its folder, hashed whole."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from prowess.errors import BinaryResourceError, Issue, ResourceError, SkillValidationError
+from prowess.files.folders import Tree, folder_beneath, hash_file, list_tree
+from prowess.files.reading import OpenFile, as_resource_error, too_large
+from prowess.model import FileList, Resources
+from prowess.names import relative_parts
+
+if TYPE_CHECKING:
+    from prowess.files.folders import Entries, Folder
+    from prowess.limits import Limits
+
+_GROUPS = ("scripts", "references", "assets")
+_CUT = "\n[… cut at {limit} of {size} bytes]"
+_BOUNDS = {
+    "too-many-files": "the skill has more than {limits.max_files_per_skill} files; the rest is not listed",
+    "too-deep": "folders more than {limits.max_depth_per_skill} deep are not listed",
+}
+
+
+def _no_files() -> ResourceError:
+    return ResourceError("the skill is text only and has no files", code="no-files")
+
+
+def read_bytes(base: str, parts: tuple[str, ...], path: str, most: int) -> bytes:
+    """The bytes of a file below the skill's folder."""
+    if not base:
+        raise _no_files()
+    with OpenFile(base, (*parts, *relative_parts(path))) as file:
+        return file.read_all(most)
+
+
+def read_text(base: str, parts: tuple[str, ...], path: str, most: int, *, truncate: bool) -> str:
+    """The text of a file below the skill's folder."""
+    if not base:
+        raise _no_files()
+    with OpenFile(base, (*parts, *relative_parts(path))) as file:
+        size = file.info.st_size
+        data = file.read(most + 1)
+    if len(data) <= most:
+        return _decoded(data, path)
+    if not truncate:
+        raise too_large(path, max(size, len(data)), most)
+    return _cut(data[:most], path) + _CUT.format(limit=most, size=max(size, len(data)))
+
+
+def _decoded(data: bytes, path: str) -> str:
+    if b"\0" in data:
+        raise BinaryResourceError(f"{path!r} is not text: NUL at byte {data.index(0)}", path)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        message = f"{path!r} is not UTF-8 text: byte 0x{data[error.start]:02X} at byte {error.start}"
+        raise BinaryResourceError(message, path) from None
+
+
+def _cut(data: bytes, path: str) -> str:
+    """Text up to the last whole character."""
+    for back in range(4):
+        try:
+            return _decoded(data[: len(data) - back], path)
+        except BinaryResourceError:
+            if back == 3:  # noqa: PLR2004 - a character has at most four bytes
+                raise
+    return ""
+
+
+def list_resources(base: str, parts: tuple[str, ...], own: str, location: str, limits: Limits) -> Resources:
+    """Names one level deep in the three known folders and beside SKILL.md; no hidden names, folders or links."""
+    if not base:
+        return Resources()
+    try:
+        with folder_beneath(base, parts) as folder:
+            top = folder.entries(limits.max_entries_per_skill)
+            groups = {name: _group(folder, name, location, limits) for name in _GROUPS if name in top.folders}
+    except OSError as error:
+        raise SkillValidationError(f"cannot list the folder: {error.strerror}", location) from None
+    issues = [*_entry_issues(top, "", location), *(issue for _, found in groups.values() for issue in found)]
+    other = tuple(name for name in _shown(top.files) if name not in {own, "SKILL.md", "skill.md"})
+    names = {name: found for name, (found, _) in groups.items()}
+    return Resources(**names, other=other, issues=tuple(issues))
+
+
+def _group(folder: Folder, name: str, location: str, limits: Limits) -> tuple[tuple[str, ...], list[Issue]]:
+    try:
+        with folder.child(name) as child:
+            found = child.entries(limits.max_entries_per_skill)
+    except OSError as error:
+        message = f"cannot be listed: {error.strerror}"
+        return (), [Issue("unreadable-directory", name, message, location, 0, "warning")]
+    issues = _entry_issues(found, f"{name}/", location)
+    if len(found.files) > limits.max_files_per_skill or not found.complete:
+        message = _BOUNDS["too-many-files"].format(limits=limits)
+        issues.append(Issue("too-many-files", name, message, location, 0, "warning"))
+    return tuple(_shown(found.files)[: limits.max_files_per_skill]), issues
+
+
+def _shown(names: list[str]) -> list[str]:
+    return [name for name in names if not name.startswith(".")]
+
+
+def _entry_issues(found: Entries, prefix: str, location: str) -> list[Issue]:
+    links = (Issue("link-in-skill", prefix + n, "is a link; not listed", location, 0, "warning") for n in found.links)
+    others = (
+        Issue("special-file", prefix + n, "is no regular file; not listed", location, 0, "warning")
+        for n in found.others
+    )
+    return [*links, *others]
+
+
+def list_files(base: str, parts: tuple[str, ...], location: str, limits: Limits) -> FileList:
+    """Every regular file, hidden ones too, ``.git`` left out."""
+    if not base:
+        return FileList()
+    tree = _tree(base, parts, location, limits)
+    files = FileList(tree.files)
+    files.issues = tuple(tree_issues(tree, location, limits))
+    files.complete = not tree.bound and not tree.unreadable
+    return files
+
+
+def _tree(base: str, parts: tuple[str, ...], location: str, limits: Limits) -> Tree:
+    try:
+        return list_tree(base, parts, limits)
+    except OSError as error:
+        problem = as_resource_error(error, location)
+        raise SkillValidationError(f"cannot list the folder: {problem.message}", location, problem.code) from None
+
+
+def tree_issues(tree: Tree, location: str, limits: Limits) -> list[Issue]:
+    """What a listing left out, as warnings."""
+    found = [Issue("link-in-skill", n, "is a link; not listed", location, 0, "warning") for n in tree.links]
+    found += [Issue("special-file", n, "is no regular file; not listed", location, 0, "warning") for n in tree.others]
+    found += [
+        Issue("unreadable-directory", name, "cannot be listed", location, 0, "warning") for name in tree.unreadable
+    ]
+    if tree.bound:
+        found.append(Issue(tree.bound, "", _BOUNDS[tree.bound].format(limits=limits), location, 0, "warning"))
+    return found
+
+
+def digest(base: str, parts: tuple[str, ...], location: str, limits: Limits) -> str:
+    """SHA-256 over ``path NUL x-or-- NUL size NUL sha256-hex LF`` for each file; never a partial answer."""
+    if not base:
+        raise _no_files()
+    tree = _tree(base, parts, location, limits)
+    for issue in tree_issues(tree, location, limits):
+        raise SkillValidationError(
+            f"cannot be hashed: {issue.field} {issue.message}".replace("  ", " "), location, issue.code
+        )
+    total = hashlib.sha256()
+    left = limits.max_digest_bytes
+    for path in tree.files:
+        size, executable, content = hash_file(base, (*parts, *path.split("/")), left)
+        left -= size
+        total.update(b"%s\0%s\0%d\0%s\n" % (path.encode(), b"x" if executable else b"-", size, content.encode()))
+    return total.hexdigest()

@@ -1,0 +1,88 @@
+"""Finding skills in folders that the caller names, and in the standard places."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Literal
+
+from prowess.library.catalog import Catalog
+from prowess.library.load import FILENAME
+from prowess.library.places import git_root, install_bases, standard_places
+from prowess.library.walk import MAX_DEPTH, SKIP_PREFIXES, Rules, Walk
+from prowess.limits import DEFAULT_LIMITS
+from prowess.model import Place
+from prowess.spec.document import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from prowess.limits import Limits
+    from prowess.model import Mode, OnDuplicate
+
+
+def scan(
+    *roots: str | os.PathLike[str],
+    mode: Mode = "lenient",
+    repair: bool = True,
+    missing: Literal["ignore", "error"] = "ignore",
+    max_depth: int | None = MAX_DEPTH,
+    nested: bool = False,
+    skip_prefixes: Sequence[str] = SKIP_PREFIXES,
+    filename: str = FILENAME,
+    on_duplicate: OnDuplicate = "first",
+    follow_links: bool = False,
+    limits: Limits | None = None,
+) -> Catalog:
+    """The skills below ``roots``, in a catalogue that also holds every issue met on the way.
+
+    Strict mode raises ``SkillLoadError`` with every violation of the first bad file. ``missing="error"`` raises
+    ``SourceError`` for a root that is no folder. An empty root (``""``) is no root.
+    """
+    rules = Rules(
+        Policy(mode, repair, limits or DEFAULT_LIMITS),
+        missing,
+        max_depth,
+        nested,
+        tuple(skip_prefixes),
+        filename,
+        follow_links,
+    )
+    places = [Place(os.path.abspath(os.fspath(root))) for root in roots if os.fspath(root)]
+    return scan_places(places, rules, on_duplicate=on_duplicate)
+
+
+def discover(
+    cwd: str | os.PathLike[str] | None = None,
+    home: str | os.PathLike[str] | None = None,
+    agents: Iterable[str] | None = None,
+    project: bool = True,  # noqa: FBT001, FBT002 - the public signature
+    *,
+    limits: Limits | None = None,
+) -> Catalog:
+    """The skills in the standard places: the project's win over the user's, the nearest folder first.
+
+    ``agents``: further agents whose folders count, by id. ``project=False`` leaves the project's skills out. With
+    ``home`` given, no environment variable moves a folder.
+    """
+    here = os.path.abspath(os.fspath(cwd) if cwd is not None else os.getcwd())
+    house = os.path.abspath(os.fspath(home) if home is not None else os.path.expanduser("~"))
+    env = os.environ if home is None else {}
+    places = standard_places(here, house, agents=tuple(agents or ()), project=project, env=env)
+    rules = Rules(Policy(limits=limits or DEFAULT_LIMITS))
+    root = git_root(here, house) if project else None
+    allowed = (*([root] if root else ()), *install_bases(house, env))
+    return scan_places(places, rules, allowed=allowed)
+
+
+def scan_places(
+    places: Sequence[Place],
+    rules: Rules,
+    *,
+    on_duplicate: OnDuplicate = "first",
+    allowed: tuple[str, ...] | None = None,
+) -> Catalog:
+    """The catalogue of what lies in ``places``, in their order; ``allowed``: where links may lead besides."""
+    walk = Walk(rules, places, allowed)
+    looked = [walk.root(place) for place in places]
+    skills = walk.without_repeats()
+    return Catalog(skills, on_duplicate=on_duplicate, issues=walk.issues, places=looked)

@@ -1,0 +1,414 @@
+"""One discovered skill: its frontmatter and where it lives. Body and files are read on demand, never kept."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import EmptySkillBodyError, Issue, ResourceError, ResourceTooLargeError, SkillValidationError
+from prowess.files.reading import OpenFile
+from prowess.library import resources
+from prowess.spec.document import Policy, read_document
+from prowess.spec.fields import Frontmatter, frontmatter_of
+from prowess.spec.frontmatter import needs_more
+from prowess.spec.plain import parse_plain
+from prowess.spec.render import skill_xml
+from prowess.spec.visibility import model_invocable, user_invocable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from prowess.files.reading import Identity
+    from prowess.model import FileList, Resources, SkillScope, Value
+    from prowess.spec.document import Document
+    from prowess.spec.glance import Glance
+
+
+class Home(NamedTuple):
+    """Where and how skills were found; most skills of a root share one."""
+
+    base: str = ""
+    """The folder that the caller gave, or that a link was allowed to lead to: reads stay below it."""
+    file: str = ""
+    scope: SkillScope | None = None
+    policy: Policy = Policy()
+    origin: str = "directory"
+    shown: str | None = None
+    """The folder as it was found, where that is a link."""
+    virtual: str | None = None
+    preload: bool = False
+    body: str | None = None
+    """The whole text of a skill that has no file."""
+    body_seen: bool = True
+    """Whether discovery saw that the body is not blank."""
+
+
+class Skill:
+    """A skill that was found, read from text, or made by a program.
+
+    Read-only. What discovery did not need (fields beyond name and description) is parsed from the bytes of the head
+    when it is first asked for.
+    """
+
+    __slots__ = (
+        "_description",
+        "_front",
+        "_home",
+        "_identity",
+        "_issues",
+        "_name",
+        "_offset",
+        "_raw",
+        "_rel",
+    )
+
+    def __init__(
+        self,
+        frontmatter: Frontmatter,
+        location: str | os.PathLike[str] | None = None,
+        scope: SkillScope | None = None,
+        *,
+        body: str | None = None,
+    ) -> None:
+        """A skill with this frontmatter whose SKILL.md is at ``location``; without one, ``body`` is its text."""
+        base, file = os.path.split(os.path.abspath(os.fspath(location))) if location is not None else ("", "")
+        self._front: Frontmatter | None = frontmatter
+        self._raw = b""
+        self._name = frontmatter.name
+        self._description = frontmatter.description.strip()
+        self._home = Home(
+            base, file, scope, origin="directory" if base else "inline", body=None if base else body or ""
+        )
+        self._rel = ""
+        self._identity: Identity | tuple[int, ...] | None = None
+        self._offset = 0
+        self._issues: tuple[Issue, ...] | None = ()
+
+    def __repr__(self) -> str:
+        """The name and where it lives."""
+        return f"Skill({self._name!r}, {self.location!r})"
+
+    # -- what it says ------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def description(self) -> str:
+        return self._description
+
+    @property
+    def frontmatter(self) -> Frontmatter:
+        """Every field of the head."""
+        front = self._front
+        if front is None:
+            front = self._front = _front_of(self._raw)
+        return front
+
+    @property
+    def license(self) -> str | None:
+        return self.frontmatter.license
+
+    @property
+    def compatibility(self) -> str | None:
+        return self.frontmatter.compatibility
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        return self.frontmatter.metadata
+
+    @property
+    def allowed_tools(self) -> tuple[str, ...]:
+        return self.frontmatter.allowed_tools
+
+    @property
+    def allowed_tools_raw(self) -> str | None:
+        return self.frontmatter.allowed_tools_raw
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return self.frontmatter.tags
+
+    @property
+    def version(self) -> str | None:
+        return self.frontmatter.version
+
+    @property
+    def model(self) -> str | None:
+        return self.frontmatter.model
+
+    @property
+    def context(self) -> str | None:
+        return self.frontmatter.context
+
+    @property
+    def extra(self) -> Mapping[str, Value]:
+        return self.frontmatter.extra
+
+    @property
+    def is_fork(self) -> bool:
+        """Whether it asks to run as a sub-agent of its own (``context: fork``)."""
+        return self.context == "fork"
+
+    @property
+    def user_invocable(self) -> bool:
+        """Whether people may call it by name."""
+        return user_invocable(self.frontmatter)
+
+    @property
+    def model_invocable(self) -> bool:
+        """Whether models see it in listings."""
+        return model_invocable(self.frontmatter)
+
+    # -- where it lives ----------------------------------------------------------------------------------------------
+
+    @property
+    def is_inline(self) -> bool:
+        """Whether it is text only, without a folder."""
+        return not self._home.base
+
+    @property
+    def dir(self) -> Path | None:
+        """Its folder, as it was found; ``None`` without one."""
+        return Path(self._folder()) if self._home.base else None
+
+    @property
+    def path(self) -> Path | None:
+        """Its SKILL.md; ``None`` without a folder."""
+        return Path(self._folder(), self._home.file) if self._home.base else None
+
+    @property
+    def location(self) -> str:
+        """The path of its SKILL.md, or ``inline:NAME``."""
+        return os.path.join(self._folder(), self._home.file) if self._home.base else f"inline:{self._name}"
+
+    def _folder(self) -> str:
+        if self._home.shown is not None:
+            return self._home.shown
+        return os.path.join(self._home.base, self._rel) if self._rel else self._home.base
+
+    @property
+    def folder_name(self) -> str:
+        """The name of its folder, ``""`` without one."""
+        return os.path.basename(self._folder())
+
+    @property
+    def virtual_path(self) -> str:
+        """The folder under which filters and listings know it; the real one unless it was mounted elsewhere."""
+        return self._home.virtual if self._home.virtual is not None else self._folder().replace(os.sep, "/")
+
+    @property
+    def scope(self) -> SkillScope | None:
+        return self._home.scope
+
+    @property
+    def origin(self) -> str:
+        """What kind of source it came from."""
+        return self._home.origin
+
+    @property
+    def preload(self) -> bool:
+        """Whether its instructions stand in the prompt from the start."""
+        return self._home.preload
+
+    @property
+    def body_offset(self) -> int:
+        """The byte of the file at which the body began when the head was read."""
+        return self._offset
+
+    @property
+    def identity(self) -> Identity | tuple[int, ...] | None:
+        """Device, inode, size and times of the file when its head was read."""
+        return self._identity
+
+    def placed(
+        self,
+        *,
+        virtual_path: str | None = None,
+        preload: bool | None = None,
+        scope: SkillScope | None = None,
+        origin: str | None = None,
+    ) -> Skill:
+        """A copy that differs in what a source decides."""
+        home = self._home
+        other = Skill.__new__(Skill)
+        for slot in Skill.__slots__:
+            setattr(other, slot, getattr(self, slot))
+        other._home = home._replace(
+            virtual=home.virtual if virtual_path is None else virtual_path,
+            preload=home.preload if preload is None else preload,
+            scope=home.scope if scope is None else scope,
+            origin=home.origin if origin is None else origin,
+        )
+        return other
+
+    # -- what it holds -----------------------------------------------------------------------------------------------
+
+    def read_body(self, *, strip: bool = False) -> str:
+        """Everything after the closing ``---`` line, byte for byte; the file is read anew at each call.
+
+        ``strip=True``: without blanks at both ends, and ``EmptySkillBodyError`` when nothing is left. Raises
+        ``SkillValidationError`` when the file cannot be read, is too large or is not UTF-8.
+        """
+        text = self._home.body if self._home.body is not None else self._read_body()
+        if not strip:
+            return text
+        if not text.strip():
+            raise EmptySkillBodyError("the skill has no instructions", self.location)
+        return text.strip()
+
+    def _read_body(self) -> str:
+        limits = self._home.policy.limits
+        try:
+            with self._open() as file:
+                data, at = self._body_bytes(file)
+        except ResourceTooLargeError:
+            message = f"the body has more than {limits.max_body_bytes} bytes"
+            raise SkillValidationError(message, self.location, "body-too-large") from None
+        except ResourceError as error:
+            raise SkillValidationError(f"cannot read the file: {error.message}", self.location, error.code) from None
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            message = f"the body is not UTF-8: byte 0x{data[error.start]:02X} at byte {at + error.start}"
+            raise SkillValidationError(message, self.location, "body-not-text") from None
+
+    def _body_bytes(self, file: OpenFile) -> tuple[bytes, int]:
+        at = self._offset
+        if self._identity is None or file.identity != self._identity:
+            at = self._fresh_document(file)[0]
+        return file.read_all(self._home.policy.limits.max_body_bytes, at), at
+
+    def _fresh_document(self, file: OpenFile) -> tuple[int, Frontmatter]:
+        policy = self._home.policy
+        limits = policy.limits
+        head, whole = file.read_head(
+            limits.head_step, limits.max_frontmatter_bytes, lambda head: needs_more(head, repair=policy.repairs)
+        )
+        found = read_document(
+            head, whole=whole, policy=policy, folder=self.folder_name, path=self.location, check_dir=False
+        )
+        return found.body, found.front
+
+    def _open(self) -> OpenFile:
+        return OpenFile(self._home.base, (*self._parts(), self._home.file))
+
+    def _parts(self) -> tuple[str, ...]:
+        return tuple(self._rel.split(os.sep)) if self._rel else ()
+
+    def load(self) -> LoadedSkill:
+        """The skill as its file is now, with its instructions; the file is parsed again, whatever discovery saw."""
+        if self._home.body is not None:
+            return LoadedSkill(self, _instructions(self._home.body))
+        try:
+            with self._open() as file:
+                at, front = self._fresh_document(file)
+                fresh = self._as_read(front, at, file.identity)
+        except ResourceError as error:
+            raise SkillValidationError(f"cannot read the file: {error.message}", self.location, error.code) from None
+        return LoadedSkill(fresh, _instructions(fresh.read_body()))
+
+    def _as_read(self, front: Frontmatter, offset: int, identity: Identity) -> Skill:
+        fresh = self.placed()
+        fresh._front = front
+        fresh._name = front.name
+        fresh._description = front.description.strip()
+        fresh._offset = offset
+        fresh._identity = identity
+        return fresh
+
+    def resources(self) -> Resources:
+        """Its scripts, references, assets and other files, one level deep, by name."""
+        return resources.list_resources(
+            self._home.base, self._parts(), self._home.file, self.location, self._home.policy.limits
+        )
+
+    def files(self) -> FileList:
+        """Every regular file below its folder, relative, in byte order; what was left out is in ``.issues``."""
+        return resources.list_files(self._home.base, self._parts(), self.location, self._home.policy.limits)
+
+    def read_resource(self, path: str, max_bytes: int | None = None, *, truncate: bool = False) -> str:
+        """The text of one of its files; at most ``max_bytes`` (64 KiB), else ``ResourceTooLargeError``.
+
+        ``truncate=True`` cuts instead, at a character, and says so in the last line.
+        """
+        most = self._home.policy.limits.max_resource_bytes if max_bytes is None else max_bytes
+        return resources.read_text(self._home.base, self._parts(), path, most, truncate=truncate)
+
+    def read_bytes(self, path: str, max_bytes: int | None = None) -> bytes:
+        """The bytes of one of its files; at most ``max_bytes`` (10 MiB), else ``ResourceTooLargeError``."""
+        most = self._home.policy.limits.max_file_bytes if max_bytes is None else max_bytes
+        return resources.read_bytes(self._home.base, self._parts(), path, most)
+
+    def digest(self) -> str:
+        """The SHA-256 (hex) of everything in its folder; links, special files and limits are errors."""
+        return resources.digest(self._home.base, self._parts(), self.location, self._home.policy.limits)
+
+    # -- how it is shown ---------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, object]:
+        """Name, description and whatever else is set, under the names used in JSON; plus ``path`` and ``location``."""
+        front = self.frontmatter
+        optional = {
+            "license": front.license,
+            "compatibility": front.compatibility,
+            "metadata": dict(front.metadata),
+            "allowed_tools": list(front.allowed_tools),
+        }
+        return {
+            "name": self._name,
+            "description": self._description,
+            **{key: value for key, value in optional.items() if value},
+            "path": "" if self.is_inline else self.virtual_path,
+            "location": self.location,
+        }
+
+    def to_xml(self) -> str:
+        """Its entry in an XML listing, with its location; fields escaped and on one line."""
+        return skill_xml(self)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSkill:
+    """A skill with its instructions: the body with LF line ends, without blanks at both ends."""
+
+    skill: Skill
+    instructions: str
+
+
+def _instructions(body: str) -> str:
+    return body.replace("\r\n", "\n").strip()
+
+
+def _front_of(raw: bytes) -> Frontmatter:
+    """The fields of a head that ``glance`` has understood, hence plain."""
+    parsed = parse_plain(raw.decode())
+    if parsed is None:  # pragma: no cover - glance accepts only what parse_plain reads; a test compares them
+        raise SkillValidationError("the head was understood at first and is not now")
+    values, lines = parsed
+    return frontmatter_of(values, {key: line + 2 for key, line in lines.items()})
+
+
+def glanced(home: Home, rel: str, seen: Glance, identity: tuple[int, ...]) -> Skill:
+    """The skill behind a head of the commonest shape: discovery's inner loop, hence no constructor."""
+    skill = Skill.__new__(Skill)
+    skill._name, skill._description, skill._raw, skill._offset = seen
+    skill._home = home
+    skill._rel = rel
+    skill._identity = identity
+    skill._front = skill._issues = None
+    return skill
+
+
+def documented(home: Home, rel: str, found: Document, identity: Identity | tuple[int, ...] | None) -> Skill:
+    """The skill behind a head that was read and judged."""
+    skill = Skill(found.front)
+    skill._home = home
+    skill._rel = rel
+    skill._offset = found.body
+    skill._identity = identity
+    skill._issues = found.issues
+    return skill

@@ -1,0 +1,317 @@
+"""The walk through folders that finds skills.
+
+Each root is looked at first itself, then its folders in order of their names, depth first, down to ``max_depth``. A
+folder with a SKILL.md that loads is a skill, and what lies below it belongs to it (``nested=True`` looks there too). A
+file that does not load is an issue, and its folder is searched like any other: a bad skill never hides a good one.
+Links come last in their root; one that leads to a folder is followed only when its target lies in a scanned root, in
+the git repository around the root, or where installers put skills.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from prowess.errors import Issue, ResourceError, SkillLoadError, SourceError
+from prowess.files.folders import Folder, folder_beneath, link_is_folder, real_path
+from prowess.files.reading import OpenFile
+from prowess.library.load import FILENAME
+from prowess.library.places import git_root, install_bases
+from prowess.library.skill import Home, Skill, documented, glanced
+from prowess.limits import DEFAULT_LIMITS
+from prowess.model import Place
+from prowess.spec.document import Policy, read_document
+from prowess.spec.frontmatter import needs_more
+from prowess.spec.glance import glance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from prowess.files.folders import HeadRead
+    from prowess.model import SkillScope
+
+SKIP_PREFIXES = (".", "_", "node_modules")
+MAX_DEPTH = 6
+
+
+class Rules(NamedTuple):
+    """How a scan goes about it."""
+
+    policy: Policy = Policy()
+    missing: Literal["ignore", "error"] = "ignore"
+    max_depth: int | None = MAX_DEPTH
+    nested: bool = False
+    skip_prefixes: tuple[str, ...] = SKIP_PREFIXES
+    filename: str = FILENAME
+    follow_links: bool = False
+
+
+class _Spot(NamedTuple):
+    """Where a file lies: below which base, in which folder, under which names."""
+
+    base: str
+    rel: str
+    name: str
+    file: str
+    shown: str | None = None
+
+    @property
+    def path(self) -> str:
+        folder = self.shown or (os.path.join(self.base, self.rel) if self.rel else self.base)
+        return os.path.join(folder, self.file)
+
+
+class Walk:
+    """One scan: what it has found so far, and the bounds that it keeps."""
+
+    def __init__(self, rules: Rules, places: Sequence[Place], allowed: tuple[str, ...] | None) -> None:
+        self.rules = rules
+        self.skills: list[Skill] = []
+        self.issues: list[Issue] = []
+        self._places = places
+        self._allowed = allowed
+        self._bases: tuple[str, ...] | None = None
+        self._links: list[tuple[str, str, int]] = []
+        self._followed: set[str] = set()
+        limits = rules.policy.limits
+        self._deepest = (
+            limits.max_scan_depth if rules.max_depth is None else min(rules.max_depth, limits.max_scan_depth)
+        )
+        self._until = time.monotonic() + limits.max_scan_seconds
+        self._folders_left = 0
+        self._stopped = False
+        self._scope: SkillScope | None = None
+
+    # -- roots -------------------------------------------------------------------------------------------------------
+
+    def root(self, place: Place) -> Place:
+        """Everything below one root; what came of it."""
+        self._folders_left = self.rules.policy.limits.max_dirs_per_root
+        self._stopped = False
+        self._scope = place.scope
+        before = len(self.skills)
+        state = self._enter_root(place.path)
+        while self._links:
+            self._follow(*self._links.pop(0))
+        return Place(place.path, place.scope, state, len(self.skills) - before)
+
+    def _enter_root(self, path: str) -> str:
+        try:
+            with Folder(path) as folder:
+                self._folder(folder, path, "", 0)
+        except FileNotFoundError:
+            return self._no_root(path, "missing-root", "does not exist")
+        except NotADirectoryError:
+            return self._no_root(path, "not-a-directory", "is not a folder")
+        except OSError as error:
+            self._issue("unreadable-directory", path, f"cannot be read: {error.strerror}")
+            return "unreadable"
+        return "scanned"
+
+    def _no_root(self, path: str, code: str, why: str) -> str:
+        if self.rules.missing == "error":
+            raise SourceError(f"the root {why}", path, code)
+        if code == "missing-root":
+            return "missing"
+        self._issue(code, path, f"the root {why}")
+        return "not a folder"
+
+    def _issue(self, code: str, path: str, message: str, severity: Literal["error", "warning"] = "error") -> None:
+        self.issues.append(Issue(code, "", message, path, 0, severity))
+
+    # -- folders -----------------------------------------------------------------------------------------------------
+
+    def _folder(self, folder: Folder, base: str, rel: str, depth: int) -> None:
+        """A folder that may itself be a skill, then what is in it."""
+        found = folder.head(self.rules.filename, self.rules.policy.limits.head_step)
+        spot = _Spot(base, rel, os.path.basename(folder.path), self.rules.filename)
+        if self._take(found, spot) and not self.rules.nested:
+            return
+        self._children(folder, base, rel, depth)
+
+    def _children(self, folder: Folder, base: str, rel: str, depth: int) -> None:
+        try:
+            entries = folder.entries(self._folders_left + 1)
+        except OSError as error:
+            self._issue("unreadable-directory", folder.path, f"cannot be read: {error.strerror}")
+            return
+        self._odd_case(folder, base, rel, entries.files)
+        if depth >= self._deepest:
+            return
+        skip = self.rules.skip_prefixes
+        self._links += [(folder.path, name, depth + 1) for name in entries.links if not name.startswith(skip)]
+        names = [name for name in entries.folders if not name.startswith(skip)]
+        self._heads(folder, base, rel, names, depth + 1)
+
+    def _heads(self, folder: Folder, base: str, rel: str, names: list[str], depth: int) -> None:
+        """The inner loop: one glance at each child's file, the full path for the rest."""
+        policy = self.rules.policy
+        filename, nested = self.rules.filename, self.rules.nested
+        home = Home(base, filename, self._scope, policy)
+        quick = policy.mode == "lenient" and policy.limits is DEFAULT_LIMITS
+        prefix = rel + os.sep if rel else ""
+        now, until = time.monotonic, self._until
+        add = self.skills.append
+        for name, head, info, error in folder.heads(names, filename, policy.limits.head_step):
+            if self._folders_left <= 0 or now() > until:
+                self._stop(folder.path)
+                return
+            self._folders_left -= 1
+            seen = glance(head) if quick and head is not None else None
+            if seen is not None and info is not None:
+                add(glanced(home, prefix + name, seen, _identity(info)))
+                if not nested:
+                    continue
+            elif self._take((name, head, info, error), _Spot(base, prefix + name, name, filename)) and not nested:
+                continue
+            self._descend(folder, name, base, prefix + name, depth)
+            if self._stopped:
+                return
+
+    def _descend(self, folder: Folder, name: str, base: str, rel: str, depth: int) -> None:
+        try:
+            with folder.child(name) as child:
+                self._children(child, base, rel, depth)
+        except OSError as error:
+            self._issue("unreadable-directory", os.path.join(folder.path, name), f"cannot be read: {error.strerror}")
+
+    def _stop(self, path: str) -> None:
+        if self._stopped:
+            return
+        self._stopped = True
+        limits = self.rules.policy.limits
+        if self._folders_left <= 0:
+            self._issue("too-many-directories", path, f"stopped after {limits.max_dirs_per_root} folders")
+        else:
+            self._issue("deadline", path, f"stopped after {limits.max_scan_seconds:g} seconds")
+
+    # -- files -------------------------------------------------------------------------------------------------------
+
+    def _take(self, found: HeadRead, spot: _Spot) -> bool:
+        """Whether the file made a skill. Strict mode raises where it did not."""
+        _, head, info, error = found
+        if error is not None:
+            self._issue(*_unreadable(error, spot.path))
+        if head is None or info is None:
+            return False
+        try:
+            self.skills.append(self._load(head, info, spot))
+        except SkillLoadError as bad:
+            if self.rules.policy.mode == "strict":
+                raise
+            self.issues.append(bad.issues[0])
+            return False
+        except ResourceError as bad:
+            self._issue(bad.code, spot.path, bad.message)
+            return False
+        return True
+
+    def _load(self, head: bytes, info: os.stat_result, spot: _Spot) -> Skill:
+        policy = self.rules.policy
+        whole = len(head) >= info.st_size
+        if not whole and needs_more(head, repair=policy.repairs):
+            head, whole, info = self._read_on(spot)
+        document = read_document(head, whole=whole, policy=policy, folder=spot.name, path=spot.path)
+        seen = bool(head[document.body :].strip())
+        home = Home(spot.base, spot.file, self._scope, policy, shown=spot.shown, body_seen=seen)
+        return documented(home, spot.rel, document, _identity(info))
+
+    def _read_on(self, spot: _Spot) -> tuple[bytes, bool, os.stat_result]:
+        policy = self.rules.policy
+        parts = (*spot.rel.split(os.sep), spot.file) if spot.rel else (spot.file,)
+        with OpenFile(spot.base, parts) as file:
+            head, whole = file.read_head(
+                policy.limits.head_step,
+                policy.limits.max_frontmatter_bytes,
+                lambda head: needs_more(head, repair=policy.repairs),
+            )
+            return head, whole, file.info
+
+    def _odd_case(self, folder: Folder, base: str, rel: str, files: list[str]) -> None:
+        """``skill.md`` where there is no ``SKILL.md``: loaded on every system, with a warning."""
+        wanted = self.rules.filename
+        odd = next((name for name in files if name != wanted and name.lower() == wanted.lower()), None)
+        if odd is None or wanted in files or self.rules.policy.mode == "strict":
+            return
+        found = folder.head(odd, self.rules.policy.limits.head_step)
+        if self._take(found, _Spot(base, rel, os.path.basename(folder.path), odd)):
+            message = f"the file is named {odd}, not {wanted}"
+            self._issue("filename-case", os.path.join(folder.path, odd), message, "warning")
+
+    # -- links -------------------------------------------------------------------------------------------------------
+
+    def _follow(self, folder: str, name: str, depth: int) -> None:
+        link = os.path.join(folder, name)
+        if not link_is_folder(link):
+            return
+        try:
+            target = real_path(link)
+        except OSError as error:
+            self._issue("link-refused", link, f"the link cannot be followed: {error.strerror}")
+            return
+        if _inside(os.path.realpath(folder), target):
+            self._issue("link-loop", link, "the link leads to a folder around itself")
+            return
+        if target in self._followed:
+            return
+        base = self._base_of(target, folder)
+        if base is None:
+            self._issue("link-refused", link, f"the link leads out of every scanned folder, to {target}")
+            return
+        self._followed.add(target)
+        self._enter_link(link, target, base, name, depth)
+
+    def _enter_link(self, link: str, target: str, base: str, name: str, depth: int) -> None:
+        rel = os.path.relpath(target, base)
+        parts = () if rel == os.curdir else tuple(rel.split(os.sep))
+        try:
+            with folder_beneath(base, parts) as child:
+                found = child.head(self.rules.filename, self.rules.policy.limits.head_step)
+                if self._take(found, _Spot(target, "", name, self.rules.filename, link)) and not self.rules.nested:
+                    return
+                self._children(child, target, "", depth)
+        except OSError as error:
+            self._issue("unreadable-directory", link, f"cannot be read: {error.strerror}")
+
+    def _base_of(self, target: str, folder: str) -> str | None:
+        """The folder that makes following a link to ``target`` right, or ``None``."""
+        if self.rules.follow_links:
+            return target
+        return next((base for base in self._trusted(folder) if _inside(target, base)), None)
+
+    def _trusted(self, folder: str) -> tuple[str, ...]:
+        if self._bases is None:
+            home = os.path.expanduser("~")
+            allowed = self._allowed if self._allowed is not None else install_bases(home, os.environ)
+            self._bases = tuple(os.path.realpath(base) for base in (*(p.path for p in self._places), *allowed))
+        if self._allowed is not None:
+            return self._bases
+        root = git_root(os.path.realpath(folder), os.path.expanduser("~"))
+        return (*self._bases, root) if root else self._bases
+
+    def without_repeats(self) -> list[Skill]:
+        """The skills found, each file once: a link to a skill that was found already adds nothing."""
+        if not self._followed:
+            return self.skills
+        first: dict[tuple[int, ...], Skill] = {}
+        for skill in self.skills:
+            first.setdefault(tuple(skill.identity or (id(skill),))[:2], skill)
+        return list(first.values())
+
+
+def _identity(info: os.stat_result) -> tuple[int, ...]:
+    return (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+
+
+def _inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _unreadable(error: OSError, path: str) -> tuple[str, str, str]:
+    if error.errno == errno.ELOOP:
+        return "link-refused", path, "the file is a link"
+    if error.errno in {errno.EINVAL, errno.ENXIO, errno.EISDIR, errno.ENODEV}:
+        return "not-a-regular-file", path, "the file is not a regular file"
+    return "unreadable", path, f"the file cannot be read: {error.strerror}"

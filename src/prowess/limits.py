@@ -1,0 +1,71 @@
+"""Every bound that Prowess keeps, as named fields of one frozen object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KIB = 1024
+MIB = 1024 * KIB
+
+MAX_NAME_LENGTH = 64
+MAX_DESCRIPTION_LENGTH = 1024
+MAX_COMPATIBILITY_LENGTH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds of one call; pass a changed copy as ``limits=`` where the defaults do not fit.
+
+    No bound depends on the input, so a hostile file costs what an ordinary one costs.
+    """
+
+    head_step: int = 4 * KIB
+    """Bytes read at a time while looking for the end of the frontmatter: one page holds nearly every real head."""
+
+    max_frontmatter_bytes: int = 64 * KIB
+    """The furthest that the head of a file is read; the largest real frontmatter is below 4 KiB."""
+
+    max_yaml_depth: int = 16
+    """Nesting of YAML collections; real files stay below 6."""
+
+    max_yaml_events: int = 4_000
+    """YAML events in one frontmatter: bounds the work before anything is built."""
+
+    max_scalar_chars: int = 64 * KIB
+    """One YAML value, in characters."""
+
+    max_body_bytes: int = MIB
+    """Instructions that are loaded into a conversation; a larger body could not fit a context window."""
+
+    max_resource_bytes: int = 64 * KIB
+    """What ``read_resource`` returns unless the caller names another bound."""
+
+    max_file_bytes: int = 10 * MIB
+    """What ``read_bytes`` returns unless the caller names another bound."""
+
+    max_digest_bytes: int = 256 * MIB
+    """All files of one skill together, when it is hashed."""
+
+    max_files_per_skill: int = 2_000
+    """Files listed or hashed in one skill."""
+
+    max_entries_per_skill: int = 20_000
+    """Directory entries looked at while listing one skill, files or not."""
+
+    max_depth_per_skill: int = 16
+    """Folders below a skill's folder that a listing enters."""
+
+    max_dirs_per_root: int = 200_000
+    """Folders looked at below one scanned root."""
+
+    max_scan_depth: int = 64
+    """Folders below a scanned root that are entered even with ``max_depth=None``."""
+
+    max_scan_seconds: float = 60.0
+    """Time for one scan, checked between entries; a call that blocks inside the kernel cannot be interrupted."""
+
+    max_listed_names: int = 20
+    """Names that an error message lists."""
+
+
+DEFAULT_LIMITS = Limits()

@@ -1,0 +1,93 @@
+"""Plain data that passes between the layers: no I/O, no rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from prowess.errors import Issue
+
+Value: TypeAlias = "str | list[Value] | dict[str, Value]"
+"""A frontmatter value: text as it was written, a list of values, or a mapping of text to values."""
+
+Mode = Literal["strict", "lenient"]
+OnDuplicate = Literal["first", "last", "error"]
+
+
+class SkillScope(Enum):
+    """Whose skill it is: the project's, or the user's own."""
+
+    PROJECT = "project"
+    USER = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """The supporting files of a skill, one level deep, as names; ``paths`` has them relative to its folder."""
+
+    scripts: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
+    assets: tuple[str, ...] = ()
+    other: tuple[str, ...] = ()
+    issues: tuple[Issue, ...] = field(default=(), compare=False)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Relative paths: assets, scripts, references, then what lies beside SKILL.md."""
+        groups = (("assets", self.assets), ("scripts", self.scripts), ("references", self.references))
+        return tuple(f"{folder}/{name}" for folder, names in groups for name in names) + self.other
+
+    def __bool__(self) -> bool:
+        """Whether there is any supporting file."""
+        return bool(self.scripts or self.references or self.assets or self.other)
+
+
+class FileList(tuple[str, ...]):  # noqa: SLOT001 - a tuple with slots cannot carry its issues
+    """Relative POSIX paths in byte order, with the ``issues`` met on the way (a bound that was hit, a link)."""
+
+    issues: tuple[Issue, ...] = ()
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Shadowed:
+    """A copy that lost: the name, where it lies, where the winner lies, and why."""
+
+    name: str
+    location: str
+    winner: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder that discovery looked at, whose it is, and what came of it."""
+
+    path: str
+    scope: SkillScope | None = None
+    state: str = "scanned"
+    found: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a name is, or is not, what a model sees. ``str()`` gives it as text for people."""
+
+    name: str
+    location: str | None
+    visible: bool
+    reasons: tuple[str, ...]
+    shadowed: tuple[Shadowed, ...] = ()
+    issues: tuple[Issue, ...] = ()
+    places: tuple[Place, ...] = ()
+
+    def __str__(self) -> str:
+        """A few lines: the winner, the losers, the issues, every place looked at."""
+        rows = [f"{self.name}: {self.location or 'not found'}"]
+        rows += [f"  {reason}" for reason in self.reasons]
+        rows += [f"  shadowed: {s.location} ({s.reason})" for s in self.shadowed]
+        rows += [f"  {issue}" for issue in self.issues]
+        rows += [f"  looked in {p.path}: {p.state}, {p.found} found" for p in self.places]
+        return "\n".join(rows)

@@ -1,0 +1,86 @@
+"""Whether a head makes a skill: its fields judged under a mode, its name settled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import Issue, SkillLoadError
+from prowess.limits import DEFAULT_LIMITS, Limits
+from prowess.spec.frontmatter import Head, interpret
+from prowess.spec.rules import field_issues, is_usable_name
+
+if TYPE_CHECKING:
+    from prowess.model import Mode
+    from prowess.spec.fields import Frontmatter
+
+
+class Policy(NamedTuple):
+    """How forgiving a load is. Strict refuses every violation; lenient lives with what it can, and may repair."""
+
+    mode: Mode = "lenient"
+    repair: bool = True
+    limits: Limits = DEFAULT_LIMITS
+
+    @property
+    def repairs(self) -> bool:
+        return self.repair and self.mode == "lenient"
+
+
+STRICT = Policy("strict", repair=False)
+
+
+class Document(NamedTuple):
+    """A head that makes a skill: its fields under the name it goes by, the body's offset, and every finding."""
+
+    front: Frontmatter
+    body: int
+    issues: tuple[Issue, ...]
+
+
+def read_document(
+    head: bytes, *, whole: bool, policy: Policy, folder: str | None = None, path: str = "", check_dir: bool = True
+) -> Document:
+    """The skill that ``head`` describes; raises ``SkillLoadError`` with every violation that the mode refuses."""
+    try:
+        found = interpret(
+            head, whole=whole, lenient=policy.mode == "lenient", repair=policy.repairs, limits=policy.limits
+        )
+    except SkillLoadError as error:
+        raise type(error)([replace(issue, path=path) for issue in error.issues], path) from None
+    return judge(found, policy=policy, folder=folder, path=path, check_dir=check_dir)
+
+
+def judge(found: Head, *, policy: Policy, folder: str | None, path: str = "", check_dir: bool = True) -> Document:
+    """The fields of ``found`` against the rules."""
+    expected = folder if check_dir else None
+    issues = [*(replace(i, path=path) for i in found.issues)]
+    issues += field_issues(found.front, mode=policy.mode, folder=expected, path=path)
+    front = found.front
+    if policy.mode == "lenient":
+        front, issues = _settle_name(front, issues, policy, folder, path)
+    if any(issue.severity == "error" for issue in issues):
+        raise SkillLoadError([i for i in issues if i.severity == "error"], path)
+    return Document(front, found.body, tuple(issues))
+
+
+def _settle_name(
+    front: Frontmatter, issues: list[Issue], policy: Policy, folder: str | None, path: str
+) -> tuple[Frontmatter, list[Issue]]:
+    """Lenient mode takes the folder's name where the written one is missing or unusable."""
+    if is_usable_name(front.name):
+        return front, issues
+    missing = not front.name.strip()
+    line = front.lines.get("name") or min(front.lines.values(), default=1)
+    others = [i for i in issues if i.field != "name"] if missing else [i for i in issues if i.code != "name-mismatch"]
+    if any(i.field == "name" and i.code == "wrong-type" for i in issues):
+        return front, issues
+    if folder is None or not is_usable_name(folder) or (missing and not policy.repair):
+        why = "is required" if missing else "is not usable, and neither is its folder's"
+        return front, [*others, Issue("missing-name" if missing else "bad-name", "name", why, path, line)]
+    if missing:
+        note = Issue("repaired-name", "name", f"is missing; the folder's, {folder!r}, is used", path, line, "warning")
+    else:
+        note = Issue("bad-name", "name", f"is not usable; the folder's, {folder!r}, is used", path, line, "warning")
+        others = [i for i in others if i.field != "name"]
+    return front.renamed(folder), [*others, note]

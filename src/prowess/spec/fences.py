@@ -1,0 +1,119 @@
+"""Where the frontmatter lies in the bytes of a file: the dashes, the text between them, the first byte of the body.
+
+The first line that is not blank is ``---``; the next line that is ``---`` closes. Blanks after the dashes, CRLF and
+a byte order mark are fine. Only LF and CRLF end a line. No pattern here can backtrack.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from prowess.errors import InvalidFrontmatterError, Issue, NoFrontmatterError, UnterminatedFrontmatterError
+
+BOM = b"\xef\xbb\xbf"
+_OTHER_BOMS = (
+    (b"\xff\xfe\x00\x00", "UTF-32"),
+    (b"\x00\x00\xfe\xff", "UTF-32"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+)
+_BLANK_LINES = re.compile(rb"(?:[ \t]*+\r?\n)*+")
+_OPENER = re.compile(rb"---[ \t]*+\r?(?:\n|\Z)")
+_CLOSER = re.compile(rb"^---[ \t]*+\r?(?:\n|\Z)", re.MULTILINE)
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]")
+
+
+class Fences(NamedTuple):
+    """Byte positions: the frontmatter is ``head[start:end]``, the body begins at ``body``."""
+
+    start: int
+    end: int
+    body: int
+    line: int
+    """The number of the first line between the dashes, counted from 1."""
+
+
+def locate(head: bytes, *, whole: bool, at: int = 0) -> Fences | None:
+    """The fences in ``head``, or ``None`` when more bytes are needed to tell; ``whole``: there are no more.
+
+    Raises ``NoFrontmatterError`` or ``UnterminatedFrontmatterError``.
+    """
+    begin = at + len(BOM) if head.startswith(BOM, at) else at
+    begin = _BLANK_LINES.match(head, begin).end()  # type: ignore[union-attr]  # it matches the empty string
+    opener = _OPENER.match(head, begin)
+    if opener is None or (opener.end() == len(head) and not whole):
+        if not whole and _may_still_open(head, begin):
+            return None
+        raise _no_opener(head, begin)
+    return _close(head, opener.end(), whole=whole)
+
+
+def _close(head: bytes, start: int, *, whole: bool) -> Fences | None:
+    closer = _CLOSER.search(head, start)
+    line = head.count(b"\n", 0, start) + 1
+    if closer is None or (closer.end() == len(head) and not whole):
+        if not whole:
+            return None
+        message = "the closing '---' line is missing"
+        raise UnterminatedFrontmatterError([Issue("unterminated-frontmatter", "", message, line=line - 1 or 1)])
+    return Fences(start, closer.start(), closer.end(), line)
+
+
+def _may_still_open(head: bytes, begin: int) -> bool:
+    rest = head[begin : begin + 4096]
+    return not rest.strip(b" \t\r") or (rest.startswith(b"-") and b"\n" not in rest and not rest.strip(b"- \t\r"))
+
+
+def _no_opener(head: bytes, begin: int) -> InvalidFrontmatterError:
+    refuse_other_encodings(head)
+    text = head[begin : begin + 200].partition(b"\n")[0].rstrip(b"\r")
+    line = head.count(b"\n", 0, begin) + 1
+    nul = head.find(b"\0", 0, begin + len(text) + 1)
+    if nul >= 0:
+        return InvalidFrontmatterError([_control_issue(0, nul, head.count(b"\n", 0, nul) + 1)])
+    return NoFrontmatterError([Issue("no-frontmatter", "", _why_not(text), line=line)])
+
+
+def _why_not(text: bytes) -> str:
+    if not text.strip():
+        return "the file is empty"
+    if text.startswith(b"----"):
+        return "the first line has more than three dashes"
+    if text.startswith(b"---"):
+        return "there is text after the opening dashes"
+    if text.lstrip().startswith(b"---"):
+        return "the opening dashes are indented"
+    return "the first line is not '---'"
+
+
+def refuse_other_encodings(head: bytes) -> None:
+    """Raise for UTF-16 and UTF-32, which would otherwise look like control characters."""
+    name = next((name for mark, name in _OTHER_BOMS if head.startswith(mark)), "")
+    if not name and head[:64].count(b"\0") >= min(8, len(head) // 3) > 0 and b"-\0-" in head[:64]:
+        name = "UTF-16"
+    if name:
+        raise InvalidFrontmatterError([Issue("not-utf8", "", f"the text is not UTF-8 (looks like {name})", line=1)])
+
+
+def decode(head: bytes, fences: Fences) -> str:
+    """The text between the dashes with LF line ends; raises for bad UTF-8 and for control characters."""
+    raw = head[fences.start : fences.end]
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        at = fences.start + error.start
+        message = f"the text is not UTF-8: byte 0x{head[at]:02X} at byte {at}"
+        raise InvalidFrontmatterError(
+            [Issue("not-utf8", "", message, line=fences.line + raw.count(b"\n", 0, error.start))],
+        ) from None
+    bad = _FORBIDDEN.search(text)
+    if bad:
+        at = fences.start + len(text[: bad.start()].encode())
+        line = fences.line + text.count("\n", 0, bad.start())
+        raise InvalidFrontmatterError([_control_issue(ord(bad[0]), at, line)])
+    return text.replace("\r\n", "\n") if "\r" in text else text
+
+
+def _control_issue(point: int, at: int, line: int) -> Issue:
+    return Issue("control-character", "", f"control character U+{point:04X} at byte {at}", line=line)

@@ -1,0 +1,35 @@
+"""Code points that a person does not see and a model does; and text made fit for one line of a listing."""
+
+from __future__ import annotations
+
+import re
+
+_INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    "\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e007f"
+)
+_SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+
+# One variation selector after an emoji or an ideograph is ordinary writing; a run of them carries a message.
+_HIDDEN = re.compile(f"[{_INVISIBLE}]|[{_SELECTORS}]{{2,}}")
+_NOT_IN_NAMES = re.compile(f"[{_INVISIBLE}{_SELECTORS}]")
+_BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+def hidden_points(text: str) -> tuple[str, ...]:
+    """The hidden code points in ``text`` as ``U+200B``, each once, in order of appearance."""
+    if text.isascii():
+        return ()
+    found = dict.fromkeys(char for run in _HIDDEN.findall(text) for char in run)
+    return tuple(f"U+{ord(char):04X}" for char in found)
+
+
+def has_hidden(name: str) -> bool:
+    """Whether a name holds a hidden code point, variation selectors included."""
+    return not name.isascii() and _NOT_IN_NAMES.search(name) is not None
+
+
+def one_line(text: str) -> str:
+    """``text`` without hidden code points, every run of blanks, breaks and controls as one blank."""
+    shown = text if text.isascii() else _HIDDEN.sub("", text)
+    return _BREAKS.sub(" ", shown).strip(" ")

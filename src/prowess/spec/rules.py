@@ -1,0 +1,148 @@
+"""The rules of the specification over a frontmatter, as issues: all of them, never only the first."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from prowess.errors import Issue
+from prowess.limits import MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
+from prowess.names import is_device_name
+from prowess.spec.hidden import has_hidden, hidden_points
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prowess.model import Mode
+    from prowess.spec.fields import Frontmatter
+
+_KEBAB = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_FORBIDDEN = re.compile(r"[/\\:<>]|%[0-9A-Fa-f]{2}")
+_STILL_ERRORS = frozenset(("missing-description", "wrong-type:name", "wrong-type:description"))
+"""What lenient mode cannot overlook either: without it there is nothing to list."""
+
+EXTENSIONS = frozenset(
+    [
+        "tags",
+        "version",
+        "model",
+        "context",
+        "agent",
+        "author",
+        "category",
+        "triggers",
+        "keywords",
+        "argument-hint",
+        "arguments",
+        "user-invocable",
+        "user-invokable",
+        "user_invocable",
+        "user-invokeable",
+        "disable-model-invocation",
+        "disable_model_invocation",
+        "when_to_use",
+        "when-to-use",
+        "title",
+        "homepage",
+        "effort",
+        "background",
+        "paths",
+    ],
+)
+"""Keys outside the specification that many skills have and that this engine or its peers read."""
+
+INERT = frozenset(
+    ["hooks", "mcpServers", "mcp-servers", "mcp_servers", "lspServers", "shell", "env", "permissions", "model"]
+)
+"""Keys that ask for power over the host. They are data here; ``model`` is a wish that a host may ignore."""
+
+
+def is_spec_name(name: str) -> bool:
+    """Whether ``name`` obeys the specification and is safe as a file name everywhere."""
+    return len(name) <= MAX_NAME_LENGTH and _KEBAB.fullmatch(name) is not None and not is_device_name(name)
+
+
+def is_usable_name(name: str) -> bool:
+    """Whether lenient mode lists a skill under ``name``: printable, one line, short, and harmless in a path."""
+    return (
+        0 < len(name) <= MAX_NAME_LENGTH
+        and name == name.strip()
+        and name.isprintable()
+        and name not in {".", ".."}
+        and not name.startswith("~")
+        and not _FORBIDDEN.search(name)
+        and not has_hidden(name)
+        and not is_device_name(name)
+    )
+
+
+def field_issues(front: Frontmatter, *, mode: Mode, folder: str | None = None, path: str = "") -> list[Issue]:
+    """Every finding about the fields. Lenient mode turns what it can live with into warnings."""
+    found = [*front.findings, *_name_issues(front, folder), *_description_issues(front), *_optional_issues(front)]
+    found += _extension_issues(front)
+    return [_placed(issue, front, mode, path) for issue in found]
+
+
+def _placed(issue: Issue, front: Frontmatter, mode: Mode, path: str) -> Issue:
+    line = issue.line or front.lines.get(issue.field) or min(front.lines.values(), default=1)
+    severity = issue.severity
+    if mode == "lenient" and severity == "error" and not _is_fatal(issue):
+        severity = "warning"
+    return replace(issue, line=line, severity=severity, path=path)
+
+
+def _is_fatal(issue: Issue) -> bool:
+    return issue.code in _STILL_ERRORS or f"{issue.code}:{issue.field}" in _STILL_ERRORS
+
+
+def _name_issues(front: Frontmatter, folder: str | None) -> Iterator[Issue]:
+    name = front.name
+    if not name.strip():
+        if not any(i.field == "name" for i in front.findings):
+            yield Issue("missing-name", "name", "is required")
+        return
+    if not _KEBAB.fullmatch(name):
+        yield Issue("bad-name", "name", f"{_short(name)} must be lower-case letters, digits and single hyphens")
+    if len(name) > MAX_NAME_LENGTH:
+        yield Issue("bad-name", "name", f"has {len(name)} characters; at most {MAX_NAME_LENGTH} are allowed")
+    if is_device_name(name):
+        yield Issue("reserved-name", "name", f"{_short(name)} is a device name on Windows")
+    if folder is not None and name != folder:
+        yield Issue("name-mismatch", "name", f"{_short(name)} is not the name of its folder, {_short(folder)}")
+
+
+def _description_issues(front: Frontmatter) -> Iterator[Issue]:
+    text = front.description
+    if not text.strip():
+        if not any(i.field == "description" for i in front.findings):
+            yield Issue("missing-description", "description", "is required")
+        return
+    if len(text) > MAX_DESCRIPTION_LENGTH:
+        message = f"has {len(text)} characters; at most {MAX_DESCRIPTION_LENGTH} are allowed"
+        yield Issue("description-too-long", "description", message)
+    if points := hidden_points(text):
+        message = f"holds hidden characters ({', '.join(points[:8])})"
+        yield Issue("hidden-text", "description", message, severity="warning")
+
+
+def _optional_issues(front: Frontmatter) -> Iterator[Issue]:
+    for key, value in (("license", front.license), ("compatibility", front.compatibility)):
+        if value is not None and not value.strip():
+            yield Issue("blank-field", key, "must not be blank when it is present")
+    if front.compatibility and len(front.compatibility) > MAX_COMPATIBILITY_LENGTH:
+        message = f"has {len(front.compatibility)} characters; at most {MAX_COMPATIBILITY_LENGTH} are allowed"
+        yield Issue("compatibility-too-long", "compatibility", message)
+
+
+def _extension_issues(front: Frontmatter) -> Iterator[Issue]:
+    keys = [*front.extra, *(["model"] if front.model is not None else [])]
+    for key in keys:
+        if key in INERT:
+            yield Issue("inert-field", key, "asks for something that only the host may grant", severity="info")
+        elif key not in EXTENSIONS and key != "metadata":
+            yield Issue("unknown-field", key, "is no field of the specification", severity="info")
+
+
+def _short(text: str, most: int = 80) -> str:
+    return repr(text if len(text) <= most else text[:most] + "…")

@@ -1,0 +1,162 @@
+"""YAML by its rules: every scalar is text, and nothing is built before the whole event stream has been judged.
+
+Tags, anchors, aliases, merge keys, directives, duplicate keys, complex keys, several documents, deep nesting and
+sheer size are refused. What is left means the same to every reader of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from prowess.limits import DEFAULT_LIMITS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from prowess.limits import Limits
+    from prowess.model import Value
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class YamlError(Exception):
+    """The text breaks YAML's syntax; a repair may help. ``line`` counts from 0."""
+
+    def __init__(self, code: str, message: str, line: int) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.line = line
+
+
+class YamlRefusedError(YamlError):
+    """The text is YAML, and against the rules: never repaired."""
+
+
+class UndefinedAliasError(YamlError):
+    """``*text`` where no such anchor exists: text that begins with an asterisk."""
+
+
+def parse_yaml(text: str, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Value], dict[str, int]]:
+    """The mapping that ``text`` holds, and the line (from 0) of each key of its first two levels (``metadata.key``)."""
+    events = list(_judged(_events(text), limits))
+    return _Builder(events).document()
+
+
+def _events(text: str) -> Iterator[Any]:
+    import yaml  # noqa: PLC0415 - most heads never need it
+
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    try:
+        yield from yaml.parse(text, Loader=loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        message = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise YamlError("yaml-syntax", str(message), mark.line if mark else 0) from None
+
+
+def _judged(events: Iterable[Any], limits: Limits) -> Iterator[Any]:
+    depth = documents = 0
+    for count, event in enumerate(events):
+        kind = type(event).__name__
+        line = event.start_mark.line
+        if count >= limits.max_yaml_events:
+            raise YamlRefusedError("yaml-too-many-events", f"more than {limits.max_yaml_events} YAML events", line)
+        if kind == "DocumentStartEvent":
+            documents += 1
+            _judge_document(event, documents, line)
+        elif kind in {"MappingStartEvent", "SequenceStartEvent"}:
+            depth += 1
+            if depth > limits.max_yaml_depth:
+                raise YamlRefusedError("yaml-too-deep", f"nesting > {limits.max_yaml_depth}", line)
+        elif kind in {"MappingEndEvent", "SequenceEndEvent"}:
+            depth -= 1
+        elif kind == "ScalarEvent":
+            _judge_scalar(event, line, limits)
+        _judge_node(event, kind, line)
+        yield event
+
+
+def _judge_document(event: Any, documents: int, line: int) -> None:  # noqa: ANN401 - PyYAML's events are untyped
+    if event.version or event.tags:
+        raise YamlRefusedError("yaml-directive", "YAML directives are not allowed", line)
+    if documents > 1:
+        raise YamlRefusedError("yaml-documents", "more than one YAML document", line)
+
+
+def _judge_scalar(event: Any, line: int, limits: Limits) -> None:  # noqa: ANN401
+    if len(event.value) > limits.max_scalar_chars:
+        raise YamlRefusedError(
+            "yaml-scalar-too-long", f"a value has more than {limits.max_scalar_chars} characters", line
+        )
+    if not event.value.isascii() and _SURROGATE.search(event.value):
+        raise YamlRefusedError("yaml-surrogate", "a value holds half a character (a lone surrogate)", line)
+
+
+def _judge_node(event: Any, kind: str, line: int) -> None:  # noqa: ANN401
+    anchor = getattr(event, "anchor", None)
+    if kind == "AliasEvent":  # every anchor is refused, so an alias that is reached has none
+        raise UndefinedAliasError("yaml-anchor", f"alias *{str(anchor)[:40]} has no anchor", line)
+    if anchor is not None:
+        raise YamlRefusedError("yaml-anchor", f"YAML aliases are not allowed (anchor &{anchor[:40]})", line)
+    if getattr(event, "tag", None) is not None:
+        raise YamlRefusedError("yaml-tag", f"YAML tag not allowed ({event.tag[:80]})", line)
+
+
+class _Builder:
+    """Plain text, lists and mappings from judged events. Depth is bounded, so it may call itself."""
+
+    def __init__(self, events: list[Any]) -> None:
+        self._events = iter(events)
+        self._lines: dict[str, int] = {}
+
+    def document(self) -> tuple[dict[str, Value], dict[str, int]]:
+        for event in self._events:
+            kind = type(event).__name__
+            if kind == "MappingStartEvent":
+                return self._mapping("", 0), self._lines
+            if kind in {"ScalarEvent", "SequenceStartEvent"}:
+                raise YamlRefusedError("yaml-not-a-mapping", "the frontmatter is not a mapping", event.start_mark.line)
+        raise YamlRefusedError("empty-frontmatter", "the frontmatter is empty", 0)
+
+    def _value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
+        kind = type(event).__name__
+        if kind == "MappingStartEvent":
+            return self._mapping(prefix, level)
+        if kind == "SequenceStartEvent":
+            return self._sequence(level)
+        text: str = event.value
+        return text
+
+    def _sequence(self, level: int) -> list[Value]:
+        items: list[Value] = []
+        for event in self._events:
+            if type(event).__name__ == "SequenceEndEvent":
+                break
+            items.append(self._value(event, "", level + 1))
+        return items
+
+    def _mapping(self, prefix: str, level: int) -> dict[str, Value]:
+        items: dict[str, Value] = {}
+        for event in self._events:
+            if type(event).__name__ == "MappingEndEvent":
+                break
+            key = self._key(event, items)
+            path = f"{prefix}{key}"
+            if level < 2 and (prefix or not level):  # noqa: PLR2004 - metadata.key is as deep as findings point
+                self._lines[path] = event.start_mark.line
+            items[key] = self._value(next(self._events), f"{path}.", level + 1)
+        return items
+
+    def _key(self, event: Any, items: dict[str, Value]) -> str:  # noqa: ANN401
+        line = event.start_mark.line
+        if type(event).__name__ != "ScalarEvent":
+            raise YamlRefusedError("yaml-complex-key", "a key must be text", line)
+        key: str = event.value
+        if key == "<<" and event.style is None:
+            raise YamlRefusedError("yaml-merge-key", "YAML merge keys are not allowed", line)
+        if key in items:
+            raise YamlRefusedError("yaml-duplicate-key", f"duplicate key {key[:80]!r}", line)
+        return key

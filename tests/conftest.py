@@ -1,0 +1,72 @@
+"""The options, fixtures and hypothesis profiles that every test may use."""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+SEED_VARIABLE = "PROWESS_TEST_SEED"
+
+# No database: a failure prints what reproduces it, and no run depends on an earlier one.
+settings.register_profile("default", max_examples=100, deadline=None, derandomize=False, database=None, print_blob=True)
+settings.register_profile("full", settings.get_profile("default"), max_examples=2000)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("prowess")
+    group.addoption("--full", action="store_true", help="run whole matrices instead of samples")
+    group.addoption("--seed", type=int, help=f"what samples are drawn with (default: ${SEED_VARIABLE}, else random)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # The workers of pytest-xdist inherit the environment, so they draw what the process that started them draws.
+    os.environ[SEED_VARIABLE] = str(_choose_seed(config))
+    settings.load_profile("full" if config.getoption("full") else "default")
+
+
+def _choose_seed(config: pytest.Config) -> int:
+    given: int | None = config.getoption("seed")
+    if given is not None:
+        return given
+    return int(os.environ.get(SEED_VARIABLE) or random.randrange(2**32))
+
+
+def pytest_report_header() -> str:
+    return f"samples: repeat with --seed {os.environ[SEED_VARIABLE]}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("full"):
+        return
+    for item in items:
+        if item.get_closest_marker("full"):
+            item.add_marker(pytest.mark.skip(reason="whole matrix: run by make test-full"))
+
+
+@pytest.fixture(scope="session")
+def full(pytestconfig: pytest.Config) -> bool:
+    """Whether to go through a whole matrix instead of a sample of it."""
+    return bool(pytestconfig.getoption("full"))
+
+
+@pytest.fixture(scope="session")
+def seed() -> int:
+    """The number that this run's samples are drawn with, the same in every worker."""
+    return int(os.environ[SEED_VARIABLE])
+
+
+@pytest.fixture
+def rng(seed: int, request: pytest.FixtureRequest) -> random.Random:
+    """A generator that depends on the seed and the test only, not on which tests ran before in the same worker."""
+    return random.Random(f"{seed} {request.node.nodeid}")
+
+
+@pytest.fixture(scope="session")
+def shared(pytestconfig: pytest.Config) -> Path:
+    """The optional data folder beside the checkout; a test that needs it is skipped where it is absent."""
+    folder = pytestconfig.rootpath.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip("needs the optional data folder ../shared beside the checkout")
+    return folder
