@@ -88,6 +88,7 @@ HINTS: dict[str, str] = {
     "link-refused": "copy the skill into the scanned folder, or scan the folder that the link leads to",
     "link-in-skill": "links below a skill's folder are never followed: copy the file",
     "link-loop": "remove the link",
+    "bad-file-name": "rename it to a UTF-8 name",
     "special-file": "only regular files belong in a skill",
     "missing-root": "create the folder, or leave it out",
     "not-a-directory": "name a folder",

@@ -58,6 +58,9 @@ class Limits:
     max_dirs_per_root: int = 200_000
     """Folders looked at below one scanned root."""
 
+    max_entries_per_folder: int = 250_000
+    """Entries of one folder that discovery looks at, files included."""
+
     max_scan_depth: int = 64
     """Folders below a scanned root that are entered even with ``max_depth=None``."""
 

@@ -25,6 +25,9 @@ class Entries(NamedTuple):
     files: list[str]
     links: list[str]
     others: list[str]
+    """Neither file, folder nor link."""
+    odd: list[str]
+    """Names that are not UTF-8, escaped: they can be neither listed nor asked for."""
     complete: bool = True
 
 
@@ -68,6 +71,7 @@ class Folder:
         files: list[str] = []
         links: list[str] = []
         others: list[str] = []
+        odd: list[str] = []
         count = 0
         with self._scan() as found:
             for entry in found:
@@ -76,14 +80,14 @@ class Folder:
                     break
                 name = entry.name
                 if not name.isascii() and not _is_text(name):
-                    others.append(ascii(name))
+                    odd.append(ascii(name))
                 elif entry.is_dir(follow_symlinks=False):
                     folders.append(name)
                 elif entry.is_symlink():
                     links.append(name)
                 else:
                     (files if entry.is_file(follow_symlinks=False) else others).append(name)
-        return Entries(sorted(folders), sorted(files), sorted(links), sorted(others), count <= most)
+        return Entries(sorted(folders), sorted(files), sorted(links), sorted(others), sorted(odd), count <= most)
 
     @contextmanager
     def _scan(self) -> Iterator[Iterator[os.DirEntry[str]]]:
@@ -186,6 +190,7 @@ class Tree(NamedTuple):
     files: list[str]
     links: list[str]
     others: list[str]
+    odd: list[str]
     unreadable: list[str]
     bound: str
     """Which limit ended the listing, or ``""``."""
@@ -195,17 +200,18 @@ class _Listing:
     def __init__(self, limits: Limits, leave_out: frozenset[str]) -> None:
         self.limits = limits
         self.leave_out = leave_out
-        self.tree = Tree([], [], [], [], "")
+        self.tree = Tree([], [], [], [], [], "")
         self.seen = 0
         self.bound = ""
 
     def walk(self, folder: Folder, prefix: str, depth: int) -> None:
         entries = folder.entries(self.limits.max_entries_per_skill - self.seen)
-        self.seen += sum(len(group) for group in entries[:4])
+        self.seen += sum(len(group) for group in entries[:5])
         if not entries.complete:
             self.bound = "too-many-files"
         self.tree.links.extend(prefix + name for name in entries.links)
         self.tree.others.extend(prefix + name for name in entries.others)
+        self.tree.odd.extend(prefix + name for name in entries.odd)
         self.tree.files.extend(prefix + name for name in entries.files)
         for name in entries.folders:
             if self.bound:

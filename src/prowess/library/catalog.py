@@ -14,7 +14,7 @@ from prowess.errors import (
     SourceError,
     UnknownSkillError,
 )
-from prowess.files.folders import Folder
+from prowess.files.folders import folder_beneath
 from prowess.model import Explanation, Place, Shadowed, SkillScope
 from prowess.spec.rules import field_issues
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from prowess.library.skill import LoadedSkill, Skill
     from prowess.model import OnDuplicate
 
+_BESIDE = 2_000  # entries beside a SKILL.md that are searched for another spelling of it
 _QUIET = frozenset(("unknown-field",))
 """Findings for authors that say nothing about loading: ``validate`` has them, a catalogue does not."""
 
@@ -224,16 +225,14 @@ def _blank_body(skill: Skill) -> list[Issue]:
 
 
 def _filename_collisions(skill: Skill) -> list[Issue]:
-    path = skill.path
-    if path is None:
-        return []
+    own = skill._home.file
     try:
-        with Folder(str(skill.dir)) as folder:
-            names = folder.entries(200).files
+        with folder_beneath(skill._home.base, skill._parts()) as folder:
+            names = folder.entries(_BESIDE).files
     except OSError:
         return []
-    twins = [name for name in names if name != path.name and name.lower() == path.name.lower()]
-    message = f"lies beside {', '.join(twins)}; {path.name} is used"
+    twins = [name for name in names if name != own and name.lower() == own.lower()]
+    message = f"lies beside {', '.join(twins)}; {own} is used"
     return [Issue("filename-collision", "", message, skill.location, 0, "warning")] if twins else []
 
 
@@ -243,7 +242,7 @@ def _folder_collisions(skills: tuple[Skill, ...]) -> Iterator[Issue]:
     for skill in skills:
         if skill.is_inline:
             continue
-        folder = str(skill.dir)
+        folder = skill._folder()
         other = seen.setdefault(unicodedata.normalize("NFC", folder).casefold(), folder)
         if other != folder:
             message = f"differs from {other} only in case or Unicode form"

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 _GROUPS = ("scripts", "references", "assets")
 _CUT = "\n[… cut at {limit} of {size} bytes]"
+_LEFT_OUT = {
+    "link-in-skill": "is a link",
+    "special-file": "is no regular file",
+    "bad-file-name": "is not a UTF-8 name",
+    "unreadable-directory": "cannot be read",
+}
 _BOUNDS = {
     "too-many-files": "the skill has more than {limits.max_files_per_skill} files; the rest is not listed",
     "too-deep": "folders more than {limits.max_depth_per_skill} deep are not listed",
@@ -105,12 +111,12 @@ def _shown(names: list[str]) -> list[str]:
 
 
 def _entry_issues(found: Entries, prefix: str, location: str) -> list[Issue]:
-    links = (Issue("link-in-skill", prefix + n, "is a link; not listed", location, 0, "warning") for n in found.links)
-    others = (
-        Issue("special-file", prefix + n, "is no regular file; not listed", location, 0, "warning")
-        for n in found.others
-    )
-    return [*links, *others]
+    kinds = (("link-in-skill", found.links), ("special-file", found.others), ("bad-file-name", found.odd))
+    return [_left_out(code, prefix + name, location) for code, names in kinds for name in names]
+
+
+def _left_out(code: str, name: str, location: str) -> Issue:
+    return Issue(code, name, f"{_LEFT_OUT[code]}; not listed", location, 0, "warning")
 
 
 def list_files(base: str, parts: tuple[str, ...], location: str, limits: Limits) -> FileList:
@@ -134,11 +140,13 @@ def _tree(base: str, parts: tuple[str, ...], location: str, limits: Limits) -> T
 
 def tree_issues(tree: Tree, location: str, limits: Limits) -> list[Issue]:
     """What a listing left out, as warnings."""
-    found = [Issue("link-in-skill", n, "is a link; not listed", location, 0, "warning") for n in tree.links]
-    found += [Issue("special-file", n, "is no regular file; not listed", location, 0, "warning") for n in tree.others]
-    found += [
-        Issue("unreadable-directory", name, "cannot be listed", location, 0, "warning") for name in tree.unreadable
-    ]
+    kinds = (
+        ("link-in-skill", tree.links),
+        ("special-file", tree.others),
+        ("bad-file-name", tree.odd),
+        ("unreadable-directory", tree.unreadable),
+    )
+    found = [_left_out(code, name, location) for code, names in kinds for name in names]
     if tree.bound:
         found.append(Issue(tree.bound, "", _BOUNDS[tree.bound].format(limits=limits), location, 0, "warning"))
     return found

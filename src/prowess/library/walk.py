@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.errors import Issue, ResourceError, SkillLoadError, SourceError
-from prowess.files.folders import Folder, folder_beneath, link_is_folder, real_path
+from prowess.files.folders import Folder, exists, folder_beneath, link_is_folder, real_path
 from prowess.files.reading import OpenFile
 from prowess.library.load import FILENAME
 from prowess.library.places import git_root, install_bases
@@ -133,17 +133,28 @@ class Walk:
 
     def _children(self, folder: Folder, base: str, rel: str, depth: int) -> None:
         try:
-            entries = folder.entries(self._folders_left + 1)
+            entries = folder.entries(self.rules.policy.limits.max_entries_per_folder)
         except OSError as error:
             self._issue("unreadable-directory", folder.path, f"cannot be read: {error.strerror}")
             return
         self._odd_case(folder, base, rel, entries.files)
-        if depth >= self._deepest:
-            return
         skip = self.rules.skip_prefixes
+        if depth >= self._deepest:
+            self._too_deep(folder.path, any(not name.startswith(skip) for name in entries.folders))
+            return
+        for name in entries.odd:
+            self._issue("bad-file-name", folder.path, f"{name} is not a UTF-8 name", "warning")
+        if not entries.complete:
+            most = self.rules.policy.limits.max_entries_per_folder
+            self._issue("too-many-directories", folder.path, f"only {most} entries were looked at")
         self._links += [(folder.path, name, depth + 1) for name in entries.links if not name.startswith(skip)]
         names = [name for name in entries.folders if not name.startswith(skip)]
         self._heads(folder, base, rel, names, depth + 1)
+
+    def _too_deep(self, path: str, more: bool) -> None:  # noqa: FBT001 - one caller
+        """The caller's own depth ends the walk silently; the limit does not."""
+        if more and (self.rules.max_depth is None or self.rules.max_depth > self._deepest):
+            self._issue("too-deep", path, f"folders more than {self._deepest} deep are not looked at")
 
     def _heads(self, folder: Folder, base: str, rel: str, names: list[str], depth: int) -> None:
         """The inner loop: one glance at each child's file, the full path for the rest."""
@@ -193,7 +204,7 @@ class Walk:
         """Whether the file made a skill. Strict mode raises where it did not."""
         _, head, info, error = found
         if error is not None:
-            self._issue(*_unreadable(error, spot.path))
+            self._refuse(Issue(*_unreadable(error), spot.path))
         if head is None or info is None:
             return False
         try:
@@ -204,9 +215,14 @@ class Walk:
             self.issues.append(bad.issues[0])
             return False
         except ResourceError as bad:
-            self._issue(bad.code, spot.path, bad.message)
+            self._refuse(Issue(bad.code, "", bad.message, spot.path))
             return False
         return True
+
+    def _refuse(self, issue: Issue) -> None:
+        if self.rules.policy.mode == "strict":
+            raise SkillLoadError([issue], issue.path)
+        self.issues.append(issue)
 
     def _load(self, head: bytes, info: os.stat_result, spot: _Spot) -> Skill:
         policy = self.rules.policy
@@ -245,6 +261,8 @@ class Walk:
     def _follow(self, folder: str, name: str, depth: int) -> None:
         link = os.path.join(folder, name)
         if not link_is_folder(link):
+            if not exists(os.path.realpath(link)):
+                self._issue("link-refused", link, "the link leads nowhere", "warning")
             return
         try:
             target = real_path(link)
@@ -309,9 +327,10 @@ def _inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def _unreadable(error: OSError, path: str) -> tuple[str, str, str]:
+def _unreadable(error: OSError) -> tuple[str, str, str]:
+    """Code, field and message for a file that could not be read."""
     if error.errno == errno.ELOOP:
-        return "link-refused", path, "the file is a link"
+        return "link-refused", "", "the file is a link"
     if error.errno in {errno.EINVAL, errno.ENXIO, errno.EISDIR, errno.ENODEV}:
-        return "not-a-regular-file", path, "the file is not a regular file"
-    return "unreadable", path, f"the file cannot be read: {error.strerror}"
+        return "not-a-regular-file", "", "the file is not a regular file"
+    return "unreadable", "", f"the file cannot be read: {error.strerror}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from prowess.errors import InvalidFrontmatterError, Issue, NoFrontmatterError, UnterminatedFrontmatterError
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.fences import Fences, decode, locate, refuse_other_encodings
+from prowess.spec.fences import BOM, Fences, decode, locate, refuse_other_encodings
 from prowess.spec.fields import Frontmatter, frontmatter_of
 from prowess.spec.plain import parse_plain
 from prowess.spec.wrapping import Unwrapped, looks_wrapped, unglue, unwrap
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.model import Value
 
+_OPENER = re.compile(rb"\s*+---[ \t]*+\r?\n")
 _COMMENTED = re.compile(r"^description:[ \t]++(#[^\n]*+)", re.MULTILINE)
+_FENCE = re.compile(rb"---[ \t]*+\r?\n?")
 _BREAKS = re.compile("[\r\x85\u2028\u2029]")
 
 
@@ -118,11 +121,8 @@ def _unwrapped(head: bytes, error: InvalidFrontmatterError) -> Unwrapped | None:
 
 
 def _glued(head: bytes, before: int) -> Unwrapped | None:
-    opener = re.compile(rb"\s*+---[ \t]*+\r?\n").match(head.removeprefix(b"\xef\xbb\xbf"))
-    if opener is None:
-        return None
-    bom = 3 if head.startswith(b"\xef\xbb\xbf") else 0
-    return unglue(head, opener.end() + bom, before)
+    opener = _OPENER.match(head, len(BOM) if head.startswith(BOM) else 0)
+    return unglue(head, opener.end(), before) if opener else None
 
 
 def _repair_issue(found: Unwrapped) -> Issue:
@@ -198,13 +198,29 @@ def _read_steps(stream: BinaryStream, limits: Limits) -> tuple[bytes, bool]:
 
 
 def _read_lines(stream: BinaryStream, limits: Limits) -> tuple[bytes, bool]:
-    head = b""
-    readline = getattr(stream, "readline", None) or (lambda _size: stream.read(1))
+    """Line by line up to the second fence, or to the first line that is none."""
+    head = bytearray()
+    opened = False
+    readline = getattr(stream, "readline", None) or partial(_line_of, stream)
     while len(head) < limits.max_frontmatter_bytes:
         line = readline(limits.max_frontmatter_bytes - len(head))
         if not line:
-            return head, True
+            return bytes(head), True
+        begins = not head
         head += line
-        if line.endswith(b"\n") and not needs_more(head, repair=False):
-            return head, True
-    return head, False
+        text = line.removeprefix(BOM) if begins else line
+        is_fence = _FENCE.fullmatch(text) is not None
+        if (opened and is_fence) or (not opened and text.strip() and not is_fence):
+            return bytes(head), True
+        opened = opened or is_fence
+    return bytes(head), False
+
+
+def _line_of(stream: BinaryStream, most: int) -> bytes:
+    line = bytearray()
+    while len(line) < most and not line.endswith(b"\n"):
+        byte = stream.read(1)
+        if not byte:
+            break
+        line += byte
+    return bytes(line)

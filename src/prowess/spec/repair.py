@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from prowess.model import Value
 
 MAX_ENTRIES = 400
+_NESTED = 4  # blocks within blocks that are mended entry by entry
 _JOINED = 12  # entries that may turn out to be lines of one quoted text
 
 _TEXT_KEYS = frozenset(
@@ -50,7 +51,7 @@ class _Entry(NamedTuple):
 Repaired = tuple["dict[str, Value]", dict[str, int], list[Repair]]
 
 
-def repair_yaml(text: str, limits: Limits) -> Repaired:
+def repair_yaml(text: str, limits: Limits, depth: int = 0) -> Repaired:
     """Values, lines and repairs for ``text``; raises ``YamlError`` where there is nothing to repair."""
     entries = _entries(text.split("\n"))
     if not entries:
@@ -62,7 +63,7 @@ def repair_yaml(text: str, limits: Limits) -> Repaired:
     repairs: list[Repair] = []
     at = 0
     while at < len(entries):
-        entry, value, used = _read_entry(entries, at, limits, repairs)
+        entry, value, used = _read_entry(entries, at, _Work(limits, repairs, depth))
         if entry.key in values:
             raise YamlRefusedError("yaml-duplicate-key", f"duplicate key {entry.key!r}", entry.line)
         values[entry.key] = value
@@ -83,8 +84,15 @@ def _entries(rows: list[str]) -> list[_Entry]:
     return entries
 
 
-def _read_entry(entries: list[_Entry], at: int, limits: Limits, repairs: list[Repair]) -> tuple[_Entry, Value, int]:
+class _Work(NamedTuple):
+    limits: Limits
+    repairs: list[Repair]
+    depth: int
+
+
+def _read_entry(entries: list[_Entry], at: int, work: _Work) -> tuple[_Entry, Value, int]:
     entry = entries[at]
+    limits = work.limits
     value = _as_yaml(entry, limits)
     if value is not None:
         return entry, value, 1
@@ -94,8 +102,8 @@ def _read_entry(entries: list[_Entry], at: int, limits: Limits, repairs: list[Re
             value = _as_yaml(entry._replace(source=rows), limits)
             if value is not None:
                 return entry, value, used
-    code, value = _mend(entry, limits, repairs)
-    repairs.append(Repair(code, entry.key, _MESSAGES[code], entry.line))
+    code, value = _mend(entry, work)
+    work.repairs.append(Repair(code, entry.key, _MESSAGES[code], entry.line))
     return entry, value, 1
 
 
@@ -121,10 +129,10 @@ _MESSAGES = {
 }
 
 
-def _mend(entry: _Entry, limits: Limits, repairs: list[Repair]) -> tuple[str, Value]:
+def _mend(entry: _Entry, work: _Work) -> tuple[str, Value]:
     """The first remedy that fits the entry."""
     for remedy in (_block_text, _missing_blank, _metadata_json, _nested):
-        mended = remedy(entry, limits, repairs)
+        mended = remedy(entry, work)
         if mended is not None:
             return mended
     text = _folded([entry.first, *entry.more])
@@ -141,7 +149,7 @@ def _text_code(text: str) -> str:
     return "repaired-colon" if ": " in text or text.endswith(":") else "repaired-value"
 
 
-def _block_text(entry: _Entry, _limits: Limits, _repairs: list[Repair]) -> tuple[str, Value] | None:
+def _block_text(entry: _Entry, _work: _Work) -> tuple[str, Value] | None:
     match = _BLOCK_TEXT.fullmatch(entry.first.rstrip())
     if match is None:
         return None
@@ -149,24 +157,24 @@ def _block_text(entry: _Entry, _limits: Limits, _repairs: list[Repair]) -> tuple
     return "repaired-block-text", _folded(rows) if match[1] == ">" else _literal(rows)
 
 
-def _missing_blank(entry: _Entry, limits: Limits, _repairs: list[Repair]) -> tuple[str, Value] | None:
+def _missing_blank(entry: _Entry, work: _Work) -> tuple[str, Value] | None:
     if not re.match(rf"{re.escape(entry.key)}:\S", entry.source[0]):
         return None
     row = f"{entry.key}: {entry.first}"
-    value = _as_yaml(entry._replace(source=[row, *entry.source[1:]]), limits)
+    value = _as_yaml(entry._replace(source=[row, *entry.source[1:]]), work.limits)
     return "repaired-missing-blank", value if value is not None else _folded([entry.first, *entry.more])
 
 
-def _metadata_json(entry: _Entry, limits: Limits, _repairs: list[Repair]) -> tuple[str, Value] | None:
+def _metadata_json(entry: _Entry, work: _Work) -> tuple[str, Value] | None:
     text = _folded([entry.first, *entry.more]).replace("\t", " ")
     if entry.key != "metadata" or not text.startswith("{"):
         return None
     tidy = _TRAILING_COMMA.sub(r"\1", text)
-    value = _as_yaml(entry._replace(source=[f"metadata: {tidy}"]), limits)
+    value = _as_yaml(entry._replace(source=[f"metadata: {tidy}"]), work.limits)
     return "repaired-metadata", value if isinstance(value, dict) else text
 
 
-def _nested(entry: _Entry, limits: Limits, repairs: list[Repair]) -> tuple[str, Value] | None:
+def _nested(entry: _Entry, work: _Work) -> tuple[str, Value] | None:
     """A block of entries under a key that is not a text: each of them is read, or mended, by itself."""
     rows = [row for row in entry.more if row.strip() and not row.lstrip().startswith("#")]
     if entry.first.strip() or entry.key in _TEXT_KEYS or not rows:
@@ -175,10 +183,10 @@ def _nested(entry: _Entry, limits: Limits, repairs: list[Repair]) -> tuple[str, 
     if rows[0].lstrip().startswith("-"):
         return "repaired-value", [row.strip().removeprefix("-").strip() for row in rows]
     inner = [row[indent:] if not row[:indent].strip() else row for row in entry.more]
-    if not indent or not _entries(inner):
+    if not indent or work.depth >= _NESTED or not _entries(inner):
         return None
-    values, _, found = repair_yaml("\n".join(inner), limits)
-    repairs += [r._replace(key=f"{entry.key}.{r.key}", line=entry.line + 1 + r.line) for r in found]
+    values, _, found = repair_yaml("\n".join(inner), work.limits, work.depth + 1)
+    work.repairs.extend(r._replace(key=f"{entry.key}.{r.key}", line=entry.line + 1 + r.line) for r in found)
     return (found[0].code if found else "repaired-value"), values
 
 

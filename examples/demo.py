@@ -1,0 +1,83 @@
+"""The three tiers of a skill, on real folders: what a model sees at first, one skill's instructions, one of its files.
+
+Then what Prowess says about broken skills. Run it with ``make demo``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import shorten
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+import prowess
+
+HERE = Path(__file__).resolve().parent
+SHOWN_LINES = 18
+
+
+def main() -> None:
+    """Show the tiers, then the broken skills."""
+    console = Console(soft_wrap=True)
+    catalog = prowess.scan(HERE / "skills")
+    assert len(catalog) == 5, "examples/skills holds five skills"
+    first_tier(console, catalog)
+    second_tier(console, catalog)
+    third_tier(console, catalog)
+    broken(console, prowess.scan(HERE / "broken"))
+    console.print("\nEverything above was read from [bold]examples/[/]. Next: README.md, docs/.")
+
+
+def title(console: Console, text: str) -> None:
+    console.print()
+    console.rule(f"[bold]{text}", align="left")
+
+
+def cut(text: str) -> str:
+    """The first lines, and how many follow."""
+    lines = text.splitlines()
+    rest = len(lines) - SHOWN_LINES
+    return "\n".join(lines[:SHOWN_LINES]) + (f"\n… {rest} more lines" if rest > 0 else "")
+
+
+def first_tier(console: Console, catalog: prowess.Catalog) -> None:
+    listing = prowess.render_catalog(catalog, style="text")
+    whole = sum(len(skill.read_body()) for skill in catalog)
+    title(console, f"1. What a model sees at the start: {len(catalog)} skills, {len(listing):,} characters")
+    console.print(escape(listing))
+    console.print(f"[dim](their instructions, {whole:,} characters, have not been loaded)")
+
+
+def second_tier(console: Console, catalog: prowess.Catalog) -> None:
+    loaded = catalog.load("csv-report")
+    title(console, f"2. It asks for csv-report: instructions, {len(loaded.instructions):,} characters")
+    console.print(escape(cut(loaded.instructions)))
+
+
+def third_tier(console: Console, catalog: prowess.Catalog) -> None:
+    skill = catalog["csv-report"]
+    title(console, "3. The instructions name a file: it reads that one")
+    console.print(f"files: {', '.join(skill.resources().paths)}")
+    console.print(f"digest: {skill.digest()}\n")
+    console.print(escape(cut(skill.read_resource("references/columns.md"))))
+    try:
+        skill.read_resource("../../../etc/passwd")
+    except prowess.PathTraversalError as error:
+        console.print(f"\n[bold]refused:[/] {escape(str(error))}")
+
+
+def broken(console: Console, catalog: prowess.Catalog) -> None:
+    title(console, f"4. Skills with mistakes: {len(catalog)} load all the same")
+    table = Table("skill", "line", "what", "remedy", show_edge=False, header_style="bold", pad_edge=False)
+    for issue in catalog.issues:
+        colour = {"error": "red", "warning": "yellow"}.get(issue.severity, "blue")
+        folder = Path(issue.path).parent.name
+        what = f"[{colour}]{issue.severity}[/] {escape(issue.code)}: {escape(shorten(issue.message, 80))}"
+        table.add_row(folder, str(issue.line or ""), what, escape(issue.hint))
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

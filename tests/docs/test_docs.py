@@ -1,0 +1,89 @@
+"""Every snippet in the README and in docs/ runs and prints what it says; every public name is documented."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import prowess
+from prowess.errors import HINTS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OPTIONS = doctest.ELLIPSIS
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [text for name, text in BLOCK.findall(page.read_text(encoding="utf-8")) if name == language]
+
+
+@pytest.fixture
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project as a reader of the pages has it: skills/, broken/, and the same skills in a standard place."""
+    shutil.copytree(ROOT / "examples" / "skills", tmp_path / "skills")
+    shutil.copytree(ROOT / "examples" / "broken", tmp_path / "broken")
+    shutil.copytree(ROOT / "examples" / "skills", tmp_path / ".agents" / "skills")
+    (tmp_path / "home").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.usefixtures("reader")
+def test_interactive_snippets_print_what_the_page_says(page: Path) -> None:
+    text = "\n".join(blocks(page, "pycon"))
+    test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    report = io.StringIO()
+    runner = doctest.DocTestRunner(optionflags=OPTIONS)
+    runner.run(test, out=report.write)
+    assert runner.failures == 0, report.getvalue()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.usefixtures("reader")
+def test_scripts_in_the_pages_run(page: Path) -> None:
+    for text in blocks(page, "python"):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(text, str(page), "exec"), {})  # noqa: S102 - the pages are ours
+        assert printed.getvalue(), "a script that shows nothing shows nothing"
+
+
+def test_every_public_name_stands_in_a_snippet() -> None:
+    snippets = "\n".join(text for page in PAGES for kind in ("pycon", "python") for text in blocks(page, kind))
+    used = set(re.findall(r"prowess\.(?:errors\.)?(\w+)", snippets))
+    assert set(prowess.__all__) - used == set()
+
+
+def test_every_limit_is_documented_with_its_value() -> None:
+    page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
+    limits = prowess.Limits()
+    for name in limits.__slots__:
+        assert f"| `{name}` | {getattr(limits, name):,} |" in page, name
+
+
+def test_every_code_is_documented_with_its_remedy() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8").replace("\\|", "|")
+    for code, hint in HINTS.items():
+        assert f"| `{code}` | {hint} |" in page, code
+
+
+def test_every_module_is_on_the_map() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    source = ROOT / "src" / "prowess"
+    modules = [path.relative_to(source).as_posix() for path in source.rglob("*.py")]
+    rows = [name for name in modules if not name.endswith("/__init__.py")]
+    assert [name for name in rows if f"| `{name}` |" not in page] == []
+
+
+def test_the_pages_named_in_the_readme_exist() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([\w./-]+\.md)\)", readme):
+        assert (ROOT / target).is_file(), target
