@@ -20,11 +20,11 @@ from prowess.files.reading import OpenFile
 from prowess.library.load import FILENAME
 from prowess.library.places import git_root, install_bases
 from prowess.library.skill import Home, Skill, documented, glanced
-from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
 from prowess.spec.document import Policy, read_document
 from prowess.spec.frontmatter import needs_more
 from prowess.spec.glance import glance
+from prowess.spec.plain import suffices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,7 +161,7 @@ class Walk:
         policy = self.rules.policy
         filename, nested = self.rules.filename, self.rules.nested
         home = Home(base, filename, self._scope, policy)
-        quick = policy.mode == "lenient" and policy.limits is DEFAULT_LIMITS
+        quick = policy.mode == "lenient" and suffices(policy.limits)
         prefix = rel + os.sep if rel else ""
         now, until = time.monotonic, self._until
         add = self.skills.append

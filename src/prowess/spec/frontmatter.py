@@ -10,7 +10,7 @@ from prowess.errors import InvalidFrontmatterError, Issue, NoFrontmatterError, U
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.fences import BOM, Fences, decode, locate, refuse_other_encodings
 from prowess.spec.fields import Frontmatter, frontmatter_of
-from prowess.spec.plain import parse_plain
+from prowess.spec.plain import parse_plain, suffices
 from prowess.spec.wrapping import Unwrapped, looks_wrapped, unglue, unwrap
 from prowess.spec.yaml_text import YamlError, YamlRefusedError, parse_yaml
 
@@ -92,7 +92,7 @@ def _uncommented(text: str, values: dict[str, Value], line: int) -> Iterator[Iss
 
 
 def _parse(text: str, limits: Limits) -> tuple[dict[str, Value], dict[str, int]]:
-    plain = parse_plain(text) if limits is DEFAULT_LIMITS else None
+    plain = parse_plain(text) if suffices(limits) else None
     return plain if plain is not None else parse_yaml(text, limits)
 
 

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from prowess.limits import Limits
     from prowess.model import Value
 
 MAX_CHARS = 4096  # so short a text stays within every bound on events and lengths
@@ -41,6 +42,16 @@ _TEXT_LINE = re.compile(rf"( *+)([^\s{_ODD}][^{_ODD}]*+)\n")
 _BLANKS = re.compile(r"(?: *+\n)*+")
 _INDENT = re.compile(r" *+")
 _FLOW_ITEMS = re.compile(_ITEM)
+
+
+def suffices(limits: Limits) -> bool:
+    """Whether whatever is plain keeps these limits, so that they need not be looked at."""
+    return (
+        limits.max_frontmatter_bytes >= 4 * MAX_CHARS
+        and limits.max_yaml_depth >= MAX_DEPTH
+        and limits.max_yaml_events >= MAX_CHARS - 96
+        and limits.max_scalar_chars >= MAX_CHARS
+    )
 
 
 class _NotPlainError(Exception):
