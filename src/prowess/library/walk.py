@@ -137,7 +137,8 @@ class Walk:
         except OSError as error:
             self._issue("unreadable-directory", folder.path, f"cannot be read: {error.strerror}")
             return
-        self._odd_case(folder, base, rel, entries.files)
+        if self._odd_case(folder, base, rel, entries.files) and not self.rules.nested:
+            return
         skip = self.rules.skip_prefixes
         if depth >= self._deepest:
             self._too_deep(folder.path, any(not name.startswith(skip) for name in entries.folders))
@@ -245,16 +246,18 @@ class Walk:
             )
             return head, whole, file.info
 
-    def _odd_case(self, folder: Folder, base: str, rel: str, files: list[str]) -> None:
-        """``skill.md`` where there is no ``SKILL.md``: loaded on every system, with a warning."""
+    def _odd_case(self, folder: Folder, base: str, rel: str, files: list[str]) -> bool:
+        """``skill.md`` where there is no ``SKILL.md``: loaded on every system, with a warning. Whether it was."""
         wanted = self.rules.filename
         odd = next((name for name in files if name != wanted and name.lower() == wanted.lower()), None)
         if odd is None or wanted in files or self.rules.policy.mode == "strict":
-            return
+            return False
         found = folder.head(odd, self.rules.policy.limits.head_step)
-        if self._take(found, _Spot(base, rel, os.path.basename(folder.path), odd)):
+        taken = self._take(found, _Spot(base, rel, os.path.basename(folder.path), odd))
+        if taken:
             message = f"the file is named {odd}, not {wanted}"
             self._issue("filename-case", os.path.join(folder.path, odd), message, "warning")
+        return taken
 
     # -- links -------------------------------------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ def locate(head: bytes, *, whole: bool, at: int = 0) -> Fences | None:
     begin = at + len(BOM) if head.startswith(BOM, at) else at
     begin = _BLANK_LINES.match(head, begin).end()  # type: ignore[union-attr]  # it matches the empty string
     opener = _OPENER.match(head, begin)
-    if opener is None or (opener.end() == len(head) and not whole):
+    if opener is None or (not whole and not opener[0].endswith(b"\n")):
         if not whole and _may_still_open(head, begin):
             return None
         raise _no_opener(head, begin)
