@@ -28,6 +28,8 @@ import errno
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from prowess.limits import DEFAULT_LIMITS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -104,7 +106,6 @@ HINTS: dict[str, str] = {
     "too-many-files": "keep a skill below the limit, or raise Limits.max_files_per_skill",
     "too-many-bytes": "keep a skill below the limit, or raise Limits.max_digest_bytes",
     "changed-during-read": "try again",
-    "changed-since-scan": "scan again",
     "path-escape": "name a file below the skill's folder, with '/' between folders",
     "bad-path": "name a file below the skill's folder, with '/' between folders",
     "not-found": "list the skill's files to see which exist",
@@ -238,7 +239,7 @@ class UnknownSkillError(SkillError, KeyError):
 
     code = "unknown-skill"
 
-    def __init__(self, name: str, available: Iterable[str] = (), most: int = 20) -> None:
+    def __init__(self, name: str, available: Iterable[str] = (), most: int = DEFAULT_LIMITS.max_listed_names) -> None:
         names = sorted(available)
         self.name = name
         self.available = nearest_first(name, names)

@@ -27,6 +27,8 @@ def relative_parts(path: str) -> tuple[str, ...]:
     """
     if not path or len(path) > MAX_PATH_CHARS:
         raise _refused(path, "is empty" if not path else f"is longer than {MAX_PATH_CHARS} characters")
+    if not _is_utf8(path):
+        raise _refused(path, "holds half a character")
     if _CONTROL.search(path):
         raise _refused(path, "holds a control character")
     if path[0] in "/~":
@@ -42,6 +44,14 @@ def relative_parts(path: str) -> tuple[str, ...]:
     if not parts:
         raise _refused(path, "names the folder itself")
     return parts
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _refused(path: str, why: str) -> PathTraversalError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
 from contextlib import contextmanager
@@ -245,6 +244,8 @@ def list_tree(
 
 def hash_file(base: str, parts: tuple[str, ...], limit: int) -> tuple[int, bool, str]:
     """Size, whether the owner may execute it, and the SHA-256 (hex) of a file below ``base``."""
+    import hashlib  # noqa: PLC0415 - discovery hashes nothing
+
     with OpenFile(base, parts) as file:
         size = file.info.st_size
         if size > limit:
@@ -260,16 +261,11 @@ def real_path(path: str) -> str:
     return os.path.realpath(path, strict=True)
 
 
-def link_is_folder(path: str) -> bool:
-    """Whether a link leads to a folder."""
-    return os.path.isdir(path)
-
-
 def folder_info(path: str) -> os.stat_result | None:
     """What a folder's owner and device are, or ``None`` when it is no folder or cannot be seen."""
     try:
         info = os.stat(path)
-    except OSError:
+    except (OSError, ValueError):
         return None
     return info if stat.S_ISDIR(info.st_mode) else None
 

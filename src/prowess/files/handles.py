@@ -29,6 +29,7 @@ HAS_HANDLES = os.open in os.supports_dir_fd and os.scandir in os.supports_fd and
 
 _SYS_OPENAT2 = 437  # the same number on every architecture
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
+_OUTWARD = frozenset(("", ".", ".."))
 _RACED = 8  # EAGAIN means that something was renamed meanwhile; a few tries settle it
 
 
@@ -39,6 +40,8 @@ def open_folder(path: str) -> int:
 
 def open_beneath(base: str, parts: tuple[str, ...], *, way: Way | None = None) -> int:
     """A descriptor for the file ``parts`` below ``base``. No link is followed: ``OSError`` with ELOOP."""
+    if any(part in _OUTWARD or "/" in part or os.sep in part for part in parts) or not parts:
+        raise OSError(errno.EXDEV, "the path leads out of its folder", "/".join(parts))
     way = way or best_way()
     if way == "portable":
         return _open_portable(base, parts)
@@ -76,15 +79,15 @@ def _openat2() -> Callable[[int, tuple[str, ...], int], int] | None:
         return None
     syscall.restype = ctypes.c_long
     syscall.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t]
-    hows: dict[int, object] = {}
+    hows = {flags: How(flags, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS) for flags in (READ, FOLDER)}
+    pointers = {flags: ctypes.byref(how) for flags, how in hows.items()}
+    size = ctypes.sizeof(How)
 
     def call(folder: int, parts: tuple[str, ...], flags: int) -> int:
-        how = hows.get(flags)
-        if how is None:
-            how = hows[flags] = How(flags, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
         path = os.fsencode("/".join(parts))
+        code = 0
         for _ in range(_RACED):
-            fd: int = syscall(_SYS_OPENAT2, folder, path, ctypes.byref(how), 24)  # type: ignore[arg-type]
+            fd: int = syscall(_SYS_OPENAT2, folder, path, pointers[flags], size)
             if fd >= 0:
                 return fd
             code = ctypes.get_errno()

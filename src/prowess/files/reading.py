@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from prowess.files.handles import Way
 
 _CHUNK = 1 << 20
+_HAS_PREAD = hasattr(os, "pread")
 
 
 class Identity(NamedTuple):
@@ -39,6 +40,14 @@ def identity(info: os.stat_result) -> Identity:
     return Identity(info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
 
 
+def _unchanged(before: os.stat_result, after: os.stat_result) -> bool:
+    return (
+        before.st_mtime_ns == after.st_mtime_ns
+        and before.st_size == after.st_size
+        and before.st_ctime_ns == after.st_ctime_ns
+    )
+
+
 class OpenFile:
     """A regular file, open for bounded reads; a context manager."""
 
@@ -52,6 +61,8 @@ class OpenFile:
             self.info = os.fstat(self._fd)
         except OSError as error:
             raise as_resource_error(error, self.path) from None
+        except ValueError:  # NUL, or half a character
+            raise ResourceNotFoundError(f"{self.path!r} cannot be the name of a file", self.path, "bad-path") from None
         if not stat.S_ISREG(self.info.st_mode):
             self.close()
             raise ResourceError(f"{self.path!r} is not a regular file", self.path, "not-a-regular-file")
@@ -77,20 +88,24 @@ class OpenFile:
 
     def chunks(self, most: int, offset: int = 0) -> Iterator[bytes]:
         """The same in pieces; ``ResourceChangedError`` at the end if the file changed meanwhile."""
-        left = most
+        # One byte more than the file has: a read that comes back shorter has seen the end.
+        size = self.info.st_size
+        left = min(most, max(size - offset, 0) + 1) if size else most  # some file systems call every file empty
         while left > 0:
-            part = self._read_at(min(left, _CHUNK), offset)
-            if not part:
-                break
-            yield part
+            wanted = min(left, _CHUNK)
+            part = self._read_at(wanted, offset)
+            if part:
+                yield part
             left -= len(part)
             offset += len(part)
-        if identity(os.fstat(self._fd)) != self.identity:
+            if len(part) < wanted:
+                break
+        if not _unchanged(self.info, os.fstat(self._fd)):
             raise ResourceChangedError(f"{self.path!r} changed while it was read", self.path)
 
     def _read_at(self, most: int, offset: int) -> bytes:
         try:
-            if hasattr(os, "pread"):
+            if _HAS_PREAD:
                 return os.pread(self._fd, most, offset)
             os.lseek(self._fd, offset, os.SEEK_SET)
             return os.read(self._fd, most)
@@ -102,10 +117,7 @@ class OpenFile:
         size = self.info.st_size - offset
         if size > limit:
             raise too_large(self.path, size, limit)
-        data = self.read(limit + 1, offset)
-        if len(data) > limit:
-            raise too_large(self.path, len(data), limit)
-        return data
+        return self.read(limit, offset)
 
     def read_head(self, step: int, most: int, wants_more: Callable[[bytes], bool]) -> tuple[bytes, bool]:
         """The first bytes, in steps, while ``wants_more``; and whether that is the whole file."""

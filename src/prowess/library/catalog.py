@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prowess.errors import (
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from prowess.library.skill import LoadedSkill, Skill
     from prowess.model import OnDuplicate
 
-_BESIDE = 2_000  # entries beside a SKILL.md that are searched for another spelling of it
 _QUIET = frozenset(("unknown-field",))
 """Findings for authors that say nothing about loading: ``validate`` has them, a catalogue does not."""
 
@@ -59,7 +59,7 @@ class Catalog:
             other = by_name.setdefault(skill._name, skill)
             if other is not skill:
                 self._collide(other, skill, on_duplicate, shadowed)
-        self._shadowed = tuple(shadowed)
+        self._shadowed = tuple(replace(lost, winner=by_name[lost.name].location) for lost in shadowed)
 
     def _collide(self, first: Skill, second: Skill, on_duplicate: OnDuplicate, shadowed: list[Shadowed]) -> None:
         if _same_file(first, second):
@@ -228,10 +228,13 @@ def _filename_collisions(skill: Skill) -> list[Issue]:
     own = skill._home.file
     try:
         with folder_beneath(skill._home.base, skill._parts()) as folder:
-            names = folder.entries(_BESIDE).files
+            found = folder.entries(skill._home.policy.limits.max_entries_per_skill)
     except OSError:
         return []
-    twins = [name for name in names if name != own and name.lower() == own.lower()]
+    if not found.complete:
+        message = "the folder holds too many entries to look for another spelling of the file"
+        return [Issue("too-many-files", "", message, skill.location, 0, "warning")]
+    twins = [name for name in found.files if name != own and name.lower() == own.lower()]
     message = f"lies beside {', '.join(twins)}; {own} is used"
     return [Issue("filename-collision", "", message, skill.location, 0, "warning")] if twins else []
 

@@ -47,21 +47,27 @@ def parse_skill(
     """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     where = "" if path is None else os.path.abspath(os.fspath(path))
+    whole = len(data) <= limits.max_frontmatter_bytes
+    return _parsed(data, where, Policy(mode, repair, limits), whole=whole, check_dir=check_dir)
+
+
+def _parsed(data: bytes, where: str, policy: Policy, *, whole: bool, check_dir: bool) -> ParsedSkill:
+    """``whole``: the file ends within the bytes among which its frontmatter must lie."""
+    limits = policy.limits
+    head = data[: limits.max_frontmatter_bytes]
     folder = os.path.basename(os.path.dirname(where)) if where else None
-    policy = Policy(mode, repair, limits)
-    most = limits.max_frontmatter_bytes
-    found = read_document(
-        data[:most], whole=len(data) <= most, policy=policy, folder=folder, path=where, check_dir=check_dir
-    )
-    body = _body_text(data[found.body :], found.body, where)
+    found = read_document(head, whole=whole, policy=policy, folder=folder, path=where, check_dir=check_dir)
+    body = _body_text(data[found.body :], found.body, where, limits)
     base, file = os.path.split(where)
     home = Home(base, file, policy=policy) if where else Home(policy=policy, origin="inline", body=body)
-    skill = documented(home, "", found, None)
     issues = (*found.issues, *_body_issues(body, found, where))
-    return ParsedSkill(skill, body.strip(), issues)
+    return ParsedSkill(documented(home, "", found, None), body.strip(), issues)
 
 
-def _body_text(data: bytes, at: int, where: str) -> str:
+def _body_text(data: bytes, at: int, where: str, limits: Limits) -> str:
+    if len(data) > limits.max_body_bytes:
+        message = f"has more than {limits.max_body_bytes} bytes"
+        raise SkillLoadError([Issue("body-too-large", "body", message, where)], where)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -93,13 +99,22 @@ def parse_skill_file(
     Raises ``SkillValidationError`` when the file cannot be read, ``SkillLoadError`` as ``parse_skill`` does.
     """
     where = _file_of(path)
-    most = limits.max_frontmatter_bytes + limits.max_body_bytes
+    policy = Policy(mode, repair, limits)
     try:
         with OpenFile(*_split(where)) as file:
-            data = file.read_all(most)
+            data, whole = _read_head(file, policy)
+            if whole or not needs_more(data, repair=policy.repairs):
+                data += file.read(limits.max_body_bytes + 1, len(data))
     except ResourceError as error:
         raise SkillValidationError(f"cannot read the file: {error.message}", where, error.code) from None
-    return parse_skill(data, where, mode, check_dir, repair=repair, limits=limits)
+    return _parsed(data, where, policy, whole=whole, check_dir=check_dir)
+
+
+def _read_head(file: OpenFile, policy: Policy) -> tuple[bytes, bool]:
+    limits = policy.limits
+    return file.read_head(
+        limits.head_step, limits.max_frontmatter_bytes, lambda head: needs_more(head, repair=policy.repairs)
+    )
 
 
 def read_metadata(
@@ -115,9 +130,7 @@ def read_metadata(
     policy = Policy(mode, repair, limits)
     try:
         with OpenFile(*_split(where)) as file:
-            head, whole = file.read_head(
-                limits.head_step, limits.max_frontmatter_bytes, lambda head: needs_more(head, repair=policy.repairs)
-            )
+            head, whole = _read_head(file, policy)
             identity = file.identity
     except ResourceError as error:
         raise SkillValidationError(f"cannot read the file: {error.message}", where, error.code) from None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
-from prowess.errors import BinaryResourceError, Issue, ResourceError, SkillValidationError
+from prowess.errors import BinaryResourceError, Issue, ResourceError, ResourceTooLargeError, SkillValidationError
 from prowess.files.folders import Tree, folder_beneath, hash_file, list_tree
 from prowess.files.reading import OpenFile, as_resource_error, too_large
 from prowess.model import FileList, Resources
@@ -86,8 +85,9 @@ def list_resources(base: str, parts: tuple[str, ...], own: str, location: str, l
             groups = {name: _group(folder, name, location, limits) for name in _GROUPS if name in top.folders}
     except OSError as error:
         raise SkillValidationError(f"cannot list the folder: {error.strerror}", location) from None
-    issues = [*_entry_issues(top, "", location), *(issue for _, found in groups.values() for issue in found)]
-    other = tuple(name for name in _shown(top.files) if name not in {own, "SKILL.md", "skill.md"})
+    other, issues = _bounded(top, "", location, limits)
+    issues += (issue for _, found in groups.values() for issue in found)
+    other = tuple(name for name in other if name not in {own, "SKILL.md", "skill.md"})
     names = {name: found for name, (found, _) in groups.items()}
     return Resources(**names, other=other, issues=tuple(issues))
 
@@ -99,10 +99,15 @@ def _group(folder: Folder, name: str, location: str, limits: Limits) -> tuple[tu
     except OSError as error:
         message = f"cannot be listed: {error.strerror}"
         return (), [Issue("unreadable-directory", name, message, location, 0, "warning")]
-    issues = _entry_issues(found, f"{name}/", location)
+    return _bounded(found, f"{name}/", location, limits)
+
+
+def _bounded(found: Entries, prefix: str, location: str, limits: Limits) -> tuple[tuple[str, ...], list[Issue]]:
+    """The names that are shown of a folder, and what is not."""
+    issues = _entry_issues(found, prefix, location)
     if len(found.files) > limits.max_files_per_skill or not found.complete:
         message = _BOUNDS["too-many-files"].format(limits=limits)
-        issues.append(Issue("too-many-files", name, message, location, 0, "warning"))
+        issues.append(Issue("too-many-files", prefix.rstrip("/"), message, location, 0, "warning"))
     return tuple(_shown(found.files)[: limits.max_files_per_skill]), issues
 
 
@@ -161,10 +166,16 @@ def digest(base: str, parts: tuple[str, ...], location: str, limits: Limits) -> 
         raise SkillValidationError(
             f"cannot be hashed: {issue.field} {issue.message}".replace("  ", " "), location, issue.code
         )
+    import hashlib  # noqa: PLC0415 - discovery hashes nothing
+
     total = hashlib.sha256()
     left = limits.max_digest_bytes
     for path in tree.files:
-        size, executable, content = hash_file(base, (*parts, *path.split("/")), left)
+        try:
+            size, executable, content = hash_file(base, (*parts, *path.split("/")), left)
+        except ResourceTooLargeError as error:
+            message = f"cannot be hashed within {limits.max_digest_bytes} bytes: {error.message}"
+            raise SkillValidationError(message, location, "too-many-bytes") from None
         left -= size
         total.update(b"%s\0%s\0%d\0%s\n" % (path.encode(), b"x" if executable else b"-", size, content.encode()))
     return total.hexdigest()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import EmptySkillBodyError, Issue, ResourceError, ResourceTooLargeError, SkillValidationError
@@ -19,6 +18,7 @@ from prowess.spec.visibility import model_invocable, user_invocable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from prowess.files.reading import Identity
     from prowess.model import FileList, Resources, SkillScope, Value
@@ -173,11 +173,15 @@ class Skill:
     @property
     def dir(self) -> Path | None:
         """Its folder, as it was found; ``None`` without one."""
+        from pathlib import Path  # noqa: PLC0415 - discovery works without path objects
+
         return Path(self._folder()) if self._home.base else None
 
     @property
     def path(self) -> Path | None:
         """Its SKILL.md; ``None`` without a folder."""
+        from pathlib import Path  # noqa: PLC0415
+
         return Path(self._folder(), self._home.file) if self._home.base else None
 
     @property

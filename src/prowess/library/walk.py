@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.errors import Issue, ResourceError, SkillLoadError, SourceError
-from prowess.files.folders import Folder, exists, folder_beneath, link_is_folder, real_path
+from prowess.files.folders import Folder, folder_beneath, folder_info, real_path
 from prowess.files.reading import OpenFile
 from prowess.library.load import FILENAME
 from prowess.library.places import git_root, install_bases
@@ -108,6 +108,8 @@ class Walk:
         except OSError as error:
             self._issue("unreadable-directory", path, f"cannot be read: {error.strerror}")
             return "unreadable"
+        except ValueError:  # NUL, or half a character
+            return self._no_root(ascii(path), "not-a-directory", "has a name that no folder can have")
         return "scanned"
 
     def _no_root(self, path: str, code: str, why: str) -> str:
@@ -127,18 +129,21 @@ class Walk:
         """A folder that may itself be a skill, then what is in it."""
         found = folder.head(self.rules.filename, self.rules.policy.limits.head_step)
         spot = _Spot(base, rel, os.path.basename(folder.path), self.rules.filename)
-        if self._take(found, spot) and not self.rules.nested:
+        taken = self._take(found, spot)
+        if taken and not self.rules.nested:
             return
-        self._children(folder, base, rel, depth)
+        self._children(folder, base, rel, depth, in_skill=taken)
 
-    def _children(self, folder: Folder, base: str, rel: str, depth: int) -> None:
+    def _children(self, folder: Folder, base: str, rel: str, depth: int, *, in_skill: bool = False) -> None:
         try:
             entries = folder.entries(self.rules.policy.limits.max_entries_per_folder)
         except OSError as error:
             self._issue("unreadable-directory", folder.path, f"cannot be read: {error.strerror}")
             return
-        if self._odd_case(folder, base, rel, entries.files) and not self.rules.nested:
-            return
+        if self._odd_case(folder, base, rel, entries.files):
+            if not self.rules.nested:
+                return
+            in_skill = True
         skip = self.rules.skip_prefixes
         if depth >= self._deepest:
             self._too_deep(folder.path, any(not name.startswith(skip) for name in entries.folders))
@@ -148,16 +153,19 @@ class Walk:
         if not entries.complete:
             most = self.rules.policy.limits.max_entries_per_folder
             self._issue("too-many-directories", folder.path, f"only {most} entries were looked at")
-        self._links += [(folder.path, name, depth + 1) for name in entries.links if not name.startswith(skip)]
+        if not in_skill:  # a link below a skill is never followed
+            own = self.rules.filename.lower()
+            links = (name for name in entries.links if not name.startswith(skip) and name.lower() != own)
+            self._links += [(folder.path, name, depth + 1) for name in links]
         names = [name for name in entries.folders if not name.startswith(skip)]
-        self._heads(folder, base, rel, names, depth + 1)
+        self._heads(folder, base, rel, names, depth + 1, in_skill=in_skill)
 
     def _too_deep(self, path: str, more: bool) -> None:  # noqa: FBT001 - one caller
         """The caller's own depth ends the walk silently; the limit does not."""
         if more and (self.rules.max_depth is None or self.rules.max_depth > self._deepest):
             self._issue("too-deep", path, f"folders more than {self._deepest} deep are not looked at")
 
-    def _heads(self, folder: Folder, base: str, rel: str, names: list[str], depth: int) -> None:
+    def _heads(self, folder: Folder, base: str, rel: str, names: list[str], depth: int, *, in_skill: bool) -> None:
         """The inner loop: one glance at each child's file, the full path for the rest."""
         policy = self.rules.policy
         filename, nested = self.rules.filename, self.rules.nested
@@ -174,18 +182,19 @@ class Walk:
             seen = glance(head) if quick and head is not None else None
             if seen is not None and info is not None:
                 add(glanced(home, prefix + name, seen, _identity(info)))
-                if not nested:
-                    continue
-            elif self._take((name, head, info, error), _Spot(base, prefix + name, name, filename)) and not nested:
+                taken = True
+            else:
+                taken = self._take((name, head, info, error), _Spot(base, prefix + name, name, filename))
+            if taken and not nested:
                 continue
-            self._descend(folder, name, base, prefix + name, depth)
+            self._descend(folder, name, base, prefix + name, depth, in_skill=in_skill or taken)
             if self._stopped:
                 return
 
-    def _descend(self, folder: Folder, name: str, base: str, rel: str, depth: int) -> None:
+    def _descend(self, folder: Folder, name: str, base: str, rel: str, depth: int, *, in_skill: bool) -> None:
         try:
             with folder.child(name) as child:
-                self._children(child, base, rel, depth)
+                self._children(child, base, rel, depth, in_skill=in_skill)
         except OSError as error:
             self._issue("unreadable-directory", os.path.join(folder.path, name), f"cannot be read: {error.strerror}")
 
@@ -231,7 +240,7 @@ class Walk:
         if not whole and needs_more(head, repair=policy.repairs):
             head, whole, info = self._read_on(spot)
         document = read_document(head, whole=whole, policy=policy, folder=spot.name, path=spot.path)
-        seen = bool(head[document.body :].strip())
+        seen = bool(head[document.body :].decode("utf-8", "ignore").strip())
         home = Home(spot.base, spot.file, self._scope, policy, shown=spot.shown, body_seen=seen)
         return documented(home, spot.rel, document, _identity(info))
 
@@ -263,43 +272,44 @@ class Walk:
 
     def _follow(self, folder: str, name: str, depth: int) -> None:
         link = os.path.join(folder, name)
-        if not link_is_folder(link):
-            if not exists(os.path.realpath(link)):
-                self._issue("link-refused", link, "the link leads nowhere", "warning")
-            return
         try:
             target = real_path(link)
+        except FileNotFoundError:
+            self._issue("link-refused", link, "the link leads nowhere", "warning")
+            return
         except OSError as error:
-            self._issue("link-refused", link, f"the link cannot be followed: {error.strerror}")
+            code = "link-loop" if error.errno == errno.ELOOP else "link-refused"
+            self._issue(code, link, f"the link cannot be followed: {error.strerror}")
+            return
+        if folder_info(target) is None or target in self._followed:
             return
         if _inside(os.path.realpath(folder), target):
             self._issue("link-loop", link, "the link leads to a folder around itself")
-            return
-        if target in self._followed:
             return
         base = self._base_of(target, folder)
         if base is None:
             self._issue("link-refused", link, f"the link leads out of every scanned folder, to {target}")
             return
         self._followed.add(target)
-        self._enter_link(link, target, base, name, depth)
+        self._enter_link(link, os.path.relpath(target, base), base, depth)
 
-    def _enter_link(self, link: str, target: str, base: str, name: str, depth: int) -> None:
-        rel = os.path.relpath(target, base)
-        parts = () if rel == os.curdir else tuple(rel.split(os.sep))
+    def _enter_link(self, link: str, rel: str, base: str, depth: int) -> None:
+        """The folder ``rel`` below ``base``, which is known as ``link``."""
+        rel = "" if rel == os.curdir else rel
         try:
-            with folder_beneath(base, parts) as child:
+            with folder_beneath(base, tuple(rel.split(os.sep)) if rel else ()) as child:
                 found = child.head(self.rules.filename, self.rules.policy.limits.head_step)
-                if self._take(found, _Spot(target, "", name, self.rules.filename, link)) and not self.rules.nested:
-                    return
-                self._children(child, target, "", depth)
+                spot = _Spot(base, rel, os.path.basename(link), self.rules.filename, link)
+                taken = self._take(found, spot)
+                if not taken or self.rules.nested:
+                    self._children(child, base, rel, depth, in_skill=taken)
         except OSError as error:
             self._issue("unreadable-directory", link, f"cannot be read: {error.strerror}")
 
     def _base_of(self, target: str, folder: str) -> str | None:
         """The folder that makes following a link to ``target`` right, or ``None``."""
         if self.rules.follow_links:
-            return target
+            return os.path.dirname(target)
         return next((base for base in self._trusted(folder) if _inside(target, base)), None)
 
     def _trusted(self, folder: str) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ _OTHER_BOMS = (
     (b"\xff\xfe", "UTF-16"),
     (b"\xfe\xff", "UTF-16"),
 )
+_WIDE_DASHES = (b"-\0-", b"\0-\0-")  # '--' in UTF-16 without a mark
 _BLANK_LINES = re.compile(rb"(?:[ \t]*+\r?\n)*+")
 _OPENER = re.compile(rb"---[ \t]*+\r?(?:\n|\Z)")
 _CLOSER = re.compile(rb"^---[ \t]*+\r?(?:\n|\Z)", re.MULTILINE)
@@ -52,7 +53,7 @@ def locate(head: bytes, *, whole: bool, at: int = 0) -> Fences | None:
 def _close(head: bytes, start: int, *, whole: bool) -> Fences | None:
     closer = _CLOSER.search(head, start)
     line = head.count(b"\n", 0, start) + 1
-    if closer is None or (closer.end() == len(head) and not whole):
+    if closer is None or (not whole and not closer[0].endswith(b"\n")):
         if not whole:
             return None
         message = "the closing '---' line is missing"
@@ -62,6 +63,8 @@ def _close(head: bytes, start: int, *, whole: bool) -> Fences | None:
 
 def _may_still_open(head: bytes, begin: int) -> bool:
     rest = head[begin : begin + 4096]
+    if any(mark.startswith(head) for mark in (BOM, *_WIDE_DASHES)):
+        return True
     return not rest.strip(b" \t\r") or (rest.startswith(b"-") and b"\n" not in rest and not rest.strip(b"- \t\r"))
 
 
@@ -90,7 +93,7 @@ def _why_not(text: bytes) -> str:
 def refuse_other_encodings(head: bytes) -> None:
     """Raise for UTF-16 and UTF-32, which would otherwise look like control characters."""
     name = next((name for mark, name in _OTHER_BOMS if head.startswith(mark)), "")
-    if not name and head[:64].count(b"\0") >= min(8, len(head) // 3) > 0 and b"-\0-" in head[:64]:
+    if not name and head.startswith(_WIDE_DASHES):
         name = "UTF-16"
     if name:
         raise InvalidFrontmatterError([Issue("not-utf8", "", f"the text is not UTF-8 (looks like {name})", line=1)])

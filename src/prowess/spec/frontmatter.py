@@ -75,7 +75,7 @@ def interpret(
     except YamlError as error:
         if not repair:
             raise _invalid(error, fences.line) from None
-        return _repaired(head, fences, text, issues, limits)
+        return _repaired(head, fences, text, issues, limits, error)
     if repair and values.get("description") == "":
         issues = (*issues, *_uncommented(text, values, fences.line))
     return Head(frontmatter_of(values, {key: fences.line + n for key, n in lines.items()}), fences.body, issues)
@@ -143,7 +143,9 @@ def _invalid(error: YamlError, line: int) -> InvalidFrontmatterError:
     return InvalidFrontmatterError([Issue(error.code, "", error.message, line=line + error.line)])
 
 
-def _repaired(head: bytes, fences: Fences, text: str, issues: tuple[Issue, ...], limits: Limits) -> Head:
+def _repaired(  # noqa: PLR0917 - one caller, which has all of it at hand
+    head: bytes, fences: Fences, text: str, issues: tuple[Issue, ...], limits: Limits, first: YamlError
+) -> Head:
     from prowess.spec.repair import repair_yaml  # noqa: PLC0415 - few heads need it
 
     glued = unglue(head, fences.start, fences.end)
@@ -153,8 +155,10 @@ def _repaired(head: bytes, fences: Fences, text: str, issues: tuple[Issue, ...],
         return Head(inner.front, glued.fences.body, (*issues, _repair_issue(glued), *inner.issues))
     try:
         values, lines, repairs = repair_yaml(text, limits)
-    except YamlError as error:
+    except YamlRefusedError as error:
         raise _invalid(error, fences.line) from None
+    except YamlError:
+        raise _invalid(first, fences.line) from None
     mended = (Issue(r.code, r.key, r.message, line=fences.line + r.line, severity="warning") for r in repairs)
     front = frontmatter_of(values, {key: fences.line + n for key, n in lines.items()})
     return Head(front, fences.body, (*issues, *mended))
@@ -209,7 +213,10 @@ def _read_lines(stream: BinaryStream, limits: Limits) -> tuple[bytes, bool]:
         begins = not head
         head += line
         text = line.removeprefix(BOM) if begins else line
-        is_fence = _FENCE.fullmatch(text) is not None
+        is_cut = len(head) >= limits.max_frontmatter_bytes and not line.endswith(b"\n")
+        is_fence = not is_cut and _FENCE.fullmatch(text) is not None
+        if is_cut:
+            break
         if (opened and is_fence) or (not opened and text.strip() and not is_fence):
             return bytes(head), True
         opened = opened or is_fence

@@ -12,6 +12,8 @@ _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 
 # One variation selector after an emoji or an ideograph is ordinary writing; a run of them carries a message.
 _HIDDEN = re.compile(f"[{_INVISIBLE}]|[{_SELECTORS}]{{2,}}")
+_UNSEEN = re.compile(f"[{_INVISIBLE}]")
+_SELECTOR_RUN = re.compile(f"[{_SELECTORS}]{{2,}}")
 _NOT_IN_NAMES = re.compile(f"[{_INVISIBLE}{_SELECTORS}]")
 _BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
@@ -20,7 +22,8 @@ def hidden_points(text: str) -> tuple[str, ...]:
     """The hidden code points in ``text`` as ``U+200B``, each once, in order of appearance."""
     if text.isascii():
         return ()
-    found = dict.fromkeys(char for run in _HIDDEN.findall(text) for char in run)
+    seen = _HIDDEN.findall(text) + _SELECTOR_RUN.findall(_UNSEEN.sub("", text))
+    found = dict.fromkeys(char for run in seen for char in run)
     return tuple(f"U+{ord(char):04X}" for char in found)
 
 
@@ -31,5 +34,6 @@ def has_hidden(name: str) -> bool:
 
 def one_line(text: str) -> str:
     """``text`` without hidden code points, every run of blanks, breaks and controls as one blank."""
-    shown = text if text.isascii() else _HIDDEN.sub("", text)
+    # Selectors last: what stood between them may have been invisible.
+    shown = text if text.isascii() else _SELECTOR_RUN.sub("", _UNSEEN.sub("", text))
     return _BREAKS.sub(" ", shown).strip(" ")

@@ -7,7 +7,6 @@ on generated text.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,32 +15,6 @@ if TYPE_CHECKING:
 
 MAX_CHARS = 4096  # so short a text stays within every bound on events and lengths
 MAX_DEPTH = 8  # real heads stay below it; deeper ones are PyYAML's, and judged by Limits
-
-_ODD = r"\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff"  # controls, breaks, and what YAML refuses
-_STARTS_PLAIN = r"(?=[^-?:,\[\]{}#&*!|>'\"%@`\s])"
-_CHAR = rf"[^{_ODD}:#]"
-_REST = rf"{_CHAR}*+(?:(?::(?=[^\s\x85])|(?<=[^\s\x85])#){_CHAR}*+)*+"  # ':' and '#' only where they are text
-_PLAIN = rf"{_STARTS_PLAIN}{_REST}"
-_DOUBLE = rf'"[^{_ODD}"\\]*+"'
-_SINGLE = rf"'(?:[^{_ODD}']|'')*+'"
-_OPEN = rf"\"[^{_ODD}\"\\]*+(?=\n)|'(?:[^{_ODD}']|'')*+(?=\n)"  # a quoted text that goes on in the next line
-_ITEM = rf"(?:{_STARTS_PLAIN}[^{_ODD}:#,\[\]{{}}?]++|{_DOUBLE}|{_SINGLE})"
-_FLOW = rf"\[ *(?:{_ITEM}(?: *, *{_ITEM})*+)? *\]"
-_WRITTEN = rf"({_PLAIN}|{_DOUBLE}|{_SINGLE}|{_FLOW}|{_OPEN}|[>|]-?)"
-_KEY = r"[A-Za-z_][A-Za-z0-9_-]{0,127}+"
-
-_ENTRY = re.compile(rf"( *+)({_KEY}):(?: ++{_WRITTEN})? *+\n")
-_BULLET = re.compile(rf"( *+)(- ++)(?:{_WRITTEN} *+\n|(?={_KEY}:[ \n]))")
-_WRAPPED = re.compile(rf"( ++)(?=[^#\s])({_REST})\n")
-_BEGINS_BELOW = re.compile(rf"( ++)({_PLAIN}) *+\n")
-_QUOTED_MORE = {
-    '"': re.compile(rf' ++(?=\S)([^{_ODD}"\\]*+)("? *+)\n'),
-    "'": re.compile(rf" ++(?=\S)((?:[^{_ODD}']|'')*+)('? *+)\n"),
-}
-_TEXT_LINE = re.compile(rf"( *+)([^\s{_ODD}][^{_ODD}]*+)\n")
-_BLANKS = re.compile(r"(?: *+\n)*+")
-_INDENT = re.compile(r" *+")
-_FLOW_ITEMS = re.compile(_ITEM)
 
 
 def suffices(limits: Limits) -> bool:
@@ -54,164 +27,10 @@ def suffices(limits: Limits) -> bool:
     )
 
 
-class _NotPlainError(Exception):
-    """The text leaves the subset."""
-
-
 def parse_plain(text: str) -> tuple[dict[str, Value], dict[str, int]] | None:
     """What ``parse_yaml`` gives, or ``None`` where the text is not surely in the plain subset."""
     if len(text) > MAX_CHARS:
         return None
-    reader = _Reader(text if text.endswith("\n") else text + "\n")
-    try:
-        values = reader.mapping(0, "", 1)
-    except _NotPlainError:
-        return None
-    return (values, reader.lines) if values and reader.at == len(reader.text) else None
+    from prowess.spec.plain_reader import read_plain  # noqa: PLC0415 - its patterns take a while to compile
 
-
-class _Reader:
-    """One pass over the lines; ``at`` is always the start of a line (or of a mapping inside a list item)."""
-
-    __slots__ = ("at", "lines", "text")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self.lines: dict[str, int] = {}
-
-    def mapping(self, indent: int, prefix: str, depth: int, *, inline: bool = False) -> dict[str, Value]:
-        """Entries at exactly ``indent`` until one further left; ``inline``: the first stands behind a bullet."""
-        values: dict[str, Value] = {}
-        if depth > MAX_DEPTH:
-            raise _NotPlainError
-        while inline or self._goes_on(indent):
-            entry = _ENTRY.match(self.text, self.at)
-            if entry is None or len(entry[1]) != (0 if inline else indent) or entry[2] in values:
-                raise _NotPlainError
-            inline = False
-            if depth <= 2:  # noqa: PLR2004 - metadata.key is as deep as findings point
-                self.lines[prefix + entry[2]] = self.text.count("\n", 0, entry.start())
-            self.at = entry.end()
-            values[entry[2]] = self._value(entry[3], indent, f"{prefix}{entry[2]}.", depth)
-        return values
-
-    def _goes_on(self, indent: int) -> bool:
-        """Whether the next line that is not blank stands at ``indent``; further right is not plain."""
-        self._skip_blanks()
-        if self.at == len(self.text):
-            return False
-        found = self._indent()
-        if found > indent or self.text[self.at + found] == "\t":
-            raise _NotPlainError
-        return found == indent
-
-    def _indent(self) -> int:
-        match = _INDENT.match(self.text, self.at)
-        return match.end() - self.at if match else 0
-
-    def _skip_blanks(self) -> None:
-        blanks = _BLANKS.match(self.text, self.at)
-        if blanks:
-            self.at = blanks.end()
-
-    def _value(self, written: str | None, indent: int, prefix: str, depth: int) -> Value:
-        if written is None:
-            return self._below(indent, prefix, depth)
-        if written[0] in ">|":
-            return self._block(written, indent)
-        if written[0] in "\"'" and (len(written) == 1 or written[-1] != written[0] or not _closed(written)):
-            return self._quoted(written)
-        if written[0] in "\"'[":
-            return _unwrap(written)
-        return self._wrapped(written, indent)
-
-    def _wrapped(self, first: str, indent: int) -> str:
-        parts = [first.rstrip(" ")]
-        while (line := _WRAPPED.match(self.text, self.at)) and len(line[1]) > indent:
-            parts.append(line[2].rstrip(" "))
-            self.at = line.end()
-        return " ".join(parts)
-
-    def _quoted(self, first: str) -> str:
-        quote = first[0]
-        parts = [first[1:].rstrip(" ")]
-        while line := _QUOTED_MORE[quote].match(self.text, self.at):
-            self.at = line.end()
-            parts.append(line[1])
-            if line[2].startswith(quote):
-                return " ".join(parts).replace("''", "'") if quote == "'" else " ".join(parts)
-            parts[-1] = parts[-1].rstrip(" ")
-        raise _NotPlainError
-
-    def _block(self, style: str, indent: int) -> str:
-        first = _TEXT_LINE.match(self.text, self.at)
-        if first is None or len(first[1]) <= indent:
-            raise _NotPlainError
-        lines: list[str] = []
-        while (line := _TEXT_LINE.match(self.text, self.at)) and len(line[1]) >= len(first[1]):
-            if line[1] != first[1]:  # text further right keeps its breaks even when folded
-                raise _NotPlainError
-            lines.append(line[2])
-            self.at = line.end()
-        self._block_ends(indent)
-        joined = ("\n" if style[0] == "|" else " ").join(lines)
-        return joined if style.endswith("-") else joined + "\n"
-
-    def _block_ends(self, indent: int) -> None:
-        """A blank line with text after it is part of the block: rare, and left to YAML."""
-        self._skip_blanks()
-        if self.at < len(self.text) and self._indent() > indent:
-            raise _NotPlainError
-
-    def _below(self, indent: int, prefix: str, depth: int) -> Value:
-        self._skip_blanks()
-        bullet = _BULLET.match(self.text, self.at)
-        if bullet is not None and len(bullet[1]) >= indent:
-            return self._list(len(bullet[1]), depth + 1)
-        found = self._indent()
-        if self.at == len(self.text) or found <= indent:
-            return ""
-        if _ENTRY.match(self.text, self.at):
-            return self.mapping(found, prefix, depth + 1)
-        begins = _BEGINS_BELOW.match(self.text, self.at)
-        if begins is None:
-            raise _NotPlainError
-        self.at = begins.end()
-        return self._wrapped(begins[2], indent)
-
-    def _list(self, indent: int, depth: int) -> list[Value]:
-        items: list[Value] = []
-        if depth > MAX_DEPTH:
-            raise _NotPlainError
-        while self._bullet_follows(indent):
-            bullet = _BULLET.match(self.text, self.at)
-            if bullet is None:
-                raise _NotPlainError
-            self.at = bullet.end()
-            if bullet[3] is None:
-                items.append(self.mapping(indent + len(bullet[2]), "-", depth + 1, inline=True))
-            else:
-                items.append(self._value(bullet[3], indent, "-", depth))
-        return items
-
-    def _bullet_follows(self, indent: int) -> bool:
-        self._skip_blanks()
-        found = self._indent()
-        if found > indent:
-            raise _NotPlainError
-        return found == indent and self.text.startswith("-", self.at + found)
-
-
-def _closed(written: str) -> bool:
-    return written[0] == '"' or re.fullmatch(_SINGLE, written) is not None
-
-
-def _unwrap(written: str) -> Value:
-    if written[0] == '"':
-        return written[1:-1]
-    if written[0] == "'":
-        return written[1:-1].replace("''", "'")
-    if written[0] == "[":
-        return [_unwrap(item) for item in _FLOW_ITEMS.findall(written, 1)]
-    return written.rstrip(" ")
+    return read_plain(text, MAX_DEPTH)

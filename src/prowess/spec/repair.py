@@ -27,6 +27,7 @@ _TEXT_KEYS = frozenset(
 _KEY_LINE = re.compile(r"([A-Za-z_][\w.-]{0,127}+)[ \t]*+:(?=[ \t\"'\[{]|$)[ \t]*+(.*)")
 _TIGHT_KEY_LINE = re.compile(r"(name|description|license|version|author|metadata|tags|allowed-tools):(.*)")
 _BLOCK_TEXT = re.compile(r"([>|])[-+0-9]{0,2}[ \t]+(\S.*)")
+_MERGE = re.compile(r"<<[ \t]*+:")
 _TRAILING_COMMA = re.compile(r",(\s*+[}\]])")
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]|\\U0000[dD][89a-fA-F]")
 
@@ -79,9 +80,21 @@ def _entries(rows: list[str]) -> list[_Entry]:
         if match:
             entries.append(_Entry(match[1], match[2], [], number, [row]))
         elif entries and not row.startswith("#"):
+            _refuse_rows(row, number)
             entries[-1].more.append(row)
             entries[-1].source.append(row)
+        elif row.strip() and not row.startswith("#"):
+            _refuse_rows(row, number)
+            return []
     return entries
+
+
+def _refuse_rows(row: str, number: int) -> None:
+    """What the rules refuse must not become part of the text above it."""
+    if row.startswith("%"):
+        raise YamlRefusedError("yaml-directive", "YAML directives are not allowed", number)
+    if _MERGE.match(row):
+        raise YamlRefusedError("yaml-merge-key", "YAML merge keys are not allowed", number)
 
 
 class _Work(NamedTuple):
@@ -110,8 +123,8 @@ def _read_entry(entries: list[_Entry], at: int, work: _Work) -> tuple[_Entry, Va
 def _as_yaml(entry: _Entry, limits: Limits) -> Value | None:
     try:
         values, _ = parse_yaml("\n".join(entry.source) + "\n", limits)
-    except YamlRefusedError:
-        raise
+    except YamlRefusedError as error:
+        raise YamlRefusedError(error.code, error.message, entry.line + error.line) from None
     except YamlError:
         return None
     return values[entry.key] if list(values) == [entry.key] else None
@@ -185,7 +198,10 @@ def _nested(entry: _Entry, work: _Work) -> tuple[str, Value] | None:
     inner = [row[indent:] if not row[:indent].strip() else row for row in entry.more]
     if not indent or work.depth >= _NESTED or not _entries(inner):
         return None
-    values, _, found = repair_yaml("\n".join(inner), work.limits, work.depth + 1)
+    try:
+        values, _, found = repair_yaml("\n".join(inner), work.limits, work.depth + 1)
+    except YamlRefusedError as error:
+        raise YamlRefusedError(error.code, error.message, entry.line + 1 + error.line) from None
     work.repairs.extend(r._replace(key=f"{entry.key}.{r.key}", line=entry.line + 1 + r.line) for r in found)
     return (found[0].code if found else "repaired-value"), values
 

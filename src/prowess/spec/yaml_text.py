@@ -118,7 +118,7 @@ class _Builder:
             if kind == "MappingStartEvent":
                 return self._mapping("", 0), self._lines
             if kind in {"ScalarEvent", "SequenceStartEvent"}:
-                raise YamlRefusedError("yaml-not-a-mapping", "the frontmatter is not a mapping", event.start_mark.line)
+                raise YamlError("yaml-not-a-mapping", "the frontmatter is not a mapping", event.start_mark.line)
         raise YamlRefusedError("empty-frontmatter", "the frontmatter is empty", 0)
 
     def _value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
@@ -153,9 +153,9 @@ class _Builder:
     def _key(self, event: Any, items: dict[str, Value]) -> str:  # noqa: ANN401
         line = event.start_mark.line
         if type(event).__name__ != "ScalarEvent":
-            raise YamlRefusedError("yaml-complex-key", "a key must be text", line)
+            raise YamlError("yaml-complex-key", "a key must be text", line)
         key: str = event.value
-        if key == "<<" and event.style is None:
+        if key == "<<" and not event.style:
             raise YamlRefusedError("yaml-merge-key", "YAML merge keys are not allowed", line)
         if key in items:
             raise YamlRefusedError("yaml-duplicate-key", f"duplicate key {key[:80]!r}", line)

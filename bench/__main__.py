@@ -1,0 +1,229 @@
+"""``python -m bench``: what discovery costs beside merely reading the files, against the bounds that the project set.
+
+The exit status is 0 whatever the figures are: they depend on the machine, and timings are not tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from bench import measure, table
+from bench.generate import PLAIN, VARIED, make_library
+
+SIZES = (100, 1_000, 10_000)
+ROUNDS = 15
+
+SCAN_BOUND = 4.0
+SCAN_AIM = 2.5
+GROWTH_BOUND = 1.15
+MEMORY_BOUND = 3_000
+BODY_BOUND = 3.0
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+class Row(NamedTuple):
+    """One line of the report; a ``figure`` is judged where there is a ``bound``."""
+
+    what: str
+    skills: str
+    cost: str
+    figure: float | None = None
+    unit: str = f"{TIMES} floor"
+    bound: float | None = None
+    aim: float | None = None
+
+    def cells(self) -> table.Row:
+        return (self.what, self.skills, self.cost, self._shown(), self._demanded(), self._verdict())
+
+    def _shown(self) -> str:
+        return "" if self.figure is None else f"{self.figure:,.2f} {self.unit}"
+
+    def _demanded(self) -> str:
+        if self.bound is None:
+            return ""
+        return f"≤ {self.bound:g}" + (f", aim {self.aim:g}" if self.aim is not None else "")
+
+    def _verdict(self) -> str:
+        if self.bound is None or self.figure is None:
+            return ""
+        return "PASS" if self.figure <= self.bound else "OVER"
+
+
+HEAD: table.Row = ("measured", "skills", "CPU time", "compared", "demanded", "")
+
+IMPORTS = {
+    "an empty process": "pass",
+    "import json": "import json",
+    "import prowess": "import prowess",
+    "import prowess and yaml (once a head needs it)": "import prowess, yaml",
+}
+_PRINT_CLOCK = "; import time; print('{\"value\": %f}' % time.process_time())"
+
+
+def main(arguments: list[str]) -> int:
+    options = _options(arguments)
+    with tempfile.TemporaryDirectory(prefix="prowess-bench-") as temporary:
+        rows = _measure(Path(temporary), options.sizes, options.rounds)
+    report = table.render(HEAD, [row.cells() for row in rows], numbers=frozenset((1, 2, 3)))
+    note = f"{table.machine()}; best of {options.rounds} fresh processes each (memory: of {_few(options.rounds)}).\n"
+    print(f"{report}\n{note}", end="")
+    if options.write:
+        table.write_between("bench", f"{report}\n{note}")
+    return 0
+
+
+def _options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="fresh processes for each figure (%(default)s)")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of skills (%(default)s)")
+    parser.add_argument("--write", action="store_true", help=f"put the table into docs/{table.DOCUMENT.name}")
+    return parser.parse_args(arguments)
+
+
+def _measure(temporary: Path, sizes: list[int], rounds: int) -> list[Row]:
+    varied = {size: temporary / f"varied-{size}" for size in sizes}
+    plain = temporary / "plain"
+    largest = max(sizes)
+    _say(f"Making libraries of {', '.join(f'{size:,}' for size in sizes)} skills.")
+    for size, root in varied.items():
+        make_library(root, size, mix=VARIED)
+    make_library(plain, largest, mix=PLAIN)
+    measure.warm([plain, *varied.values()])
+    return [
+        *_discovery(varied, rounds),
+        *_plain(plain, rounds),
+        *_bodies(varied, rounds),
+        *_memory(varied[largest], rounds),
+        *_imports(rounds),
+    ]
+
+
+def _say(what: str) -> None:
+    print(what, file=sys.stderr, flush=True)
+
+
+# -- the parts of the report -------------------------------------------------------------------------------------------
+
+_DISCOVERY = {
+    "floor": "floor: scandir; open, read 4 KiB, close",
+    "scan": "scan",
+    "scan_and_read": "scan, every name and description read",
+    "issues": "catalog.issues after the scan",
+}
+
+
+def _discovery(varied: dict[int, Path], rounds: int) -> list[Row]:
+    found = {size: _taken(_DISCOVERY, root, rounds) for size, root in varied.items()}
+    largest = max(varied)
+    rows = [
+        _ratio_row(what, size, best[name], best["floor"], bounded=size == largest and name.startswith("scan"))
+        for name, what in _DISCOVERY.items()
+        for size, best in found.items()
+    ]
+    return rows + _growth(found)
+
+
+def _taken(names: dict[str, str], root: Path, rounds: int) -> dict[str, measure.Best]:
+    _say(f"Measuring {', '.join(names)} in {root.name}.")
+    return measure.take_turns({name: measure.task(name, root) for name in names}, rounds=rounds)
+
+
+def _ratio_row(what: str, size: int, best: measure.Best, floor: measure.Best, *, bounded: bool) -> Row:
+    cost = f"{best.each * 1e6:,.2f} µs each"
+    ratio = None if best is floor else best.each / floor.each
+    bounds = (SCAN_BOUND, SCAN_AIM) if bounded else (None, None)
+    return Row(what, f"{size:,}", cost, ratio, f"{TIMES} floor", *bounds)
+
+
+def _growth(found: dict[int, dict[str, measure.Best]]) -> list[Row]:
+    if not {1_000, 10_000} <= set(found):
+        return []
+    small, large = found[1_000], found[10_000]
+    return [
+        Row(
+            f"growth of a skill's cost: {name}",
+            "1,000 → 10,000",
+            "",
+            large[name].each / small[name].each,
+            TIMES,
+            GROWTH_BOUND if name == "scan" else None,
+        )
+        for name in ("floor", "scan")
+    ]
+
+
+def _plain(root: Path, rounds: int) -> list[Row]:
+    found = _taken({name: name for name in ("floor", "scan")}, root, rounds)
+    size = found["scan"].count
+    what = "scan, plain library (every value on one line)"
+    return [_ratio_row(what, size, found["scan"], found["floor"], bounded=True)]
+
+
+def _bodies(varied: dict[int, Path], rounds: int) -> list[Row]:
+    size = max((size for size in varied if size <= 1_000), default=min(varied))
+    found = _taken({name: name for name in ("bodies_floor", "bodies")}, varied[size], rounds)
+    bare, ours = found["bodies_floor"], found["bodies"]
+    return [
+        Row("body floor: open, lseek, read, close", f"{bare.count:,}", f"{bare.each * 1e6:,.2f} µs each"),
+        Row(
+            "skill.read_body()",
+            f"{ours.count:,}",
+            f"{ours.each * 1e6:,.2f} µs each",
+            ours.each / bare.each,
+            f"{TIMES} body floor",
+            BODY_BOUND,
+        ),
+    ]
+
+
+_MEMORY = {
+    "traced_memory": "memory of the catalogue, by tracemalloc",
+    "resident_memory": "memory of the catalogue, by growth of the process",
+    "resident_memory_with_issues": "the same after catalog.issues",
+}
+
+
+def _few(rounds: int) -> int:
+    """Memory hardly varies from run to run."""
+    return min(rounds, 3)
+
+
+def _memory(root: Path, rounds: int) -> list[Row]:
+    found = _taken(_MEMORY, root, _few(rounds))
+    return [
+        Row(
+            what,
+            f"{found[name].count:,}",
+            "",
+            found[name].each,
+            "bytes each",
+            None if name.endswith("issues") else MEMORY_BOUND,
+        )
+        for name, what in _MEMORY.items()
+    ]
+
+
+def _imports(rounds: int) -> list[Row]:
+    _say("Measuring imports.")
+    commands = {what: (sys.executable, "-c", code + _PRINT_CLOCK) for what, code in IMPORTS.items()}
+    found = measure.take_turns(commands, rounds=rounds)
+    empty = found["an empty process"].value
+    return [
+        Row(
+            what,
+            "",
+            f"{best.value * 1e3:,.1f} ms",
+            None if best.value == empty else (best.value - empty) * 1e3,
+            "ms more",
+        )
+        for what, best in found.items()
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,115 @@
+"""What one fresh process measures: ``python -m bench.tasks TASK ROOT`` prints one JSON object.
+
+Imports are done before the clock starts.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml  # noqa: F401 - some heads need it; its import is a line of its own in the report
+
+import prowess
+from bench.floor import clocked, read_bodies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Measured = dict[str, float]
+
+MOST_BODIES = 1_000
+
+
+def scan(root: str) -> Measured:
+    seconds, catalog = clocked(lambda: prowess.scan(root))
+    return {"value": seconds, "count": len(catalog)}
+
+
+def scan_and_read(root: str) -> Measured:
+    """Every name and description read too."""
+    seconds, pairs = clocked(lambda: [(skill.name, skill.description) for skill in prowess.scan(root)])
+    return {"value": seconds, "count": len(pairs)}
+
+
+def issues(root: str) -> Measured:
+    catalog = prowess.scan(root)
+    seconds, _ = clocked(lambda: catalog.issues)
+    return {"value": seconds, "count": len(catalog)}
+
+
+def bodies(root: str) -> Measured:
+    skills = prowess.scan(root).skills[:MOST_BODIES]
+    seconds, texts = clocked(lambda: [skill.read_body() for skill in skills])
+    return {"value": seconds, "count": len(texts)}
+
+
+def bodies_floor(root: str) -> Measured:
+    skills = prowess.scan(root).skills[:MOST_BODIES]
+    places = [(skill.location, skill.body_offset) for skill in skills]
+    seconds, count = clocked(lambda: read_bodies(places))
+    return {"value": seconds, "count": count}
+
+
+def traced_memory(root: str) -> Measured:
+    """Bytes that Python's allocator gave out for the catalogue and that are still in use."""
+    import tracemalloc  # noqa: PLC0415 - it slows everything down
+
+    gc.collect()
+    tracemalloc.start()
+    catalog = prowess.scan(root)
+    gc.collect()
+    return {"value": tracemalloc.get_traced_memory()[0], "count": len(catalog)}
+
+
+def resident_memory(root: str) -> Measured:
+    """Bytes by which the process grew."""
+    gc.collect()
+    before = _resident()
+    catalog = prowess.scan(root)
+    gc.collect()
+    return {"value": _resident() - before, "count": len(catalog)}
+
+
+def resident_memory_with_issues(root: str) -> Measured:
+    """The same once ``catalog.issues`` was asked for, which parses every head."""
+    gc.collect()
+    before = _resident()
+    catalog = prowess.scan(root)
+    assert not catalog.issues
+    gc.collect()
+    return {"value": _resident() - before, "count": len(catalog)}
+
+
+def _resident() -> int:
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:  # no /proc: the largest that the process has been
+        import resource  # noqa: PLC0415 - not on every platform
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+TASKS: dict[str, Callable[[str], Measured]] = {
+    task.__name__: task
+    for task in (
+        scan,
+        scan_and_read,
+        issues,
+        bodies,
+        bodies_floor,
+        traced_memory,
+        resident_memory,
+        resident_memory_with_issues,
+    )
+}
+
+
+if __name__ == "__main__":
+    print(json.dumps(TASKS[sys.argv[1]](sys.argv[2])))

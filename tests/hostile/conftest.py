@@ -1,0 +1,149 @@
+"""Fixtures of the hostile cases: the library, the naive twins, and child processes with limits."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+    from tests.hostile.standing import Library
+
+HERE = Path(__file__).parent
+WAYS = ("openat2", "components", "portable")
+KILL_AFTER = 10.0
+
+
+def _load(name: str) -> ModuleType:
+    """A module beside this one; the tests are no package."""
+    spec = importlib.util.spec_from_file_location(f"hostile_{name}", HERE / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def standing() -> ModuleType:
+    """The layout and the standing assertions."""
+    return _load("standing")
+
+
+@pytest.fixture(scope="session")
+def naive() -> ModuleType:
+    """The naive twins."""
+    return _load("naive")
+
+
+@pytest.fixture
+def library(tmp_path: Path, standing: ModuleType) -> Iterator[Library]:
+    """A library with one good skill, and a secret outside it; removed again, since some cases are large."""
+    built: Library = standing.Library(tmp_path).build()
+    yield built
+    shutil.rmtree(tmp_path)
+
+
+@pytest.fixture
+def open_library(standing: ModuleType) -> Iterator[Library]:
+    """The same where every user may look: pytest's own folders are closed to others."""
+    base = Path(tempfile.mkdtemp(prefix="prowess-hostile-"))
+    base.chmod(0o755)
+    built: Library = standing.Library(base).build()
+    yield built
+    for folder, folders, _ in os.walk(base):
+        for name in folders:
+            Path(folder, name).chmod(0o755)
+    shutil.rmtree(base)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a child answered, and what that cost."""
+
+    result: Any = None
+    raised: str = ""
+    words: str = ""
+    typed: bool = False
+    seconds: float = 0.0
+    busy: float = 0.0
+    """Seconds of the processor, which do not depend on what else the machine does."""
+    grown: int = 0
+    peak: int = 0
+    read: dict[str, int] = field(default_factory=dict)
+    listed: int = 0
+    children: bool = False
+    killed: bool = False
+
+
+class Children:
+    """Starts child processes for a case."""
+
+    def __call__(
+        self,
+        code: str,
+        library: Library,
+        *args: str,
+        way: str | None = None,
+        memory: int = 0,
+        nobody: bool = False,
+        kill_after: float = KILL_AFTER,
+        stdin: str = "",
+        env: dict[str, str] | None = None,
+    ) -> Outcome:
+        """Run ``code`` in a child that may grow by ``memory`` MiB; it is killed when it takes too long."""
+        options = {"base": str(library.base), "way": way, "memory": memory, "nobody": nobody}
+        command = [sys.executable, str(HERE / "inside.py"), json.dumps(options), code, *args]
+        try:
+            done = subprocess.run(
+                command,
+                input=stdin,
+                capture_output=True,
+                encoding="utf-8",
+                timeout=kill_after,
+                env={**os.environ, **(env or {})},
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return Outcome(killed=True)
+        if done.returncode < 0:
+            return Outcome(raised=f"signal {-done.returncode}")
+        assert done.returncode == 0, done.stderr
+        answer = json.loads(done.stdout)
+        if "unavailable" in answer:
+            pytest.skip(f"this system opens files by {answer['unavailable']}, not by {way}")
+        return Outcome(**answer)
+
+    def answer(self, code: str, library: Library, *args: str, **options: Any) -> Outcome:  # noqa: ANN401
+        """The same for the engine: it answers in time, within memory, and leaves no process behind."""
+        outcome = self(code, library, *args, **options)
+        assert not outcome.killed, "the engine took too long"
+        assert not outcome.raised, f"{outcome.raised}: {outcome.words}"
+        assert not outcome.children
+        return outcome
+
+
+@pytest.fixture
+def child() -> Children:
+    """Child processes. What they cost is measured as Linux tells it."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("needs /proc to measure what a case costs")
+    return Children()
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest) -> str:
+    """Each way of opening files; a child that cannot use it skips the test."""
+    return str(request.param)

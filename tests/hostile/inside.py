@@ -1,0 +1,147 @@
+"""The main program of a child process: limits first, then the code of the case, then what it cost, as JSON.
+
+``inside.py OPTIONS CODE ARGUMENTS…``. The code sees ``library``, ``prowess``, ``naive``, ``standing`` and ``args``,
+and leaves its answer in ``result``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MIB = 1 << 20
+NOBODY = 65534
+_PLAIN_WARM_UP = "---\nname: warm\ndescription: |\n  A text\n\n   that only YAML reads\n---\nBody.\n"
+
+
+def use_way(way: str | None) -> None:
+    """Take from the system what the stronger ways of opening need, before the engine looks for it."""
+    if way == "components":
+        del os.O_PATH
+    elif way == "portable":
+        os.supports_dir_fd = set()
+
+
+class Meter:
+    """Bytes that went through ``os.read`` and its kin, by file; folders that were listed; files that were opened."""
+
+    def __init__(self) -> None:
+        self.read: dict[str, int] = {}
+        self.listed = 0
+
+    def watch(self) -> None:
+        os.read = self._counting(os.read)
+        if hasattr(os, "pread"):
+            os.pread = self._counting(os.pread)
+        sys.addaudithook(self._hook)
+
+    def _counting(self, function: Callable[..., bytes]) -> Callable[..., bytes]:
+        def counted(fd: int, *rest: int) -> bytes:
+            data = function(fd, *rest)
+            name = _name_of(fd)
+            self.read[name] = self.read.get(name, 0) + len(data)
+            return data
+
+        return counted
+
+    def _hook(self, event: str, _args: tuple[object, ...]) -> None:
+        if event == "os.scandir":
+            self.listed += 1
+
+
+def _name_of(fd: int) -> str:
+    try:
+        return os.readlink(f"/proc/self/fd/{fd}")  # noqa: PTH115
+    except OSError:
+        return str(fd)
+
+
+def memory(field: str) -> int:
+    """A figure of this process in bytes: ``VmRSS`` now, ``VmHWM`` at its peak, ``VmSize`` of addresses."""
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith(f"{field}:"):
+            return int(line.split()[1]) * 1024
+    raise LookupError(field)
+
+
+def limit_memory(mib: int) -> None:
+    """Let this process grow by so much and no more; the hard limit stays, so that it can be lifted again."""
+    import resource  # noqa: PLC0415 - POSIX only
+
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (memory("VmSize") + mib * MIB, hard))
+
+
+def lift_limits() -> None:
+    import resource  # noqa: PLC0415 - POSIX only
+
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+
+def drop_privileges() -> None:
+    """Become nobody, whom permissions bind."""
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+
+
+def has_children() -> bool:
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def run(code: str, names: dict[str, Any]) -> dict[str, object]:
+    """The answer of the code, or what it raised."""
+    try:
+        exec(compile(code, "<case>", "exec"), names)  # noqa: S102 - the tests write it
+    except BaseException as error:  # noqa: BLE001 - a twin may fail in any way
+        typed = isinstance(error, names["prowess"].SkillError)
+        return {"raised": type(error).__name__, "typed": typed, "words": f"{error!s:.2000}"}
+    return {"result": names.get("result")}
+
+
+def main() -> None:
+    options = json.loads(sys.argv[1])
+    use_way(options["way"])
+    meter = Meter()
+    meter.watch()
+    names: dict[str, Any] = {name: importlib.import_module(name) for name in ("json", "os", "sys", "prowess")}
+    names |= {"naive": importlib.import_module("naive"), "standing": importlib.import_module("standing")}
+    names |= {"library": names["standing"].Library(Path(options["base"])), "args": sys.argv[3:], "meter": meter}
+    names["prowess"].parse_skill(_PLAIN_WARM_UP)  # what is imported only when it is needed
+    handles = importlib.import_module("prowess.files.handles")
+    best = handles.best_way()
+    if options["way"] and best != options["way"]:
+        json.dump({"unavailable": best}, sys.stdout)
+        return
+    memory("VmRSS")  # nobody may not be able to import what this needs
+    if options["nobody"]:
+        drop_privileges()
+    if options["memory"]:
+        limit_memory(options["memory"])
+    meter.read.clear()
+    meter.listed = 0
+    before, began, busy = memory("VmRSS"), time.monotonic(), time.process_time()
+    answer = run(sys.argv[2], names)
+    answer |= {"seconds": time.monotonic() - began, "busy": time.process_time() - busy}
+    if options["memory"]:
+        lift_limits()
+    answer |= {"grown": memory("VmHWM") - before, "peak": memory("VmHWM"), "read": meter.read, "listed": meter.listed}
+    answer["children"] = has_children()
+    json.dump(answer, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

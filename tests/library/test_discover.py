@@ -1,0 +1,216 @@
+"""The standard places, end to end: who wins, who is told, what is left out."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from prowess import AGENTS, Catalog, Limits, SkillScope, SourceError, discover
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Put = Callable[..., Path]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    (tmp_path / "w" / "repo" / ".git").mkdir(parents=True)
+    (tmp_path / "w" / "repo" / "pkg").mkdir()
+    return tmp_path / "w" / "repo"
+
+
+def kit(where: str) -> str:
+    return f"name: kit\ndescription: {where}\n"
+
+
+def test_skills_are_found_in_every_standard_place(put: Put, home: Path, repo: Path) -> None:
+    for number, place in enumerate(
+        [
+            *("w/repo/.prowess/skills", "w/repo/.agents/skills", "w/repo/.claude/skills", "w/repo/pkg/.agents/skills"),
+            *("home/.config/prowess/skills", "home/.agents/skills", "home/.claude/skills"),
+        ]
+    ):
+        put(f"{place}/s{number}")
+    catalog = discover(repo / "pkg", home)
+    assert catalog.names == tuple(f"s{n}" for n in range(7))
+    assert [s.scope for s in catalog] == [SkillScope.PROJECT] * 4 + [SkillScope.USER] * 3
+    assert catalog.issues == ()
+    assert not any(s.preload for s in catalog)
+
+
+def test_the_nearest_folder_wins_then_the_project_then_the_user(put: Put, home: Path, repo: Path) -> None:
+    order = [
+        *("w/repo/pkg/.prowess/skills", "w/repo/pkg/.agents/skills", "w/repo/pkg/.claude/skills"),
+        *("w/repo/.prowess/skills", "w/repo/.agents/skills", "w/repo/.claude/skills"),
+        *("home/.config/prowess/skills", "home/.agents/skills", "home/.claude/skills"),
+    ]
+    folders = [put(f"{place}/kit", kit(place)) for place in order]
+    for place, folder in zip(order, folders, strict=True):
+        catalog = discover(repo / "pkg", home)
+        assert catalog["kit"].description == place
+        (folder / "SKILL.md").unlink()
+    assert len(discover(repo / "pkg", home)) == 0
+
+
+def test_a_project_skill_that_shadows_the_users_is_a_warning(put: Put, home: Path, repo: Path) -> None:
+    mine = put("home/.agents/skills/kit")
+    theirs = put("w/repo/.agents/skills/kit")
+    catalog = discover(repo, home)
+    assert catalog["kit"].scope is SkillScope.PROJECT
+    (issue,) = catalog.issues
+    assert (issue.code, issue.severity, issue.path) == ("shadowed-by-project", "warning", str(mine / "SKILL.md"))
+    assert str(theirs / "SKILL.md") in issue.message
+    (lost,) = catalog.shadowed
+    assert (lost.location, lost.winner) == (str(mine / "SKILL.md"), str(theirs / "SKILL.md"))
+
+
+def test_the_projects_skills_may_be_left_out(put: Put, home: Path, repo: Path) -> None:
+    put("home/.agents/skills/mine")
+    put("w/repo/.agents/skills/theirs")
+    catalog = discover(repo, home, project=False)
+    assert catalog.names == ("mine",)
+    assert {p.scope for p in catalog.explain("mine").places} == {SkillScope.USER}
+
+
+def test_a_skill_above_the_git_root_does_not_count(put: Put, home: Path, repo: Path) -> None:
+    put("w/.agents/skills/above")
+    put("w/repo/.agents/skills/here")
+    assert discover(repo / "pkg", home).names == ("here",)
+
+
+def test_without_a_git_root_only_the_working_folder_counts(put: Put, home: Path, tmp_path: Path) -> None:
+    put("w/plain/.agents/skills/above")
+    put("w/plain/pkg/.agents/skills/here")
+    assert discover(tmp_path / "w" / "plain" / "pkg", home).names == ("here",)
+
+
+def test_in_the_home_folder_there_is_no_project(put: Put, home: Path) -> None:
+    put("home/.agents/skills/mine")
+    put("home/.prowess/skills/planted")
+    (home / ".git").mkdir()
+    catalog = discover(home, home)
+    assert catalog.names == ("mine",)
+    assert catalog["mine"].scope is SkillScope.USER
+    (home / "x").mkdir()
+    assert discover(home / "x", home).names == ("mine",)
+
+
+def test_agents_add_their_folders(put: Put, home: Path, repo: Path) -> None:
+    put("w/repo/.kiro/skills/one")
+    put("home/.kiro/skills/two")
+    assert discover(repo, home).names == ()
+    assert discover(repo, home, agents=["kiro-cli"]).names == ("one", "two")
+    with pytest.raises(SourceError):
+        discover(repo, home, agents=["none-such"])
+
+
+def test_every_agent_can_be_asked_for_at_once(put: Put, home: Path, repo: Path) -> None:
+    for agent in AGENTS.values():
+        put(f"w/repo/{agent.project}/{agent.id}")
+    assert set(discover(repo, home, agents=AGENTS).names) == set(AGENTS)
+
+
+def test_environment_variables_move_folders_unless_a_home_is_given(
+    put: Put, home: Path, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("cfg/prowess/skills/moved")
+    put("claude/skills/also-moved")
+    put("home/.config/prowess/skills/fixed")
+    put("home/.agents/skills/shared")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "cfg"))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    assert discover(repo).names == ("also-moved", "moved", "shared")
+    assert discover(repo, home).names == ("fixed", "shared")
+
+
+def test_the_working_folder_is_the_default(put: Put, home: Path, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put("w/repo/.agents/skills/here")
+    monkeypatch.chdir(repo / "pkg")
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    catalog = discover()
+    assert catalog["here"].path == repo / ".agents/skills/here/SKILL.md"
+
+
+def test_every_place_is_explained(put: Put, home: Path, repo: Path) -> None:
+    put("w/repo/.agents/skills/here")
+    places = discover(repo, home).explain("here").places
+    assert [(os.path.relpath(p.path, repo.parent.parent), p.state, p.found) for p in places] == [
+        ("w/repo/.prowess/skills", "missing", 0),
+        ("w/repo/.agents/skills", "scanned", 1),
+        ("w/repo/.claude/skills", "missing", 0),
+        ("home/.config/prowess/skills", "missing", 0),
+        ("home/.agents/skills", "missing", 0),
+        ("home/.claude/skills", "missing", 0),
+    ]
+
+
+def test_limits_hold_for_discovery_too(put: Put, home: Path, repo: Path) -> None:
+    put("w/repo/.agents/skills/here")
+    catalog = discover(repo, home, limits=Limits(max_scan_seconds=0))
+    assert (catalog.names, [i.code for i in catalog.issues]) == ((), ["deadline"])
+
+
+# -- links as installers make them -------------------------------------------------------------------------------------
+
+
+def names_and_issues(catalog: Catalog) -> tuple[tuple[str, ...], list[str]]:
+    return catalog.names, [issue.code for issue in catalog.issues]
+
+
+def test_a_link_from_one_place_to_another_gives_the_skill_once(put: Put, home: Path, repo: Path) -> None:
+    for base in (repo, home):
+        name = f"{base.name}-kit"
+        put(f"{base.relative_to(home.parent)}/.agents/skills/{name}")
+        (base / ".claude" / "skills").mkdir(parents=True)
+        (base / ".claude" / "skills" / name).symlink_to(f"../../.agents/skills/{name}")
+    assert names_and_issues(discover(repo, home)) == (("home-kit", "repo-kit"), [])
+
+
+def test_a_place_that_is_a_link_to_another_gives_its_skills_once(put: Put, home: Path, repo: Path) -> None:
+    put("w/repo/.agents/skills/kit")
+    (repo / ".claude").mkdir()
+    (repo / ".claude" / "skills").symlink_to("../.agents/skills")
+    assert names_and_issues(discover(repo, home)) == (("kit",), [])
+
+
+def test_a_link_within_the_project_is_followed(put: Put, home: Path, repo: Path) -> None:
+    put("w/repo/vendor/kit")
+    (repo / ".agents" / "skills").mkdir(parents=True)
+    (repo / ".agents" / "skills" / "kit").symlink_to("../../vendor/kit")
+    assert names_and_issues(discover(repo / "pkg", home)) == (("kit",), [])
+
+
+def test_a_link_into_an_install_base_is_followed(put: Put, home: Path, repo: Path) -> None:
+    put("home/.agents/skills/.cache/kit")
+    (repo / ".agents" / "skills").mkdir(parents=True)
+    (repo / ".agents" / "skills" / "kit").symlink_to(home / ".agents/skills/.cache/kit")
+    assert names_and_issues(discover(repo, home)) == (("kit",), [])
+
+
+def test_a_link_out_of_the_project_is_refused(put: Put, home: Path, repo: Path, tmp_path: Path) -> None:
+    put("elsewhere/kit")
+    put("home/private/kit")
+    (repo / ".agents" / "skills").mkdir(parents=True)
+    (repo / ".agents" / "skills" / "one").symlink_to(tmp_path / "elsewhere" / "kit")
+    (repo / ".agents" / "skills" / "two").symlink_to(home / "private" / "kit")
+    assert names_and_issues(discover(repo, home)) == ((), ["link-refused", "link-refused"])
+
+
+def test_a_users_link_into_a_project_is_refused_when_projects_are_left_out(put: Put, home: Path, repo: Path) -> None:
+    put("w/repo/vendor/kit")
+    (home / ".agents" / "skills").mkdir(parents=True)
+    (home / ".agents" / "skills" / "kit").symlink_to(repo / "vendor" / "kit")
+    assert names_and_issues(discover(repo, home, project=False)) == ((), ["link-refused"])

@@ -1,0 +1,388 @@
+"""Which folders a scan looks at, what it makes of them, and where it stops."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from prowess import Limits, SkillLoadError, SourceError, scan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Put = Callable[..., Path]
+
+
+def codes(catalog: object) -> list[str]:
+    return [issue.code for issue in catalog.issues]  # type: ignore[attr-defined]  # any catalogue
+
+
+# -- roots -------------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_scanned_without_a_root(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put("kit")
+    monkeypatch.chdir(tmp_path)
+    for catalog in (scan(), scan(""), scan("", "")):
+        assert (len(catalog), catalog.issues, catalog.explain("x").places) == (0, (), ())
+
+
+def test_roots_may_be_text_or_paths_and_are_scanned_in_order(put: Put, tmp_path: Path) -> None:
+    put("one/kit", "name: kit\ndescription: First.\n")
+    put("two/kit", "name: kit\ndescription: Second.\n")
+    assert scan(tmp_path / "one", str(tmp_path / "two"))["kit"].description == "First."
+    assert scan(tmp_path / "two", str(tmp_path / "one"))["kit"].description == "Second."
+    assert scan(tmp_path / "one", tmp_path / "two", on_duplicate="last")["kit"].description == "Second."
+
+
+def test_a_missing_root_is_nothing_or_an_error(put: Put, tmp_path: Path) -> None:
+    put("here/kit")
+    catalog = scan(tmp_path / "none", tmp_path / "here")
+    assert (catalog.names, catalog.issues) == (("kit",), ())
+    with pytest.raises(SourceError) as caught:
+        scan(tmp_path / "here", tmp_path / "none", missing="error")
+    assert (caught.value.code, caught.value.path) == ("missing-root", str(tmp_path / "none"))
+
+
+def test_a_file_as_root_is_an_issue_or_an_error(put: Put, tmp_path: Path) -> None:
+    file = put("here/kit") / "SKILL.md"
+    catalog = scan(file, tmp_path / "here")
+    assert catalog.names == ("kit",)
+    assert [(i.code, i.path) for i in catalog.issues] == [("not-a-directory", str(file))]
+    with pytest.raises(SourceError) as caught:
+        scan(file, missing="error")
+    assert caught.value.code == "not-a-directory"
+
+
+def test_a_root_that_is_a_skill_is_found(put: Put) -> None:
+    folder = put("kit")
+    assert scan(folder).names == ("kit",)
+
+
+def test_a_root_may_be_a_link(put: Put, tmp_path: Path) -> None:
+    put("real/kit")
+    (tmp_path / "root").symlink_to("real")
+    catalog = scan(tmp_path / "root")
+    assert catalog.names == ("kit",)
+    assert catalog["kit"].path == tmp_path / "root" / "kit" / "SKILL.md"
+    assert catalog["kit"].read_body() == "Do it.\n"
+
+
+def test_skip_prefixes_do_not_apply_to_roots(put: Put, tmp_path: Path) -> None:
+    put(".hidden/kit")
+    assert scan(tmp_path / ".hidden").names == ("kit",)
+
+
+# -- depth -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 6])
+def test_folders_are_looked_at_down_to_the_depth_asked_for(put: Put, tmp_path: Path, depth: int) -> None:
+    path = "root"
+    for level in range(1, 9):
+        put(f"{path}/at-{level}")
+        path += f"/f{level}"
+    catalog = scan(tmp_path / "root", max_depth=depth)
+    assert catalog.names == tuple(f"at-{level}" for level in range(1, depth + 1))
+    assert catalog.issues == ()
+
+
+def test_six_levels_are_the_default_and_none_means_all(put: Put, tmp_path: Path) -> None:
+    put("1/2/3/4/5/six")
+    put("1/2/3/4/5/x/seven")
+    put("/".join(map(str, range(1, 41))) + "/forty")
+    assert scan(tmp_path).names == ("six",)
+    assert scan(tmp_path, max_depth=None).names == ("forty", "seven", "six")
+
+
+def test_even_without_a_depth_the_limit_holds_and_is_reported(put: Put, tmp_path: Path) -> None:
+    put("1/2/3/deep")
+    put("flat")
+    catalog = scan(tmp_path, max_depth=None, limits=Limits(max_scan_depth=3))
+    assert catalog.names == ("flat",)
+    assert codes(catalog) == ["too-deep"]
+    assert scan(tmp_path, max_depth=3).issues == ()
+
+
+def test_a_very_deep_tree_costs_no_recursion(tmp_path: Path) -> None:
+    here = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    try:
+        assert len(scan(tmp_path, max_depth=None)) == 0
+    finally:
+        subprocess.run(["rm", "-rf", tmp_path / "d"], check=True)
+
+
+# -- descent -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_lies_below_a_skill_belongs_to_it(put: Put, tmp_path: Path) -> None:
+    put("outer")
+    put("outer/references/inner")
+    put("outer/other")
+    assert scan(tmp_path).names == ("outer",)
+    assert scan(tmp_path, nested=True).names == ("inner", "other", "outer")
+
+
+def test_a_root_that_is_a_skill_may_hold_others(put: Put) -> None:
+    root = put("root")
+    put("root/inner")
+    assert scan(root).names == ("root",)
+    assert scan(root, nested=True).names == ("inner", "root")
+
+
+def test_a_folder_whose_file_is_broken_is_searched_on(put: Put, tmp_path: Path) -> None:
+    put("broken", "name: broken\n")
+    put("broken/inner")
+    catalog = scan(tmp_path)
+    assert catalog.names == ("inner",)
+    assert codes(catalog) == ["missing-description"]
+
+
+@pytest.mark.parametrize("folder", [".git", ".hidden", "_private", "node_modules", "node_modules2"])
+def test_hidden_and_foreign_folders_are_passed_over(put: Put, tmp_path: Path, folder: str) -> None:
+    put(f"{folder}/kit")
+    put("deeper/x/seen")
+    put(f"deeper/{folder}/other")
+    assert scan(tmp_path).names == ("seen",)
+    assert scan(tmp_path, skip_prefixes=()).names == ("kit", "other", "seen")
+    assert scan(tmp_path, skip_prefixes=["deep"]).names == ("kit",)
+
+
+def test_order_on_disk_does_not_matter(put: Put, tmp_path: Path) -> None:
+    for folder in ("z", "a", "m", "Z", "b/z", "b/a"):
+        put(f"one/{folder}", f"name: kit\ndescription: {folder}\n")
+    for folder in ("b/a", "Z", "b/z", "m", "a", "z"):
+        put(f"two/{folder}", f"name: kit\ndescription: {folder}\n")
+    one, two = scan(tmp_path / "one"), scan(tmp_path / "two")
+    assert one["kit"].description == two["kit"].description == "Z"
+    assert [os.path.relpath(s.location, tmp_path / "one") for s in one.shadowed] == [
+        os.path.relpath(s.location, tmp_path / "two") for s in two.shadowed
+    ]
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def test_another_file_name_may_be_asked_for(put: Put, tmp_path: Path) -> None:
+    put("kit", file="AGENT.md")
+    put("other")
+    catalog = scan(tmp_path, filename="AGENT.md")
+    assert catalog.names == ("kit",)
+    assert catalog["kit"].path == tmp_path / "kit" / "AGENT.md"
+    assert catalog["kit"].read_body() == "Do it.\n"
+
+
+@pytest.mark.parametrize("file", ["skill.md", "Skill.md", "SKILL.MD"])
+def test_an_odd_case_of_the_file_name_loads_with_a_warning(put: Put, tmp_path: Path, file: str) -> None:
+    put("a/kit", file=file)
+    catalog = scan(tmp_path)
+    assert catalog.names == ("kit",)
+    assert [(i.code, i.severity) for i in catalog.issues] == [("filename-case", "warning")]
+    assert catalog["kit"].path == tmp_path / "a" / "kit" / file
+    assert catalog["kit"].read_body() == "Do it.\n"
+    assert catalog["kit"].resources().other == ()
+
+
+def test_an_odd_case_in_the_root_and_at_the_last_level_loads(put: Put, tmp_path: Path) -> None:
+    root = put("kit", file="skill.md")
+    assert scan(root).names == ("kit",)
+    assert scan(tmp_path, max_depth=1).names == ("kit",)
+
+
+def test_what_lies_below_a_skill_of_odd_case_belongs_to_it_too(put: Put, tmp_path: Path) -> None:
+    put("kit", file="skill.md")
+    put("kit/examples/inner")
+    assert scan(tmp_path).names == ("kit",)
+    assert scan(tmp_path, nested=True).names == ("inner", "kit")
+
+
+def test_strict_mode_knows_only_the_exact_file_name(put: Put, tmp_path: Path) -> None:
+    put("kit", file="skill.md")
+    assert scan(tmp_path, mode="strict").names == ()
+
+
+def test_a_head_longer_than_one_step_is_read_on(put: Put, tmp_path: Path) -> None:
+    put("kit", "name: kit\nx: " + "y" * 20_000 + "\ndescription: At the end.\n", body="body\n")
+    put("blank", "\n" * 5000 + "name: blank\ndescription: d\n")
+    catalog = scan(tmp_path)
+    assert catalog["kit"].description == "At the end."
+    assert catalog["kit"].read_body() == "body\n"
+    assert catalog.names == ("blank", "kit")
+
+
+@pytest.mark.parametrize("before", [4089, 4090, 4091, 4092, 4093, 4094, 4095, 4096, 4097])
+def test_dashes_at_the_end_of_the_first_step_are_seen(tmp_path: Path, before: int) -> None:
+    (tmp_path / "kit").mkdir()
+    head = b"\n" * before + b"---\nname: kit\ndescription: d\n---\n"
+    (tmp_path / "kit" / "SKILL.md").write_bytes(head + b"body\n")
+    rows = b"---\nname: two\ndescription: d\nx: "
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "SKILL.md").write_bytes(rows + b"y" * (before - len(rows)) + b"\n---\nbody\n")
+    catalog = scan(tmp_path)
+    assert catalog.names == ("kit", "two")
+    assert catalog.issues == ()
+    assert [skill.read_body() for skill in catalog] == ["body\n", "body\n"]
+
+
+def test_lenient_mode_without_repair_leaves_broken_files_out(put: Put, tmp_path: Path) -> None:
+    put("kit", "name: kit\ndescription: a: b\n")
+    put("unnamed", "description: d\n")
+    assert scan(tmp_path).names == ("kit", "unnamed")
+    catalog = scan(tmp_path, repair=False)
+    assert catalog.names == ()
+    assert codes(catalog) == ["yaml-syntax", "missing-name"]
+
+
+# -- strict ------------------------------------------------------------------------------------------------------------
+
+
+def test_strict_mode_raises_every_issue_of_the_first_bad_file(put: Put, tmp_path: Path) -> None:
+    put("a")
+    put("b", "name: B B\nlicense: ''\nmetadata:\n  k: [v]\n")
+    put("c", "name: c\n")
+    with pytest.raises(SkillLoadError) as caught:
+        scan(tmp_path, mode="strict")
+    assert caught.value.path == str(tmp_path / "b" / "SKILL.md")
+    assert {i.code for i in caught.value.issues} == {
+        *("bad-name", "name-mismatch", "missing-description", "blank-field", "metadata-not-text"),
+    }
+    assert all(i.path == caught.value.path and i.line for i in caught.value.issues)
+
+
+def test_strict_mode_scans_what_is_good(put: Put, tmp_path: Path) -> None:
+    put("a")
+    put("b/c")
+    catalog = scan(tmp_path, mode="strict")
+    assert (catalog.names, catalog.issues) == (("a", "c"), ())
+
+
+def test_strict_mode_does_not_repair(put: Put, tmp_path: Path) -> None:
+    put("kit", "name: kit\ndescription: a: b\n")
+    with pytest.raises(SkillLoadError):
+        scan(tmp_path, mode="strict")
+
+
+# -- bounds ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_scan_stops_at_the_limit_of_folders_with_an_issue(put: Put, tmp_path: Path) -> None:
+    for number in range(10):
+        put(f"s{number}")
+    assert len(scan(tmp_path, limits=Limits(max_dirs_per_root=10))) == 10
+    assert scan(tmp_path, limits=Limits(max_dirs_per_root=10)).issues == ()
+    catalog = scan(tmp_path, limits=Limits(max_dirs_per_root=4))
+    assert len(catalog) == 4
+    assert [(i.code, i.path) for i in catalog.issues] == [("too-many-directories", str(tmp_path))]
+
+
+def test_folders_on_every_level_count_and_each_root_has_its_own_limit(put: Put, tmp_path: Path) -> None:
+    for root in ("one", "two"):
+        for number in range(4):
+            put(f"{root}/group{number}/{root}-{number}")
+    limits = Limits(max_dirs_per_root=8)
+    catalog = scan(tmp_path / "one", tmp_path / "two", limits=limits)
+    assert (len(catalog), catalog.issues) == (8, ())
+    catalog = scan(tmp_path / "one", tmp_path / "two", limits=Limits(max_dirs_per_root=5))
+    assert codes(catalog) == ["too-many-directories", "too-many-directories"]
+    assert 4 <= len(catalog) < 8
+
+
+def test_files_do_not_use_up_the_limit_of_folders(put: Put, tmp_path: Path) -> None:
+    for number in range(40):
+        (tmp_path / f"file{number}").write_bytes(b"")
+    for number in range(3):
+        put(f"s{number}")
+    catalog = scan(tmp_path, limits=Limits(max_dirs_per_root=3))
+    assert (len(catalog), catalog.issues) == (3, ())
+
+
+def test_a_folder_with_too_many_entries_is_reported(put: Put, tmp_path: Path) -> None:
+    for number in range(10):
+        put(f"s{number}")
+    assert scan(tmp_path, limits=Limits(max_entries_per_folder=10)).issues == ()
+    catalog = scan(tmp_path, limits=Limits(max_entries_per_folder=6))
+    assert len(catalog) == 6
+    assert codes(catalog) == ["too-many-directories"]
+
+
+def test_a_scan_stops_at_the_deadline_with_an_issue(put: Put, tmp_path: Path) -> None:
+    put("one/kit")
+    put("two/other")
+    catalog = scan(tmp_path / "one", tmp_path / "two", limits=Limits(max_scan_seconds=0))
+    assert len(catalog) == 0
+    assert codes(catalog) == ["deadline", "deadline"]
+    assert all("0 seconds" in i.message for i in catalog.issues)
+
+
+def test_changed_limits_change_nothing_else(put: Put, tmp_path: Path) -> None:
+    put("kit", "name: kit\ndescription: d\nmetadata:\n  a: b\n")
+    put("bad", "name: [\n")
+    usual, changed = scan(tmp_path), scan(tmp_path, limits=Limits(max_body_bytes=5))
+    assert usual.names == changed.names
+    assert usual.issues == changed.issues
+    assert usual["kit"].frontmatter == changed["kit"].frontmatter
+
+
+# -- what cannot be read -----------------------------------------------------------------------------------------------
+
+WITHOUT_POWERS = """
+import os, sys, prowess
+if os.geteuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+catalog = prowess.scan(*sys.argv[1:])
+for skill in catalog: print(skill.name)
+for issue in catalog.issues: print(issue.code, issue.path)
+"""
+
+
+def scanned_by_nobody(tmp_path: Path, *roots: Path) -> list[str]:
+    """What a process without special powers finds."""
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_mode & 0o005 != 0o005:
+            folder.chmod(folder.stat().st_mode | 0o055)
+        if folder.name.startswith("pytest-of-"):
+            break
+    command = [sys.executable, "-c", WITHOUT_POWERS, *map(str, roots)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, cwd="/").stdout.splitlines()
+
+
+def test_what_may_not_be_read_is_an_issue_and_the_rest_is_listed(put: Put, tmp_path: Path) -> None:
+    put("one/good")
+    (put("one/shut") / "SKILL.md").chmod(0)
+    put("one/closed/inner")
+    put("two/good-too")
+    put("three/never")
+    (tmp_path / "one" / "closed").chmod(0)
+    (tmp_path / "three").chmod(0)
+    try:
+        found = scanned_by_nobody(tmp_path, tmp_path / "three", tmp_path / "one", tmp_path / "two")
+    finally:
+        (tmp_path / "one" / "closed").chmod(0o755)
+        (tmp_path / "three").chmod(0o755)
+    assert found[:2] == ["good", "good-too"]
+    assert f"unreadable {tmp_path / 'one' / 'shut' / 'SKILL.md'}" in found
+    assert any(row.startswith(("unreadable", "unreadable-directory")) and "closed" in row for row in found)
+    assert any(row.startswith("unreadable-directory") and row.endswith("three") for row in found)
+
+
+def test_a_name_that_is_not_utf8_is_an_issue_and_hides_nothing(put: Put, tmp_path: Path) -> None:
+    put("good")
+    try:
+        os.mkdir(os.fsencode(tmp_path) + b"/b\xffd")  # noqa: PTH102 - a name in bytes
+    except OSError:
+        pytest.skip("the file system takes only UTF-8 names")
+    catalog = scan(tmp_path)
+    assert catalog.names == ("good",)
+    assert codes(catalog) == ["bad-file-name"]
+    assert str(catalog.issues[0]).isprintable()

@@ -1,0 +1,110 @@
+"""Which heads make a skill under which mode, and under which name."""
+
+from __future__ import annotations
+
+import pytest
+
+from prowess.errors import InvalidFrontmatterError, SkillLoadError
+from prowess.spec.document import STRICT, Document, Policy, read_document
+
+LENIENT = Policy()
+UNREPAIRED = Policy(repair=False)
+
+
+def read(rows: str, policy: Policy = LENIENT, folder: str | None = "folder", *, check_dir: bool = True) -> Document:
+    head = f"---\n{rows}---\nbody\n".encode()
+    return read_document(head, whole=True, policy=policy, folder=folder, path="p/SKILL.md", check_dir=check_dir)
+
+
+def codes(document: Document) -> list[str]:
+    return [issue.code for issue in document.issues]
+
+
+def test_a_good_head_is_a_skill_in_both_modes() -> None:
+    for policy in (STRICT, LENIENT):
+        found = read("name: folder\ndescription: d\n", policy)
+        assert (found.front.name, found.issues, found.body) == ("folder", (), 36)
+
+
+def test_strict_mode_raises_every_violation_with_path_and_line() -> None:
+    with pytest.raises(SkillLoadError) as caught:
+        read("name: A B\nlicense: ''\n", STRICT)
+    found = [(i.code, i.line, i.path) for i in caught.value.issues]
+    assert found == [
+        ("bad-name", 2, "p/SKILL.md"),
+        ("name-mismatch", 2, "p/SKILL.md"),
+        ("missing-description", 2, "p/SKILL.md"),
+        ("blank-field", 3, "p/SKILL.md"),
+    ]
+    assert caught.value.path == "p/SKILL.md"
+
+
+def test_strict_mode_repairs_nothing() -> None:
+    with pytest.raises(InvalidFrontmatterError):
+        read("name: folder\ndescription: a: b\n", Policy("strict", repair=True))
+
+
+def test_lenient_mode_without_repair_refuses_what_is_no_yaml() -> None:
+    with pytest.raises(InvalidFrontmatterError):
+        read("name: folder\ndescription: a: b\n", UNREPAIRED)
+    assert read("name: folder\ndescription: a: b\n").front.description == "a: b"
+
+
+def test_lenient_mode_warns_of_a_name_that_is_not_the_folders() -> None:
+    found = read("name: other\ndescription: d\n")
+    assert (found.front.name, codes(found)) == ("other", ["name-mismatch"])
+    assert codes(read("name: other\ndescription: d\n", check_dir=False)) == []
+
+
+@pytest.mark.parametrize("name", ["My Skill", "a_b", "日本語"])
+def test_lenient_mode_keeps_a_usable_name(name: str) -> None:
+    found = read(f"name: {name}\ndescription: d\n")
+    assert (found.front.name, codes(found)) == (name, ["bad-name", "name-mismatch"])
+
+
+@pytest.mark.parametrize("name", ["a/b", "'..'", "x" * 65, "con", '"a\\u200bb"', "'~'", "a<b", '"a\\nb"', "'%2e%2e'"])
+def test_lenient_mode_takes_the_folders_name_for_one_that_is_not_usable(name: str) -> None:
+    found = read(f"name: {name}\ndescription: d\n")
+    assert (found.front.name, codes(found)) == ("folder", ["bad-name"])
+    assert [issue.severity for issue in found.issues] == ["warning"]
+
+
+def test_a_missing_name_is_repaired_from_the_folder() -> None:
+    found = read("description: d\n")
+    assert found.front.name == "folder"
+    assert [(i.code, i.line, i.severity) for i in found.issues] == [("repaired-name", 2, "warning")]
+
+
+@pytest.mark.parametrize(
+    ("rows", "policy", "folder", "code"),
+    [
+        ("description: d\n", UNREPAIRED, "folder", "missing-name"),
+        ("description: d\n", STRICT, "folder", "missing-name"),
+        ("description: d\n", LENIENT, None, "missing-name"),
+        ("description: d\n", LENIENT, "..", "missing-name"),
+        ("name: a/b\ndescription: d\n", LENIENT, None, "bad-name"),
+        ("name: a/b\ndescription: d\n", LENIENT, "con", "bad-name"),
+        ("name: [a]\ndescription: d\n", LENIENT, "folder", "wrong-type"),
+        ("name: {a: b}\ndescription: d\n", LENIENT, "folder", "wrong-type"),
+        ("name: folder\n", LENIENT, "folder", "missing-description"),
+        ("name: folder\ndescription: '  '\n", LENIENT, "folder", "missing-description"),
+        ("name: folder\ndescription: [a]\n", LENIENT, "folder", "wrong-type"),
+    ],
+)
+def test_without_a_usable_name_and_description_there_is_no_skill(
+    rows: str, policy: Policy, folder: str | None, code: str
+) -> None:
+    with pytest.raises(SkillLoadError) as caught:
+        read(rows, policy, folder)
+    assert code in [issue.code for issue in caught.value.issues]
+    assert all(issue.severity == "error" and issue.path == "p/SKILL.md" for issue in caught.value.issues)
+
+
+def test_lenient_mode_keeps_a_long_description_whole_and_warns() -> None:
+    found = read(f"name: folder\ndescription: {'d' * 3000}\n")
+    assert (len(found.front.description), codes(found)) == (3000, ["description-too-long"])
+
+
+@pytest.mark.parametrize("name", ["123", "null", "yes", "1e3"])
+def test_a_scalar_name_is_the_text_that_was_written(name: str) -> None:
+    assert read(f"name: {name}\ndescription: d\n", STRICT, name).front.name == name

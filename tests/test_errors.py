@@ -1,0 +1,227 @@
+"""The error tree: its shape, what each error says, and that it survives a process boundary."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import errno
+import pickle
+from pathlib import Path
+
+import pytest
+
+import prowess
+from prowess import errors
+from prowess.errors import HINTS, Issue, SkillError
+
+SOURCE = Path(prowess.__file__).parent
+TREE = {
+    "SkillError": Exception,
+    "SkillValidationError": errors.SkillError,
+    "SkillLoadError": errors.SkillValidationError,
+    "InvalidFrontmatterError": errors.SkillLoadError,
+    "NoFrontmatterError": errors.InvalidFrontmatterError,
+    "UnterminatedFrontmatterError": errors.InvalidFrontmatterError,
+    "EmptySkillBodyError": errors.SkillValidationError,
+    "UnknownSkillError": errors.SkillError,
+    "DuplicateSkillError": errors.SkillError,
+    "ResourceError": errors.SkillError,
+    "PathTraversalError": errors.ResourceError,
+    "ResourceNotFoundError": errors.ResourceError,
+    "ResourceTooLargeError": errors.ResourceError,
+    "BinaryResourceError": errors.ResourceError,
+    "ResourceChangedError": errors.ResourceError,
+    "SourceError": errors.SkillError,
+}
+ALSO = {"UnknownSkillError": KeyError, "ResourceNotFoundError": FileNotFoundError, "SourceError": ValueError}
+ISSUES = (
+    Issue("bad-name", "name", "is bad", "/p/SKILL.md", 2),
+    Issue("missing-description", "description", "is required", "/p/SKILL.md", 3),
+)
+
+
+def example_of(kind: type[SkillError]) -> SkillError:
+    if issubclass(kind, errors.SkillLoadError):
+        return kind(ISSUES, "/p/SKILL.md")
+    if kind is errors.UnknownSkillError:
+        return errors.UnknownSkillError("pfd", ["pdf", "doc"])
+    return kind("something went wrong", "/p/file", "too-large" if kind is errors.ResourceError else "")
+
+
+KINDS = [getattr(errors, name) for name in TREE]
+
+
+def test_the_tree_holds_every_error_and_no_other() -> None:
+    classes = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+    assert classes == set(TREE)
+
+
+@pytest.mark.parametrize("name", TREE)
+def test_the_shape_of_the_tree(name: str) -> None:
+    kind = getattr(errors, name)
+    assert kind.__bases__[0] is TREE[name]
+    assert issubclass(kind, ALSO.get(name, Exception))
+    assert f"{name} " in f"{errors.__doc__} ".replace("\n", " "), "the drawing leaves it out"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_crosses_a_process_boundary_whole(kind: type[SkillError]) -> None:
+    error = example_of(kind)
+    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301 - our own bytes
+        assert type(again) is kind
+        assert str(again) == str(error)
+        assert (again.code, again.path, again.message, again.hint) == (
+            error.code,
+            error.path,
+            error.message,
+            error.hint,
+        )
+        assert again.args == error.args
+        for attribute in ("issues", "name", "available", "errno"):
+            assert getattr(again, attribute, None) == getattr(error, attribute, None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_says_what_where_and_what_to_do(kind: type[SkillError]) -> None:
+    error = example_of(kind)
+    text = str(error)
+    assert error.code == error.code.lower()
+    assert " " not in error.code
+    assert error.message
+    if kind is not errors.UnknownSkillError:
+        assert "/p/" in text
+    if isinstance(error, errors.SkillLoadError):
+        for issue in ISSUES:
+            assert all(part in text for part in (f"line {issue.line}", issue.field, issue.message, issue.hint))
+    else:
+        assert error.message in text
+        assert (error.hint and error.hint in text) or kind is SkillError
+
+
+def test_a_path_that_stands_in_the_message_is_not_said_twice() -> None:
+    assert str(SkillError("cannot read /p", "/p")).count("/p") == 1
+
+
+def test_a_load_error_takes_code_and_path_from_its_first_error() -> None:
+    warning = Issue("hidden-text", "", "w", severity="warning")
+    error = errors.SkillLoadError([warning, *ISSUES])
+    assert (error.code, error.path, error.offset) == ("bad-name", "/p/SKILL.md", 0)
+    assert error.issues == (warning, *ISSUES)
+    assert errors.SkillLoadError([]).code == "invalid-skill"
+
+
+def test_a_missing_file_has_the_systems_number() -> None:
+    error = errors.ResourceNotFoundError("no file 'x'", "x")
+    assert error.errno == errno.ENOENT
+    assert "no file 'x'" in str(error)
+
+
+def test_an_unknown_name_is_answered_with_near_ones_first() -> None:
+    names = [f"n{number:03}" for number in range(50)]
+    error = errors.UnknownSkillError("pdf-form", [*names, "pdf-forms", "PDF"])
+    assert error.available[0] == "pdf-forms"
+    assert sorted(error.available) == sorted([*names, "pdf-forms", "PDF"])
+    assert "and 32 more" in str(error)
+    assert str(error).count(", ") == 19
+    assert "no skills are available" in str(errors.UnknownSkillError("x"))
+
+
+def test_thousands_of_names_are_all_known_and_few_are_shown() -> None:
+    names = [f"skill-{number}" for number in range(5000)]
+    error = errors.UnknownSkillError("skill-42x", names)
+    assert sorted(error.available) == sorted(names)
+    assert len(str(error)) < 1000
+
+
+# -- issues ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("issue", "text"),
+    [
+        (ISSUES[0], "/p/SKILL.md:2: error bad-name: name: is bad"),
+        (Issue("unreadable", "", "m", "/p"), "/p: error unreadable: m"),
+        (Issue("unreadable", "", "m", severity="warning"), "warning unreadable: m"),
+        (Issue("bad-name", "name", "m", severity="info"), "info bad-name: name: m"),
+    ],
+)
+def test_an_issue_reads_like_a_compilers(issue: Issue, text: str) -> None:
+    assert str(issue) == text
+
+
+def test_issues_are_values() -> None:
+    assert Issue("a", "b", "c") == Issue("a", "b", "c")
+    assert len({Issue("a", "b", "c"), Issue("a", "b", "c")}) == 1
+    assert pickle.loads(pickle.dumps(ISSUES)) == ISSUES  # noqa: S301 - our own bytes
+
+
+# -- codes -------------------------------------------------------------------------------------------------------------
+
+# Which argument of a call is a code.
+PLACES = {
+    **dict.fromkeys(("Issue", "YamlError", "YamlRefusedError", "UndefinedAliasError", "Repair"), 0),
+    **dict.fromkeys(("note", "_issue", "_left_out"), 0),
+    "_no_root": 1,
+}
+WITH_CODE_LAST = {name for name in TREE if not issubclass(getattr(errors, name), errors.SkillLoadError)}
+
+
+def texts(node: ast.expr) -> set[str]:
+    """The constant texts that an expression may stand for."""
+    if isinstance(node, ast.Constant):
+        return {node.value} if isinstance(node.value, str) else set()
+    if isinstance(node, ast.IfExp):
+        return texts(node.body) | texts(node.orelse)
+    return set()
+
+
+def codes_given(call: ast.Call) -> set[str]:
+    name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+    found = {code for keyword in call.keywords if keyword.arg == "code" for code in texts(keyword.value)}
+    if name in PLACES and len(call.args) > PLACES[name]:
+        found |= texts(call.args[PLACES[name]])
+    if name in WITH_CODE_LAST and len(call.args) > 2:
+        found |= texts(call.args[2])
+    return found
+
+
+def all_codes() -> set[str]:
+    found: set[str] = set()
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                found |= codes_given(node)
+    return found
+
+
+def test_every_code_given_anywhere_has_a_remedy() -> None:
+    found = all_codes()
+    assert len(found) > 30, "the search has lost its way"
+    assert found - set(HINTS) == set()
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_every_error_has_a_remedy_of_its_own(kind: type[SkillError]) -> None:
+    if not issubclass(kind, errors.SkillLoadError) or kind.__subclasses__() == []:
+        assert kind.code in HINTS
+
+
+def test_every_remedy_belongs_to_a_code_that_is_given_somewhere() -> None:
+    said: set[str] = set()
+    for path in SOURCE.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        table = [n.value for n in ast.walk(tree) if isinstance(n, ast.AnnAssign) and ast.unparse(n.target) == "HINTS"]
+        skipped = {id(key) for node in table if isinstance(node, ast.Dict) for key in node.keys}
+        said |= {
+            n.value
+            for n in ast.walk(tree)
+            if isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in skipped
+        }
+    assert set(HINTS) - said == set()
+
+
+def test_remedies_are_short_and_kebab_case_codes_lead_to_them() -> None:
+    for code, hint in HINTS.items():
+        assert code.replace("-", "").isalnum()
+        assert code == code.lower()
+        assert 0 < len(hint) <= 100

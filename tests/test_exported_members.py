@@ -1,0 +1,61 @@
+"""The public names: all there, all in order, none by accident."""
+
+from __future__ import annotations
+
+import types
+
+import pytest
+
+import prowess
+
+EXPECTED = {
+    *("parse_frontmatter", "parse_skill", "parse_skill_file", "read_metadata", "parse_allowed_tools", "validate"),
+    *("MAX_NAME_LENGTH", "MAX_DESCRIPTION_LENGTH", "MAX_COMPATIBILITY_LENGTH", "Limits", "Issue", "Frontmatter"),
+    *("scan", "discover", "Catalog", "Skill", "SkillScope", "Resources", "LoadedSkill", "render_catalog"),
+    *("SkillError", "SkillValidationError", "SkillLoadError", "InvalidFrontmatterError", "NoFrontmatterError"),
+    *(
+        "UnterminatedFrontmatterError",
+        "EmptySkillBodyError",
+        "UnknownSkillError",
+        "ResourceError",
+        "PathTraversalError",
+    ),
+    *("ResourceNotFoundError", "ResourceTooLargeError", "BinaryResourceError", "SourceError"),
+}
+
+
+def by_kind(name: str) -> tuple[int, str]:
+    """Constants, then classes, then functions, each by name."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
+
+
+def test_the_list_is_sorted_and_holds_no_name_twice() -> None:
+    assert list(prowess.__all__) == sorted(set(prowess.__all__), key=by_kind)
+
+
+@pytest.mark.parametrize("name", prowess.__all__)
+def test_every_name_in_the_list_exists(name: str) -> None:
+    assert getattr(prowess, name) is not None
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_every_name_of_the_design_is_public(name: str) -> None:
+    assert name in prowess.__all__
+
+
+def test_nothing_is_public_by_accident() -> None:
+    shown = {name for name, value in vars(prowess).items() if not name.startswith("_")}
+    modules = {name for name, value in vars(prowess).items() if isinstance(value, types.ModuleType)}
+    assert shown - modules - {"annotations"} == set(prowess.__all__)
+
+
+def test_everything_a_user_meets_is_explained() -> None:
+    for name in prowess.__all__:
+        value = getattr(prowess, name)
+        if isinstance(value, type | types.FunctionType):
+            assert (value.__doc__ or "").strip(), name
+
+
+def test_the_lengths_of_the_specification() -> None:
+    lengths = (prowess.MAX_NAME_LENGTH, prowess.MAX_DESCRIPTION_LENGTH, prowess.MAX_COMPATIBILITY_LENGTH)
+    assert lengths == (64, 1024, 500)
