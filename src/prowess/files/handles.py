@@ -30,6 +30,7 @@ HAS_HANDLES = os.open in os.supports_dir_fd and os.scandir in os.supports_fd and
 _SYS_OPENAT2 = 437  # the same number on every architecture
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _OUTWARD = frozenset(("", ".", ".."))
+_OTHER_SEP = os.sep if os.sep != "/" else "\0"
 _RACED = 8  # EAGAIN means that something was renamed meanwhile; a few tries settle it
 
 
@@ -40,8 +41,9 @@ def open_folder(path: str) -> int:
 
 def open_beneath(base: str, parts: tuple[str, ...], *, way: Way | None = None) -> int:
     """A descriptor for the file ``parts`` below ``base``. No link is followed: ``OSError`` with ELOOP."""
-    if any(part in _OUTWARD or "/" in part or os.sep in part for part in parts) or not parts:
-        raise OSError(errno.EXDEV, "the path leads out of its folder", "/".join(parts))
+    path = "/".join(parts)
+    if not parts or path.count("/") >= len(parts) or not _OUTWARD.isdisjoint(parts) or _OTHER_SEP in path:
+        raise OSError(errno.EXDEV, "the path leads out of its folder", path)
     way = way or best_way()
     if way == "portable":
         return _open_portable(base, parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 from prowess.errors import (
     PathTraversalError,
@@ -25,19 +25,13 @@ _CHUNK = 1 << 20
 _HAS_PREAD = hasattr(os, "pread")
 
 
-class Identity(NamedTuple):
-    """What says that a file is still the same file with the same content."""
-
-    device: int
-    inode: int
-    size: int
-    modified: int
-    changed: int
+Identity = tuple[int, int, int, int, int]
+"""What says that a file is still the same file with the same content: device, inode, size, modified, changed."""
 
 
 def identity(info: os.stat_result) -> Identity:
     """The identity of a file that was looked at."""
-    return Identity(info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+    return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
 
 def _unchanged(before: os.stat_result, after: os.stat_result) -> bool:
@@ -84,7 +78,16 @@ class OpenFile:
 
     def read(self, most: int, offset: int = 0) -> bytes:
         """At most ``most`` bytes from ``offset``; the file must not change meanwhile."""
-        return b"".join(self.chunks(most, offset))
+        size = self.info.st_size
+        if not 0 < size <= _CHUNK:
+            return b"".join(self.chunks(most, offset))
+        data = self._read_at(min(most, max(size - offset, 0) + 1), offset)
+        if len(data) > max(size - offset, 0) or not _unchanged(self.info, os.fstat(self._fd)):
+            raise self._changed()
+        return data
+
+    def _changed(self) -> ResourceChangedError:
+        return ResourceChangedError(f"{self.path!r} changed while it was read", self.path)
 
     def chunks(self, most: int, offset: int = 0) -> Iterator[bytes]:
         """The same in pieces; ``ResourceChangedError`` at the end if the file changed meanwhile."""
@@ -101,7 +104,7 @@ class OpenFile:
             if len(part) < wanted:
                 break
         if not _unchanged(self.info, os.fstat(self._fd)):
-            raise ResourceChangedError(f"{self.path!r} changed while it was read", self.path)
+            raise self._changed()
 
     def _read_at(self, most: int, offset: int) -> bytes:
         try:

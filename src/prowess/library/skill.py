@@ -82,7 +82,7 @@ class Skill:
             base, file, scope, origin="directory" if base else "inline", body=None if base else body or ""
         )
         self._rel = ""
-        self._identity: Identity | tuple[int, ...] | None = None
+        self._identity: Identity | None = None
         self._offset = 0
         self._issues: tuple[Issue, ...] | None = ()
 
@@ -224,7 +224,7 @@ class Skill:
         return self._offset
 
     @property
-    def identity(self) -> Identity | tuple[int, ...] | None:
+    def identity(self) -> Identity | None:
         """Device, inode, size and times of the file when its head was read."""
         return self._identity
 
@@ -396,7 +396,7 @@ def _front_of(raw: bytes) -> Frontmatter:
     return frontmatter_of(values, {key: line + 2 for key, line in lines.items()})
 
 
-def glanced(home: Home, rel: str, seen: Glance, identity: tuple[int, ...]) -> Skill:
+def glanced(home: Home, rel: str, seen: Glance, identity: Identity) -> Skill:
     """The skill behind a head of the commonest shape: discovery's inner loop, hence no constructor."""
     skill = Skill.__new__(Skill)
     skill._name, skill._description, skill._raw, skill._offset = seen
@@ -407,7 +407,7 @@ def glanced(home: Home, rel: str, seen: Glance, identity: tuple[int, ...]) -> Sk
     return skill
 
 
-def documented(home: Home, rel: str, found: Document, identity: Identity | tuple[int, ...] | None) -> Skill:
+def documented(home: Home, rel: str, found: Document, identity: Identity | None) -> Skill:
     """The skill behind a head that was read and judged."""
     skill = Skill(found.front)
     skill._home = home

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.errors import Issue, ResourceError, SkillLoadError, SourceError
 from prowess.files.folders import Folder, folder_beneath, folder_info, real_path
-from prowess.files.reading import OpenFile
+from prowess.files.reading import OpenFile, identity
 from prowess.library.load import FILENAME
 from prowess.library.places import git_root, install_bases
 from prowess.library.skill import Home, Skill, documented, glanced
@@ -181,7 +181,7 @@ class Walk:
             self._folders_left -= 1
             seen = glance(head) if quick and head is not None else None
             if seen is not None and info is not None:
-                add(glanced(home, prefix + name, seen, _identity(info)))
+                add(glanced(home, prefix + name, seen, identity(info)))
                 taken = True
             else:
                 taken = self._take((name, head, info, error), _Spot(base, prefix + name, name, filename))
@@ -242,7 +242,7 @@ class Walk:
         document = read_document(head, whole=whole, policy=policy, folder=spot.name, path=spot.path)
         seen = bool(head[document.body :].decode("utf-8", "ignore").strip())
         home = Home(spot.base, spot.file, self._scope, policy, shown=spot.shown, body_seen=seen)
-        return documented(home, spot.rel, document, _identity(info))
+        return documented(home, spot.rel, document, identity(info))
 
     def _read_on(self, spot: _Spot) -> tuple[bytes, bool, os.stat_result]:
         policy = self.rules.policy
@@ -330,10 +330,6 @@ class Walk:
         for skill in self.skills:
             first.setdefault(tuple(skill.identity or (id(skill),))[:2], skill)
         return list(first.values())
-
-
-def _identity(info: os.stat_result) -> tuple[int, ...]:
-    return (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
 
 
 def _inside(path: str, folder: str) -> bool:

@@ -43,7 +43,6 @@ _COMMON = re.compile(
     rb")++()---\n\s*+" + _SHOWS,  # the empty group marks where the closing dashes begin
 )
 _KEBAB = re.compile(rb"[a-z0-9]++(?:-[a-z0-9]++)*+")
-_BEFORE_COLONS = re.compile(rb"\n([^:\n]*+)")
 # In UTF-8: C1 controls and NBSP, the line and paragraph separators, a byte order mark, the two non-characters.
 _ODD = re.compile(rb"\xc2[\x80-\xa0]|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]")
 
@@ -57,9 +56,10 @@ def glance(head: bytes) -> Glance | None:
     if match is None:
         return _plain(head)
     end = match.start(1)
+    raw = head[4:end]
+    rows = raw.split(b"\n")
     # Rows that differ before their first colon cannot repeat a key, on any level.
-    keys = _BEFORE_COLONS.findall(head, 3, end - 1)
-    if len(set(keys)) != len(keys):
+    if len({row.partition(b":")[0] for row in rows}) != len(rows):
         return _plain(head)
     named = head.find(b"\nname: ", 3, end)
     described = head.find(b"\ndescription: ", 3, end)
@@ -69,7 +69,6 @@ def glance(head: bytes) -> Glance | None:
     name = head[named + 7 : stop]
     if len(name) > MAX_NAME_LENGTH or name in _DEVICES or head[stop + 1] == _BLANK or not _KEBAB.fullmatch(name):
         return None
-    raw = head[4:end]
     if not raw.isascii() and not _is_ordinary(raw):
         return None
     value = _value(head, described + 14)
