@@ -72,9 +72,8 @@ def _no_opener(head: bytes, begin: int) -> InvalidFrontmatterError:
     refuse_other_encodings(head)
     text = head[begin : begin + 200].partition(b"\n")[0].rstrip(b"\r")
     line = head.count(b"\n", 0, begin) + 1
-    nul = head.find(b"\0", 0, begin + len(text) + 1)
-    if nul >= 0:
-        return InvalidFrontmatterError([_control_issue(0, nul, head.count(b"\n", 0, nul) + 1)])
+    if text.startswith(b"\0"):
+        return InvalidFrontmatterError([_control_issue(0, begin, line)])
     return NoFrontmatterError([Issue("no-frontmatter", "", _why_not(text), line=line)])
 
 
