@@ -25,7 +25,7 @@ setup: $(READY) ## make the virtual environment (every other verb does so when n
 
 .PHONY: demo
 demo: $(READY) ## run the demonstration
-	$(BIN)/python examples/demo.py
+	$(BIN)/python -m examples.demo
 
 .PHONY: test
 test: lint ## lint, then run the tests, with samples of the large matrices; ARGS="…" goes to pytest

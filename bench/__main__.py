@@ -22,6 +22,8 @@ SCAN_AIM = 2.5
 GROWTH_BOUND = 1.15
 MEMORY_BOUND = 3_000
 BODY_BOUND = 3.0
+LOAD_BOUND = 4.0
+RENDER_BOUND = 3.0
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -98,6 +100,7 @@ def _measure(temporary: Path, sizes: list[int], rounds: int) -> list[Row]:
         *_discovery(varied, rounds),
         *_plain(plain, rounds),
         *_bodies(varied, rounds),
+        *_conversation(varied, rounds),
         *_memory(varied[largest], rounds),
         *_imports(rounds),
     ]
@@ -179,6 +182,36 @@ def _bodies(varied: dict[int, Path], rounds: int) -> list[Row]:
             BODY_BOUND,
         ),
     ]
+
+
+def _conversation(varied: dict[int, Path], rounds: int) -> list[Row]:
+    size = max((size for size in varied if size <= 1_000), default=min(varied))
+    names = ("contained_reads", "load_skill", "load_skill_again", "render_floor", "render")
+    found = _taken({name: name for name in names}, varied[size], rounds)
+    large = _taken({"load_skill": "load_skill"}, varied[max(varied)], rounds)["load_skill"]
+    reads, joined = found["contained_reads"], found["render_floor"]
+    return [
+        Row("contained read of the SKILL.md", f"{reads.count:,}", _each(reads)),
+        _compared("load_skill, first call", found["load_skill"], reads, "contained read", LOAD_BOUND),
+        _compared("load_skill, active already", found["load_skill_again"], reads, "contained read", LOAD_BOUND),
+        Row(
+            "growth of a load_skill call",
+            f"{size:,} → {max(varied):,}",
+            _each(large),
+            large.each / found["load_skill"].each,
+            TIMES,
+        ),
+        Row("joining the strings of a listing", f"{joined.count:,}", _each(joined)),
+        _compared("render_catalog", found["render"], joined, "joining", RENDER_BOUND),
+    ]
+
+
+def _each(best: measure.Best) -> str:
+    return f"{best.each * 1e6:,.2f} µs each"
+
+
+def _compared(what: str, ours: measure.Best, floor: measure.Best, unit: str, bound: float) -> Row:
+    return Row(what, f"{ours.count:,}", _each(ours), ours.each / floor.each, f"{TIMES} {unit}", bound)
 
 
 _MEMORY = {

@@ -55,6 +55,59 @@ def bodies_floor(root: str) -> Measured:
     return {"value": seconds, "count": count}
 
 
+def contained_reads(root: str) -> Measured:
+    """The SKILL.md of each skill, read below its folder."""
+    skills = prowess.scan(root).skills[:MOST_BODIES]
+    skills[0].read_bytes("SKILL.md")
+    seconds, found = clocked(lambda: [skill.read_bytes("SKILL.md") for skill in skills])
+    return {"value": seconds, "count": len(found)}
+
+
+def load_skill(root: str) -> Measured:
+    """The first ``load_skill`` call for each skill, after the prompt was made, as in every conversation."""
+    catalog = prowess.scan(root)
+    toolset = prowess.Toolset(prowess.Session(catalog))
+    toolset.prompt()
+    names = catalog.names[:MOST_BODIES]
+    toolset.call("load_skill", {"name": catalog.names[-1]})
+    seconds, found = clocked(lambda: [toolset.call("load_skill", {"name": name}) for name in names])
+    assert not any(result.is_error for result in found)
+    return {"value": seconds, "count": len(found)}
+
+
+def load_skill_again(root: str) -> Measured:
+    """The same for skills that are active already."""
+    catalog = prowess.scan(root)
+    toolset = prowess.Toolset(prowess.Session(catalog))
+    names = catalog.names[:MOST_BODIES]
+    for name in names:
+        toolset.call("load_skill", {"name": name})
+    seconds, found = clocked(lambda: [toolset.call("load_skill", {"name": name}) for name in names])
+    return {"value": seconds, "count": len(found)}
+
+
+def render(root: str) -> Measured:
+    skills = prowess.scan(root).skills[:MOST_BODIES]
+    prowess.render_catalog(skills[:1])
+    seconds, text = clocked(lambda: prowess.render_catalog(skills))
+    return {"value": seconds, "count": text.count("<skill>")}
+
+
+def render_floor(root: str) -> Measured:
+    """The strings of the same entries joined, without looking at them."""
+    skills = prowess.scan(root).skills[:MOST_BODIES]
+
+    def joined() -> str:
+        return "".join(
+            f"  <skill>\n    <name>{skill.name}</name>\n    <description>{skill.description}</description>\n"
+            f"    <location>{skill.location}</location>\n  </skill>\n"
+            for skill in skills
+        )
+
+    seconds, text = clocked(joined)
+    return {"value": seconds, "count": text.count("<skill>")}
+
+
 def traced_memory(root: str) -> Measured:
     """Bytes that Python's allocator gave out for the catalogue and that are still in use."""
     import tracemalloc  # noqa: PLC0415 - it slows everything down
@@ -104,6 +157,11 @@ TASKS: dict[str, Callable[[str], Measured]] = {
         issues,
         bodies,
         bodies_floor,
+        contained_reads,
+        load_skill,
+        load_skill_again,
+        render,
+        render_floor,
         traced_memory,
         resident_memory,
         resident_memory_with_issues,

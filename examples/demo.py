@@ -6,13 +6,12 @@ Then what Prowess says about broken skills. Run it with ``make demo``.
 from __future__ import annotations
 
 from pathlib import Path
-from textwrap import shorten
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 import prowess
+from examples.agent_loop import converse
 
 HERE = Path(__file__).resolve().parent
 SHOWN_LINES = 18
@@ -20,12 +19,13 @@ SHOWN_LINES = 18
 
 def main() -> None:
     """Show the tiers, then the broken skills."""
-    console = Console(soft_wrap=True)
+    console = Console(soft_wrap=True, highlight=False)
     catalog = prowess.scan(HERE / "skills")
     assert len(catalog) == 5, "examples/skills holds five skills"
     first_tier(console, catalog)
     second_tier(console, catalog)
     third_tier(console, catalog)
+    conversations(console)
     broken(console, prowess.scan(HERE / "broken"))
     console.print("\nEverything above was read from [bold]examples/[/]. Next: README.md, docs/.")
 
@@ -47,7 +47,7 @@ def first_tier(console: Console, catalog: prowess.Catalog) -> None:
     whole = sum(len(skill.read_body()) for skill in catalog)
     title(console, f"1. What a model sees at the start: {len(catalog)} skills, {len(listing):,} characters")
     console.print(escape(listing))
-    console.print(f"[dim](their instructions, {whole:,} characters, have not been loaded)")
+    console.print(f"[dim](their instructions, {whole:,} characters in all, are not part of it)")
 
 
 def second_tier(console: Console, catalog: prowess.Catalog) -> None:
@@ -68,15 +68,22 @@ def third_tier(console: Console, catalog: prowess.Catalog) -> None:
         console.print(f"\n[bold]refused:[/] {escape(str(error))}")
 
 
+def conversations(console: Console) -> None:
+    title(console, "4. The same conversation through every dialect (examples/agent_loop.py)")
+    for dialect in prowess.DIALECTS:
+        said = converse(dialect)
+        console.print(f"[bold]{dialect:16}[/] {escape(' → '.join(said.calls))}")
+
+
 def broken(console: Console, catalog: prowess.Catalog) -> None:
-    title(console, f"4. Skills with mistakes: {len(catalog)} load all the same")
-    table = Table("skill", "line", "what", "remedy", show_edge=False, header_style="bold", pad_edge=False)
+    folders = len({Path(issue.path).parent.name for issue in catalog.issues})
+    title(console, f"5. Skills with mistakes: {len(catalog)} of {folders} load all the same")
     for issue in catalog.issues:
         colour = {"error": "red", "warning": "yellow"}.get(issue.severity, "blue")
-        folder = Path(issue.path).parent.name
-        what = f"[{colour}]{issue.severity}[/] {escape(issue.code)}: {escape(shorten(issue.message, 80))}"
-        table.add_row(folder, str(issue.line or ""), what, escape(issue.hint))
-    console.print(table)
+        where = f"{Path(issue.path).parent.name}:{issue.line}"
+        outcome = "does not load" if issue.severity == "error" else "loads"
+        console.print(f"[bold]{where}[/] [{colour}]{escape(issue.code)}[/] ({outcome})")
+        console.print(f"  {escape(issue.message)}\n  [dim]remedy: {escape(issue.hint)}[/]")
 
 
 if __name__ == "__main__":

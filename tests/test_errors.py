@@ -31,6 +31,9 @@ TREE = {
     "ResourceTooLargeError": errors.ResourceError,
     "BinaryResourceError": errors.ResourceError,
     "ResourceChangedError": errors.ResourceError,
+    "MaxActiveError": errors.SkillError,
+    "SkillFilteredError": errors.SkillError,
+    "SkillNotActiveError": errors.SkillError,
     "SourceError": errors.SkillError,
 }
 ALSO = {"UnknownSkillError": KeyError, "ResourceNotFoundError": FileNotFoundError, "SourceError": ValueError}

@@ -11,12 +11,15 @@ Find skills, tell a model about them in a few hundred bytes each, load instructi
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from prowess.errors import (
     BinaryResourceError,
     DuplicateSkillError,
     EmptySkillBodyError,
     InvalidFrontmatterError,
     Issue,
+    MaxActiveError,
     NoFrontmatterError,
     PathTraversalError,
     ResourceChangedError,
@@ -24,14 +27,16 @@ from prowess.errors import (
     ResourceNotFoundError,
     ResourceTooLargeError,
     SkillError,
+    SkillFilteredError,
     SkillLoadError,
+    SkillNotActiveError,
     SkillValidationError,
     SourceError,
     UnknownSkillError,
     UnterminatedFrontmatterError,
 )
 from prowess.library.agents import AGENTS, Agent
-from prowess.library.catalog import Catalog
+from prowess.library.catalog import Catalog, SkillSource
 from prowess.library.load import ParsedSkill, parse_skill, parse_skill_file, read_metadata, validate
 from prowess.library.scan import discover, scan
 from prowess.library.skill import LoadedSkill, Skill
@@ -40,46 +45,122 @@ from prowess.model import Explanation, FileList, Place, Resources, Shadowed, Ski
 from prowess.spec.allowed_tools import parse_allowed_tools
 from prowess.spec.fields import Frontmatter
 from prowess.spec.frontmatter import parse_frontmatter
-from prowess.spec.render import render_catalog
+
+if TYPE_CHECKING:
+    from prowess.library.search import SearchHit
+    from prowess.runtime.ambient import current_skill_filter, skill_filter
+    from prowess.runtime.events import Event, log_events
+    from prowess.runtime.session import Activation, Refreshed, Session
+    from prowess.select.budget import BudgetReport, render_catalog
+    from prowess.select.selectors import LexicalSelector, ModelDrivenSelector, Selector, SelectorChain, TagSelector
+    from prowess.sources.base import Source
+    from prowess.sources.listing import load_sources
+    from prowess.spec.substitute import substitute
+    from prowess.spec.tokens import estimate_tokens
+    from prowess.tools.definitions import ToolDefinition, ToolResult
+    from prowess.tools.dialects import DIALECTS
+    from prowess.tools.toolset import Toolset
 
 __version__ = "0.1.0"
 
+# What a program that only looks at skills does not need: loaded when it is first asked for.
+_LATER = {
+    "Activation": "runtime.session",
+    "BudgetReport": "select.budget",
+    "DIALECTS": "tools.dialects",
+    "Event": "runtime.events",
+    "LexicalSelector": "select.selectors",
+    "ModelDrivenSelector": "select.selectors",
+    "Refreshed": "runtime.session",
+    "SearchHit": "library.search",
+    "Selector": "select.selectors",
+    "SelectorChain": "select.selectors",
+    "Session": "runtime.session",
+    "Source": "sources.base",
+    "TagSelector": "select.selectors",
+    "ToolDefinition": "tools.definitions",
+    "ToolResult": "tools.definitions",
+    "Toolset": "tools.toolset",
+    "current_skill_filter": "runtime.ambient",
+    "estimate_tokens": "spec.tokens",
+    "load_sources": "sources.listing",
+    "log_events": "runtime.events",
+    "render_catalog": "select.budget",
+    "skill_filter": "runtime.ambient",
+    "substitute": "spec.substitute",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
+    room = _LATER.get(name)
+    if room is None:
+        raise AttributeError(f"module 'prowess' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - once a name
+
+    value = globals()[name] = getattr(import_module(f"prowess.{room}"), name)
+    return value
+
+
 __all__ = [
     "AGENTS",
+    "DIALECTS",
     "MAX_COMPATIBILITY_LENGTH",
     "MAX_DESCRIPTION_LENGTH",
     "MAX_NAME_LENGTH",
+    "Activation",
     "Agent",
     "BinaryResourceError",
+    "BudgetReport",
     "Catalog",
     "DuplicateSkillError",
     "EmptySkillBodyError",
+    "Event",
     "Explanation",
     "FileList",
     "Frontmatter",
     "InvalidFrontmatterError",
     "Issue",
+    "LexicalSelector",
     "Limits",
     "LoadedSkill",
+    "MaxActiveError",
+    "ModelDrivenSelector",
     "NoFrontmatterError",
     "ParsedSkill",
     "PathTraversalError",
     "Place",
+    "Refreshed",
     "ResourceChangedError",
     "ResourceError",
     "ResourceNotFoundError",
     "ResourceTooLargeError",
     "Resources",
+    "SearchHit",
+    "Selector",
+    "SelectorChain",
+    "Session",
     "Shadowed",
     "Skill",
     "SkillError",
+    "SkillFilteredError",
     "SkillLoadError",
+    "SkillNotActiveError",
     "SkillScope",
+    "SkillSource",
     "SkillValidationError",
+    "Source",
     "SourceError",
+    "TagSelector",
+    "ToolDefinition",
+    "ToolResult",
+    "Toolset",
     "UnknownSkillError",
     "UnterminatedFrontmatterError",
+    "current_skill_filter",
     "discover",
+    "estimate_tokens",
+    "load_sources",
+    "log_events",
     "parse_allowed_tools",
     "parse_frontmatter",
     "parse_skill",
@@ -87,5 +168,7 @@ __all__ = [
     "read_metadata",
     "render_catalog",
     "scan",
+    "skill_filter",
+    "substitute",
     "validate",
 ]

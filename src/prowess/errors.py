@@ -17,6 +17,9 @@
     │   ├── ResourceTooLargeError
     │   ├── BinaryResourceError
     │   └── ResourceChangedError        changed while it was read
+    ├── MaxActiveError
+    ├── SkillFilteredError
+    ├── SkillNotActiveError
     └── SourceError                     also a ValueError
 
 Every error has a kebab-case ``code``, says what is wrong and where, and hints at the remedy.
@@ -113,6 +116,14 @@ HINTS: dict[str, str] = {
     "binary": "read it with read_bytes",
     "no-files": "only skills in a folder have files",
     "unknown-skill": "use one of the names listed",
+    "max-active": "deactivate a skill first",
+    "filtered": "use a skill that is listed",
+    "not-active": "activate it first, or leave it",
+    "unknown-tool": "use one of the tools offered",
+    "bad-arguments": "call the tool again with the parameters of its schema",
+    "not-for-people": "the skill is for models only",
+    "changed-since-saved": "activate it again to see what it says now",
+    "missing-since-saved": "install it again, or go on without it",
     "unknown-agent": "see prowess.AGENTS for the known agents",
     "bad-argument": "see the documentation of the call",
 }
@@ -239,15 +250,22 @@ class UnknownSkillError(SkillError, KeyError):
 
     code = "unknown-skill"
 
-    def __init__(self, name: str, available: Iterable[str] = (), most: int = DEFAULT_LIMITS.max_listed_names) -> None:
+    def __init__(
+        self,
+        name: str,
+        available: Iterable[str] = (),
+        most: int = DEFAULT_LIMITS.max_listed_names,
+        why: str = "",
+    ) -> None:
         names = sorted(available)
         self.name = name
         self.available = nearest_first(name, names)
         shown = ", ".join(self.available[:most])
         more = f" and {len(names) - most} more" if len(names) > most else ""
         known = f"available: {shown}{more}" if names else "no skills are available"
-        super().__init__(f"unknown skill {name!r}; {known}")
-        self._made_from = (name, tuple(names), most)
+        reason = f"; {why}" if why else ""
+        super().__init__(f"unknown skill {name[:_LONGEST]!r}{reason}; {known}")
+        self._made_from = (name, tuple(names), most, why)
 
 
 class DuplicateSkillError(SkillError):
@@ -296,12 +314,31 @@ class ResourceChangedError(ResourceError):
     code = "changed-during-read"
 
 
+class MaxActiveError(SkillError):
+    """As many skills are active as the session allows."""
+
+    code = "max-active"
+
+
+class SkillFilteredError(SkillError):
+    """The skill exists, and is not available in this state."""
+
+    code = "filtered"
+
+
+class SkillNotActiveError(SkillError):
+    """Only an active skill can be deactivated."""
+
+    code = "not-active"
+
+
 class SourceError(SkillError, ValueError):
     """A place to load skills from that makes no sense."""
 
     code = "bad-argument"
 
 
+_LONGEST = 128
 _COMPARED = 2_000  # spelling distance costs about 20 µs a name
 
 
@@ -310,5 +347,5 @@ def nearest_first(name: str, names: list[str]) -> list[str]:
     from difflib import get_close_matches  # noqa: PLC0415 - only when something went wrong
 
     begins = [n for n in names if n[:2] == name[:2]] if len(names) > _COMPARED else names
-    close = get_close_matches(name.lower(), begins[:_COMPARED], n=3, cutoff=0.6)
+    close = get_close_matches(name[:_LONGEST].lower(), begins[:_COMPARED], n=3, cutoff=0.6)
     return close + [n for n in names if n not in close]

@@ -15,6 +15,7 @@ def put(tmp_path: Path) -> Callable[..., Path]:
         *,
         name: str | None = None,
         description: str = "Does one thing.",
+        fields: str = "",
         body: str = "Do it.\n",
         text: str | bytes | None = None,
         file: str = "SKILL.md",
@@ -22,7 +23,8 @@ def put(tmp_path: Path) -> Callable[..., Path]:
         path = tmp_path / folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
         if text is None:
-            text = f"---\nname: {path.parent.name if name is None else name}\ndescription: {description}\n---\n{body}"
+            named = path.parent.name if name is None else name
+            text = f"---\nname: {named}\ndescription: {description}\n{fields}---\n{body}"
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         return path
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from prowess.files.handles import FOLDER, HAS_HANDLES, READ, open_beneath, open_child_folder, open_folder
@@ -13,6 +12,7 @@ from prowess.files.reading import OpenFile, too_large
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from prowess.limits import Limits
 
@@ -57,7 +57,7 @@ class Folder:
 
     def child(self, name: str) -> Folder:
         """A folder in this one; raises ``OSError`` (ELOOP) when it is a link."""
-        path = os.path.join(self.path, name)
+        path = f"{self.path}{os.sep}{name}"
         if HAS_HANDLES:
             return Folder(path, open_child_folder(self._fd, name))
         if stat.S_ISLNK(os.lstat(path).st_mode):
@@ -72,7 +72,7 @@ class Folder:
         others: list[str] = []
         odd: list[str] = []
         count = 0
-        with self._scan() as found:
+        with self._listing() as found:
             for entry in found:
                 count += 1
                 if count > most:
@@ -86,18 +86,16 @@ class Folder:
                     links.append(name)
                 else:
                     (files if entry.is_file(follow_symlinks=False) else others).append(name)
-        return Entries(sorted(folders), sorted(files), sorted(links), sorted(others), sorted(odd), count <= most)
+        for group in (folders, files, links, others, odd):
+            group.sort()
+        return Entries(folders, files, links, others, odd, count <= most)
 
-    @contextmanager
-    def _scan(self) -> Iterator[Iterator[os.DirEntry[str]]]:
+    def _listing(self) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
         if not HAS_HANDLES:
-            with os.scandir(self.path) as found:
-                yield found
-            return
+            return os.scandir(self.path)
         listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._fd)
         try:
-            with os.scandir(listing) as found:
-                yield found
+            return os.scandir(listing)  # works on a duplicate
         finally:
             os.close(listing)
 

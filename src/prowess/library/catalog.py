@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import unicodedata
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol
 
 from prowess.errors import (
     DuplicateSkillError,
@@ -20,13 +21,22 @@ from prowess.model import Explanation, Place, Shadowed, SkillScope
 from prowess.spec.rules import field_issues
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from prowess.library.search import SearchHit, SearchIndex
     from prowess.library.skill import LoadedSkill, Skill
     from prowess.model import OnDuplicate
 
 _QUIET = frozenset(("unknown-field",))
 """Findings for authors that say nothing about loading: ``validate`` has them, a catalogue does not."""
+
+
+class SkillSource(Protocol):
+    """A place that skills come from: anything with a ``load`` that gives a ``Catalog``."""
+
+    def load(self) -> Catalog:
+        """The skills that are there now."""
+        ...
 
 
 class Catalog:
@@ -35,7 +45,7 @@ class Catalog:
     Immutable and safe to share between threads: a reload builds another. ``a | b`` merges, the left one winning.
     """
 
-    __slots__ = ("_by_name", "_found", "_issues", "_places", "_shadowed", "_skills")
+    __slots__ = ("_by_name", "_found", "_index", "_issues", "_lock", "_places", "_shadowed", "_skills")
 
     def __init__(
         self,
@@ -53,6 +63,8 @@ class Catalog:
         self._by_name: dict[str, Skill] = {}
         self._skills: tuple[Skill, ...] | None = None
         self._issues: tuple[Issue, ...] | None = None
+        self._index: SearchIndex | None = None
+        self._lock = Lock()
         shadowed: list[Shadowed] = []
         by_name = self._by_name
         for skill in skills:
@@ -62,7 +74,8 @@ class Catalog:
         self._shadowed = tuple(replace(lost, winner=by_name[lost.name].location) for lost in shadowed)
 
     def _collide(self, first: Skill, second: Skill, on_duplicate: OnDuplicate, shadowed: list[Shadowed]) -> None:
-        if _same_file(first, second):
+        if _same_file(first, second):  # one skill found twice, perhaps under two names for its folder
+            self._by_name[first.name] = first if on_duplicate == "first" else second
             return
         if on_duplicate == "error":
             message = f"two skills are named {first.name!r}: {first.location} and {second.location}"
@@ -70,6 +83,35 @@ class Catalog:
         winner, loser = (first, second) if on_duplicate == "first" else (second, first)
         self._by_name[winner.name] = winner
         shadowed.append(Shadowed(loser.name, loser.location, winner.location, _why(winner, loser, on_duplicate)))
+
+    @classmethod
+    def from_sources(cls, sources: Iterable[SkillSource], on_duplicate: OnDuplicate = "first") -> Catalog:
+        """The skills of several sources, in their order; ``preload`` of any copy of a name preloads the winner.
+
+        A ``SourceError`` names the source that caused it by its place in the list.
+        """
+        found: list[Catalog] = []
+        for index, source in enumerate(sources):
+            try:
+                found.append(source.load())
+            except SourceError as error:
+                raise SourceError(f"sources[{index}]: {error.message}", error.path, error.code) from None
+        skills = [skill for catalog in found for skill in catalog.skills]
+        preloaded = {skill.name for skill in skills if skill.preload}
+        merged = cls(
+            (skill.placed(preload=True) if skill.name in preloaded else skill for skill in skills),
+            on_duplicate,
+            issues=(issue for catalog in found for issue in catalog._found),
+            places=(place for catalog in found for place in catalog._places),
+        )
+        merged._shadowed = (*(lost for catalog in found for lost in catalog._shadowed), *merged._shadowed)
+        return merged
+
+    def mapped(self, change: Callable[[Skill], Skill]) -> Catalog:
+        """The same catalogue with every skill changed (not its name)."""
+        other = Catalog((change(skill) for skill in self.skills), issues=self._found, places=self._places)
+        other._shadowed = self._shadowed
+        return other
 
     # -- looking up --------------------------------------------------------------------------------------------------
 
@@ -83,8 +125,13 @@ class Catalog:
         """The skill of that name; ``UnknownSkillError`` (a ``KeyError``) lists those that exist, nearest first."""
         skill = self._by_name.get(name)
         if skill is None:
-            raise UnknownSkillError(name, self._by_name)
+            raise UnknownSkillError(name, self._by_name, why=self._why_not(name))
         return skill
+
+    def _why_not(self, name: str) -> str:
+        """What kept a skill in a folder of that name from loading."""
+        found = (i for i in self._found if os.path.basename(os.path.dirname(i.path)) == name and i.severity == "error")
+        return next((f"it was found and does not load: {issue}" for issue in found), "")
 
     def get(self, name: str) -> Skill | None:
         """The skill of that name, or ``None``."""
@@ -149,6 +196,18 @@ class Catalog:
     def read_resource(self, name: str, path: str, max_bytes: int | None = None) -> str:
         """The text of a file of the skill."""
         return self[name].read_resource(path, max_bytes)
+
+    def search(self, query: str, limit: int = 10) -> tuple[SearchHit, ...]:
+        """The skills whose names, descriptions and tags fit the words of ``query``, best first.
+
+        The index is built when it is first needed and kept as long as the catalogue.
+        """
+        from prowess.library.search import SearchIndex  # noqa: PLC0415 - loads SQLite
+
+        with self._lock:
+            if self._index is None:
+                self._index = SearchIndex(self.skills)
+        return self._index.search(query, limit)
 
     # -- saying what happened ----------------------------------------------------------------------------------------
 

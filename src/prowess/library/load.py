@@ -12,7 +12,7 @@ from prowess.files.reading import OpenFile
 from prowess.library.resources import tree_issues
 from prowess.library.skill import Home, Skill, documented
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.document import Document, Policy, read_document
+from prowess.spec.document import Document, Policy, checked_mode, read_document
 from prowess.spec.frontmatter import needs_more
 from prowess.spec.hidden import hidden_points
 
@@ -45,6 +45,7 @@ def parse_skill(
     Strict raises ``SkillLoadError`` with every violation; lenient returns them as issues where it can live with them,
     and repairs what real files get wrong (unless ``repair=False``). ``check_dir``: the name must be the folder's.
     """
+    checked_mode(mode)
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     where = "" if path is None else os.path.abspath(os.fspath(path))
     whole = len(data) <= limits.max_frontmatter_bytes
@@ -98,6 +99,7 @@ def parse_skill_file(
 
     Raises ``SkillValidationError`` when the file cannot be read, ``SkillLoadError`` as ``parse_skill`` does.
     """
+    checked_mode(mode)
     where = _file_of(path)
     policy = Policy(mode, repair, limits)
     try:
@@ -126,6 +128,7 @@ def read_metadata(
     limits: Limits = DEFAULT_LIMITS,
 ) -> Skill:
     """The skill in a SKILL.md (or a folder that holds one); only the head of the file is read."""
+    checked_mode(mode)
     where = _file_of(path)
     policy = Policy(mode, repair, limits)
     try:
@@ -159,10 +162,11 @@ def _text_findings(where: str, limits: Limits) -> tuple[Issue, ...]:
         return parse_skill_file(where, limits=limits).issues
     except SkillLoadError as error:
         rest: tuple[Issue, ...] = ()
-        with suppress(SkillValidationError):
-            rest = parse_skill_file(where, "lenient", repair=False, limits=limits).issues
+        with suppress(SkillValidationError):  # what can be said beyond the first obstacle
+            rest = parse_skill_file(where, "lenient", limits=limits).issues
         known = {(issue.code, issue.field) for issue in error.issues}
-        return (*error.issues, *(i for i in rest if (i.code, i.field) not in known))
+        more = (i for i in rest if (i.code, i.field) not in known and not i.code.startswith("repaired-"))
+        return (*error.issues, *more)
 
 
 def _file_of(path: str | os.PathLike[str]) -> str:

@@ -48,13 +48,13 @@ def read_text(base: str, parts: tuple[str, ...], path: str, most: int, *, trunca
         size = file.info.st_size
         data = file.read(most + 1)
     if len(data) <= most:
-        return _decoded(data, path)
+        return decoded(data, path)
     if not truncate:
         raise too_large(path, max(size, len(data)), most)
     return _cut(data[:most], path) + _CUT.format(limit=most, size=max(size, len(data)))
 
 
-def _decoded(data: bytes, path: str) -> str:
+def decoded(data: bytes, path: str) -> str:
     if b"\0" in data:
         raise BinaryResourceError(f"{path!r} is not text: NUL at byte {data.index(0)}", path)
     try:
@@ -68,7 +68,7 @@ def _cut(data: bytes, path: str) -> str:
     """Text up to the last whole character."""
     for back in range(4):
         try:
-            return _decoded(data[: len(data) - back], path)
+            return decoded(data[: len(data) - back], path)
         except BinaryResourceError:
             if back == 3:  # noqa: PLR2004 - a character has at most four bytes
                 raise

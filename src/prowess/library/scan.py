@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal
 
+from prowess.errors import SourceError
 from prowess.library.catalog import Catalog
 from prowess.library.load import FILENAME
 from prowess.library.places import git_root, install_bases, standard_places
 from prowess.library.walk import MAX_DEPTH, SKIP_PREFIXES, Rules, Walk
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
-from prowess.spec.document import Policy
+from prowess.spec.document import Policy, checked_mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,6 +39,11 @@ def scan(
     Strict mode raises ``SkillLoadError`` with every violation of the first bad file. ``missing="error"`` raises
     ``SourceError`` for a root that is no folder. An empty root (``""``) is no root.
     """
+    checked_mode(mode)
+    if missing not in {"ignore", "error"}:
+        raise SourceError(f"missing must be 'ignore' or 'error', not {missing!r}")
+    if max_depth is not None and max_depth < 0:
+        raise SourceError(f"max_depth must be 0 or more, or None, not {max_depth}")
     rules = Rules(
         Policy(mode, repair, limits or DEFAULT_LIMITS),
         missing,

@@ -12,7 +12,8 @@ from prowess.library import resources
 from prowess.spec.document import Policy, read_document
 from prowess.spec.fields import Frontmatter, frontmatter_of
 from prowess.spec.frontmatter import needs_more
-from prowess.spec.plain import parse_plain
+from prowess.spec.glance import MAX_BYTES, glance
+from prowess.spec.plain import parse_plain, suffices
 from prowess.spec.render import skill_xml
 from prowess.spec.visibility import model_invocable, user_invocable
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from prowess.files.reading import Identity
+    from prowess.limits import Limits
     from prowess.model import FileList, Resources, SkillScope, Value
     from prowess.spec.document import Document
     from prowess.spec.glance import Glance
@@ -156,11 +158,15 @@ class Skill:
     @property
     def user_invocable(self) -> bool:
         """Whether people may call it by name."""
+        if self._front is None and b"nvo" not in self._raw:
+            return True
         return user_invocable(self.frontmatter)
 
     @property
     def model_invocable(self) -> bool:
         """Whether models see it in listings."""
+        if self._front is None and b"nvoca" not in self._raw:
+            return True
         return model_invocable(self.frontmatter)
 
     # -- where it lives ----------------------------------------------------------------------------------------------
@@ -187,12 +193,17 @@ class Skill:
     @property
     def location(self) -> str:
         """The path of its SKILL.md, or ``inline:NAME``."""
-        return os.path.join(self._folder(), self._home.file) if self._home.base else f"inline:{self._name}"
+        return f"{self._folder()}{os.sep}{self._home.file}" if self._home.base else f"inline:{self._name}"
 
     def _folder(self) -> str:
         if self._home.shown is not None:
             return self._home.shown
-        return os.path.join(self._home.base, self._rel) if self._rel else self._home.base
+        return f"{self._home.base}{os.sep}{self._rel}" if self._rel else self._home.base
+
+    @property
+    def folder(self) -> str:
+        """Its folder as text, ``""`` without one."""
+        return self._folder() if self._home.base else ""
 
     @property
     def folder_name(self) -> str:
@@ -274,28 +285,56 @@ class Skill:
             raise SkillValidationError(message, self.location, "body-too-large") from None
         except ResourceError as error:
             raise SkillValidationError(f"cannot read the file: {error.message}", self.location, error.code) from None
+        return self._decoded(data, at)
+
+    def _decoded(self, data: bytes, at: int) -> str:
+        if len(data) > self.limits.max_body_bytes:
+            message = f"the body has more than {self.limits.max_body_bytes} bytes"
+            raise SkillValidationError(message, self.location, "body-too-large")
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
             message = f"the body is not UTF-8: byte 0x{data[error.start]:02X} at byte {at + error.start}"
             raise SkillValidationError(message, self.location, "body-not-text") from None
 
+    def read_text(self) -> str:
+        """The whole file, frontmatter included; the text alone of a skill without a file."""
+        if self._home.body is not None:
+            return self._home.body
+        limits = self.limits
+        data = resources.read_bytes(
+            self._home.base, self._parts(), self._home.file, limits.max_frontmatter_bytes + limits.max_body_bytes
+        )
+        return resources.decoded(data, self._home.file)
+
+    @property
+    def limits(self) -> Limits:
+        """The bounds under which it was found."""
+        return self._home.policy.limits
+
     def _body_bytes(self, file: OpenFile) -> tuple[bytes, int]:
         at = self._offset
         if self._identity is None or file.identity != self._identity:
-            at = self._fresh_document(file)[0]
-        return file.read_all(self._home.policy.limits.max_body_bytes, at), at
+            at = self._fresh_document(file).body
+        return file.read_all(self.limits.max_body_bytes, at), at
 
-    def _fresh_document(self, file: OpenFile) -> tuple[int, Frontmatter]:
-        policy = self._home.policy
-        limits = policy.limits
+    def _fresh_document(self, file: OpenFile) -> Document:
+        limits = self.limits
+        repairs = self._home.policy.repairs
         head, whole = file.read_head(
-            limits.head_step, limits.max_frontmatter_bytes, lambda head: needs_more(head, repair=policy.repairs)
+            limits.head_step, limits.max_frontmatter_bytes, lambda head: needs_more(head, repair=repairs)
         )
-        found = read_document(
-            head, whole=whole, policy=policy, folder=self.folder_name, path=self.location, check_dir=False
+        return self._document(head, whole=whole)
+
+    def _document(self, head: bytes, *, whole: bool) -> Document:
+        return read_document(
+            head,
+            whole=whole,
+            policy=self._home.policy,
+            folder=self.folder_name,
+            path=self.location,
+            check_dir=False,
         )
-        return found.body, found.front
 
     def _open(self) -> OpenFile:
         return OpenFile(self._home.base, (*self._parts(), self._home.file))
@@ -307,21 +346,36 @@ class Skill:
         """The skill as its file is now, with its instructions; the file is parsed again, whatever discovery saw."""
         if self._home.body is not None:
             return LoadedSkill(self, _instructions(self._home.body))
+        data, identity = self._read_file()
+        seen = glance(data[:MAX_BYTES]) if suffices(self.limits) else None
+        if seen is not None and seen[2] == self._raw:  # the very head that was understood before
+            self.frontmatter  # noqa: B018 - parsed once, for this and every later load
+            fresh = self._as_read(None, seen[3], identity)
+        else:
+            most = self.limits.max_frontmatter_bytes
+            found = self._document(data[:most], whole=len(data) <= most)
+            fresh = self._as_read(found.front, found.body, identity)
+        return LoadedSkill(fresh, _instructions(self._decoded(data[fresh._offset :], fresh._offset)))
+
+    def _read_file(self) -> tuple[bytes, Identity]:
+        limits = self.limits
         try:
             with self._open() as file:
-                at, front = self._fresh_document(file)
-                fresh = self._as_read(front, at, file.identity)
+                return file.read_all(limits.max_frontmatter_bytes + limits.max_body_bytes), file.identity
+        except ResourceTooLargeError:
+            message = f"the body has more than {limits.max_body_bytes} bytes"
+            raise SkillValidationError(message, self.location, "body-too-large") from None
         except ResourceError as error:
             raise SkillValidationError(f"cannot read the file: {error.message}", self.location, error.code) from None
-        return LoadedSkill(fresh, _instructions(fresh.read_body()))
 
-    def _as_read(self, front: Frontmatter, offset: int, identity: Identity) -> Skill:
+    def _as_read(self, front: Frontmatter | None, offset: int, identity: Identity) -> Skill:
         fresh = self.placed()
-        fresh._front = front
-        fresh._name = front.name
-        fresh._description = front.description.strip()
         fresh._offset = offset
         fresh._identity = identity
+        if front is not None:
+            fresh._front = front
+            fresh._name = front.name
+            fresh._description = front.description.strip()
         return fresh
 
     def resources(self) -> Resources:

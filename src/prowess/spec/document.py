@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import Issue, SkillLoadError
+from prowess.errors import Issue, SkillLoadError, SourceError
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.spec.frontmatter import Head, interpret
 from prowess.spec.rules import field_issues, is_usable_name
@@ -13,6 +13,12 @@ from prowess.spec.rules import field_issues, is_usable_name
 if TYPE_CHECKING:
     from prowess.model import Mode
     from prowess.spec.fields import Frontmatter
+
+
+def checked_mode(mode: str) -> None:
+    """Raise ``SourceError`` unless ``mode`` is one of the two."""
+    if mode not in {"strict", "lenient"}:
+        raise SourceError(f"mode must be 'strict' or 'lenient', not {mode!r}")
 
 
 class Policy(NamedTuple):

@@ -36,4 +36,6 @@ def one_line(text: str) -> str:
     """``text`` without hidden code points, every run of blanks, breaks and controls as one blank."""
     # Selectors last: what stood between them may have been invisible.
     shown = text if text.isascii() else _SELECTOR_RUN.sub("", _UNSEEN.sub("", text))
+    if shown.isprintable() and "  " not in shown:
+        return shown.strip(" ")
     return _BREAKS.sub(" ", shown).strip(" ")

@@ -35,6 +35,9 @@ _INDENT = re.compile(r" *+", re.ASCII)
 _FLOW_ITEMS = re.compile(_ITEM, re.ASCII)
 
 
+_BLANK = frozenset(("", " ", "\n", "\t"))
+
+
 class _NotPlainError(Exception):
     """The text leaves the subset."""
 
@@ -52,7 +55,7 @@ def read_plain(text: str, deepest: int) -> tuple[dict[str, Value], dict[str, int
 class _Reader:
     """One pass over the lines; ``at`` is always the start of a line (or of a mapping inside a list item)."""
 
-    __slots__ = ("_cut", "_deepest", "at", "lines", "text")
+    __slots__ = ("_counted", "_cut", "_deepest", "at", "lines", "text")
 
     def __init__(self, text: str, deepest: int) -> None:
         self._cut = not text.endswith("\n")  # the last line has no end, which a block would keep
@@ -60,6 +63,7 @@ class _Reader:
         self._deepest = deepest
         self.at = 0
         self.lines: dict[str, int] = {}
+        self._counted = (0, 0)
 
     def mapping(self, indent: int, prefix: str, depth: int, *, inline: bool = False) -> dict[str, Value]:
         """Entries at exactly ``indent`` until one further left; ``inline``: the first stands behind a bullet."""
@@ -72,13 +76,22 @@ class _Reader:
                 raise _NotPlainError
             inline = False
             if depth <= 2:  # noqa: PLR2004 - metadata.key is as deep as findings point
-                self.lines[prefix + entry[2]] = self.text.count("\n", 0, entry.start())
+                self.lines[prefix + entry[2]] = self._line(entry.start())
             self.at = entry.end()
             values[entry[2]] = self._value(entry[3], indent, f"{prefix}{entry[2]}.", depth)
         return values
 
+    def _line(self, at: int) -> int:
+        """The line of a position that is never before the last one asked for."""
+        since, line = self._counted
+        line += self.text.count("\n", since, at)
+        self._counted = (at, line)
+        return line
+
     def _goes_on(self, indent: int) -> bool:
         """Whether the next line that is not blank stands at ``indent``; further right is not plain."""
+        if self.text[self.at : self.at + 1] not in _BLANK:  # most lines begin at the margin
+            return not indent
         self._skip_blanks()
         if self.at == len(self.text):
             return False
@@ -108,6 +121,8 @@ class _Reader:
         return self._wrapped(written, indent)
 
     def _wrapped(self, first: str, indent: int) -> str:
+        if not self.text.startswith(" ", self.at):
+            return first.rstrip(" ")
         parts = [first.rstrip(" ")]
         while (line := _WRAPPED.match(self.text, self.at)) and len(line[1]) > indent:
             parts.append(line[2].rstrip(" "))

@@ -7,11 +7,11 @@ import re
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from prowess.errors import SourceError
-from prowess.limits import MAX_DESCRIPTION_LENGTH
+from prowess.limits import MAX_DESCRIPTION_LENGTH as _LONGEST
 from prowess.spec.hidden import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
 
 Style = Literal["xml", "markdown", "text", "json"]
 
@@ -27,50 +27,90 @@ class Listed(Protocol):
     def location(self) -> str: ...
 
 
-_XML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+Entry = tuple[str, str, str]
+"""Name, description and location as a listing shows them: each on one line, without hidden code points."""
+
+_NOT_CLEAN = bytes((*range(32), 127, *b"<>&"))
 _MARKDOWN = re.compile(r"([\\`*\[\]<>])")
 
 
-def render_catalog(skills: Iterable[Listed], style: Style = "xml") -> str:
-    """The listing for a system prompt, in the order given; ``""`` when there is nothing to list.
+def listed(skill: Listed) -> Entry:
+    """The entry of a skill; its description cut at 1,024 characters."""
+    name, description, location = skill.name, skill.description, skill.location
+    together = f"{name} {description} {location}"
+    if together.isascii() and together.isprintable() and "  " not in together and len(description) <= _LONGEST:
+        return name, description, location
+    return one_line(name), one_line(description)[:_LONGEST].rstrip(), one_line(location)
 
-    ``xml``, ``markdown``, ``text`` or ``json``. A description is cut at 1,024 characters; line breaks and controls
-    become blanks; hidden code points are left out. No text of a skill can end its entry or begin another.
-    """
+
+def render_entries(entries: Sequence[Entry], style: Style = "xml") -> str:
+    """The entries in one of the styles, in the order given; ``""`` when there are none."""
     render = _STYLES.get(style)
     if render is None:
         raise SourceError(f"unknown style {style!r}; one of {', '.join(_STYLES)}")
-    found = list(skills)
-    return render(found) if found else ""
+    return render(entries) if entries else ""
 
 
-def skill_xml(skill: Listed) -> str:
-    """One ``<skill>`` entry; the first line is not indented, so that it can be placed."""
-    name, description, location = (text.translate(_XML) for text in _fields(skill))
+def render_clean_xml(skills: Sequence[Listed]) -> str | None:
+    """The XML listing, if one look at all fields together shows that none needs escaping, cleaning or cutting."""
+    fields = [(skill.name, skill.description, skill.location) for skill in skills]
+    if [
+        1
+        for n, d, at in fields
+        if len(d) > _LONGEST or d.strip() is not d or n.strip() is not n or at.strip() is not at
+    ]:
+        return None
+    together = "".join([name + description + location for name, description, location in fields])
+    data = together.encode("utf-8", "replace")
+    if not together.isascii() or "  " in together or len(data.translate(None, _NOT_CLEAN)) != len(data):
+        return None
+    rows = [
+        f"  <skill>\n    <name>{name}</name>\n    <description>{description}</description>\n"
+        f"    <location>{location}</location>\n  </skill>\n"
+        for name, description, location in fields
+    ]
+    return f"<available_skills>\n{''.join(rows)}</available_skills>"
+
+
+def _xml_row(name: str, description: str, location: str) -> str:
     return (
         f"<skill>\n    <name>{name}</name>\n    <description>{description}</description>\n"
         f"    <location>{location}</location>\n  </skill>"
     )
 
 
-def _fields(skill: Listed) -> tuple[str, str, str]:
-    return one_line(skill.name), one_line(skill.description)[:MAX_DESCRIPTION_LENGTH].rstrip(), one_line(skill.location)
+def skill_xml(skill: Listed) -> str:
+    """One ``<skill>`` entry; the first line is not indented, so that it can be placed."""
+    return _xml_entry(listed(skill))
 
 
-def _xml(skills: list[Listed]) -> str:
-    entries = "".join(f"  {skill_xml(skill)}\n" for skill in skills)
-    return f"<available_skills>\n{entries}</available_skills>"
+def escape_xml(text: str) -> str:
+    """Text that is only text inside an element."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _markdown(skills: list[Listed]) -> str:
+def _xml_entry(entry: Entry) -> str:
+    name, description, location = entry
+    together = name + description + location
+    if "<" in together or "&" in together or ">" in together:
+        name, description, location = map(escape_xml, entry)
+    return _xml_row(name, description, location)
+
+
+def _xml(entries: Sequence[Entry]) -> str:
+    rows = "".join(f"  {_xml_entry(entry)}\n" for entry in entries)
+    return f"<available_skills>\n{rows}</available_skills>"
+
+
+def _markdown(entries: Sequence[Entry]) -> str:
     def escaped(text: str) -> str:
         return _MARKDOWN.sub(r"\\\1", text)
 
-    return "\n".join(f"- **{escaped(n)}**: {escaped(d)}" for n, d, _ in map(_fields, skills))
+    return "\n".join(f"- **{escaped(name)}**: {escaped(description)}" for name, description, _ in entries)
 
 
-def _text(skills: list[Listed]) -> str:
-    return "\n".join(f"- {_text_name(name)}: {description}" for name, description, _ in map(_fields, skills))
+def _text(entries: Sequence[Entry]) -> str:
+    return "\n".join(f"- {_text_name(name)}: {description}" for name, description, _ in entries)
 
 
 def _text_name(name: str) -> str:
@@ -79,10 +119,15 @@ def _text_name(name: str) -> str:
     return json.dumps(name, ensure_ascii=False) if odd else name
 
 
-def _json(skills: list[Listed]) -> str:
+def _json(entries: Sequence[Entry]) -> str:
     keys = ("name", "description", "location")
-    rows = (dict(zip(keys, _fields(skill), strict=True)) for skill in skills)
-    return "[" + ",\n ".join(json.dumps(row, ensure_ascii=False) for row in rows) + "]"
+    rows = (json.dumps(dict(zip(keys, entry, strict=True)), ensure_ascii=False) for entry in entries)
+    return "[" + ",\n ".join(rows) + "]"
 
 
-_STYLES: dict[str, Callable[[list[Listed]], str]] = {"xml": _xml, "markdown": _markdown, "text": _text, "json": _json}
+_STYLES: dict[str, Callable[[Sequence[Entry]], str]] = {
+    "xml": _xml,
+    "markdown": _markdown,
+    "text": _text,
+    "json": _json,
+}

@@ -45,6 +45,11 @@ def parse_yaml(text: str, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Va
     return _Builder(events).document()
 
 
+def parse_yaml_value(text: str, limits: Limits = DEFAULT_LIMITS) -> Value:
+    """Whatever one YAML document holds, under the same rules: text, a list or a mapping; ``""`` for nothing."""
+    return _Builder(list(_judged(_events(text), limits))).value()
+
+
 def _events(text: str) -> Iterator[Any]:
     import yaml  # noqa: PLC0415 - most heads never need it
 
@@ -120,6 +125,12 @@ class _Builder:
             if kind in {"ScalarEvent", "SequenceStartEvent"}:
                 raise YamlError("yaml-not-a-mapping", "the frontmatter is not a mapping", event.start_mark.line)
         raise YamlRefusedError("empty-frontmatter", "the frontmatter is empty", 0)
+
+    def value(self) -> Value:
+        for event in self._events:
+            if type(event).__name__ in {"MappingStartEvent", "SequenceStartEvent", "ScalarEvent"}:
+                return self._value(event, "", 0)
+        return ""
 
     def _value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
         kind = type(event).__name__

@@ -1,0 +1,1 @@
+"""One conversation: what is active, what it may use, what filters it."""

@@ -1,0 +1,32 @@
+"""A filter that holds for everything called inside a ``with`` block: this thread, this task, and no other."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_AMBIENT: ContextVar[tuple[str, ...]] = ContextVar("prowess_skill_filter", default=())
+
+
+@contextmanager
+def skill_filter(pattern: str) -> Iterator[None]:
+    """Narrow every session used inside the block to the skills that pass ``pattern``; nested blocks narrow further."""
+    token = _AMBIENT.set((*_AMBIENT.get(), pattern) if pattern else _AMBIENT.get())
+    try:
+        yield
+    finally:
+        _AMBIENT.reset(token)
+
+
+def current_skill_filter() -> str:
+    """The innermost ambient filter, ``""`` outside of any."""
+    return (_AMBIENT.get() or ("",))[-1]
+
+
+def ambient_filters() -> tuple[str, ...]:
+    """Every filter around the caller, outermost first."""
+    return _AMBIENT.get()

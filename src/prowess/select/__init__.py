@@ -1,0 +1,1 @@
+"""Which skills are worth showing for a query, and how much of each fits."""

@@ -1,0 +1,118 @@
+"""A listing that fits: names stay, descriptions shorten evenly, then go, then entries; and a report of what was cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from prowess.spec.render import Entry, listed, render_clean_xml, render_entries
+from prowess.spec.tokens import COUNTER, estimate_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from prowess.spec.render import Listed, Style
+
+    Render = Callable[[Sequence[Entry]], str]
+
+_SHORTEST = 24  # a description cut below this says nothing
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetReport:
+    """What a listing costs and what was cut to make it fit; names in order."""
+
+    text: str = field(repr=False)
+    budget: int | None
+    shown: tuple[str, ...]
+    shortened: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    """Listed without a description."""
+    omitted: tuple[str, ...] = ()
+    """Not listed at all."""
+    counter: str = COUNTER
+
+    @property
+    def tokens(self) -> int:
+        """What the listing costs."""
+        return estimate_tokens(self.text)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether anything was cut."""
+        return bool(self.shortened or self.dropped or self.omitted)
+
+    def __str__(self) -> str:
+        """One line for people."""
+        of = f" of {self.budget}" if self.budget is not None else ""
+        cuts = ((self.shortened, "shortened"), (self.dropped, "without description"), (self.omitted, "left out"))
+        said = ", ".join(f"{len(names)} {what}" for names, what in cuts if names) or "nothing cut"
+        return f"{len(self.shown)} skills, {self.tokens}{of} tokens ({self.counter}): {said}"
+
+
+def render_catalog(skills: Iterable[Listed], style: Style = "xml", budget: int | None = None) -> str:
+    """The listing for a system prompt, in the order given; ``""`` when there is nothing to list.
+
+    ``xml``, ``markdown``, ``text`` or ``json``. A description is cut at 1,024 characters; line breaks and controls
+    become blanks; hidden code points are left out. No text of a skill can end its entry or begin another. ``budget``
+    (tokens): descriptions are shortened evenly until it fits, then dropped, then entries left out from the end.
+    """
+    found = list(skills)
+    if budget is None and style == "xml" and found:
+        clean = render_clean_xml(found)
+        if clean is not None:
+            return clean
+    return fit(found, budget, lambda entries: render_entries(entries, style))[0]
+
+
+def fit(skills: Iterable[Listed], budget: int | None, render: Render) -> tuple[str, BudgetReport]:
+    """The rendered listing and its report."""
+    entries = [listed(skill) for skill in skills]
+    text = render(entries)
+    if budget is None or estimate_tokens(text) <= budget:
+        return text, BudgetReport(text, budget, tuple(name for name, _, _ in entries))
+    length = _longest(entries, budget, render)
+    if length >= _SHORTEST:
+        cut = [_cut(entry, length) for entry in entries]
+        return _reported(entries, cut, budget, render)
+    bare = [(name, "", location) for name, _, location in entries]
+    count = _bisect(len(bare), lambda n: estimate_tokens(render(bare[:n])) <= budget)
+    return _reported(entries, bare[:count], budget, render)
+
+
+def _longest(entries: Sequence[Entry], budget: int, render: Render) -> int:
+    """The largest length that every description may have."""
+    longest = max((len(description) for _, description, _ in entries), default=0)
+    return _bisect(longest, lambda n: estimate_tokens(render([_cut(entry, n) for entry in entries])) <= budget)
+
+
+def _bisect(most: int, fits: Callable[[int], bool]) -> int:
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
+
+
+def _cut(entry: Entry, length: int) -> Entry:
+    name, description, location = entry
+    if len(description) <= length:
+        return entry
+    return name, description[: max(0, length - 1)].rstrip() + "…", location
+
+
+def _reported(
+    entries: Sequence[Entry], shown: Sequence[Entry], budget: int, render: Render
+) -> tuple[str, BudgetReport]:
+    text = render(shown)
+    changed = [new[0] for old, new in zip(entries, shown, strict=False) if old != new]
+    bare = {name for name, description, _ in shown if not description}
+    report = BudgetReport(
+        text,
+        budget,
+        tuple(name for name, _, _ in shown),
+        tuple(name for name in changed if name not in bare),
+        tuple(name for name in changed if name in bare),
+        tuple(name for name, _, _ in entries[len(shown) :]),
+    )
+    return text, report

@@ -1,0 +1,85 @@
+"""The selectors: all of them, those with a tag, those that fit the words; and one after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from prowess.library.catalog import Catalog
+from prowess.library.search import tags_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterable, Sequence
+
+    from prowess.library.skill import Skill
+
+DEFAULT_LIMIT = 20
+
+
+class Selector(Protocol):
+    """Chooses which of the candidates are worth showing for a query, by name; may be asynchronous.
+
+    With ``strict = True`` it is a filter: it is asked without a query too, and an empty answer means nothing. Otherwise
+    it only narrows: its failure, or an empty answer, shows everything.
+    """
+
+    def select(self, query: str, candidates: Sequence[Skill]) -> Iterable[str] | Awaitable[Iterable[str]]:
+        """The names to show."""
+        ...
+
+
+class ModelDrivenSelector:
+    """Shows everything, in the order given: the model decides."""
+
+    strict = False
+
+    def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:  # noqa: ARG002 - the protocol's signature
+        """Every name."""
+        return [skill.name for skill in candidates]
+
+
+class TagSelector:
+    """Shows the skills that have at least one of the tags, in ``tags:`` or ``metadata.tags``; case counts."""
+
+    strict = True
+
+    def __init__(self, tags: Iterable[str]) -> None:
+        self.tags = tuple(dict.fromkeys(tag.strip() for tag in tags if tag.strip()))
+
+    def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:  # noqa: ARG002 - the protocol's signature
+        """The names of those that share a tag; none without tags."""
+        wanted = set(self.tags)
+        return [skill.name for skill in candidates if wanted.intersection(tags_of(skill))]
+
+
+class LexicalSelector:
+    """Shows the skills whose words fit the query best."""
+
+    strict = False
+
+    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
+        self.limit = limit
+        self._last: tuple[tuple[Skill, ...], Catalog] | None = None
+
+    def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:
+        """At most ``limit`` names, best first."""
+        return [hit.name for hit in self._catalog(tuple(candidates)).search(query, self.limit)]
+
+    def _catalog(self, candidates: tuple[Skill, ...]) -> Catalog:
+        """A catalogue of the candidates, so that its index serves the next query over the same ones."""
+        last = self._last
+        if last is None or last[0] != candidates:
+            last = self._last = (candidates, Catalog(candidates))
+        return last[1]
+
+
+class SelectorChain:
+    """Selectors one after the other, each over what the one before has left: ``SelectorChain(tags, lexical)``."""
+
+    def __init__(self, *selectors: Selector) -> None:
+        self.selectors = selectors
+
+    def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:
+        """The names that are left at the end; a session asks the parts themselves."""
+        from prowess.select.choose import choose  # noqa: PLC0415 - choosing knows the chain
+
+        return [skill.name for skill in choose(self, query, candidates)]

@@ -1,0 +1,84 @@
+"""The ways to name a source of skills; whatever has a ``load`` that gives a ``Catalog`` is one too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prowess.sources.directory import DirectorySource
+from prowess.sources.inline import InlineSource
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+    from typing import Literal
+
+    from prowess.limits import Limits
+    from prowess.model import Mode, OnDuplicate, SkillScope
+
+
+class Source:
+    """Constructors for sources. A class of your own works as well: it needs ``load()``, which gives a ``Catalog``."""
+
+    @staticmethod
+    def directory(
+        path: str | os.PathLike[str],
+        *,
+        mount_as: str = "",
+        preload: bool = False,
+        scope: SkillScope | None = None,
+        mode: Mode = "lenient",
+        repair: bool = True,
+        missing: Literal["ignore", "error"] = "ignore",
+        max_depth: int | None = 6,
+        nested: bool = False,
+        skip_prefixes: Sequence[str] = (".", "_", "node_modules"),
+        filename: str = "SKILL.md",
+        on_duplicate: OnDuplicate = "first",
+        follow_links: bool = False,
+        limits: Limits | None = None,
+    ) -> DirectorySource:
+        """The skills below a folder. ``mount_as``: the virtual folder under which filters and listings know them."""
+        return DirectorySource(
+            path,
+            mount_as=mount_as,
+            preload=preload,
+            scope=scope,
+            options={
+                "mode": mode,
+                "repair": repair,
+                "missing": missing,
+                "max_depth": max_depth,
+                "nested": nested,
+                "skip_prefixes": tuple(skip_prefixes),
+                "filename": filename,
+                "on_duplicate": on_duplicate,
+                "follow_links": follow_links,
+                "limits": limits,
+            },
+        )
+
+    @staticmethod
+    def inline(
+        name: str,
+        description: str,
+        instructions: str,
+        preload: bool = False,  # noqa: FBT001, FBT002 - the public signature
+        *,
+        context: str | None = None,
+        model: str | None = None,
+        allowed_tools: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        metadata: Mapping[str, str] | None = None,
+    ) -> InlineSource:
+        """One skill that is text in a program: no folder, no files."""
+        return InlineSource(
+            name,
+            description,
+            instructions,
+            preload=preload,
+            context=context,
+            model=model,
+            allowed_tools=tuple(allowed_tools),
+            tags=tuple(tags),
+            metadata=dict(metadata or {}),
+        )

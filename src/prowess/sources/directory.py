@@ -1,0 +1,67 @@
+"""Skills below a folder, optionally mounted under a virtual one. Mounting changes what is shown, never what is read."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from typing import TYPE_CHECKING, Any
+
+from prowess.errors import SourceError
+from prowess.library.scan import scan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from prowess.library.catalog import Catalog
+    from prowess.library.skill import Skill
+    from prowess.model import SkillScope
+
+_GLOB = frozenset("*?[")
+
+
+class DirectorySource:
+    """A folder to scan."""
+
+    __slots__ = ("_mount_as", "_options", "_path", "_preload", "_scope")
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        mount_as: str = "",
+        preload: bool = False,
+        scope: SkillScope | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._path = os.fspath(path)
+        self._mount_as = mount_as
+        self._preload = preload
+        self._scope = scope
+        self._options = dict(options or {})
+
+    def __repr__(self) -> str:
+        """The folder and where it is mounted."""
+        mounted = f", mount_as={self._mount_as!r}" if self._mount_as else ""
+        return f"Source.directory({self._path!r}{mounted})"
+
+    def load(self) -> Catalog:
+        """What lies there now."""
+        check_mount(self._mount_as)
+        found = scan(self._path, **self._options)
+        root = os.path.abspath(self._path)
+        return found.mapped(lambda skill: self._place(skill, root))
+
+    def _place(self, skill: Skill, root: str) -> Skill:
+        virtual = None
+        if self._mount_as:
+            folder = os.path.relpath(skill.folder, root).replace(os.sep, "/")
+            virtual = posixpath.normpath(f"{self._mount_as}/{folder}")
+        return skill.placed(virtual_path=virtual, preload=self._preload or None, scope=self._scope)
+
+
+def check_mount(mount_as: str) -> None:
+    """Raise ``SourceError`` unless ``mount_as`` is a literal folder."""
+    if _GLOB & set(mount_as):
+        raise SourceError(f"mount_as must be a literal folder, not a pattern: {mount_as!r}")
+    if ".." in mount_as.replace("\\", "/").split("/"):
+        raise SourceError(f"mount_as must not contain '..': {mount_as!r}")

@@ -1,0 +1,80 @@
+"""A skill that is text in a program: checked like one in a file, and without files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prowess.errors import SourceError
+from prowess.library.catalog import Catalog
+from prowess.library.skill import Skill
+from prowess.spec.fields import Frontmatter
+from prowess.spec.rules import is_usable_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_CONTEXTS = (None, "", "fork")
+
+
+class InlineSource:
+    """One skill given as text."""
+
+    __slots__ = ("_front", "_instructions", "_preload")
+
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        instructions: str,
+        *,
+        preload: bool = False,
+        context: str | None = None,
+        model: str | None = None,
+        allowed_tools: tuple[str, ...] = (),
+        tags: tuple[str, ...] = (),
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:
+        self._front = Frontmatter(
+            name=name,
+            description=description,
+            context=context or None,
+            model=model,
+            allowed_tools=allowed_tools,
+            allowed_tools_raw=" ".join(allowed_tools) or None,
+            tags=tags,
+            metadata=dict(metadata or {}),
+        )
+        self._instructions = instructions
+        self._preload = preload
+
+    def __repr__(self) -> str:
+        """The skill's name."""
+        return f"Source.inline({self._front.name!r})"
+
+    def load(self) -> Catalog:
+        """The one skill; raises ``SourceError`` when its text would not make a skill in a file either."""
+        self._check()
+        skill = Skill(self._front, body=self._instructions)
+        return Catalog([skill.placed(preload=self._preload)])
+
+    def _check(self) -> None:
+        front = self._front
+        _refuse_odd_text(front.name, f"{front.description}\n{self._instructions}")
+        if not is_usable_name(front.name) or any(char.isspace() for char in front.name):
+            raise SourceError(f"an inline skill cannot be named {front.name!r}", code="bad-name")
+        if not front.description.strip():
+            raise SourceError(f"inline skill {front.name!r} needs a description", code="missing-description")
+        if not self._instructions.strip():
+            raise SourceError(f"inline skill {front.name!r} needs instructions", code="empty-body")
+        if front.context not in _CONTEXTS:
+            raise SourceError(f"inline skill {front.name!r}: context is 'fork' or nothing, not {front.context!r}")
+
+
+def _refuse_odd_text(name: str, text: str) -> None:
+    """What could not stand in a file cannot stand here."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise SourceError(f"inline skill {name!r} holds half a character", code="not-utf8") from None
+    if "\0" in text:
+        raise SourceError(f"inline skill {name!r} holds a control character", code="control-character")

@@ -1,0 +1,86 @@
+"""``allowed-tools`` as rules: what a ceiling leaves of them, and whether one covers a command."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Answer = Literal["allowed", "refused", "not-mentioned"]
+
+# Whatever lets a shell do more than the one command: operators, substitution, redirection, another line.
+_MORE_THAN_ONE = re.compile(r"[;&|<>`\n\r\x00]|\$[\w({\[@*?$!#-]")
+
+
+class ToolPattern(NamedTuple):
+    """``Bash(git:*)``: the tool, and what is in the parentheses; ``None`` without any."""
+
+    tool: str
+    inside: str | None
+
+
+@lru_cache(maxsize=4096)
+def tool_pattern(written: str) -> ToolPattern:
+    """A tool as it is written, in its parts."""
+    tool, parenthesis, rest = written.partition("(")
+    return ToolPattern(tool.strip(), rest.removesuffix(")").strip() if parenthesis else None)
+
+
+def granted(wanted: Iterable[str], ceiling: Iterable[str] | None) -> tuple[str, ...]:
+    """What a host with this ceiling grants of the tools that a skill wants, sorted; ``None`` is no ceiling.
+
+    A pattern under a ceiling of its whole tool, or of the same pattern, is granted as written; a whole tool under a
+    ceiling of patterns is granted as those patterns.
+    """
+    if ceiling is None:
+        return tuple(sorted(set(wanted)))
+    allowed = set(ceiling)
+    whole = {pattern.tool for pattern in map(tool_pattern, allowed) if pattern.inside is None}
+    found: set[str] = set()
+    for written in wanted:
+        pattern = tool_pattern(written)
+        if written in allowed or pattern.tool in whole:
+            found.add(written)
+        elif pattern.inside is None:
+            found.update(one for one in allowed if tool_pattern(one).tool == pattern.tool)
+    return tuple(sorted(found))
+
+
+def judged(tool: str, command: str | None, patterns: Iterable[str]) -> Answer:
+    """Whether ``patterns`` cover a call of ``tool``; a command that could do more than one thing is never covered."""
+    own = [pattern for pattern in map(tool_pattern, patterns) if pattern.tool == tool]
+    if not own:
+        return "not-mentioned"
+    if any(pattern.inside is None for pattern in own):
+        return "allowed"
+    if command is None or _MORE_THAN_ONE.search(command):
+        return "refused"
+    return "allowed" if any(_covers(pattern.inside or "", command.strip()) for pattern in own) else "refused"
+
+
+def _covers(inside: str, command: str) -> bool:
+    if inside in {"", "*"}:
+        return inside == "*"
+    if inside.endswith(":*"):
+        begin = inside.removesuffix(":*")
+        return command == begin or command.startswith(begin + " ")
+    return _fits(inside.split("*"), command)
+
+
+def _fits(parts: list[str], command: str) -> bool:
+    """Whether the parts of a pattern between its asterisks stand in the command, in order, the ends at its ends."""
+    first, last = parts[0], parts[-1]
+    if len(parts) == 1:
+        return command == first
+    at, end = len(first), len(command) - len(last)
+    if at > end or not command.startswith(first) or not command.endswith(last):
+        return False
+    for part in parts[1:-1]:
+        found = command.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True

@@ -1,0 +1,1 @@
+"""What a model sees and calls: prompt blocks, tool definitions, one dispatcher."""

@@ -1,0 +1,68 @@
+"""Arguments as models send them: a mapping, or JSON text; checked before anything is done."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_HALF = re.compile("[\ud800-\udfff]")
+_MAX_CHARS = 1_000_000
+
+
+class BadArgumentsError(Exception):
+    """What is wrong with the arguments, for the model."""
+
+
+def parse_arguments(given: Mapping[str, Any] | str | bytes | None) -> dict[str, Any]:
+    """The arguments as a mapping; raises ``BadArgumentsError``."""
+    if given is None or given in ("", b""):
+        return {}
+    arguments = _mapping(given)
+    if any(isinstance(value, str) and _HALF.search(value) for value in arguments.values()):
+        raise BadArgumentsError("a value holds half a character")
+    return arguments
+
+
+def _mapping(given: Mapping[str, Any] | str | bytes) -> dict[str, Any]:
+    if isinstance(given, (str, bytes)):
+        if len(given) > _MAX_CHARS:
+            raise BadArgumentsError("the arguments are too long")
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError) as error:
+            raise BadArgumentsError(f"not JSON: {error}") from None
+    if not isinstance(given, Mapping):
+        raise BadArgumentsError("expected an object with named parameters")
+    return dict(given)
+
+
+def required_text(arguments: Mapping[str, Any], key: str) -> str:
+    """A text parameter that must be there."""
+    value = arguments.get(key)
+    if value is None or value == "":
+        raise BadArgumentsError(f"{key} is required")
+    if not isinstance(value, str):
+        raise BadArgumentsError(f"{key} must be a string")
+    return value
+
+
+def optional_text(arguments: Mapping[str, Any], key: str) -> str:
+    """A text parameter, ``""`` when it is absent."""
+    value = arguments.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise BadArgumentsError(f"{key} must be a string")
+    return value
+
+
+def optional_count(arguments: Mapping[str, Any], key: str, default: int, least: int = 0) -> int:
+    """A whole number, ``least`` or more."""
+    value = arguments.get(key)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise BadArgumentsError(f"{key} must be a whole number, {least} or more")
+    return value

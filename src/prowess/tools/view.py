@@ -1,0 +1,93 @@
+"""What one model sees of a session at one moment: the skills to show, and how they fit."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import SkillError
+from prowess.select.budget import BudgetReport, fit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from prowess.library.skill import Skill
+    from prowess.runtime.session import Session
+    from prowess.spec.render import Entry
+
+
+class Options(NamedTuple):
+    """How a toolset was set up."""
+
+    allowed: tuple[str, ...] | None = None
+    budget: int | None = None
+    max_bytes: int | None = None
+    hint_resources: bool = True
+    index_in_description: bool = True
+
+
+class View:
+    """The skills of a session for one query; made anew for each question, so it never goes stale."""
+
+    def __init__(self, session: Session, options: Options, candidates: Callable[[], tuple[Skill, ...]]) -> None:
+        self.session = session
+        self.options = options
+        self.report = BudgetReport("", options.budget, ())
+        self._candidates = candidates
+
+    @cached_property
+    def skills(self) -> tuple[Skill, ...]:
+        """What may be shown, by name; found out only when something is listed."""
+        allowed = self.options.allowed
+        return tuple(skill for skill in self._candidates() if allowed is None or skill.name in allowed)
+
+    @property
+    def index_in_description(self) -> bool:
+        return self.options.index_in_description
+
+    def fitted(self, render: Callable[[Sequence[Entry]], str], skills: tuple[Skill, ...] | None = None) -> str:
+        """A listing within the budget; what was cut is in ``report``."""
+        listing, self.report = fit(self.skills if skills is None else skills, self.options.budget, render)
+        return listing
+
+    @cached_property
+    def findable(self) -> tuple[Skill, ...]:
+        """What the model may have at all, whatever a selector picks."""
+        return tuple(skill for skill in self.session.eligible() if self.may_use(skill.name))
+
+    @cached_property
+    def is_cut(self) -> bool:
+        """Whether a listing cannot show everything that the model may have."""
+        if len(self.skills) < len(self.findable):
+            return True
+        return self.options.budget is not None and fit(self.skills, self.options.budget, index_text)[1].is_cut
+
+    def index(self) -> str:
+        """The skills as plain lines."""
+        return self.fitted(index_text) if self.skills else "No skills available."
+
+    def any_files(self) -> bool:
+        """Whether any of the skills has a file besides its SKILL.md."""
+        return self._first_with_files is not None
+
+    @cached_property
+    def _first_with_files(self) -> Skill | None:
+        return next((skill for skill in self.skills if has_files(skill)), None)
+
+    def may_use(self, name: str) -> bool:
+        """Whether the toolset's own list lets the model have that skill."""
+        return self.options.allowed is None or name in self.options.allowed
+
+
+def index_text(entries: Sequence[Entry]) -> str:
+    """``Available skills:`` and a line for each."""
+    rows = (f"\n- {name}: {description}" if description else f"\n- {name}" for name, description, _ in entries)
+    return "Available skills:" + "".join(rows)
+
+
+def has_files(skill: Skill) -> bool:
+    """Whether a skill has a supporting file."""
+    try:
+        return bool(skill.resources())
+    except SkillError:
+        return False

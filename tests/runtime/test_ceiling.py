@@ -1,0 +1,138 @@
+"""The most that a host allows, and which calls the active skills pre-approve."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import prowess
+from prowess import Session
+
+Put = Callable[..., Path]
+Scanned = Callable[..., prowess.Catalog]
+
+
+def session_of(*tools: str, ceiling: Sequence[str] | None = None, active: bool = True) -> Session:
+    source = prowess.Source.inline("only", "Does it.", "Do it.", allowed_tools=tools)
+    session = Session(prowess.Catalog.from_sources([source]), tools=ceiling)
+    if active:
+        session.activate("only")
+    return session
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "tools"),
+    [
+        (None, ("Bash(git:*)", "Edit", "Read")),
+        ([], ()),
+        (["Read"], ("Read",)),
+        (["Read", "Other"], ("Read",)),
+        (["Bash"], ("Bash(git:*)",)),
+        (["Bash(git:*)"], ("Bash(git:*)",)),
+        (["Bash(npm:*)"], ()),
+        (["read"], ()),
+    ],
+)
+def test_a_ceiling_leaves_what_both_name(
+    ceiling: list[str] | None, tools: tuple[str, ...], put: Put, scanned: Scanned
+) -> None:
+    put("a", tools="Read Edit Bash(git:*)")
+    session = Session(scanned(), tools=ceiling)
+    assert session.activate("a").added_tools == tools
+    assert session.activate("a").added_tools == tools
+    assert session.active_tools == tools
+    assert session.deactivate("a") == tools
+
+
+def test_a_whole_tool_under_a_ceiling_of_patterns_is_those_patterns() -> None:
+    session = session_of("Bash", ceiling=["Bash(git:*)", "Bash(npm:*)"])
+    assert session.active_tools == ("Bash(git:*)", "Bash(npm:*)")
+    assert session.allows("Bash", "git status") == "allowed"
+    assert session.allows("Bash", "rm -rf x") == "refused"
+
+
+def test_a_ceiling_may_be_any_iterable() -> None:
+    session = Session(
+        prowess.Catalog.from_sources([prowess.Source.inline("only", "d", "i", allowed_tools=["Read", "Edit"])]),
+        tools=(tool for tool in ("Read", "Grep")),
+    )
+    assert session.activate("only").added_tools == ("Read",)
+    assert session.allows("Grep") == "not-mentioned"
+    assert session.allows("Edit") == "refused"
+
+
+@pytest.mark.parametrize("wanted", ["*", "Bash(*)", "Read(*)", "Read Bash *"])
+def test_asking_for_everything_widens_nothing(wanted: str) -> None:
+    session = session_of(*wanted.split(), ceiling=["Read(docs/*)"])
+    assert session.allows("Bash", "ls") == "refused"
+    assert session.allows("Read", "/etc/passwd") == "refused"
+
+
+# -- three answers --------------------------------------------------------------------------------------------------
+
+
+def test_three_answers() -> None:
+    session = session_of("Bash(git:*)", "Read")
+    assert session.allows("Bash", "git status") == "allowed"
+    assert session.allows("Bash", "rm x") == "refused"
+    assert session.allows("Read") == "allowed"
+    assert session.allows("Read", "any file") == "allowed"
+    assert session.allows("Edit") == "not-mentioned"
+    assert session.allows("Edit", "x") == "not-mentioned"
+
+
+def test_beyond_the_ceiling_everything_is_refused() -> None:
+    session = session_of("Bash(git:*)", "Read", ceiling=["Bash"])
+    assert session.allows("Bash", "git status") == "allowed"
+    assert session.allows("Read") == "refused"
+    assert session.allows("Edit") == "refused"
+    nothing = session_of("Bash", "Read", ceiling=[])
+    assert {nothing.allows("Bash", "ls"), nothing.allows("Read"), nothing.allows("X")} == {"refused"}
+
+
+def test_the_ceiling_decides_a_command_too() -> None:
+    session = session_of("Bash(git:*)", ceiling=["Bash(git:*)"])
+    assert session.allows("Bash", "git status") == "allowed"
+    assert session.allows("Bash", "npm test") == "refused"
+
+
+def test_what_is_not_active_mentions_nothing() -> None:
+    session = session_of("Bash(git:*)", active=False)
+    assert session.allows("Bash", "git status") == "not-mentioned"
+    session.activate("only")
+    assert session.allows("Bash", "git status") == "allowed"
+    session.deactivate("only")
+    assert session.allows("Bash", "git status") == "not-mentioned"
+
+
+OPERATORS = (";", "&&", "||", "|", "&", ">", "<", ">>", "`", "$(", "${", "$HOME", "$1", "\n", "\r", "<(", "$((", "\x00")
+
+
+@given(
+    st.sampled_from(("git ", "git status ", "git log -- ")),
+    st.sampled_from(OPERATORS),
+    st.text(max_size=12),
+    st.sampled_from((None, ("Bash(git:*)",), ("Bash",))),
+)
+def test_a_command_that_could_do_more_than_one_thing_is_never_allowed_by_a_pattern(
+    before: str, operator: str, after: str, ceiling: tuple[str, ...] | None
+) -> None:
+    session = session_of("Bash(git:*)", "Bash(git *)", "Bash(git log:*)", ceiling=ceiling)
+    assert session.allows("Bash", before + operator + after) == "refused"
+
+
+def test_a_pattern_of_the_ceiling_is_under_the_same_rule() -> None:
+    session = session_of("Bash", ceiling=["Bash(git:*)"])
+    assert session.allows("Bash", "git status; rm x") == "refused"
+
+
+def test_only_a_whole_tool_allows_a_command_with_operators() -> None:
+    assert session_of("Bash").allows("Bash", "git status; rm x") == "allowed"
+    assert session_of("Bash", ceiling=["Bash"]).allows("Bash", "a | b") == "allowed"
+
+
+@pytest.mark.parametrize("command", ["git (x", "git 'a b'", "git --format=%H", "git a{b,c}", "git log  -n 1", "git ~"])
+def test_a_command_without_operators_is_allowed_whatever_else_it_holds(command: str) -> None:
+    assert session_of("Bash(git:*)").allows("Bash", command) == "allowed"

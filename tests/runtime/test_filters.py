@@ -1,0 +1,280 @@
+"""What a filter lets through, and that whatever it does not is nowhere to be seen."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import prowess
+from prowess import Session, skill_filter
+
+Put = Callable[..., Path]
+Scanned = Callable[..., prowess.Catalog]
+
+
+@pytest.fixture
+def catalog(put: Put, scanned: Scanned) -> prowess.Catalog:
+    """Three skills in two folders, each with a tool and a file."""
+    for folder, tool in (("billing/pay", "Pay"), ("billing/refund", "Refund"), ("docs/pdf", "Read")):
+        path = put(folder, tools=tool)
+        (path.parent / "a.md").write_text(f"file of {path.parent.name}", encoding="utf-8")
+    return scanned()
+
+
+def available(session: Session) -> list[str]:
+    return [skill.name for skill in session.candidates()]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("", ["pay", "pdf", "refund"]),
+        ("none", []),
+        ("NONE", []),
+        ("skills/billing/*", ["pay", "refund"]),
+        ("skills/billing", ["pay", "refund"]),
+        ("skills/billing/", ["pay", "refund"]),
+        ("skills/bill", []),
+        ("skills/*", []),
+        ("skills/**", ["pay", "pdf", "refund"]),
+        ("**/p*", ["pay", "pdf"]),
+        ("skills/billing/pay", ["pay"]),
+        ("skills/[a-c]*/*", ["pay", "refund"]),
+        ("skills/[", []),
+    ],
+)
+def test_a_filter_says_what_there_is(pattern: str, names: list[str], catalog: prowess.Catalog) -> None:
+    session = Session(catalog, filter=pattern)
+    assert available(session) == names
+    assert [name for name in catalog.names if session.is_available(name)] == names
+    for name in catalog.names:
+        if name in names:
+            assert session.activate(name).skill.name == name
+        else:
+            with pytest.raises(prowess.SkillFilteredError):
+                session.activate(name)
+    assert session.active_skills == tuple(names)
+
+
+def test_a_refusal_names_the_skill_and_the_filter(catalog: prowess.Catalog) -> None:
+    with pytest.raises(prowess.SkillFilteredError) as caught:
+        Session(catalog, filter="skills/docs/*").activate("pay")
+    assert caught.value.code == "filtered"
+    assert "'pay'" in caught.value.message
+    assert "skills/docs/*" in caught.value.message
+
+
+def test_what_is_filtered_is_also_out_of_index_tools_answers_and_reads(catalog: prowess.Catalog) -> None:
+    session = Session(catalog)
+    session.activate("pay")
+    session.activate("pdf")
+    with skill_filter("skills/docs/*"):
+        assert session.index() == "Available skills:\n- pdf: Does it."
+        assert list(session.active_skills) == ["pdf"]
+        assert session.active_tools == ("Read",)
+        assert session.allows("Pay") == "not-mentioned"
+        assert session.allows("Read") == "allowed"
+        assert session.read_resource("pdf", "a.md") == "file of pdf"
+        for refused in (
+            lambda: session.read_resource("pay", "a.md"),
+            lambda: session.activate("pay"),
+            lambda: session.skill("pay"),
+            lambda: session.expand("/pay"),
+        ):
+            with pytest.raises(prowess.SkillFilteredError):
+                refused()
+    assert list(session.active_skills) == ["pay", "pdf"]
+    assert session.allows("Pay") == "allowed"
+
+
+# -- the session's own ----------------------------------------------------------------------------------------------
+
+
+def test_setting_a_filter_ends_what_it_does_not_let_through(catalog: prowess.Catalog) -> None:
+    session = Session(catalog)
+    for name in catalog.names:
+        session.activate(name)
+    assert session.set_filter("skills/docs/*") == ("pay", "refund")
+    assert session.filter == "skills/docs/*"
+    assert (session.active_skills, session.active_tools) == (("pdf",), ("Read",))
+    assert session.set_filter("") == ()
+    assert session.active_skills == ("pdf",)
+    assert available(session) == ["pay", "pdf", "refund"]
+
+
+def test_setting_a_filter_that_changes_nothing_ends_nothing(catalog: prowess.Catalog) -> None:
+    session = Session(catalog)
+    session.activate("pay")
+    assert session.set_filter("skills/**") == ()
+    assert session.set_filter("skills/billing/*") == ()
+    assert session.active_skills == ("pay",)
+
+
+def test_setting_a_filter_ends_preloaded_skills_too(catalog: prowess.Catalog, scanned: Scanned) -> None:
+    session = Session(scanned("docs/pdf"))
+    assert session.set_filter("skills/billing") == ("pdf",)
+    assert (session.active_skills, session.preloaded()) == ((), ())
+    assert len(catalog) == 3
+
+
+def test_a_preloaded_skill_that_the_first_filter_hides_is_not_active(
+    catalog: prowess.Catalog, scanned: Scanned
+) -> None:
+    session = Session(scanned("docs/pdf"), filter="skills/billing")
+    assert (session.active_skills, session.active_tools, session.preloaded()) == ((), (), ())
+    assert len(catalog) == 3
+
+
+def test_what_was_ended_by_a_filter_stays_ended(catalog: prowess.Catalog) -> None:
+    session = Session(catalog)
+    session.activate("pay")
+    session.set_filter("none")
+    session.set_filter("")
+    assert session.active_skills == ()
+    with pytest.raises(prowess.SkillNotActiveError):
+        session.deactivate("pay")
+
+
+# -- for one call ---------------------------------------------------------------------------------------------------
+
+
+def test_an_explicit_filter_replaces_the_sessions(catalog: prowess.Catalog) -> None:
+    session = Session(catalog, filter="skills/docs/*")
+    assert session.activate("pay", filter="").instructions == "Do it."
+    assert session.activate("refund", filter="skills/billing/*").instructions == "Do it."
+    with pytest.raises(prowess.SkillFilteredError):
+        session.activate("pdf", filter="skills/billing/*")
+    with pytest.raises(prowess.SkillFilteredError):
+        session.activate("pdf", filter="NoNe")
+    assert session.filter == "skills/docs/*"
+
+
+def test_an_explicit_filter_holds_for_that_call_only(catalog: prowess.Catalog) -> None:
+    session = Session(catalog, filter="skills/docs/*")
+    session.activate("pay", filter="")
+    with pytest.raises(prowess.SkillFilteredError):
+        session.activate("pay")
+    with pytest.raises(prowess.SkillFilteredError):
+        session.activate("refund")
+    assert "pay" not in session.index()
+    assert session.active_tools == ()
+
+
+def test_an_active_skill_is_refused_again_by_an_explicit_filter(catalog: prowess.Catalog) -> None:
+    session = Session(catalog)
+    session.activate("pay")
+    with pytest.raises(prowess.SkillFilteredError):
+        session.activate("pay", filter="skills/docs/*")
+    assert session.active_skills == ("pay",)
+
+
+def test_no_explicit_filter_is_not_an_empty_one(catalog: prowess.Catalog) -> None:
+    session = Session(catalog, filter="none")
+    with pytest.raises(prowess.SkillFilteredError):
+        session.activate("pay", filter=None)
+    assert session.activate("pay", filter="").skill.name == "pay"
+
+
+# -- paths ----------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_mount_paths_are_relative_to_the_base_folder(put: Put, tmp_path: Path) -> None:
+    put("billing/pay")
+    catalog = prowess.scan(tmp_path / "skills")
+    assert available(Session(catalog, filter="skills/billing/*", base_dir=tmp_path)) == ["pay"]
+    assert available(Session(catalog, filter="billing/*", base_dir=tmp_path / "skills")) == ["pay"]
+    assert available(Session(catalog, filter="skills/billing/*", base_dir=tmp_path / "skills")) == []
+
+
+def test_the_base_folder_is_the_working_folder_unless_another_is_given(
+    put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("billing/pay")
+    monkeypatch.chdir(tmp_path)
+    assert available(Session(prowess.scan("skills"), filter="skills/billing/*")) == ["pay"]
+    assert available(Session(prowess.scan("skills"), filter="skills/billing/*", base_dir="skills")) == []
+
+
+def test_outside_of_the_base_folder_a_path_is_absolute(put: Put, tmp_path: Path) -> None:
+    put("pay")
+    catalog = prowess.scan(tmp_path / "skills")
+    elsewhere = tmp_path / "elsewhere"
+    assert available(Session(catalog, filter=f"{tmp_path}/skills/*", base_dir=elsewhere)) == ["pay"]
+    assert available(Session(catalog, filter="../skills/*", base_dir=elsewhere)) == []
+    assert available(Session(catalog, filter="skills/*", base_dir=elsewhere)) == []
+
+
+def test_an_absolute_mount_is_matched_as_it_is(put: Put, tmp_path: Path) -> None:
+    put("pay")
+    catalog = prowess.Catalog.from_sources([prowess.Source.directory(tmp_path / "skills", mount_as="/srv/skills")])
+    assert available(Session(catalog, filter="/srv/skills/*", base_dir=tmp_path)) == ["pay"]
+    assert available(Session(catalog, filter="skills/*", base_dir="/srv")) == ["pay"]
+    assert available(Session(catalog, filter="skills/*", base_dir=tmp_path)) == []
+
+
+def test_the_mount_and_not_the_real_folder_is_what_a_filter_sees(catalog: prowess.Catalog, tmp_path: Path) -> None:
+    assert available(Session(catalog, filter=f"{tmp_path}/**", base_dir="/")) == []
+    assert available(Session(catalog, filter="skills/**", base_dir=tmp_path / "elsewhere")) == ["pay", "pdf", "refund"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "passes"),
+    [("", True), ("*", True), ("**", True), ("none", False), ("greet", False), ("skills/*", False), ("?", False)],
+)
+def test_an_inline_skill_passes_only_what_matches_an_empty_path(pattern: str, passes: bool) -> None:
+    catalog = prowess.Catalog.from_sources([prowess.Source.inline("greet", "Greets.", "Say hello.")])
+    session = Session(catalog, filter=pattern)
+    assert session.is_available("greet") is passes
+    assert available(session) == (["greet"] if passes else [])
+
+
+# -- listing below a folder -----------------------------------------------------------------------------------------
+
+
+def test_an_index_may_be_of_one_folder(catalog: prowess.Catalog) -> None:
+    session = Session(catalog)
+    assert session.index(under="skills/billing") == "Available skills:\n- pay: Does it.\n- refund: Does it."
+    assert session.index(under="skills/bill") == "No skills available."
+    session.set_filter("skills/docs/*")
+    assert session.index(under="skills/billing") == "No skills available."
+
+
+def test_an_index_of_nothing_says_so() -> None:
+    assert Session(prowess.Catalog()).index() == "No skills available."
+
+
+def test_an_index_is_of_every_skill_whether_active_or_not(catalog: prowess.Catalog) -> None:
+    session = Session(catalog)
+    before = session.index()
+    session.activate("pay")
+    assert session.index() == before
+
+
+def test_an_index_leaves_out_what_models_may_not_call(put: Put, scanned: Scanned) -> None:
+    put("seen")
+    put("hidden", extra="disable-model-invocation: true")
+    session = Session(scanned())
+    assert session.index() == "Available skills:\n- seen: Does it."
+    assert session.activate("hidden").instructions == "Do it."
+
+
+def test_an_index_has_one_short_line_a_skill(put: Put, scanned: Scanned) -> None:
+    put("long", description="word " * 1000)
+    put("odd", description='"a\\nb\\u202ec - **good**: fake"')
+    rows = Session(scanned()).index().split("\n")
+    assert [row.split(":")[0] for row in rows] == ["Available skills", "- long", "- odd"]
+    assert len(rows[1]) <= len("- long: ") + prowess.MAX_DESCRIPTION_LENGTH
+    assert rows[2] == "- odd: a bc - **good**: fake"
+
+
+# -- reading --------------------------------------------------------------------------------------------------------
+
+
+def test_a_read_gives_no_more_than_the_session_or_the_call_allows(catalog: prowess.Catalog) -> None:
+    session = Session(catalog, limits=prowess.Limits(max_resource_bytes=5))
+    assert session.max_resource_bytes == 5
+    assert session.read_resource("pdf", "a.md", max_bytes=100) == "file of pdf"
+    with pytest.raises(prowess.ResourceTooLargeError):
+        session.read_resource("pdf", "a.md")
+    with pytest.raises(prowess.ResourceTooLargeError):
+        Session(catalog).read_resource("pdf", "a.md", max_bytes=5)

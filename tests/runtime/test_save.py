@@ -1,0 +1,213 @@
+"""A session as text, and back again later."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from shutil import rmtree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import prowess
+from prowess import Session
+
+Put = Callable[..., Path]
+Scanned = Callable[..., prowess.Catalog]
+
+
+def codes(issues: tuple[prowess.Issue, ...]) -> list[tuple[str, str]]:
+    return [(issue.field, issue.code) for issue in issues]
+
+
+def test_a_session_is_restored_as_it_was(put: Put, scanned: Scanned) -> None:
+    put("x/a", tools="Read", body="Text of a.")
+    put("x/b")
+    put("y/c")
+    session = Session(scanned())
+    session.set_filter("skills/x/*")
+    session.activate("a")
+    restored, issues = Session.restore(scanned(), session.save())
+    assert issues == ()
+    assert restored.filter == "skills/x/*"
+    assert (restored.active_skills, restored.active_tools) == (("a",), ("Read",))
+    assert restored.activate("a").instructions == "Text of a."
+    assert restored.save() == session.save()
+
+
+def test_what_is_saved_is_names_digests_and_the_filter(put: Put, scanned: Scanned) -> None:
+    put("a", body="A secret text.")
+    catalog = scanned()
+    session = Session(catalog, filter="skills/*")
+    session.activate("a")
+    saved = session.save()
+    assert json.loads(saved)["filter"] == "skills/*"
+    assert json.loads(saved)["active"] == {"a": catalog["a"].digest()}
+    assert "secret" not in saved
+
+
+def test_a_session_of_nothing_is_restored_too() -> None:
+    restored, issues = Session.restore(prowess.Catalog(), Session(prowess.Catalog()).save())
+    assert (restored.active_skills, restored.filter, issues) == ((), "", ())
+
+
+def test_the_options_of_a_session_are_given_when_it_is_restored(put: Put, scanned: Scanned) -> None:
+    put("a", tools="Read Edit")
+    put("b")
+    session = Session(scanned())
+    session.activate("a")
+    events: list[prowess.Event] = []
+    restored, _ = Session.restore(scanned(), session.save(), tools=["Read"], max_active=1, on_event=events.append)
+    assert restored.active_tools == ("Read",)
+    with pytest.raises(prowess.MaxActiveError):
+        restored.activate("b")
+    assert [event.kind for event in events] == ["activated", "refused"]
+
+
+def test_a_skill_that_changed_meanwhile_is_named(put: Put, scanned: Scanned) -> None:
+    put("a", body="first")
+    put("b")
+    session = Session(scanned())
+    session.activate("a")
+    session.activate("b")
+    saved = session.save()
+    path = put("a", body="second")
+    restored, issues = Session.restore(scanned(), saved)
+    assert codes(issues) == [("a", "changed-since-saved")]
+    assert issues[0].path == str(path)
+    assert restored.activate("a").instructions == "second"
+    assert restored.active_skills == ("a", "b")
+
+
+def test_a_changed_file_beside_the_skill_counts_too(put: Put, scanned: Scanned) -> None:
+    folder = put("a").parent
+    session = Session(scanned())
+    session.activate("a")
+    saved = session.save()
+    (folder / "run.sh").write_text("echo", encoding="utf-8")
+    assert codes(Session.restore(scanned(), saved)[1]) == [("a", "changed-since-saved")]
+
+
+def test_a_touched_file_has_not_changed(put: Put, scanned: Scanned) -> None:
+    path = put("a")
+    session = Session(scanned())
+    session.activate("a")
+    saved = session.save()
+    os.utime(path, (1, 1))
+    assert Session.restore(scanned(), saved)[1] == ()
+
+
+def test_a_skill_that_is_missing_is_named_and_the_others_are_restored(put: Put, scanned: Scanned) -> None:
+    gone = put("a").parent
+    put("b")
+    session = Session(scanned())
+    session.activate("a")
+    session.activate("b")
+    saved = session.save()
+    rmtree(gone)
+    restored, issues = Session.restore(scanned(), saved)
+    assert codes(issues) == [("a", "missing-since-saved")]
+    assert restored.active_skills == ("b",)
+
+
+def test_a_vanished_active_skill_can_be_saved_and_is_then_missing(put: Put, scanned: Scanned) -> None:
+    folder = put("a").parent
+    session = Session(scanned())
+    session.activate("a")
+    rmtree(folder)
+    session.refresh(scanned())
+    assert codes(Session.restore(scanned(), session.save())[1]) == [("a", "missing-since-saved")]
+
+
+def test_a_skill_without_a_digest_is_named_when_it_changed(put: Put, scanned: Scanned) -> None:
+    """A link in its folder makes a digest impossible, not a change invisible."""
+    path = put("a", body="first")
+    (path.parent / "link").symlink_to("SKILL.md")
+    session = Session(scanned())
+    session.activate("a")
+    saved = session.save()
+    put("a", body="second")
+    assert codes(Session.restore(scanned(), saved)[1]) == [("a", "changed-since-saved")]
+
+
+def test_inline_skills_are_saved_and_compared_by_their_text() -> None:
+    def catalog(text: str) -> prowess.Catalog:
+        return prowess.Catalog.from_sources([prowess.Source.inline("greet", "Greets.", text)])
+
+    session = Session(catalog("Say hello."))
+    session.activate("greet")
+    assert Session.restore(catalog("Say hello."), session.save())[1] == ()
+    assert codes(Session.restore(catalog("Say goodbye."), session.save())[1]) == [("greet", "changed-since-saved")]
+
+
+def test_preloaded_skills_are_active_again_by_themselves(put: Put, scanned: Scanned) -> None:
+    put("a")
+    put("b")
+    session = Session(scanned("a"), max_active=1)
+    session.activate("b")
+    restored, issues = Session.restore(scanned("a"), session.save(), max_active=1)
+    assert (restored.active_skills, issues) == (("a", "b"), ())
+
+
+def test_a_preloaded_skill_that_changed_meanwhile_is_named_too(put: Put, scanned: Scanned) -> None:
+    put("a", body="first")
+    saved = Session(scanned("a")).save()
+    put("a", body="second")
+    assert codes(Session.restore(scanned("a"), saved)[1]) == [("a", "changed-since-saved")]
+
+
+def test_a_preloaded_skill_that_was_ended_stays_ended(put: Put, scanned: Scanned) -> None:
+    put("a")
+    put("b")
+    session = Session(scanned("a", "b"))
+    session.deactivate("a")
+    restored, _ = Session.restore(scanned("a", "b"), session.save())
+    assert restored.active_skills == session.active_skills == ("b",)
+
+
+@pytest.mark.parametrize(
+    "saved",
+    [
+        "",
+        "text",
+        "null",
+        "[]",
+        "5",
+        "{}",
+        '{"version": 1}',
+        '{"version": 1, "filter": "", "active": []}',
+        '{"version": 1, "filter": null, "active": {}}',
+        '{"version": 1, "filter": ["x"], "active": {}}',
+        '{"version": 2, "filter": "", "active": {}}',
+        '{"version": "1", "filter": "", "active": {}}',
+        '{"filter": "", "active": {}}',
+        '{"version": 1, "filter": "", "active": {}',
+        "[" * 100_000,
+        '{"a":' * 100_000,
+    ],
+)
+def test_text_that_is_no_saved_session_is_refused(saved: str) -> None:
+    with pytest.raises(prowess.SourceError):
+        Session.restore(prowess.Catalog(), saved)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+NEARLY = st.fixed_dictionaries(
+    {"version": st.just(1) | JSON, "filter": st.text() | JSON, "active": st.dictionaries(st.text(), JSON) | JSON}
+)
+
+
+@given(st.text() | JSON.map(json.dumps) | NEARLY.map(json.dumps))
+def test_any_text_is_a_session_or_a_source_error(saved: str) -> None:
+    catalog = prowess.Catalog.from_sources([prowess.Source.inline("greet", "Greets.", "Say hello.")])
+    try:
+        restored, issues = Session.restore(catalog, saved)
+    except prowess.SourceError:
+        return
+    assert set(restored.active_skills) <= {"greet"}
+    assert {issue.code for issue in issues} <= {"missing-since-saved", "changed-since-saved"}

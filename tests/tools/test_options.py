@@ -1,0 +1,172 @@
+"""The options of a toolset: which skills, how many bytes, hints at files, where the index stands."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import prowess
+
+Put = Callable[..., Path]
+Talk = Callable[..., prowess.Session]
+Load = Callable[[prowess.Toolset, str], prowess.ToolResult]
+Read = Callable[[prowess.Toolset, str, str], prowess.ToolResult]
+
+
+def listing(toolset: prowess.Toolset) -> str:
+    """Everything that a model is told before it calls anything."""
+    return toolset.prompt() + str([tool.to_json_schema() for tool in toolset.tools()])
+
+
+def test_only_allowed_skills_are_listed_and_loaded(dialect: str, put: Put, talk: Talk, load: Load) -> None:
+    put("pdf", body="Fill it.\n")
+    put("csv", body="Profile it.\n")
+    session = talk()
+    toolset = prowess.Toolset(session, dialect, allowed=["pdf"])
+    assert "pdf" in listing(toolset)
+    assert "csv" not in listing(toolset)
+    assert "Fill it." in load(toolset, "pdf").content
+    refused = load(toolset, "csv")
+    assert refused.is_error
+    assert "Profile it." not in refused.content
+    assert session.active_skills == ("pdf",)
+
+
+def test_files_of_other_skills_are_not_read(reading: str, put: Put, talk: Talk, read: Read) -> None:
+    put("pdf", files={"a.md": "Open.\n"})
+    put("csv", files={"a.md": "Closed.\n"})
+    toolset = prowess.Toolset(talk(), reading, allowed=["pdf"])
+    assert "Open." in read(toolset, "pdf", "a.md").content
+    refused = read(toolset, "csv", "a.md")
+    assert refused.is_error
+    assert "Closed." not in refused.content
+
+
+def test_instructions_of_other_skills_are_not_in_the_prompt(dialect: str, put: Put, talk: Talk, tmp_path: Path) -> None:
+    """Preloaded ones are skills too: the list is of those that the model may have."""
+    put("pdf", body="Fill it.\n")
+    put("csv", body="Profile it.\n")
+    catalog = prowess.Catalog.from_sources([prowess.Source.directory(tmp_path / "skills", preload=True)])
+    prompt = prowess.Toolset(talk(catalog), dialect, allowed=["pdf"]).prompt()
+    assert "Fill it." in prompt
+    assert "Profile it." not in prompt
+
+
+def test_a_list_given_once_serves_every_call(put: Put, talk: Talk) -> None:
+    put("pdf")
+    toolset = prowess.Toolset(talk(), allowed=(name for name in ["pdf"]))
+    assert len(toolset.tools()) == len(toolset.tools()) > 0
+    assert not toolset.call("load_skill", {"name": "pdf"}).is_error
+
+
+def test_no_more_bytes_are_read_than_allowed(reading: str, put: Put, talk: Talk, read: Read) -> None:
+    """One more than the bound is refused, or comes in parts where there are ranges."""
+    put("pdf", files={"five.md": "a\nb\u00fc", "six.md": "a\nb\u00fcc"})
+    toolset = prowess.Toolset(talk(), reading, max_bytes=5)
+    assert "b\u00fc" in read(toolset, "pdf", "five.md").content
+    result = read(toolset, "pdf", "six.md")
+    assert "b\u00fcc" not in result.content
+    assert result.is_error or "go on" in result.content
+
+
+def test_nothing_is_read_when_no_bytes_are_allowed(reading: str, put: Put, talk: Talk, read: Read) -> None:
+    """Nought is a bound, not the lack of one."""
+    put("pdf", files={"a.md": "Open.\n"})
+    result = read(prowess.Toolset(talk(), reading, max_bytes=0), "pdf", "a.md")
+    assert result.is_error
+    assert "Open." not in result.content
+
+
+def test_a_refused_size_states_what_is_allowed_and_what_there_is(put: Put, talk: Talk, read: Read) -> None:
+    put("pdf", files={"a.md": "x" * 1234})
+    for dialect in ("skill__activate", "read_skill"):
+        result = read(prowess.Toolset(talk(), dialect, max_bytes=99), "pdf", "a.md")
+        assert result.is_error
+        assert "1234" in result.content.replace(",", "")
+        assert "99" in result.content
+
+
+@pytest.mark.parametrize("dialect", ["skill_load", "prowess"])
+def test_files_are_hinted_at_unless_that_is_switched_off(dialect: str, put: Put, talk: Talk, load: Load) -> None:
+    put("pdf", body="Fill it.\n", files={"references/guide.md": "Guide.\n"})
+    hinted = load(prowess.Toolset(talk(), dialect), "pdf").content
+    plain = load(prowess.Toolset(talk(), dialect, hint_resources=False), "pdf").content
+    assert "Fill it." in plain
+    assert "guide.md" in hinted or "1 reference" in hinted
+    assert "guide.md" not in plain
+    assert "reference(s)" not in plain
+
+
+def test_the_index_stands_in_one_place(put: Put, talk: Talk) -> None:
+    """In the description of the tool, or in the prompt."""
+    put("pdf")
+    inside = prowess.Toolset(talk(), "skill__activate")
+    beside = prowess.Toolset(talk(), "skill__activate", index_in_description=False)
+    assert "- pdf: Does one thing." in inside.tools()[0].description
+    assert inside.prompt() == ""
+    assert "pdf" not in beside.tools()[0].description
+    assert beside.prompt() == "Available skills:\n- pdf: Does one thing."
+
+
+def test_a_toolset_sees_what_the_session_sees_now(dialect: str, put: Put, talk: Talk, tmp_path: Path) -> None:
+    """A filter, another catalogue: no listing is kept."""
+    put("pdf")
+    session = talk()
+    toolset = prowess.Toolset(session, dialect)
+    assert "csv" not in listing(toolset)
+    put("csv")
+    session.refresh(prowess.scan(tmp_path / "skills"))
+    assert "csv" in listing(toolset)
+    session.set_filter("**/csv")
+    assert "pdf" not in listing(toolset)
+
+
+# -- what a loaded skill looks like in our own dialect -----------------------------------------------------------------
+
+
+def test_a_loaded_skill_says_where_it_lies_and_what_it_has(put: Put, talk: Talk) -> None:
+    folder = put(
+        "pdf", body="\nFill it.\r\nWell.\n\n", files={"references/guide.md": "", "scripts/fill.py": "", "x.md": ""}
+    )
+    result = prowess.Toolset(talk()).call("load_skill", {"name": "pdf"})
+    first, *rest = result.content.splitlines()
+    assert (first, rest[-1]) == ('<skill_content name="pdf">', "</skill_content>")
+    assert rest[:2] == ["Fill it.", "Well."]
+    assert f"Skill directory: {folder}" in rest
+    assert any("relative" in line for line in rest)
+    assert [line.strip() for line in rest if "<file>" in line] == [
+        "<file>scripts/fill.py</file>",
+        "<file>references/guide.md</file>",
+        "<file>x.md</file>",
+    ]
+    assert (result.data["skill"], result.data["location"]) == ("pdf", str(folder / "SKILL.md"))
+
+
+def test_the_list_of_files_is_capped(put: Put, talk: Talk) -> None:
+    put("pdf", files={f"references/{number:03}.md": "" for number in range(300)})
+    content = prowess.Toolset(talk()).call("load_skill", {"name": "pdf"}).content
+    files = content.count("<file>")
+    assert 0 < files < 300
+    assert f"{300 - files} more" in content
+
+
+def test_an_inline_skill_has_neither_folder_nor_files(talk: Talk) -> None:
+    catalog = prowess.Catalog.from_sources([prowess.Source.inline("greet", "Greets.", "Say hello.")])
+    content = prowess.Toolset(talk(catalog)).call("load_skill", {"name": "greet"}).content
+    assert content == '<skill_content name="greet">\nSay hello.\n</skill_content>'
+
+
+def test_the_folder_of_a_skill_is_put_into_its_instructions(put: Put, talk: Talk) -> None:
+    """Under the names that clients have for it."""
+    spellings = ("${SKILL_DIR}", "${CLAUDE_SKILL_DIR}", "{baseDir}")
+    folder = put("pdf", body="".join(f"Run {spelling}/fill.py.\n" for spelling in spellings))
+    content = prowess.Toolset(talk()).call("load_skill", {"name": "pdf"}).content
+    assert content.count(f"Run {folder}/fill.py.") == 3
+
+
+def test_loading_counts_as_activation(dialect: str, put: Put, talk: Talk, load: Load) -> None:
+    """With the tools that the skill brings, under the ceiling."""
+    put("pdf", fields="allowed-tools: Read Write\n")
+    session = talk(tools=["Read"])
+    load(prowess.Toolset(session, dialect), "pdf")
+    assert (session.active_skills, session.active_tools) == (("pdf",), ("Read",))
