@@ -14,7 +14,7 @@ from prowess.errors import (
     ResourceNotFoundError,
     ResourceTooLargeError,
 )
-from prowess.files.handles import open_beneath
+from prowess.files.handles import READ, open_beneath
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -133,6 +133,29 @@ class OpenFile:
             if not wants_more(head):
                 return head, False
         return head, len(head) >= self.info.st_size
+
+
+def read_known(path: str, known: Identity, offset: int, limit: int) -> bytes | None:
+    """The bytes from ``offset`` of a file that is the very one that was opened below its folder before, else ``None``.
+
+    The same device, inode, size and times: whichever way the path led there, it is that file with that content.
+    """
+    left = known[2] - offset
+    if not _HAS_PREAD or left < 0 or left > min(limit, _CHUNK):
+        return None
+    try:
+        fd = os.open(path, READ)
+    except OSError:
+        return None
+    try:
+        if identity(os.fstat(fd)) != known:
+            return None
+        data = os.pread(fd, left + 1, offset)
+        return data if len(data) == left and identity(os.fstat(fd)) == known else None
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
 
 
 def too_large(path: str, size: int, limit: int) -> ResourceTooLargeError:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import EmptySkillBodyError, Issue, ResourceError, ResourceTooLargeError, SkillValidationError
-from prowess.files.reading import OpenFile
+from prowess.files.reading import OpenFile, read_known
 from prowess.library import resources
+from prowess.spec.allowed_tools import parse_allowed_tools
 from prowess.spec.document import Policy, read_document
 from prowess.spec.fields import Frontmatter, frontmatter_of
 from prowess.spec.frontmatter import needs_more
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from prowess.model import FileList, Resources, SkillScope, Value
     from prowess.spec.document import Document
     from prowess.spec.glance import Glance
+
+
+_TOOLS = re.compile(rb"^allowed-tools: ([A-Za-z][^\n]*+)\n(?! )", re.MULTILINE)
 
 
 class Home(NamedTuple):
@@ -124,6 +129,12 @@ class Skill:
 
     @property
     def allowed_tools(self) -> tuple[str, ...]:
+        if self._front is None:  # asked for at each activation, long before anything else
+            found = _TOOLS.search(self._raw)
+            if found is not None:
+                return parse_allowed_tools(found[1].decode().rstrip())
+            if b"allowed" not in self._raw:
+                return ()
         return self.frontmatter.allowed_tools
 
     @property
@@ -276,6 +287,11 @@ class Skill:
         return text.strip()
 
     def _read_body(self) -> str:
+        known = self._identity
+        if known is not None:
+            data = read_known(self.location, known, self._offset, self._home.policy.limits.max_body_bytes)
+            if data is not None:
+                return self._decoded(data, self._offset)
         limits = self._home.policy.limits
         try:
             with self._open() as file:
@@ -349,7 +365,6 @@ class Skill:
         data, identity = self._read_file()
         seen = glance(data[:MAX_BYTES]) if suffices(self.limits) else None
         if seen is not None and seen[2] == self._raw:  # the very head that was understood before
-            self.frontmatter  # noqa: B018 - parsed once, for this and every later load
             fresh = self._as_read(None, seen[3], identity)
         else:
             most = self.limits.max_frontmatter_bytes
@@ -358,6 +373,11 @@ class Skill:
         return LoadedSkill(fresh, _instructions(self._decoded(data[fresh._offset :], fresh._offset)))
 
     def _read_file(self) -> tuple[bytes, Identity]:
+        known = self._identity
+        if known is not None:
+            data = read_known(self.location, known, 0, self.limits.max_body_bytes)
+            if data is not None:
+                return data, known
         limits = self.limits
         try:
             with self._open() as file:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from prowess.spec.render import Entry, listed, render_clean_xml, render_entries
+from prowess.spec.render import Entry, listed, render_entries, render_xml
 from prowess.spec.tokens import COUNTER, estimate_tokens
 
 if TYPE_CHECKING:
@@ -57,12 +57,9 @@ def render_catalog(skills: Iterable[Listed], style: Style = "xml", budget: int |
     become blanks; hidden code points are left out. No text of a skill can end its entry or begin another. ``budget``
     (tokens): descriptions are shortened evenly until it fits, then dropped, then entries left out from the end.
     """
-    found = list(skills)
-    if budget is None and style == "xml" and found:
-        clean = render_clean_xml(found)
-        if clean is not None:
-            return clean
-    return fit(found, budget, lambda entries: render_entries(entries, style))[0]
+    if budget is None and style == "xml":
+        return render_xml(skills)
+    return fit(skills, budget, lambda entries: render_entries(entries, style))[0]
 
 
 def fit(skills: Iterable[Listed], budget: int | None, render: Render) -> tuple[str, BudgetReport]:

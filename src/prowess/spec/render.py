@@ -11,7 +11,7 @@ from prowess.limits import MAX_DESCRIPTION_LENGTH as _LONGEST
 from prowess.spec.hidden import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 Style = Literal["xml", "markdown", "text", "json"]
 
@@ -51,25 +51,24 @@ def render_entries(entries: Sequence[Entry], style: Style = "xml") -> str:
     return render(entries) if entries else ""
 
 
-def render_clean_xml(skills: Sequence[Listed]) -> str | None:
-    """The XML listing, if one look at all fields together shows that none needs escaping, cleaning or cutting."""
-    fields = [(skill.name, skill.description, skill.location) for skill in skills]
-    if [
-        1
-        for n, d, at in fields
-        if len(d) > _LONGEST or d.strip() is not d or n.strip() is not n or at.strip() is not at
-    ]:
-        return None
-    together = "".join([name + description + location for name, description, location in fields])
-    data = together.encode("utf-8", "replace")
-    if not together.isascii() or "  " in together or len(data.translate(None, _NOT_CLEAN)) != len(data):
-        return None
-    rows = [
-        f"  <skill>\n    <name>{name}</name>\n    <description>{description}</description>\n"
-        f"    <location>{location}</location>\n  </skill>\n"
-        for name, description, location in fields
-    ]
-    return f"<available_skills>\n{''.join(rows)}</available_skills>"
+def render_xml(skills: Iterable[Listed]) -> str:
+    """The XML listing of skills as they are; ``""`` without any."""
+    rows = "".join([_quick_row(skill) for skill in skills])
+    return f"<available_skills>\n{rows}</available_skills>" if rows else ""
+
+
+def _quick_row(skill: Listed) -> str:
+    """A row without looking at each field where one look at all of them shows that nothing needs to be done."""
+    name, description, location = skill.name, skill.description, skill.location
+    together = f"{name} {description} {location}"
+    if together.isascii() and "  " not in together and len(description) <= _LONGEST:
+        data = together.encode()
+        if len(data.translate(None, _NOT_CLEAN)) == len(data) and together.strip() is together:
+            return (
+                f"  <skill>\n    <name>{name}</name>\n    <description>{description}</description>\n"
+                f"    <location>{location}</location>\n  </skill>\n"
+            )
+    return f"  {_xml_entry(listed(skill))}\n"
 
 
 def _xml_row(name: str, description: str, location: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import (
@@ -272,7 +273,11 @@ def load(view: View, arguments: Arguments) -> ToolResult:
 
 def _offered(view: View, name: str) -> None:
     """Raise unless the model may have the skill; the message lists those that it may."""
-    if not _reachable(view, name) or not view.session.skill(name).model_invocable:
+    found: Skill | None = None
+    if view.may_use(name):
+        with suppress(SkillError):
+            found = view.session.skill(name)
+    if found is None or not found.model_invocable:
         raise UnknownSkillError(name, (skill.name for skill in view.skills))
 
 
