@@ -15,6 +15,7 @@ _HIDDEN = re.compile(f"[{_INVISIBLE}]|[{_SELECTORS}]{{2,}}")
 _UNSEEN = re.compile(f"[{_INVISIBLE}]")
 _SELECTOR_RUN = re.compile(f"[{_SELECTORS}]{{2,}}")
 _NOT_IN_NAMES = re.compile(f"[{_INVISIBLE}{_SELECTORS}]")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
 _BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
@@ -38,4 +39,6 @@ def one_line(text: str) -> str:
     shown = text if text.isascii() else _SELECTOR_RUN.sub("", _UNSEEN.sub("", text))
     if shown.isprintable() and "  " not in shown:
         return shown.strip(" ")
+    if shown.isascii() and not _CONTROL.search(shown):
+        return " ".join(shown.split())
     return _BREAKS.sub(" ", shown).strip(" ")
