@@ -7,7 +7,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from prowess.files.handles import FOLDER, HAS_HANDLES, READ, open_beneath, open_child_folder, open_folder
+from prowess.files.handles import FOLDER, HAS_HANDLES, LISTING, READ, open_beneath, open_child_folder, open_folder
 from prowess.files.reading import OpenFile, too_large
 
 if TYPE_CHECKING:
@@ -38,10 +38,11 @@ when there is no such file. A bare tuple: discovery makes one for each folder.""
 class Folder:
     """An open folder; a context manager. Children are reached through its handle, so a swapped path changes nothing."""
 
-    __slots__ = ("_fd", "path")
+    __slots__ = ("_fd", "_lists", "path")
 
-    def __init__(self, path: str, fd: int | None = None) -> None:
+    def __init__(self, path: str, fd: int | None = None, *, lists: bool = False) -> None:
         self.path = path
+        self._lists = lists
         self._fd = fd if fd is not None else (open_folder(path) if HAS_HANDLES else _checked(path))
 
     def __enter__(self) -> Self:
@@ -55,11 +56,12 @@ class Folder:
             os.close(self._fd)
             self._fd = -1
 
-    def child(self, name: str) -> Folder:
-        """A folder in this one; raises ``OSError`` (ELOOP) when it is a link."""
+    def child(self, name: str, *, lists: bool = False) -> Folder:
+        """A folder in this one; raises ``OSError`` (ELOOP) when it is a link. ``lists``: it is opened to be listed."""
         path = f"{self.path}{os.sep}{name}"
         if HAS_HANDLES:
-            return Folder(path, open_child_folder(self._fd, name))
+            flags = LISTING if lists else FOLDER
+            return Folder(path, open_child_folder(self._fd, name, flags), lists=lists)
         if stat.S_ISLNK(os.lstat(path).st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         return Folder(path)
@@ -93,7 +95,9 @@ class Folder:
     def _listing(self) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
         if not HAS_HANDLES:
             return os.scandir(self.path)
-        listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._fd)
+        if self._lists:
+            return os.scandir(self._fd)
+        listing = os.open(".", LISTING, dir_fd=self._fd)
         try:
             return os.scandir(listing)  # works on a duplicate
         finally:
@@ -171,7 +175,7 @@ def folder_beneath(base: str, parts: tuple[str, ...]) -> Folder:
     folder = Folder(base)
     for part in parts:
         try:
-            inner = folder.child(part)
+            inner = folder.child(part, lists=part is parts[-1])
         finally:
             folder.close()
         folder = inner
@@ -223,7 +227,7 @@ class _Listing:
             self.bound = "too-deep"
             return
         try:
-            with folder.child(name) as child:
+            with folder.child(name, lists=True) as child:
                 self.walk(child, f"{prefix}{name}/", depth + 1)
         except OSError:
             self.tree.unreadable.append(prefix + name)

@@ -25,6 +25,7 @@ for _name in _OPTIONAL:
     READ |= getattr(os, _name, 0)
 # A handle that only names a folder needs no permission to list it.
 FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+LISTING = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 HAS_HANDLES = os.open in os.supports_dir_fd and os.scandir in os.supports_fd and hasattr(os, "O_NOFOLLOW")
 
 _SYS_OPENAT2 = 437  # the same number on every architecture
@@ -123,10 +124,10 @@ def _open_components(folder: int, parts: tuple[str, ...], flags: int) -> int:
         os.close(at)
 
 
-def open_child_folder(folder: int, name: str) -> int:
+def open_child_folder(folder: int, name: str, flags: int = FOLDER) -> int:
     """A handle for a folder in a folder; ELOOP when it is a link."""
     try:
-        return os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+        return os.open(name, flags | os.O_NOFOLLOW, dir_fd=folder)
     except NotADirectoryError:
         if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from None

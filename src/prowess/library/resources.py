@@ -94,7 +94,7 @@ def list_resources(base: str, parts: tuple[str, ...], own: str, location: str, l
 
 def _group(folder: Folder, name: str, location: str, limits: Limits) -> tuple[tuple[str, ...], list[Issue]]:
     try:
-        with folder.child(name) as child:
+        with folder.child(name, lists=True) as child:
             found = child.entries(limits.max_entries_per_skill)
     except OSError as error:
         message = f"cannot be listed: {error.strerror}"

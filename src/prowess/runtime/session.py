@@ -398,6 +398,11 @@ class Session:
         self._tell("read", name, path=path, characters=size)
 
     def _tell(self, kind: Kind, skill: str, **detail: object) -> None:
+        if self._on_event is None:
+            told = _TOLD.get()
+            if told is not None:
+                told.append(kind)
+            return
         self.tell(Event(kind, skill, detail))
 
     # -- a user's explicit call --------------------------------------------------------------------------------------
