@@ -63,7 +63,7 @@ def _close(head: bytes, start: int, *, whole: bool) -> Fences | None:
 
 def _may_still_open(head: bytes, begin: int) -> bool:
     rest = head[begin : begin + 4096]
-    if any(mark.startswith(head) for mark in (BOM, *_WIDE_DASHES)):
+    if any(mark.startswith(head) for mark in (BOM, *_WIDE_DASHES, *(mark for mark, _ in _OTHER_BOMS))):
         return True
     return not rest.strip(b" \t\r") or (rest.startswith(b"-") and b"\n" not in rest and not rest.strip(b"- \t\r"))
 
