@@ -225,18 +225,17 @@ class Session:
             self._tell("refused", name, code=error.code)
             raise
 
-    def _admit(self, name: str, instead: str | None, ambient: tuple[str, ...]) -> Skill:
-        """The skill of that name, if the filters of now let it through; under the lock."""
-        skill = self._known(name)
+    def _admit(self, name: str, skill: Skill, instead: str | None, ambient: tuple[str, ...]) -> None:
+        """Raise unless the filters of now let the skill through; under the lock."""
         filters = (self._filter if instead is None else instead, *ambient)
         if not self._passes(skill, filters):
             raise SkillFilteredError(f"skill {name!r} is not available here (filter: {_shown(filters)})")
-        return skill
 
     def _activate(self, name: str, instead: str | None, ambient: tuple[str, ...]) -> Activation:
         with self._lock:
             catalog = self._catalog
-            skill = self._admit(name, instead, ambient)
+            skill = self._known(name)
+            self._admit(name, skill, instead, ambient)
             active = self._active.get(name)
             if active is not None and not active.stale:
                 return _again(active)
@@ -248,8 +247,7 @@ class Session:
             if raced is not None and not raced.stale:
                 return _again(raced)
             now = self._catalog.get(name)
-            if now is not None:
-                self._admit(name, instead, ambient)
+            self._admit(name, now or skill, instead, ambient)
             if raced is None:
                 self._room_for(name)
             entry = _Active(
