@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from prowess.spec.hidden import has_hidden, hidden_points, one_line
+from prowess.spec.hidden import _BREAKS, _SELECTOR_RUN, _UNSEEN, has_hidden, hidden_points, one_line
+
+if TYPE_CHECKING:
+    import random
 
 INVISIBLE = [
     *("\u00ad", "\u034f", "\u061c", "\u115f", "\u1160", "\u17b4", "\u17b5", "\u180e", "\u200b", "\u200c", "\u200d"),
@@ -64,3 +68,12 @@ def test_visible_text_stays_as_it_is(text: str) -> None:
 
 def test_breaks_and_controls_become_one_blank() -> None:
     assert one_line("\n a\r\n\n\tb\x00\x1b\x85\u2028c\u3000d\x9b") == "a b c d"
+
+
+def test_a_code_point_is_shown_or_left_out_whatever_stands_beside_it(rng: random.Random, full: bool) -> None:
+    """The short cut for ordinary text decides as the patterns do."""
+    crowded = (*range(0x3300), *range(0xFE00, 0x10000), *range(0x1D150, 0x1D180), *range(0xE0000, 0xE0200))
+    for point in range(0x110000) if full else (*crowded, *rng.sample(range(0x110000), 5_000)):
+        for text in (f"a{chr(point)}b", f"a{chr(point)}{chr(point)}\u00e9\nb"):
+            kept = _SELECTOR_RUN.sub("", _UNSEEN.sub("", text))
+            assert one_line(text) == _BREAKS.sub(" ", kept).strip(" "), hex(point)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from prowess.files.handles import FOLDER, HAS_HANDLES, LISTING, READ, open_beneath, open_child_folder, open_folder
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from prowess.limits import Limits
+
+
+_INTO = LISTING | getattr(os, "O_NOFOLLOW", 0)
 
 
 class Entries(NamedTuple):
@@ -82,12 +86,12 @@ class Folder:
                 name = entry.name
                 if not name.isascii() and not _is_text(name):
                     odd.append(ascii(name))
+                elif entry.is_file(follow_symlinks=False):
+                    files.append(name)
                 elif entry.is_dir(follow_symlinks=False):
                     folders.append(name)
-                elif entry.is_symlink():
-                    links.append(name)
                 else:
-                    (files if entry.is_file(follow_symlinks=False) else others).append(name)
+                    (links if entry.is_symlink() else others).append(name)
         for group in (folders, files, links, others, odd):
             group.sort()
         return Entries(folders, files, links, others, odd, count <= most)
@@ -172,6 +176,9 @@ def _checked(path: str) -> int:
 
 def folder_beneath(base: str, parts: tuple[str, ...]) -> Folder:
     """The folder ``parts`` below ``base``, reached without following a link."""
+    if HAS_HANDLES and len(parts) == 1:  # one step: only the folder itself could be a link, and it must not be
+        with suppress(OSError):
+            return Folder(f"{base}{os.sep}{parts[0]}", os.open(f"{base}{os.sep}{parts[0]}", _INTO), lists=True)
     folder = Folder(base)
     for part in parts:
         try:
@@ -180,6 +187,52 @@ def folder_beneath(base: str, parts: tuple[str, ...]) -> Folder:
             folder.close()
         folder = inner
     return folder
+
+
+def plain_names(base: str, parts: tuple[str, ...], inner: frozenset[str], most: int) -> dict[str, list[str]] | None:
+    """The files of a folder one step below ``base`` (under ``""``) and of those folders in it that ``inner`` names.
+
+    ``None`` where anything calls for a closer look: a link, a special file, a name that is not ASCII, over ``most``
+    entries, an error.
+    """
+    if not HAS_HANDLES or len(parts) != 1:
+        return None
+    found: dict[str, list[str]] = {}
+    try:
+        fd = os.open(f"{base}{os.sep}{parts[0]}", _INTO)
+        try:
+            folders = _plain_files(fd, "", found, most)
+            for name in inner.intersection(folders or ()):
+                child = os.open(name, _INTO, dir_fd=fd)
+                try:
+                    if _plain_files(child, name, found, most) is None:
+                        return None
+                finally:
+                    os.close(child)
+        finally:
+            os.close(fd)
+    except OSError:
+        return None
+    return None if folders is None else found
+
+
+def _plain_files(fd: int, key: str, found: dict[str, list[str]], most: int) -> list[str] | None:
+    """Put the sorted names of a folder's files into ``found``; the names of its folders."""
+    folders: list[str] = []
+    files: list[str] = []
+    with os.scandir(fd) as entries:
+        for entry in entries:
+            if entry.is_file(follow_symlinks=False):
+                files.append(entry.name)
+            elif entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+            else:
+                return None
+    if len(files) + len(folders) > most or not "".join(files).isascii() or not "".join(folders).isascii():
+        return None
+    files.sort()
+    found[key] = files
+    return folders
 
 
 # -- a skill's whole tree ----------------------------------------------------------------------------------------------

@@ -140,7 +140,7 @@ def read_metadata(
     folder = os.path.basename(os.path.dirname(where))
     found = read_document(head, whole=whole, policy=policy, folder=folder, path=where, check_dir=check_dir)
     base, own = os.path.split(where)
-    return documented(Home(base, own, policy=policy), "", found, identity)
+    return documented(Home(base, own, policy=policy), "", found, identity, head)
 
 
 def validate(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> tuple[Issue, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.errors import BinaryResourceError, Issue, ResourceError, ResourceTooLargeError, SkillValidationError
-from prowess.files.folders import Tree, folder_beneath, hash_file, list_tree
+from prowess.files.folders import Tree, folder_beneath, hash_file, list_tree, plain_names
 from prowess.files.reading import OpenFile, as_resource_error, too_large
 from prowess.model import FileList, Resources
 from prowess.names import relative_parts
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
 _GROUPS = ("scripts", "references", "assets")
+_SHOWN_GROUPS = ("assets", "scripts", "references")
+_INNER = frozenset(_GROUPS)
+_OWN = frozenset(("SKILL.md", "skill.md"))
 _CUT = "\n[… cut at {limit} of {size} bytes]"
 _LEFT_OUT = {
     "link-in-skill": "is a link",
@@ -87,9 +90,19 @@ def list_resources(base: str, parts: tuple[str, ...], own: str, location: str, l
         raise SkillValidationError(f"cannot list the folder: {error.strerror}", location) from None
     other, issues = _bounded(top, "", location, limits)
     issues += (issue for _, found in groups.values() for issue in found)
-    other = tuple(name for name in other if name not in {own, "SKILL.md", "skill.md"})
+    other = tuple(name for name in other if name != own and name not in _OWN)
     names = {name: found for name, (found, _) in groups.items()}
     return Resources(**names, other=other, issues=tuple(issues))
+
+
+def list_paths(base: str, parts: tuple[str, ...], own: str, location: str, limits: Limits) -> tuple[str, ...]:
+    """The ``paths`` of what ``list_resources`` finds, with fewer steps where nothing is odd."""
+    found = plain_names(base, parts, _INNER, min(limits.max_entries_per_skill, limits.max_files_per_skill))
+    if found is None:
+        return list_resources(base, parts, own, location, limits).paths
+    paths = [f"{group}/{name}" for group in _SHOWN_GROUPS if group in found for name in found[group] if name[0] != "."]
+    paths += [name for name in found[""] if name[0] != "." and name != own and name not in _OWN]
+    return tuple(paths)
 
 
 def _group(folder: Folder, name: str, location: str, limits: Limits) -> tuple[tuple[str, ...], list[Issue]]:
@@ -104,6 +117,9 @@ def _group(folder: Folder, name: str, location: str, limits: Limits) -> tuple[tu
 
 def _bounded(found: Entries, prefix: str, location: str, limits: Limits) -> tuple[tuple[str, ...], list[Issue]]:
     """The names that are shown of a folder, and what is not."""
+    odd = found.links or found.others or found.odd or not found.complete
+    if not odd and len(found.files) <= limits.max_files_per_skill:
+        return tuple(_shown(found.files)), []
     issues = _entry_issues(found, prefix, location)
     if len(found.files) > limits.max_files_per_skill or not found.complete:
         message = _BOUNDS["too-many-files"].format(limits=limits)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import EmptySkillBodyError, Issue, ResourceError, ResourceTooLargeError, SkillValidationError
 from prowess.files.reading import OpenFile, read_known
 from prowess.library import resources
-from prowess.spec.allowed_tools import parse_allowed_tools
+from prowess.spec.allowed_tools import quick_tools
 from prowess.spec.document import Policy, read_document
 from prowess.spec.fields import Frontmatter, frontmatter_of
 from prowess.spec.frontmatter import needs_more
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
     from prowess.model import FileList, Resources, SkillScope, Value
     from prowess.spec.document import Document
     from prowess.spec.glance import Glance
-
-
-_TOOLS = re.compile(rb"^allowed-tools: ([A-Za-z][^\n]*+)\n(?! )", re.MULTILINE)
 
 
 class Home(NamedTuple):
@@ -130,11 +126,9 @@ class Skill:
     @property
     def allowed_tools(self) -> tuple[str, ...]:
         if self._front is None:  # asked for at each activation, long before anything else
-            found = _TOOLS.search(self._raw)
+            found = quick_tools(self._raw)
             if found is not None:
-                return parse_allowed_tools(found[1].decode().rstrip())
-            if b"allowed" not in self._raw:
-                return ()
+                return found
         return self.frontmatter.allowed_tools
 
     @property
@@ -363,6 +357,8 @@ class Skill:
         if self._home.body is not None:
             return LoadedSkill(self, _instructions(self._home.body))
         data, identity = self._read_file()
+        if identity is self._identity and self._has_head(data):
+            return LoadedSkill(self, _instructions(self._decoded(data[self._offset :], self._offset)))
         seen = glance(data[:MAX_BYTES]) if suffices(self.limits) else None
         if seen is not None and seen[2] == self._raw:  # the very head that was understood before
             same = identity == self._identity and seen[3] == self._offset
@@ -372,6 +368,14 @@ class Skill:
             found = self._document(data[:most], whole=len(data) <= most)
             fresh = self._as_read(found.front, found.body, identity)
         return LoadedSkill(fresh, _instructions(self._decoded(data[fresh._offset :], fresh._offset)))
+
+    def _has_head(self, data: bytes) -> bool:
+        """Whether a file begins with the very head that was understood before, fences included."""
+        raw = self._raw
+        if not raw or len(raw) == self._offset:
+            return raw != b"" and data.startswith(raw)
+        end = len(raw) + 4
+        return data.startswith(raw, 4) and data.startswith(b"---\n") and data[end : self._offset] == b"---\n"
 
     def _read_file(self) -> tuple[bytes, Identity]:
         known = self._identity
@@ -394,6 +398,7 @@ class Skill:
         fresh._offset = offset
         fresh._identity = identity
         if front is not None:
+            fresh._raw = b""
             fresh._front = front
             fresh._name = front.name
             fresh._description = front.description.strip()
@@ -402,6 +407,12 @@ class Skill:
     def resources(self) -> Resources:
         """Its scripts, references, assets and other files, one level deep, by name."""
         return resources.list_resources(
+            self._home.base, self._parts(), self._home.file, self.location, self._home.policy.limits
+        )
+
+    def resource_paths(self) -> tuple[str, ...]:
+        """``resources().paths`` alone, with fewer steps."""
+        return resources.list_paths(
             self._home.base, self._parts(), self._home.file, self.location, self._home.policy.limits
         )
 
@@ -459,7 +470,7 @@ class LoadedSkill:
 
 
 def _instructions(body: str) -> str:
-    return body.replace("\r\n", "\n").strip()
+    return (body.replace("\r\n", "\n") if "\r" in body else body).strip()
 
 
 def _front_of(raw: bytes) -> Frontmatter:
@@ -482,9 +493,10 @@ def glanced(home: Home, rel: str, seen: Glance, identity: Identity) -> Skill:
     return skill
 
 
-def documented(home: Home, rel: str, found: Document, identity: Identity | None) -> Skill:
-    """The skill behind a head that was read and judged."""
+def documented(home: Home, rel: str, found: Document, identity: Identity | None, head: bytes = b"") -> Skill:
+    """The skill behind a head that was read and judged; ``head`` is kept to tell it again."""
     skill = Skill(found.front)
+    skill._raw = head[: found.body]
     skill._home = home
     skill._rel = rel
     skill._offset = found.body

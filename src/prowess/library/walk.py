@@ -242,7 +242,7 @@ class Walk:
         document = read_document(head, whole=whole, policy=policy, folder=spot.name, path=spot.path)
         seen = bool(head[document.body :].decode("utf-8", "ignore").strip())
         home = Home(spot.base, spot.file, self._scope, policy, shown=spot.shown, body_seen=seen)
-        return documented(home, spot.rel, document, identity(info))
+        return documented(home, spot.rel, document, identity(info), head)
 
     def _read_on(self, spot: _Spot) -> tuple[bytes, bool, os.stat_result]:
         policy = self.rules.policy

@@ -6,15 +6,12 @@ ambient filter that surrounded it when it began.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import re
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import (
     Issue,
@@ -22,17 +19,17 @@ from prowess.errors import (
     SkillError,
     SkillFilteredError,
     SkillNotActiveError,
-    SourceError,
     UnknownSkillError,
 )
 from prowess.limits import DEFAULT_LIMITS
 from prowess.runtime.ambient import ambient_filters
+from prowess.runtime.called import called, parse_call
 from prowess.runtime.events import Event
+from prowess.runtime.saved import as_json, digest_of, from_json
 from prowess.select.choose import achoose, choose
 from prowess.spec.globs import passes
-from prowess.spec.hidden import hidden_points, one_line
-from prowess.spec.render import escape_xml, listed
-from prowess.spec.substitute import PROJECT_NAMES, argument_names, substitute
+from prowess.spec.hidden import hidden_points
+from prowess.spec.render import listed
 from prowess.spec.tool_patterns import granted, judged
 
 if TYPE_CHECKING:
@@ -46,8 +43,6 @@ if TYPE_CHECKING:
     from prowess.spec.tool_patterns import Answer
 
 _TOLD: ContextVar[list[str] | None] = ContextVar("prowess_told", default=None)
-_CLOSING = re.compile(r"<(?=/\s*skill\s*>)", re.IGNORECASE)
-_CALL = re.compile(r"[/$]([^\s/$]{1,64})(?:\s+(.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +68,7 @@ class Refreshed:
     vanished: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Active:
+class _Active(NamedTuple):
     loaded: LoadedSkill
     tools: tuple[str, ...]
     preloaded: bool = False
@@ -193,11 +187,15 @@ class Session:
 
     def is_available(self, name: str) -> bool:
         """Whether a skill of that name exists, or is active still, and the filter lets it through."""
-        try:
-            self.skill(name)
-        except SkillError:
-            return False
-        return True
+        return self.available(name) is not None
+
+    def available(self, name: str) -> Skill | None:
+        """That skill, or ``None``."""
+        filters = self._filters()
+        with self._lock:
+            active = self._active.get(name)
+            found = active.loaded.skill if active is not None and active.gone else self._catalog.get(name)
+            return found if found is not None and self._passes(found, filters) else None
 
     def set_filter(self, pattern: str) -> tuple[str, ...]:
         """Filter from now on; the names of the skills that this deactivated, sorted."""
@@ -258,8 +256,9 @@ class Session:
                 gone=now is None,
             )
             self._active[name] = entry
-        hidden = {"issues": ("hidden-text",)} if hidden_points(loaded.instructions) else {}
-        self._tell("activated", name, location=skill.location, tools=entry.tools, **hidden)
+        if self._on_event is not None:
+            hidden = {"issues": ("hidden-text",)} if hidden_points(loaded.instructions) else {}
+            self._tell("activated", name, location=skill.location, tools=entry.tools, **hidden)
         note = "it has changed since it was loaded before" if raced is not None else ""
         return Activation(loaded.skill, loaded.instructions, entry.tools, note)
 
@@ -334,12 +333,12 @@ class Session:
 
     def skill(self, name: str) -> Skill:
         """A skill that exists and that the filter lets through; the version that was loaded, while it is active."""
-        filters = self._filters()
-        with self._lock:
-            found = self._known(name)
-            if not self._passes(found, filters):
-                raise SkillFilteredError(f"skill {name!r} is not available here (filter: {_shown(filters)})")
+        found = self.available(name)
+        if found is not None:
             return found
+        with self._lock:
+            self._known(name)
+        raise SkillFilteredError(f"skill {name!r} is not available here (filter: {_shown(self._filters())})")
 
     def read_resource(self, name: str, path: str, max_bytes: int | None = None) -> str:
         """The text of a file of a skill that the filter lets through."""
@@ -366,7 +365,7 @@ class Session:
             for name, entry in self._active.items():
                 gone = name not in catalog
                 stale = entry.stale or name in report.changed or (entry.gone and not gone)
-                self._active[name] = replace(entry, gone=gone, stale=stale and not gone)
+                self._active[name] = entry._replace(gone=gone, stale=stale and not gone)
         self._tell("refreshed", "", added=report.added, removed=report.removed, changed=report.changed)
         return report
 
@@ -380,6 +379,11 @@ class Session:
         if self._on_event is not None:
             with suppress(Exception):
                 self._on_event(event)
+
+    @property
+    def has_listener(self) -> bool:
+        """Whether anybody hears of events."""
+        return self._on_event is not None
 
     @contextmanager
     def overheard(self) -> Iterator[list[str]]:
@@ -411,10 +415,10 @@ class Session:
         The instructions have their placeholders filled; where they have none for the arguments, these stand above as
         the user's request. Raises ``SkillFilteredError`` for a skill that is not for people to call.
         """
-        match = _CALL.fullmatch(message.strip())
-        if match is None or (match[1] not in self._catalog and match[1] not in self._active):
+        call = parse_call(message)
+        if call is None or (call[0] not in self._catalog and call[0] not in self._active):
             return ""
-        name, arguments = match[1], (match[2] or "").strip()
+        name, arguments = call
         try:
             skill = self.skill(name)
             if not skill.user_invocable:
@@ -422,17 +426,17 @@ class Session:
         except SkillError as error:
             self._tell("refused", name, code=error.code)
             raise
-        return _called(self.activate(name), arguments, self._base)
+        activation = self.activate(name)
+        return called(activation.skill, activation.instructions, arguments, self._base)
 
     # -- saved and restored ------------------------------------------------------------------------------------------
 
     def save(self) -> str:
         """The session as JSON: the active skills with the digests of their folders, and the filter."""
         with self._lock:
-            active = dict(self._active)
+            active = {name: entry.loaded.skill for name, entry in self._active.items()}
             pattern = self._filter
-        skills = {name: _digest(entry.loaded.skill) for name, entry in sorted(active.items())}
-        return json.dumps({"version": 1, "filter": pattern, "active": skills})
+        return as_json(pattern, active)
 
     @classmethod
     def restore(cls, catalog: Catalog, saved: str, **options: Any) -> tuple[Session, tuple[Issue, ...]]:  # noqa: ANN401
@@ -440,7 +444,7 @@ class Session:
 
         ``options`` are those of ``Session``.
         """
-        data = _saved(saved)
+        data = from_json(saved)
         session = cls(catalog, **{"filter": data["filter"], **options})
         issues: list[Issue] = []
         for name in session._active.keys() - data["active"].keys():  # preloaded, and ended before it was saved
@@ -451,43 +455,10 @@ class Session:
             except SkillError as error:
                 issues.append(Issue("missing-since-saved", name, error.message, "", 0, "warning"))
                 continue
-            if _digest(skill) != digest:
+            if digest_of(skill) != digest:
                 message = "is not what it was when the session was saved"
                 issues.append(Issue("changed-since-saved", name, message, skill.location, 0, "warning"))
         return session, tuple(issues)
-
-
-def _called(activation: Activation, arguments: str, project: str) -> str:
-    skill = activation.skill
-    names = argument_names(skill.extra.get("arguments"))
-    variables = dict.fromkeys(PROJECT_NAMES, project)
-    filled = substitute(activation.instructions, arguments, names=names, folder=skill.folder, variables=variables)
-    request = f"User's request: {arguments}\n\n" if arguments and not filled.used_arguments else ""
-    body = _CLOSING.sub("&lt;", filled.text)
-    name = escape_xml(one_line(skill.name)).replace('"', "&quot;")
-    return f'Use the following skill.\n\n{request}<skill name="{name}">\n{body}\n</skill>'
-
-
-def _digest(skill: Skill) -> str:
-    """The digest of its folder; of its text where there is none, or where the folder cannot be hashed."""
-    if not skill.is_inline:
-        with suppress(SkillError):
-            return skill.digest()
-    try:
-        return "text:" + hashlib.sha256(skill.read_body().encode()).hexdigest()
-    except SkillError:
-        return ""
-
-
-def _saved(text: str) -> dict[str, Any]:
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        raise SourceError("a saved session is JSON text") from None
-    active = data.get("active") if isinstance(data, dict) else None
-    if not isinstance(active, dict) or data.get("version") != 1 or not isinstance(data.get("filter"), str):
-        raise SourceError("this is no saved session of a version that is known")
-    return {"filter": data["filter"], "active": active}
 
 
 def _shown(filters: tuple[str, ...]) -> str:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+# Parentheses that close and hold no others.
+_TOKEN = re.compile(r"(?:[^ ,\t\r\n()]++|\([^()]*+\))++")
+_FLAT = re.compile(rf"(?:[ ,\t\r\n]++|{_TOKEN.pattern})*+")
+# The commonest ways to write it, in heads that are known to be plain: text, a list in brackets, a list of lines.
+_WRITTEN = re.compile(
+    rb"(?: ([A-Za-z][^\n]*+)| \[([A-Za-z][^\n#\[\]{}\"']*+)\]|((?:\n *- [A-Za-z][^\n#]*+)++))\n(?![ -])"
+)
+_KEY = b"\nallowed-tools:"
 _SEPARATORS = frozenset(" ,\t\r\n")
 
 
+@lru_cache(maxsize=1024)  # libraries repeat themselves
 def parse_allowed_tools(raw: str | None) -> tuple[str, ...]:
     """The tools that ``raw`` names, in order, as written: ``"Bash(git:*) Read, Edit"`` names three.
 
@@ -19,6 +30,8 @@ def parse_allowed_tools(raw: str | None) -> tuple[str, ...]:
         return ()
     if "(" not in raw:
         return tuple(raw.replace(",", " ").split())
+    if _FLAT.fullmatch(raw):
+        return tuple(_TOKEN.findall(raw))
     return tuple(_tokens(raw))
 
 
@@ -36,3 +49,21 @@ def _tokens(raw: str) -> Iterable[str]:
         depth = max(0, depth + (char == "(") - (char == ")"))
     if begin >= 0:
         yield raw[begin:].rstrip()
+
+
+def quick_tools(head: bytes) -> tuple[str, ...] | None:
+    """The tools of a head that is known to be plain, without parsing the rest; ``None`` where that needs more care."""
+    if b"allowed" not in head:
+        return ()
+    at = head.find(_KEY)
+    found = _WRITTEN.match(head, at + len(_KEY)) if at >= 0 else None
+    if found is None or b": " in found[0]:
+        return None
+    return parse_allowed_tools((found[1] or _joined(found)).decode().strip())
+
+
+def _joined(found: re.Match[bytes]) -> bytes:
+    """The items of a list of tools with blanks between."""
+    if found[2]:
+        return b" ".join(item.strip() for item in found[2].split(b","))
+    return b" ".join(row.partition(b"- ")[2].strip() for row in found[3].split(b"\n"))

@@ -15,6 +15,8 @@ _HIDDEN = re.compile(f"[{_INVISIBLE}]|[{_SELECTORS}]{{2,}}")
 _UNSEEN = re.compile(f"[{_INVISIBLE}]")
 _SELECTOR_RUN = re.compile(f"[{_SELECTORS}]{{2,}}")
 _NOT_IN_NAMES = re.compile(f"[{_INVISIBLE}{_SELECTORS}]")
+# The first bytes in UTF-8 of those invisible code points and selectors that count as printable.
+_BEGINS_UNSEEN = re.compile(rb"[\xcd\xe1\xe3\xef\xf3]")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
 _BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
@@ -35,6 +37,9 @@ def has_hidden(name: str) -> bool:
 
 def one_line(text: str) -> str:
     """``text`` without hidden code points, every run of blanks, breaks and controls as one blank."""
+    flat = text.replace("\n", " ") if "\n" in text else text
+    if flat.isprintable() and "  " not in flat and (flat.isascii() or not _BEGINS_UNSEEN.search(flat.encode())):
+        return flat.strip(" ")
     # Selectors last: what stood between them may have been invisible.
     shown = text if text.isascii() else _SELECTOR_RUN.sub("", _UNSEEN.sub("", text))
     if shown.isprintable() and "  " not in shown:

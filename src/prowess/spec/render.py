@@ -40,6 +40,10 @@ def listed(skill: Listed) -> Entry:
     together = f"{name} {description} {location}"
     if together.isascii() and together.isprintable() and "  " not in together and len(description) <= _LONGEST:
         return name, description, location
+    return _cleaned(name, description, location)
+
+
+def _cleaned(name: str, description: str, location: str) -> Entry:
     return one_line(name), one_line(description)[:_LONGEST].rstrip(), one_line(location)
 
 
@@ -53,22 +57,24 @@ def render_entries(entries: Sequence[Entry], style: Style = "xml") -> str:
 
 def render_xml(skills: Iterable[Listed]) -> str:
     """The XML listing of skills as they are; ``""`` without any."""
-    rows = "".join([_quick_row(skill) for skill in skills])
-    return f"<available_skills>\n{rows}</available_skills>" if rows else ""
-
-
-def _quick_row(skill: Listed) -> str:
-    """A row without looking at each field where one look at all of them shows that nothing needs to be done."""
-    name, description, location = skill.name, skill.description, skill.location
-    together = f"{name} {description} {location}"
-    if together.isascii() and "  " not in together and len(description) <= _LONGEST:
-        data = together.encode()
-        if len(data.translate(None, _NOT_CLEAN)) == len(data) and together.strip() is together:
-            return (
-                f"  <skill>\n    <name>{name}</name>\n    <description>{description}</description>\n"
-                f"    <location>{location}</location>\n  </skill>\n"
-            )
-    return f"  {_xml_entry(listed(skill))}\n"
+    rows: list[str] = []
+    for skill in skills:  # one look at all fields shows, for most skills, that nothing needs to be done
+        name, description, location = skill.name, skill.description, skill.location
+        together = f"{name} {description} {location}"
+        if not (
+            together.isascii()
+            and together.encode().translate(None, _NOT_CLEAN) == together.encode()
+            and "  " not in together
+            and len(description) <= _LONGEST
+            and together.strip() is together
+        ):
+            rows.append(f"  {_xml_entry(_cleaned(name, description, location))}\n")
+            continue
+        rows.append(
+            f"  <skill>\n    <name>{name}</name>\n    <description>{description}</description>\n"
+            f"    <location>{location}</location>\n  </skill>\n"
+        )
+    return f"<available_skills>\n{''.join(rows)}</available_skills>" if rows else ""
 
 
 def _xml_row(name: str, description: str, location: str) -> str:

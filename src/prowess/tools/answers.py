@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import (
@@ -273,10 +272,7 @@ def load(view: View, arguments: Arguments) -> ToolResult:
 
 def _offered(view: View, name: str) -> None:
     """Raise unless the model may have the skill; the message lists those that it may."""
-    found: Skill | None = None
-    if view.may_use(name):
-        with suppress(SkillError):
-            found = view.session.skill(name)
+    found = view.session.available(name) if view.may_use(name) else None
     if found is None or not found.model_invocable:
         raise UnknownSkillError(name, (skill.name for skill in view.skills))
 

@@ -20,8 +20,9 @@ def parse_arguments(given: Mapping[str, Any] | str | bytes | None) -> dict[str, 
     if given is None or given in ("", b""):
         return {}
     arguments = _mapping(given)
-    if any(isinstance(value, str) and _HALF.search(value) for value in arguments.values()):
-        raise BadArgumentsError("a value holds half a character")
+    for value in arguments.values():
+        if isinstance(value, str) and not value.isascii() and _HALF.search(value):
+            raise BadArgumentsError("a value holds half a character")
     return arguments
 
 
@@ -33,7 +34,7 @@ def _mapping(given: Mapping[str, Any] | str | bytes) -> dict[str, Any]:
             given = json.loads(given)
         except (ValueError, RecursionError) as error:
             raise BadArgumentsError(f"not JSON: {error}") from None
-    if not isinstance(given, Mapping):
+    if type(given) is not dict and not isinstance(given, Mapping):
         raise BadArgumentsError("expected an object with named parameters")
     return dict(given)
 

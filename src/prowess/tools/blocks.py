@@ -65,7 +65,7 @@ def _s2_entry(entry: Entry, files: tuple[str, ...], fork: bool) -> str:  # noqa:
 
 def _paths(skill: Skill) -> tuple[str, ...]:
     try:
-        return skill.resources().paths
+        return skill.resource_paths()
     except SkillError:
         return ()
 

@@ -13,13 +13,16 @@ if TYPE_CHECKING:
     from prowess.library.skill import Skill
 
 MAX_LISTED_FILES = 50
+_RULE = "Paths in these instructions are relative to that directory."
 _CLOSING = re.compile(r"<(?=\s*/\s*skill_content\b)", re.IGNORECASE)
+_SPECIAL = re.compile(r'[&<>"]')
 _XML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
 
 
 def escaped(value: str) -> str:
     """One line, safe inside an element or an attribute."""
-    return one_line(value).translate(_XML)
+    shown = one_line(value)
+    return shown.translate(_XML) if _SPECIAL.search(shown) else shown
 
 
 def neutral(body: str) -> str:
@@ -31,24 +34,19 @@ def skill_content(skill: Skill, instructions: str, note: str = "", *, files: boo
     """Instructions in an element that names the skill, its folder, the rule for paths and its files."""
     folder = skill.folder
     body = fill_folder(instructions, folder) if folder else instructions
-    rows = [f'<skill_content name="{escaped(skill.name)}">', neutral(body)]
-    if note:
-        rows += ["", f"Note: {note}."]
-    if folder:
-        rows += ["", f"Skill directory: {one_line(folder)}"]
-        rows.append("Paths in these instructions are relative to that directory.")
-        rows += _files(skill) if files else []
-    return "\n".join([*rows, "</skill_content>"])
+    noted = f"\n\nNote: {note}." if note else ""
+    place = f"\n\nSkill directory: {one_line(folder)}\n{_RULE}{_files(skill) if files else ''}" if folder else ""
+    return f'<skill_content name="{escaped(skill.name)}">\n{neutral(body)}{noted}{place}\n</skill_content>'
 
 
-def _files(skill: Skill) -> list[str]:
+def _files(skill: Skill) -> str:
     try:
-        paths = skill.resources().paths
+        paths = skill.resource_paths()
     except SkillError:
-        return []
+        return ""
     if not paths:
-        return []
+        return ""
     more = len(paths) - MAX_LISTED_FILES
-    rows = [f"  <file>{escaped(path)}</file>" for path in paths[:MAX_LISTED_FILES]]
-    rows += [f"  <!-- {more} more -->"] if more > 0 else []
-    return ["<skill_files>", *rows, "</skill_files>"]
+    rows = "".join([f"  <file>{escaped(path)}</file>\n" for path in paths[:MAX_LISTED_FILES]])
+    rest = f"  <!-- {more} more -->\n" if more > 0 else ""
+    return f"\n<skill_files>\n{rows}{rest}</skill_files>"

@@ -60,6 +60,7 @@ class Toolset:
         self._dialect = found
         names = None if allowed is None else tuple(allowed)
         self._options = Options(names, budget, max_bytes, hint_resources, index_in_description)
+        self._tools_by_name = {tool.name: tool for tool in found.tools}
         self._report: BudgetReport | None = None
 
     @property
@@ -124,12 +125,15 @@ class Toolset:
 
     def call(self, name: str, arguments: Mapping[str, Any] | str | bytes | None = None) -> ToolResult:
         """Answer a model's call; never raises: what goes wrong is a result that says what to do next."""
-        tool = next((tool for tool in self._dialect.tools if tool.name == name), None)
+        tool = self._tools_by_name.get(name)
         if tool is None:
             known = ", ".join(tool.name for tool in self._dialect.tools)
             message = f"unknown skill tool: {name[:_SHORT]}; known: {known}"
             self._session.tell(Event("refused", "", {"tool": name[:_SHORT], "code": "unknown-tool"}))
             return ToolResult(message, is_error=True, data={"reason": "unknown-tool"})
+        if not self._session.has_listener:
+            result = self._answer(tool, arguments)
+            return _bounded(result) if result.is_error else result
         with self._session.overheard() as told:
             result = self._answer(tool, arguments)
         if result.is_error and "refused" not in told:

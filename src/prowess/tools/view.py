@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import SkillError
@@ -26,13 +26,18 @@ class Options(NamedTuple):
     index_in_description: bool = True
 
 
+@cache
+def _nothing_listed(budget: int | None) -> BudgetReport:
+    return BudgetReport("", budget, ())
+
+
 class View:
     """The skills of a session for one query; made anew for each question, so it never goes stale."""
 
     def __init__(self, session: Session, options: Options, candidates: Callable[[], tuple[Skill, ...]]) -> None:
         self.session = session
         self.options = options
-        self.report = BudgetReport("", options.budget, ())
+        self.report = _nothing_listed(options.budget)
         self._candidates = candidates
 
     @cached_property
@@ -88,6 +93,6 @@ def index_text(entries: Sequence[Entry]) -> str:
 def has_files(skill: Skill) -> bool:
     """Whether a skill has a supporting file."""
     try:
-        return bool(skill.resources())
+        return bool(skill.resource_paths())
     except SkillError:
         return False

@@ -1,0 +1,44 @@
+"""A session as text: saved as JSON, and made again over a catalogue of later."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from prowess.errors import SkillError, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from prowess.library.skill import Skill
+
+
+def as_json(pattern: str, active: Mapping[str, Skill]) -> str:
+    """The filter, and the active skills with the digests of their folders."""
+    skills = {name: digest_of(skill) for name, skill in sorted(active.items())}
+    return json.dumps({"version": 1, "filter": pattern, "active": skills})
+
+
+def digest_of(skill: Skill) -> str:
+    """The digest of its folder; of its text where there is none, or where the folder cannot be hashed."""
+    if not skill.is_inline:
+        with suppress(SkillError):
+            return skill.digest()
+    try:
+        return "text:" + hashlib.sha256(skill.read_body().encode()).hexdigest()
+    except SkillError:
+        return ""
+
+
+def from_json(text: str) -> dict[str, Any]:
+    """The same as data; ``SourceError`` for anything else."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        raise SourceError("a saved session is JSON text") from None
+    active = data.get("active") if isinstance(data, dict) else None
+    if not isinstance(active, dict) or data.get("version") != 1 or not isinstance(data.get("filter"), str):
+        raise SourceError("this is no saved session of a version that is known")
+    return {"filter": data["filter"], "active": active}

@@ -1,0 +1,112 @@
+"""What activation asks of a skill takes short cuts; each gives what the long way gives."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+from prowess.spec.allowed_tools import _tokens, parse_allowed_tools
+
+if TYPE_CHECKING:
+    import random
+    from pathlib import Path
+
+_TOOLS = ("Read", "Bash(git:*)", "Bash(git add:*, git commit)", "mcp__x__y", "Edit(src/**)")
+_SHAPES = (
+    "allowed-tools: {text}",
+    "allowed-tools: [{commas}]",
+    "allowed-tools:\n  - {lines}",
+    "allowed-tools:\n- {flat}",
+)
+
+
+def _head(rng: random.Random) -> str:
+    tools = [rng.choice(_TOOLS) for _ in range(rng.randint(1, 4))]
+    written = rng.choice(_SHAPES).format(
+        text=rng.choice((" ", ", ")).join(tools),
+        commas=", ".join(tools),
+        lines="\n  - ".join(tools),
+        flat="\n- ".join(tools),
+    )
+    rest = ["name: kit", "description: Does it.", written, "license: MIT", "# a remark", "model: fast"]
+    rng.shuffle(rest)
+    return "\n".join(["---", *rest, "---", "Body."])
+
+
+def test_tools_are_the_same_whether_or_not_the_whole_head_was_parsed(tmp_path: Path, rng: random.Random) -> None:
+    file = tmp_path / "kit" / "SKILL.md"
+    file.parent.mkdir()
+    for _ in range(300):
+        file.write_text(_head(rng))
+        skill = prowess.scan(tmp_path)["kit"]
+        assert skill.allowed_tools == skill.frontmatter.allowed_tools, file.read_text()
+
+
+def test_tools_without_nested_parentheses_are_split_by_a_pattern_as_by_hand(rng: random.Random) -> None:
+    for _ in range(3_000):
+        written = "".join(rng.choice("ab(), \t:*") for _ in range(rng.randrange(14)))
+        assert parse_allowed_tools(written) == tuple(_tokens(written)), written
+
+
+def _odd(folder: Path, kind: str) -> None:
+    if kind == "link":
+        (folder / "other.md").symlink_to("SKILL.md")
+    elif kind == "link in a group":
+        (folder / "scripts" / "l.py").symlink_to("a.py")
+    elif kind == "pipe":
+        os.mkfifo(folder / "pipe")
+    elif kind == "not ASCII":
+        (folder / "references" / "é.md").write_text("x")
+    elif kind == "linked group":
+        (folder / "assets").symlink_to("scripts")
+
+
+@pytest.mark.parametrize("kind", ["plain", "link", "link in a group", "pipe", "not ASCII", "linked group"])
+@pytest.mark.parametrize("below", ["", "one", "one/two"])
+def test_paths_are_those_of_the_whole_listing(tmp_path: Path, kind: str, below: str) -> None:
+    folder = tmp_path / below / "kit"
+    for path in (
+        "scripts/b.py",
+        "scripts/a.py",
+        "scripts/.x",
+        "references/deep/r.md",
+        "references/r.md",
+        "skill.md.bak",
+    ):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("x")
+    (folder / "SKILL.md").write_text("---\nname: kit\ndescription: d\n---\nBody.\n")
+    _odd(folder, kind)
+    skill = prowess.scan(tmp_path)["kit"]
+    assert skill.resource_paths() == skill.resources().paths
+    assert "scripts/a.py" in skill.resource_paths()
+
+
+def test_paths_stop_at_the_limit(tmp_path: Path) -> None:
+    folder = tmp_path / "kit"
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: kit\ndescription: d\n---\nBody.\n")
+    for number in range(6):
+        (folder / "scripts" / f"{number}.py").write_text("x")
+    skill = prowess.scan(tmp_path, limits=prowess.Limits(max_files_per_skill=4))["kit"]
+    assert skill.resource_paths() == skill.resources().paths
+    assert len(skill.resource_paths()) == 4
+
+
+@pytest.mark.parametrize("head", ["name: kit\ndescription: d\n", "name: kit\ndescription: a: b\n"])
+def test_a_head_that_changed_within_the_clock_s_tick_is_read_anew(tmp_path: Path, head: str) -> None:
+    """The same size and the same times: only the bytes tell."""
+    file = tmp_path / "kit" / "SKILL.md"
+    file.parent.mkdir()
+    file.write_text(f"---\n{head}license: A\n---\nBody.\n")
+    skill = prowess.scan(tmp_path)["kit"]
+    known = skill.identity
+    file.write_text(f"---\n{head}license: B\n---\nBody.\n")
+    fresh = prowess.scan(tmp_path)["kit"]
+    skill._identity = fresh.identity  # noqa: SLF001 - as if the clock had not moved
+    assert known is not None
+    assert skill.load().skill.license == "B"
+    assert fresh.load().skill is fresh
