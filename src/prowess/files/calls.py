@@ -1,0 +1,141 @@
+"""Every call that changes the file system: one function each, so that a test can watch them, fail them, or die at one.
+
+Nothing else in Prowess creates, writes, renames or deletes.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Watcher = Callable[[str, Literal["before", "after"], str], None]
+    """Called with the name of the call, the moment, and the path; what it raises is what the call raises."""
+
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_CREATE |= getattr(os, "O_NOFOLLOW", 0)
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+
+_watcher: Watcher | None = None
+
+
+def watch(watcher: Watcher | None) -> Watcher | None:
+    """Have every change announced from now on; the watcher before."""
+    global _watcher
+    before, _watcher = _watcher, watcher
+    return before
+
+
+@contextmanager
+def _told(name: str, path: str) -> Iterator[None]:
+    if _watcher is not None:
+        _watcher(name, "before", path)
+    yield
+    if _watcher is not None:
+        _watcher(name, "after", path)
+
+
+def make_folder(path: str, mode: int = 0o777) -> None:
+    """A new folder; ``FileExistsError`` when there is anything."""
+    with _told("mkdir", path):
+        os.mkdir(path, mode)
+
+
+def create(path: str, mode: int = 0o666) -> int:
+    """A descriptor for a new file; ``FileExistsError`` when there is anything, a link that leads nowhere included."""
+    with _told("create", path):
+        return os.open(path, _CREATE, mode)
+
+
+def write_all(fd: int, data: bytes, path: str = "") -> None:
+    """Every byte."""
+    with _told("write", path):
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+
+
+def sync(fd: int, path: str = "") -> None:
+    """Have the disk hold what was written."""
+    with _told("fsync", path):
+        os.fsync(fd)
+
+
+def sync_folder(path: str) -> None:
+    """Have the disk hold a folder's entries; nothing where folders cannot be opened."""
+    flags = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+    if os.name == "nt":
+        return
+    fd = os.open(path, flags)
+    try:
+        sync(fd, path)
+    finally:
+        os.close(fd)
+
+
+def rename(old: str, new: str) -> None:
+    """``new`` is what ``old`` was, at once; a file or an empty folder that was there is gone."""
+    with _told("rename", new):
+        os.replace(old, new)
+
+
+def exchange(one: str, other: str) -> bool:
+    """Swap two entries at once; ``False`` where the system has no such call."""
+    call = _renameat2()
+    if call is None:
+        return False
+    with _told("exchange", other):
+        code = call(os.fsencode(one), os.fsencode(other))
+        if code in {errno.ENOSYS, errno.EINVAL}:
+            return False
+        if code:
+            raise OSError(code, os.strerror(code), other)
+    return True
+
+
+@cache
+def _renameat2() -> Callable[[bytes, bytes], int] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes  # noqa: PLC0415 - only when something is swapped
+
+    try:
+        function = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return None
+    function.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
+
+    def call(one: bytes, other: bytes) -> int:
+        failed = function(_AT_FDCWD, one, _AT_FDCWD, other, _RENAME_EXCHANGE)
+        return ctypes.get_errno() if failed else 0
+
+    return call
+
+
+def link(target: str, path: str, *, folder: bool = True) -> None:
+    """A symbolic link at ``path``."""
+    with _told("symlink", path):
+        os.symlink(target, path, target_is_directory=folder)
+
+
+def set_mode(path: str, mode: int) -> None:
+    with _told("chmod", path):
+        os.chmod(path, mode)
+
+
+def delete(path: str) -> None:
+    """One file, or a link itself."""
+    with _told("unlink", path):
+        os.unlink(path)
+
+
+def delete_folder(path: str) -> None:
+    """One empty folder."""
+    with _told("rmdir", path):
+        os.rmdir(path)

@@ -1,0 +1,105 @@
+"""Writing: a file that is there whole or not at all, a folder that only its owner can enter, a tree and its end."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import tempfile
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.files import calls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class NewFile(NamedTuple):
+    """A file to be written: its relative path with ``/``, its bytes, and whether its owner may execute it."""
+
+    path: str
+    content: bytes
+    executable: bool = False
+
+
+def write_atomic(path: str, data: bytes, *, mode: int = 0o600) -> None:
+    """Replace a file: readers see the old one or the new one, whole, also after a crash."""
+    folder, name = os.path.split(os.path.abspath(path))
+    staged = os.path.join(folder, f".{name}.{secrets.token_hex(6)}.tmp")
+    try:
+        write_new(staged, data, mode=mode, durable=True)
+        calls.rename(staged, path)
+    except BaseException:
+        with suppress(OSError):
+            calls.delete(staged)
+        raise
+    calls.sync_folder(folder)
+
+
+def write_new(path: str, data: bytes, *, mode: int = 0o666, durable: bool = False) -> None:
+    """A new file; ``durable``: it is on the disk when the call returns."""
+    fd = calls.create(path, mode)
+    try:
+        calls.write_all(fd, data, path)
+        if durable:
+            calls.sync(fd, path)
+    finally:
+        os.close(fd)
+
+
+def make_folders(path: str, mode: int = 0o777) -> None:
+    """A folder and those above it that are missing."""
+    if os.path.isdir(path):
+        return
+    above = os.path.dirname(os.path.abspath(path))
+    if above != path:
+        make_folders(above, mode)
+    with suppress(FileExistsError):
+        calls.make_folder(path, mode)
+
+
+def private_folder(parent: str | None = None, prefix: str = "prowess-") -> str:
+    """A new folder with a name that cannot be guessed, for its owner alone."""
+    where = os.path.join(os.path.abspath(parent or tempfile.gettempdir()), prefix + secrets.token_hex(8))
+    calls.make_folder(where, 0o700)
+    return where
+
+
+def write_tree(folder: str, files: Iterable[NewFile], *, read_only: bool = False) -> None:
+    """Write files below a folder that nobody else writes to; modes are 0755 or 0644 (read-only: 0555 or 0444)."""
+    made: set[str] = {""}
+    for file in files:
+        above = file.path.rpartition("/")[0]
+        _make_below(folder, above, made)
+        where = os.path.join(folder, *file.path.split("/"))
+        write_new(where, file.content, mode=0o600)
+        mode = 0o755 if file.executable else 0o644
+        calls.set_mode(where, mode & ~0o222 if read_only else mode)
+
+
+def _make_below(folder: str, relative: str, made: set[str]) -> None:
+    if relative in made:
+        return
+    _make_below(folder, relative.rpartition("/")[0], made)
+    calls.make_folder(os.path.join(folder, *relative.split("/")), 0o755)
+    made.add(relative)
+
+
+def remove_tree(path: str) -> None:
+    """Delete a folder with everything in it; links are deleted, never followed. Nothing when it is not there."""
+    try:
+        info = os.lstat(path)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISDIR(info.st_mode):
+        calls.delete(path)
+        return
+    with os.scandir(path) as found:
+        entries = list(found)
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            remove_tree(entry.path)
+        else:
+            calls.delete(entry.path)
+    calls.delete_folder(path)
