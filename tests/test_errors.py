@@ -34,6 +34,8 @@ TREE = {
     "MaxActiveError": errors.SkillError,
     "SkillFilteredError": errors.SkillError,
     "SkillNotActiveError": errors.SkillError,
+    "NotTrustedError": errors.SkillError,
+    "SandboxError": errors.SkillError,
     "SourceError": errors.SkillError,
 }
 ALSO = {"UnknownSkillError": KeyError, "ResourceNotFoundError": FileNotFoundError, "SourceError": ValueError}

@@ -21,11 +21,13 @@ from prowess.errors import (
     Issue,
     MaxActiveError,
     NoFrontmatterError,
+    NotTrustedError,
     PathTraversalError,
     ResourceChangedError,
     ResourceError,
     ResourceNotFoundError,
     ResourceTooLargeError,
+    SandboxError,
     SkillError,
     SkillFilteredError,
     SkillLoadError,
@@ -48,9 +50,13 @@ from prowess.spec.frontmatter import parse_frontmatter
 
 if TYPE_CHECKING:
     from prowess.library.search import SearchHit
+    from prowess.runtime import sandbox
     from prowess.runtime.ambient import current_skill_filter, skill_filter
     from prowess.runtime.events import Event, log_events
+    from prowess.runtime.fork import PreparedFork, fork_system_message, fork_user_message, subprocess_fork
+    from prowess.runtime.scripts import ScriptResult, Scripts
     from prowess.runtime.session import Activation, Refreshed, Session
+    from prowess.runtime.trust import Grant, Grants, Trust, TrustRequest
     from prowess.select.budget import BudgetReport, render_catalog
     from prowess.select.selectors import LexicalSelector, ModelDrivenSelector, Selector, SelectorChain, TagSelector
     from prowess.sources.base import Source
@@ -69,9 +75,14 @@ _LATER = {
     "BudgetReport": "select.budget",
     "DIALECTS": "tools.dialects",
     "Event": "runtime.events",
+    "Grant": "runtime.trust",
+    "Grants": "runtime.trust",
     "LexicalSelector": "select.selectors",
     "ModelDrivenSelector": "select.selectors",
+    "PreparedFork": "runtime.fork",
     "Refreshed": "runtime.session",
+    "ScriptResult": "runtime.scripts",
+    "Scripts": "runtime.scripts",
     "SearchHit": "library.search",
     "Selector": "select.selectors",
     "SelectorChain": "select.selectors",
@@ -81,14 +92,21 @@ _LATER = {
     "ToolDefinition": "tools.definitions",
     "ToolResult": "tools.definitions",
     "Toolset": "tools.toolset",
+    "Trust": "runtime.trust",
+    "TrustRequest": "runtime.trust",
     "current_skill_filter": "runtime.ambient",
     "estimate_tokens": "spec.tokens",
+    "fork_system_message": "runtime.fork",
+    "fork_user_message": "runtime.fork",
     "load_sources": "sources.listing",
     "log_events": "runtime.events",
     "render_catalog": "select.budget",
+    "sandbox": "runtime.sandbox",
     "skill_filter": "runtime.ambient",
+    "subprocess_fork": "runtime.fork",
     "substitute": "spec.substitute",
 }
+_MODULES = frozenset(("sandbox",))
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
@@ -97,7 +115,8 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
         raise AttributeError(f"module 'prowess' has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - once a name
 
-    value = globals()[name] = getattr(import_module(f"prowess.{room}"), name)
+    found = import_module(f"prowess.{room}")
+    value = globals()[name] = found if name in _MODULES else getattr(found, name)
     return value
 
 
@@ -118,6 +137,8 @@ __all__ = [
     "Explanation",
     "FileList",
     "Frontmatter",
+    "Grant",
+    "Grants",
     "InvalidFrontmatterError",
     "Issue",
     "LexicalSelector",
@@ -126,15 +147,20 @@ __all__ = [
     "MaxActiveError",
     "ModelDrivenSelector",
     "NoFrontmatterError",
+    "NotTrustedError",
     "ParsedSkill",
     "PathTraversalError",
     "Place",
+    "PreparedFork",
     "Refreshed",
     "ResourceChangedError",
     "ResourceError",
     "ResourceNotFoundError",
     "ResourceTooLargeError",
     "Resources",
+    "SandboxError",
+    "ScriptResult",
+    "Scripts",
     "SearchHit",
     "Selector",
     "SelectorChain",
@@ -154,11 +180,15 @@ __all__ = [
     "ToolDefinition",
     "ToolResult",
     "Toolset",
+    "Trust",
+    "TrustRequest",
     "UnknownSkillError",
     "UnterminatedFrontmatterError",
     "current_skill_filter",
     "discover",
     "estimate_tokens",
+    "fork_system_message",
+    "fork_user_message",
     "load_sources",
     "log_events",
     "parse_allowed_tools",
@@ -167,8 +197,10 @@ __all__ = [
     "parse_skill_file",
     "read_metadata",
     "render_catalog",
+    "sandbox",
     "scan",
     "skill_filter",
+    "subprocess_fork",
     "substitute",
     "validate",
 ]

@@ -20,6 +20,8 @@
     ├── MaxActiveError
     ├── SkillFilteredError
     ├── SkillNotActiveError
+    ├── NotTrustedError                 something of a skill would run that nobody has granted
+    ├── SandboxError                    a program cannot be run, or not as safely as was asked for
     └── SourceError                     also a ValueError
 
 Every error has a kebab-case ``code``, says what is wrong and where, and hints at the remedy.
@@ -124,6 +126,19 @@ HINTS: dict[str, str] = {
     "not-for-people": "the skill is for models only",
     "changed-since-saved": "activate it again to see what it says now",
     "missing-since-saved": "install it again, or go on without it",
+    "not-trusted": "let a person look at the skill and grant it: prowess.Trust().grant(skill)",
+    "not-local": "only skills in a folder on this machine can be trusted to run anything",
+    "trust-store": "check the file and who owns it, or remove it and grant anew",
+    "commands-not-run": "let a person look at the commands and grant the skill: prowess.Trust().grant(skill)",
+    "command-failed": "see the marker in the text for its exit status and what it said",
+    "too-many-commands": "put them into one script, or raise Limits.max_commands",
+    "no-sandbox": "install bubblewrap, or ask for sandbox='none' by name",
+    "cannot-start": "check that the program exists and may be executed",
+    "unknown-interpreter": "use a script of a known kind, with a matching first line",
+    "scripts-off": "give the toolset scripts= and the session trust=",
+    "not-forkable": "set 'context: fork' in the skill, or load its instructions instead",
+    "fork-off": "give the toolset fork=, a callable or 'host'",
+    "fork-failed": "see what the sub-agent said, and try again",
     "unknown-agent": "see prowess.AGENTS for the known agents",
     "bad-argument": "see the documentation of the call",
 }
@@ -330,6 +345,18 @@ class SkillNotActiveError(SkillError):
     """Only an active skill can be deactivated."""
 
     code = "not-active"
+
+
+class NotTrustedError(SkillError):
+    """Something of a skill would run, and no person has granted that."""
+
+    code = "not-trusted"
+
+
+class SandboxError(SkillError):
+    """A program cannot be run, or not in the isolation that was asked for."""
+
+    code = "no-sandbox"
 
 
 class SourceError(SkillError, ValueError):

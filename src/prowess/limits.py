@@ -67,6 +67,42 @@ class Limits:
     max_scan_seconds: float = 60.0
     """Time for one scan, checked between entries; a call that blocks inside the kernel cannot be interrupted."""
 
+    max_commands: int = 32
+    """Commands in the instructions of one skill."""
+
+    max_command_seconds: float = 10.0
+    """Time for one command: instructions wait for it."""
+
+    max_command_output_bytes: int = 64 * KIB
+    """What one command may print, on each of its two streams: it becomes part of a context window."""
+
+    max_script_seconds: float = 60.0
+    """Time for one script: a model waits for it."""
+
+    max_script_output_bytes: int = 64 * KIB
+    """What one script may print, on each of its two streams."""
+
+    max_script_input_bytes: int = MIB
+    """What a script is given on its standard input."""
+
+    max_script_memory_bytes: int = 1024 * MIB
+    """Memory of a script and everything that it starts, looked at several times a second (Linux)."""
+
+    max_script_processes: int = 64
+    """Processes of a script at one time, looked at several times a second (Linux)."""
+
+    max_script_disk_bytes: int = 256 * MIB
+    """What a script may write into its folders, and into any one file."""
+
+    max_script_files: int = 10_000
+    """Files and folders that a script may make."""
+
+    max_fork_seconds: float = 600.0
+    """Time for a sub-agent that is a process."""
+
+    max_fork_output_bytes: int = 256 * KIB
+    """What a sub-agent may answer."""
+
     max_listed_names: int = 20
     """Names that an error message lists."""
 

@@ -29,6 +29,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project as a reader of the pages has it: skills/, broken/, and the same skills in a standard place."""
     shutil.copytree(ROOT / "examples" / "skills", tmp_path / "skills")
     shutil.copytree(ROOT / "examples" / "broken", tmp_path / "broken")
+    shutil.copytree(ROOT / "examples" / "acting", tmp_path / "acting")
     shutil.copytree(ROOT / "examples" / "skills", tmp_path / ".agents" / "skills")
     (tmp_path / "home").mkdir()
     monkeypatch.chdir(tmp_path)

@@ -211,6 +211,21 @@ class Skill:
         return self._folder() if self._home.base else ""
 
     @property
+    def is_local(self) -> bool:
+        """Whether it is a folder on this machine: only then can anything of it ever run."""
+        return bool(self._home.base)
+
+    @property
+    def base(self) -> str:
+        """The folder that reads stay below; its own folder is ``parts`` below it."""
+        return self._home.base
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The way from ``base`` to its folder."""
+        return self._parts()
+
+    @property
     def folder_name(self) -> str:
         """The name of its folder, ``""`` without one."""
         return os.path.basename(self._folder())
@@ -263,6 +278,14 @@ class Skill:
             scope=home.scope if scope is None else scope,
             origin=home.origin if origin is None else origin,
         )
+        return other
+
+    def copied_to(self, folder: str) -> Skill:
+        """The skill that a copy of its folder holds: read from there and nowhere else."""
+        other = self.placed()
+        other._home = other._home._replace(base=folder, shown=None)
+        other._rel = ""
+        other._identity = None
         return other
 
     # -- what it holds -----------------------------------------------------------------------------------------------

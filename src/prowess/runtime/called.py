@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from prowess.spec.commands import outside
 from prowess.spec.hidden import one_line
 from prowess.spec.render import escape_xml
 from prowess.spec.substitute import PROJECT_NAMES, argument_names, substitute
 
 if TYPE_CHECKING:
-    from prowess.library.skill import Skill
+    from prowess.runtime.session import Activation
 
 _CLOSING = re.compile(r"<(?=/\s*skill\s*>)", re.IGNORECASE)
 _CALL = re.compile(r"[/$]([^\s/$]{1,64})(?:\s+(.*))?", re.DOTALL)
@@ -22,12 +23,24 @@ def parse_call(message: str) -> tuple[str, str] | None:
     return (match[1], (match[2] or "").strip()) if match else None
 
 
-def called(skill: Skill, instructions: str, arguments: str, project: str) -> str:
+def called(activation: Activation, arguments: str, project: str) -> str:
     """The instructions with their placeholders filled, in an element; arguments without a place stand above."""
+    skill = activation.skill
     names = argument_names(skill.extra.get("arguments"))
     variables = dict.fromkeys(PROJECT_NAMES, project)
-    filled = substitute(instructions, arguments, names=names, folder=skill.folder, variables=variables)
-    request = f"User's request: {arguments}\n\n" if arguments and not filled.used_arguments else ""
-    body = _CLOSING.sub("&lt;", filled.text)
-    name = escape_xml(one_line(skill.name)).replace('"', "&quot;")
-    return f'Use the following skill.\n\n{request}<skill name="{name}">\n{body}\n</skill>'
+    used: list[bool] = []
+
+    def fill(text: str) -> str:
+        filled = substitute(text, arguments, names=names, folder=skill.folder, variables=variables)
+        used.append(filled.used_arguments)
+        return filled.text
+
+    body = outside(activation.instructions, activation.outputs, fill)
+    return enveloped(skill.name, body, "" if any(used) else arguments)
+
+
+def enveloped(name: str, body: str, request: str = "") -> str:
+    """Instructions in an element that nothing in them can close, the request above."""
+    said = f"User's request: {request}\n\n" if request else ""
+    shown = escape_xml(one_line(name)).replace('"', "&quot;")
+    return f'Use the following skill.\n\n{said}<skill name="{shown}">\n{_CLOSING.sub("&lt;", body)}\n</skill>'

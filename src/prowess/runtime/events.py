@@ -10,7 +10,19 @@ if TYPE_CHECKING:
 
     OnEvent = Callable[["Event"], None]
 
-Kind = Literal["listed", "cut", "activated", "refused", "read", "deactivated", "refreshed", "selector-failed"]
+Kind = Literal[
+    "listed",
+    "cut",
+    "activated",
+    "refused",
+    "read",
+    "deactivated",
+    "refreshed",
+    "selector-failed",
+    "expanded",
+    "forked",
+    "ran",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +27,7 @@ from prowess.runtime.called import called, parse_call
 from prowess.runtime.events import Event
 from prowess.runtime.saved import as_json, digest_of, from_json
 from prowess.select.choose import achoose, choose
+from prowess.spec.commands import Expanded, may_have_commands
 from prowess.spec.globs import passes
 from prowess.spec.hidden import hidden_points
 from prowess.spec.render import listed
@@ -39,9 +40,14 @@ if TYPE_CHECKING:
     from prowess.library.skill import LoadedSkill, Skill
     from prowess.limits import Limits
     from prowess.runtime.events import Kind, OnEvent
+    from prowess.runtime.expand import Expander
+    from prowess.runtime.processes import Finished
+    from prowess.runtime.trust import Trust
     from prowess.select.selectors import Selector
+    from prowess.spec.commands import Span
     from prowess.spec.tool_patterns import Answer
 
+_AS_IT_IS = Expanded("")
 _TOLD: ContextVar[list[str] | None] = ContextVar("prowess_told", default=None)
 
 
@@ -56,6 +62,10 @@ class Activation:
     instructions: str
     added_tools: tuple[str, ...]
     note: str = ""
+    outputs: tuple[Span, ...] = ()
+    """Where the instructions hold what a command printed: data, never looked at again."""
+    issues: tuple[Issue, ...] = ()
+    """Commands that did not run, or failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +81,18 @@ class Refreshed:
 class _Active(NamedTuple):
     loaded: LoadedSkill
     tools: tuple[str, ...]
+    outputs: tuple[Span, ...] = ()
+    issues: tuple[Issue, ...] = ()
     preloaded: bool = False
     stale: bool = False
     gone: bool = False
+    unrun: bool = False
+    """Its commands were left for whoever reads the text."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether activating again gives what is here."""
+        return not self.stale and not self.unrun
 
 
 class Session:
@@ -81,7 +100,8 @@ class Session:
 
     ``tools``: the most that the host allows (``None``: no ceiling, ``[]``: nothing). ``max_active``: 0 is no limit;
     preloaded skills do not count. ``filter``: a pattern over virtual paths, which are taken relative to ``base_dir``
-    (the working folder). ``on_event`` is called with every ``Event``, outside of any lock.
+    (the working folder). ``trust``: whose commands and scripts may run; without it, nothing does.
+    ``on_event`` is called with every ``Event``, outside of any lock.
     """
 
     def __init__(  # noqa: PLR0917 - the public signature
@@ -92,6 +112,7 @@ class Session:
         selector: Selector | None = None,
         filter: str = "",  # noqa: A002 - the public signature
         base_dir: str | os.PathLike[str] | None = None,
+        trust: Trust | None = None,
         *,
         limits: Limits | None = None,
         on_event: OnEvent | None = None,
@@ -103,6 +124,7 @@ class Session:
         self._selector = selector
         self._filter = filter
         self._base = os.path.abspath(os.fspath(base_dir) if base_dir is not None else os.getcwd())
+        self._trust = trust
         self._limits = limits
         self._on_event = on_event
         self._active: dict[str, _Active] = {}
@@ -113,11 +135,12 @@ class Session:
     def _preload(self, skill: Skill) -> None:
         """Active from the start, under the name that the catalogue has; one that cannot be loaded is left out."""
         try:
-            loaded = skill.load()
+            loaded, found = self._prepared(skill)
         except SkillError as error:
             self._tell("refused", skill.name, code=error.code)
             return
-        self._active[skill.name] = _Active(loaded, granted(loaded.skill.allowed_tools, self._ceiling), preloaded=True)
+        tools = granted(loaded.skill.allowed_tools, self._ceiling)
+        self._active[skill.name] = _Active(loaded, tools, found.outputs, found.issues, preloaded=True)
 
     def __repr__(self) -> str:
         """How many skills, which are active."""
@@ -133,6 +156,20 @@ class Session:
     def filter(self) -> str:
         """The session's own filter."""
         return self._filter
+
+    @property
+    def trust(self) -> Trust | None:
+        """Whose commands and scripts may run; ``None``: nobody's."""
+        return self._trust
+
+    @property
+    def base_dir(self) -> str:
+        """The working folder: commands run there."""
+        return self._base
+
+    @property
+    def limits(self) -> Limits:
+        return self._limits or DEFAULT_LIMITS
 
     @property
     def max_resource_bytes(self) -> int:
@@ -229,20 +266,22 @@ class Session:
         if not self._passes(skill, filters):
             raise SkillFilteredError(f"skill {name!r} is not available here (filter: {_shown(filters)})")
 
-    def _activate(self, name: str, instead: str | None, ambient: tuple[str, ...]) -> Activation:
+    def _activate(
+        self, name: str, instead: str | None, ambient: tuple[str, ...], said: str = "", *, run: bool = True
+    ) -> Activation:
         with self._lock:
             catalog = self._catalog
             skill = self._known(name)
             self._admit(name, skill, instead, ambient)
             active = self._active.get(name)
-            if active is not None and not active.stale:
+            if active is not None and (active.is_ready or not (run or active.stale)):
                 return _again(active)
             if active is None:
                 self._room_for(name)
-        loaded = skill.load()
+        loaded, found = self._prepared(skill, said) if run else (skill.load(), _AS_IT_IS)
         with self._lock:  # whatever happened while the file was read counts
             raced = self._active.get(name)
-            if raced is not None and not raced.stale:
+            if raced is not None and raced.is_ready:
                 return _again(raced)
             now = self._catalog.get(name)
             self._admit(name, now or skill, instead, ambient)
@@ -251,16 +290,57 @@ class Session:
             entry = _Active(
                 loaded,
                 granted(loaded.skill.allowed_tools, self._ceiling),
+                found.outputs,
+                found.issues,
                 preloaded=raced is not None and raced.preloaded,
                 stale=self._catalog is not catalog and now is not None and _changed(loaded.skill, now),
                 gone=now is None,
+                unrun=not run and may_have_commands(loaded.instructions),
             )
             self._active[name] = entry
         if self._on_event is not None:
             hidden = {"issues": ("hidden-text",)} if hidden_points(loaded.instructions) else {}
             self._tell("activated", name, location=skill.location, tools=entry.tools, **hidden)
-        note = "it has changed since it was loaded before" if raced is not None else ""
-        return Activation(loaded.skill, loaded.instructions, entry.tools, note)
+        note = "it has changed since it was loaded before" if raced is not None and raced.stale else ""
+        return Activation(loaded.skill, loaded.instructions, entry.tools, note, found.outputs, found.issues)
+
+    def _prepared(self, skill: Skill, arguments: str = "") -> tuple[LoadedSkill, Expanded]:
+        """A skill with its instructions, their commands run if it is trusted."""
+        loaded = skill.load()
+        if not may_have_commands(loaded.instructions):
+            return loaded, _AS_IT_IS
+        found = self._expander(skill).expanded(
+            skill, lambda one: one.load().instructions if one is not skill else loaded.instructions, arguments=arguments
+        )
+        return replace(loaded, instructions=found.text), found
+
+    def _expander(self, skill: Skill) -> Expander:
+        from prowess.runtime.expand import Expander  # noqa: PLC0415 - only for skills with commands
+
+        def told(command: str, found: Finished | None) -> None:
+            outcome = {"status": found.status, "limit": found.limit, "seconds": found.seconds} if found else {}
+            self._tell("expanded", skill.name, command=command, **outcome)
+
+        return Expander(self._trust, self._base, self.limits, told)
+
+    def activate_text(self, name: str, *, whole: bool = False) -> str:
+        """Activate a skill; its body as the file has it now (``whole``: the file), commands run if it is trusted."""
+        try:
+            skill = self._activate(name, None, ambient_filters(), run=False).skill
+        except SkillError as error:
+            self._tell("refused", name, code=error.code)
+            raise
+        text = skill.read_text() if whole else skill.read_body()
+        if not may_have_commands(text):
+            return text
+
+        def read(one: Skill) -> str:
+            return one.read_text() if whole else one.read_body()
+
+        def head(one: Skill) -> str:
+            return one.read_text().removesuffix(one.read_body())
+
+        return self._expander(skill).expanded(skill, read, begin=head if whole else None).text
 
     def _known(self, name: str) -> Skill:
         active = self._active.get(name)
@@ -426,8 +506,20 @@ class Session:
         except SkillError as error:
             self._tell("refused", name, code=error.code)
             raise
-        activation = self.activate(name)
-        return called(activation.skill, activation.instructions, arguments, self._base)
+        activation = self._called(name, arguments)
+        return called(activation, arguments, self._base)
+
+    def _called(self, name: str, arguments: str) -> Activation:
+        """The skill active, and its commands run for these arguments."""
+        try:
+            activation = self._activate(name, None, ambient_filters(), arguments)
+        except SkillError as error:
+            self._tell("refused", name, code=error.code)
+            raise
+        if not activation.outputs or not activation.note:
+            return activation
+        loaded, found = self._prepared(activation.skill, arguments)  # active before: what was printed then is not now
+        return replace(activation, instructions=loaded.instructions, outputs=found.outputs, issues=found.issues)
 
     # -- saved and restored ------------------------------------------------------------------------------------------
 
@@ -467,7 +559,8 @@ def _shown(filters: tuple[str, ...]) -> str:
 
 def _again(entry: _Active) -> Activation:
     note = "the skill no longer exists; this is what was loaded before" if entry.gone else "it was active already"
-    return Activation(entry.loaded.skill, entry.loaded.instructions, entry.tools, note)
+    loaded = entry.loaded
+    return Activation(loaded.skill, loaded.instructions, entry.tools, note, entry.outputs, entry.issues)
 
 
 def _difference(old: Catalog, new: Catalog, active: dict[str, _Active]) -> Refreshed:

@@ -78,7 +78,7 @@ def s0_load(view: View, arguments: Arguments) -> ToolResult:
             return _error("load_skill: no skills are configured", reason="unknown-skill")
         available = ", ".join(skill.name for skill in view.skills)
         return _error(f'load_skill: skill "{name}" not found; available: {available}', reason="unknown-skill")
-    return ToolResult(_fresh_body(view, name), data={"skill": name})
+    return ToolResult(view.session.activate_text(name), data={"skill": name})
 
 
 def s0_error(_tool: str, error: Exception) -> ToolResult:
@@ -89,12 +89,6 @@ def s0_error(_tool: str, error: Exception) -> ToolResult:
 
 def _reachable(view: View, name: str) -> bool:
     return view.may_use(name) and view.session.is_available(name)
-
-
-def _fresh_body(view: View, name: str) -> str:
-    """The body as the file has it now; the skill counts as active from then on."""
-    activation = view.session.activate(name)
-    return activation.skill.read_body()
 
 
 # -- skill__activate (S1) ----------------------------------------------------------------------------------------------
@@ -137,8 +131,7 @@ def s2_read(view: View, arguments: Arguments) -> ToolResult:
     name = optional_text(arguments, "name")
     if not _reachable(view, name):
         return _error(f'skill "{name}" not found', reason="unknown-skill")
-    skill = view.session.activate(name).skill
-    return ToolResult(skill.read_text(), data={"skill": name})
+    return ToolResult(view.session.activate_text(name, whole=True), data={"skill": name})
 
 
 def s2_file(view: View, arguments: Arguments) -> ToolResult:
@@ -262,19 +255,14 @@ def s4_error(_tool: str, error: Exception) -> ToolResult:
 def load(view: View, arguments: Arguments) -> ToolResult:
     """Instructions in their element, with the folder, the rule for paths and the files."""
     name = required_text(arguments, "name")
-    _offered(view, name)
+    view.offered(name)
     activation = view.session.activate(name)
     files = view.options.hint_resources
-    content = skill_content(activation.skill, activation.instructions, activation.note, files=files)
+    content = skill_content(
+        activation.skill, activation.instructions, activation.note, files=files, outputs=activation.outputs
+    )
     data = {"skill": name, "location": activation.skill.location, "added_tools": list(activation.added_tools)}
     return ToolResult(content, data=data)
-
-
-def _offered(view: View, name: str) -> None:
-    """Raise unless the model may have the skill; the message lists those that it may."""
-    found = view.session.available(name) if view.may_use(name) else None
-    if found is None or not found.model_invocable:
-        raise UnknownSkillError(name, (skill.name for skill in view.skills))
 
 
 def unload(view: View, arguments: Arguments) -> ToolResult:
@@ -289,7 +277,7 @@ def read_file(view: View, arguments: Arguments) -> ToolResult:
     name, path = required_text(arguments, "name"), required_text(arguments, "path")
     offset = optional_count(arguments, "offset", 0)
     limit = optional_count(arguments, "limit", _LINES, least=1)
-    _offered(view, name)
+    view.offered(name)
     skill = view.session.skill(name)
     try:
         whole = skill.read_resource(path, skill.limits.max_file_bytes)

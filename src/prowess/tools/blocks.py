@@ -11,6 +11,7 @@ from prowess.tools.content import escaped, skill_content
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
     from prowess.library.skill import LoadedSkill, Skill
     from prowess.spec.render import Entry
@@ -45,6 +46,8 @@ def s2(view: View) -> str:
     files = {skill.name: _paths(skill) for skill in view.skills}
     forks = {skill.name for skill in view.skills if skill.is_fork}
     intro = ["The skills below hold instructions for particular tasks. When one fits, read it with read_skill first."]
+    if view.forks:
+        intro.append("A skill whose mode is forked runs as a sub-agent of its own: use run_skill, not read_skill.")
     if any(files.values()):
         intro.append("Files that belong to a skill are read with read_skill_file.")
 
@@ -111,7 +114,9 @@ def own(view: View) -> str:
             "Skills are instructions for particular tasks. When a task fits a description below, call load_skill with "
             "that name before you begin, and follow what it says.",
         )
-        blocks.append(view.fitted(_own_listing))
+        if view.forks:
+            blocks.append("A skill whose mode is forked runs as a sub-agent of its own: call run_skill instead.")
+        blocks.append(view.fitted(lambda entries: _own_listing(entries, view.forks)))
     if view.report.omitted:
         blocks.append(f"{len(view.report.omitted)} more are not listed: find them with search_skills.")
     return "\n\n".join(blocks)
@@ -127,12 +132,13 @@ def preloaded_wrapped(loaded: LoadedSkill) -> str:
     return skill_content(loaded.skill, loaded.instructions)
 
 
-def _own_listing(entries: Sequence[Entry]) -> str:
-    rows = "".join(_own_entry(entry) for entry in entries)
+def _own_listing(entries: Sequence[Entry], forks: AbstractSet[str]) -> str:
+    rows = "".join(_own_entry(entry, entry[0] in forks) for entry in entries)
     return f"<available_skills>\n{rows}</available_skills>"
 
 
-def _own_entry(entry: Entry) -> str:
+def _own_entry(entry: Entry, fork: bool) -> str:  # noqa: FBT001 - one caller
     name, description, _ = map(escape_xml, entry)
     described = f"<description>{description}</description>" if description else ""
-    return f"<skill><name>{name}</name>{described}</skill>\n"
+    mode = "<mode>forked</mode>" if fork else ""
+    return f"<skill><name>{name}</name>{described}{mode}</skill>\n"

@@ -6,11 +6,15 @@ import re
 from typing import TYPE_CHECKING
 
 from prowess.errors import SkillError
+from prowess.spec.commands import outside
 from prowess.spec.hidden import one_line
 from prowess.spec.substitute import fill_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from prowess.library.skill import Skill
+    from prowess.spec.commands import Span
 
 MAX_LISTED_FILES = 50
 _RULE = "Paths in these instructions are relative to that directory."
@@ -30,10 +34,15 @@ def neutral(body: str) -> str:
     return _CLOSING.sub("&lt;", body)
 
 
-def skill_content(skill: Skill, instructions: str, note: str = "", *, files: bool = True) -> str:
-    """Instructions in an element that names the skill, its folder, the rule for paths and its files."""
+def skill_content(
+    skill: Skill, instructions: str, note: str = "", *, files: bool = True, outputs: Sequence[Span] = ()
+) -> str:
+    """Instructions in an element that names the skill, its folder, the rule for paths and its files.
+
+    ``outputs``: where they hold what a command printed, which stays as it is.
+    """
     folder = skill.folder
-    body = fill_folder(instructions, folder) if folder else instructions
+    body = outside(instructions, outputs, lambda text: fill_folder(text, folder)) if folder else instructions
     noted = f"\n\nNote: {note}." if note else ""
     place = f"\n\nSkill directory: {one_line(folder)}\n{_RULE}{_files(skill) if files else ''}" if folder else ""
     return f'<skill_content name="{escaped(skill.name)}">\n{neutral(body)}{noted}{place}\n</skill_content>'

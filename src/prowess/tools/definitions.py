@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from prowess.runtime.fork import PreparedFork
+
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
@@ -63,6 +65,8 @@ class ToolResult:
     content: str
     is_error: bool = False
     data: Mapping[str, Any] = field(default_factory=dict)
+    fork: PreparedFork | None = None
+    """What the host is to run as a sub-agent, where it asked for that (``fork="host"``)."""
 
 
 def text(description: str = "", **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON Schema keywords

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.tools import answers, blocks
+from prowess.tools import acting, answers, blocks
 from prowess.tools.definitions import ToolDefinition, schema, text
 
 if TYPE_CHECKING:
@@ -53,6 +53,18 @@ def _always(view: View) -> bool:
 
 def _has_files(view: View) -> bool:
     return view.any_files()
+
+
+def _forks(view: View) -> bool:
+    return bool(view.forks)
+
+
+def _scripted(view: View) -> bool:
+    """Where nothing is trusted, no script could run."""
+    options = view.options
+    if options.scripts is None or view.session.trust is None or view.session.trust.policy == "never":
+        return False
+    return any(acting.has_scripts(skill) for skill in view.skills)
 
 
 def _searchable(view: View) -> bool:
@@ -128,6 +140,22 @@ def _s2_file(_view: View) -> ToolDefinition:
     )
 
 
+def _s2_run(_view: View) -> ToolDefinition:
+    return ToolDefinition(
+        "run_skill",
+        "Runs a skill as a sub-agent of its own, and returns its answer.",
+        _fork_parameters(text("The name of the skill to run in a forked context")),
+        parallel=False,
+        read_only=False,
+        title="Run Skill",
+    )
+
+
+def _fork_parameters(name: dict[str, Any]) -> dict[str, Any]:
+    task = text("A clear description of the task the skill should achieve")
+    return schema({"name": name, "task": task}, ("name", "task"), closed=True)
+
+
 def _s3_load(_view: View) -> ToolDefinition:
     return ToolDefinition(
         "skill_load",
@@ -187,6 +215,34 @@ def _file(view: View) -> ToolDefinition:
     )
 
 
+def _run(view: View) -> ToolDefinition:
+    names = sorted(view.forks)
+    listed = {"enum": names} if 0 < len(names) <= ENUM_MOST and not _searchable(view) else {}
+    return ToolDefinition(
+        "run_skill",
+        "Run a skill whose mode is forked as a sub-agent of its own, and get its answer.",
+        _fork_parameters(text("The name of the skill to run in a forked context", **listed)),
+        parallel=False,
+        read_only=False,
+    )
+
+
+def _run_script(view: View) -> ToolDefinition:
+    parameters = {
+        "name": _name(view, "The skill's name", search=True),
+        "script": text("The script, relative to the skill's directory, such as scripts/convert.py"),
+        "args": {"type": "array", "items": text(), "description": "Its arguments, one item each"},
+        "stdin": text("What it reads from standard input"),
+    }
+    return ToolDefinition(
+        "run_skill_script",
+        "Run a script of a skill when its instructions say so, and get what it prints.",
+        schema(parameters, ("name", "script"), closed=True),
+        parallel=False,
+        read_only=False,
+    )
+
+
 def _search(_view: View) -> ToolDefinition:
     parameters = {
         "query": text("What the task is about, in a few words"),
@@ -223,6 +279,7 @@ DIALECTS: dict[str, Dialect] = {
             (
                 Tool("read_skill", _s2_read, answers.s2_read, _always),
                 Tool("read_skill_file", _s2_file, answers.s2_file, _has_files),
+                Tool("run_skill", _s2_run, acting.run_skill, _forks),
             ),
             blocks.s2,
             answers.s2_error,
@@ -249,6 +306,8 @@ DIALECTS: dict[str, Dialect] = {
                 Tool("load_skill", _load, answers.load, _always),
                 Tool("unload_skill", _unload, answers.unload, _always),
                 Tool("read_skill_file", _file, answers.read_file, _has_files),
+                Tool("run_skill", _run, acting.run_skill, _forks),
+                Tool("run_skill_script", _run_script, acting.run_script, _scripted),
                 Tool("search_skills", _search, answers.search, _searchable),
             ),
             blocks.own,

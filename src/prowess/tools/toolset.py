@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.errors import SkillError, SourceError
 from prowess.runtime.events import Event
+from prowess.tools.acting import prepare_fork
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.definitions import ToolResult
 from prowess.tools.dialects import DIALECTS
 from prowess.tools.view import Options, View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Awaitable, Iterable, Mapping
 
+    from prowess.runtime.fork import ForkRunner, PreparedFork
+    from prowess.runtime.scripts import Scripts
     from prowess.runtime.session import Session
     from prowess.select.budget import BudgetReport
     from prowess.tools.definitions import ToolDefinition
@@ -22,6 +25,44 @@ if TYPE_CHECKING:
 
 _SHORT = 128
 _LONGEST_ERROR = 2_000
+
+
+_SCRIPT = "run_skill_script"  # what a script printed is bounded already, and none of it is to be lost
+
+
+def _checked_fork(fork: ForkRunner | Literal["host"] | None) -> ForkRunner | Literal["host"] | None:
+    if fork is None or fork == "host" or callable(fork):
+        return fork
+    raise SourceError(f"fork is a callable, 'host' or None, not {fork!r}")
+
+
+def _checked_scripts(scripts: Scripts | bool | None) -> Scripts | None:  # noqa: FBT001 - the public signature
+    from prowess.runtime.scripts import Scripts  # noqa: PLC0415 - only when scripts are asked for
+
+    if scripts is None or scripts is False:
+        return None
+    if isinstance(scripts, Scripts):
+        return scripts
+    if scripts is True:
+        return Scripts()
+    raise SourceError(f"scripts is prowess.Scripts(…), True or None, not {scripts!r}")
+
+
+def _awaited(answer: Awaitable[str]) -> str:
+    """What a coroutine gives, from code that is not asynchronous."""
+    import asyncio  # noqa: PLC0415 - only for asynchronous runners
+
+    async def whole() -> str:
+        return await answer
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(whole())
+    close = getattr(answer, "close", None)
+    if close is not None:
+        close()
+    raise SkillError("the runner of forks is asynchronous: use 'await toolset.acall(…)' here", code="fork-failed")
 
 
 def _bounded(result: ToolResult) -> ToolResult:
@@ -39,7 +80,9 @@ class Toolset:
 
     ``allowed``: the only skills that the model may have, by name. ``budget``: tokens for the listing. ``max_bytes``:
     the most that reading a file gives. ``hint_resources``: say which files a skill has. ``index_in_description``:
-    where the dialect can put the listing into a tool's description, do.
+    where the dialect can put the listing into a tool's description, do. ``fork``: who runs skills as sub-agents, a
+    callable that gets a ``PreparedFork`` and gives (or awaits) the answer, or ``"host"``: the result then carries it.
+    ``scripts``: how scripts of trusted skills run (``True``: in the best sandbox there is).
     """
 
     def __init__(
@@ -47,6 +90,8 @@ class Toolset:
         session: Session,
         dialect: str = "prowess",
         allowed: Iterable[str] | None = None,
+        fork: ForkRunner | Literal["host"] | None = None,
+        scripts: Scripts | bool | None = None,  # noqa: FBT001 - the public signature
         *,
         budget: int | None = None,
         max_bytes: int | None = None,
@@ -59,7 +104,16 @@ class Toolset:
         self._session = session
         self._dialect = found
         names = None if allowed is None else tuple(allowed)
-        self._options = Options(names, budget, max_bytes, hint_resources, index_in_description)
+        self._options = Options(
+            names,
+            budget,
+            max_bytes,
+            hint_resources,
+            index_in_description,
+            _checked_fork(fork),
+            _checked_scripts(scripts),
+            found.tools[0].name,
+        )
         self._tools_by_name = {tool.name: tool for tool in found.tools}
         self._report: BudgetReport | None = None
 
@@ -131,14 +185,80 @@ class Toolset:
             message = f"unknown skill tool: {name[:_SHORT]}; known: {known}"
             self._session.tell(Event("refused", "", {"tool": name[:_SHORT], "code": "unknown-tool"}))
             return ToolResult(message, is_error=True, data={"reason": "unknown-tool"})
+        result = self._answered(tool, arguments)
+        if result.fork is None or self._options.fork == "host":
+            return result
+        return self._forked(tool, result.fork)
+
+    def _answered(self, tool: Tool, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
         if not self._session.has_listener:
             result = self._answer(tool, arguments)
-            return _bounded(result) if result.is_error else result
+            return _bounded(result) if result.is_error and tool.name != _SCRIPT else result
         with self._session.overheard() as told:
             result = self._answer(tool, arguments)
-        if result.is_error and "refused" not in told:
+        if result.is_error and "refused" not in told and "ran" not in told:
             self._refused(tool, result, arguments)
-        return _bounded(result) if result.is_error else result
+        return _bounded(result) if result.is_error and tool.name != _SCRIPT else result
+
+    # -- sub-agents --------------------------------------------------------------------------------------------------
+
+    def prepare_fork(self, name: str, task: str = "") -> PreparedFork | ToolResult:
+        """What a sub-agent needs to carry out a skill; or a result with ``is_error`` that says why it cannot."""
+        return prepare_fork(self._view(""), name, task)
+
+    def child(self) -> Toolset:
+        """The toolset of a sub-agent: the same, but it cannot fork again."""
+        options = self._options
+        return Toolset(
+            self._session,
+            self.dialect,
+            options.allowed,
+            scripts=options.scripts,
+            budget=options.budget,
+            max_bytes=options.max_bytes,
+            hint_resources=options.hint_resources,
+            index_in_description=options.index_in_description,
+        )
+
+    def _forked(self, tool: Tool, prepared: PreparedFork) -> ToolResult:
+        try:
+            answer = self._runner()(prepared)
+            if not isinstance(answer, str):
+                answer = _awaited(answer)
+        except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
+            return self._fork_failed(tool, prepared, error)
+        return self._fork_answer(prepared, answer)
+
+    async def _aforked(self, tool: Tool, prepared: PreparedFork) -> ToolResult:
+        import asyncio  # noqa: PLC0415 - only asynchronous hosts need it
+
+        try:
+            made = await asyncio.to_thread(
+                self._runner(), prepared
+            )  # a coroutine function only gives its coroutine there
+            answer = made if isinstance(made, str) else await made
+        except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
+            return self._fork_failed(tool, prepared, error)
+        return self._fork_answer(prepared, answer)
+
+    def _runner(self) -> ForkRunner:
+        runner = self._options.fork
+        assert callable(runner)  # noqa: S101 - checked when the toolset was made
+        return runner
+
+    def _fork_answer(self, prepared: PreparedFork, answer: object) -> ToolResult:
+        if not isinstance(answer, str):
+            message = f"{prepared.title}: the sub-agent gave no text"
+            return ToolResult(message, is_error=True, data={"reason": "fork-failed"})
+        most = self._session.limits.max_fork_output_bytes
+        text = answer if len(answer) <= most else f"{answer[:most]}\n[cut: the answer is longer]"
+        return ToolResult(text, data={"skill": prepared.skill_name, "title": prepared.title})
+
+    def _fork_failed(self, tool: Tool, prepared: PreparedFork, error: Exception) -> ToolResult:
+        said = error if isinstance(error, SkillError) else SkillError(f"{type(error).__name__}: {error}")
+        failed = SkillError(f"{prepared.title} failed: {said.message}", code="fork-failed")
+        self._session.tell(Event("refused", prepared.skill_name, {"tool": tool.name, "code": "fork-failed"}))
+        return _bounded(self._dialect.error(tool.name, failed))
 
     def _refused(self, tool: Tool, result: ToolResult, arguments: Mapping[str, Any] | str | bytes | None) -> None:
         """Tell of a refusal that the session did not see."""
@@ -154,7 +274,11 @@ class Toolset:
         """The same from asynchronous code; files are read in a thread."""
         import asyncio  # noqa: PLC0415 - only asynchronous hosts need it
 
-        return await asyncio.to_thread(self.call, name, arguments)
+        tool = self._tools_by_name.get(name)
+        if tool is None or not callable(self._options.fork):
+            return await asyncio.to_thread(self.call, name, arguments)
+        result = await asyncio.to_thread(self._answered, tool, arguments)
+        return result if result.fork is None else await self._aforked(tool, result.fork)
 
     def _answer(self, tool: Tool, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
         try:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from prowess.errors import SkillError
+from prowess.errors import SkillError, UnknownSkillError
 from prowess.select.budget import BudgetReport, fit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from prowess.library.skill import Skill
+    from prowess.runtime.fork import ForkRunner
+    from prowess.runtime.scripts import Scripts
     from prowess.runtime.session import Session
     from prowess.spec.render import Entry
 
@@ -24,6 +26,10 @@ class Options(NamedTuple):
     max_bytes: int | None = None
     hint_resources: bool = True
     index_in_description: bool = True
+    fork: ForkRunner | Literal["host"] | None = None
+    scripts: Scripts | None = None
+    reader: str = "load_skill"
+    """The tool that loads a skill."""
 
 
 @cache
@@ -78,6 +84,18 @@ class View:
     @cached_property
     def _first_with_files(self) -> Skill | None:
         return next((skill for skill in self.skills if has_files(skill)), None)
+
+    @cached_property
+    def forks(self) -> frozenset[str]:
+        """The skills that run as a sub-agent, where the host can do that."""
+        return frozenset(skill.name for skill in self.skills if skill.is_fork) if self.options.fork else frozenset()
+
+    def offered(self, name: str) -> Skill:
+        """A skill that the model may have; the error lists those that it may."""
+        found = self.session.available(name) if self.may_use(name) else None
+        if found is None or not found.model_invocable:
+            raise UnknownSkillError(name, (skill.name for skill in self.skills))
+        return found
 
     def may_use(self, name: str) -> bool:
         """Whether the toolset's own list lets the model have that skill."""

@@ -1,0 +1,129 @@
+"""Skills that run as a sub-agent of their own: what the child is told, what it may use, a child that is a process."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from prowess.errors import InvalidFrontmatterError, SandboxError
+from prowess.limits import DEFAULT_LIMITS
+from prowess.runtime.called import enveloped
+from prowess.runtime.processes import Bounds, run_supervised
+from prowess.spec.fences import locate
+from prowess.spec.hidden import one_line
+from prowess.spec.tool_patterns import tool_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+
+    from prowess.limits import Limits
+
+    ForkRunner = Callable[["PreparedFork"], "str | Awaitable[str]"]
+
+_PLACE = re.compile(r"\{(prompt|system|model|skill)\}")
+NOT_IN_A_CHILD = frozenset(("run_skill",))
+"""Tools that a sub-agent does not get: a fork does not fork."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedFork:
+    """A skill that is about to run as a sub-agent: checked, its content expanded."""
+
+    skill_name: str
+    task: str
+    content: str
+    """The whole SKILL.md, its commands run if it is trusted."""
+    model: str = ""
+    """The model that the skill wishes for; ``""``: the parent's."""
+    allowed_tools: tuple[str, ...] = ()
+    """The only tools of the parent that the child gets, as names or patterns; none listed: all of them."""
+
+    @property
+    def title(self) -> str:
+        """What the child's conversation is called."""
+        return f"Skill: {self.skill_name}"
+
+    def child_tools(self, offered: Iterable[str]) -> tuple[str, ...]:
+        """Those of the parent's tools that the child gets, in their order."""
+        patterns = [tool_pattern(written).tool for written in self.allowed_tools]
+        return tuple(
+            name
+            for name in offered
+            if name not in NOT_IN_A_CHILD and (not patterns or any(fnmatchcase(name, pattern) for pattern in patterns))
+        )
+
+
+def fork_system_message(prepared: PreparedFork, attached_files: Iterable[str | os.PathLike[str]] = ()) -> str:
+    """The system prompt of the child; attached files are named by their absolute paths."""
+    name = one_line(prepared.skill_name)
+    said = (
+        f'You carry out the skill "{name}" on your own. The next user message contains the full skill instructions, '
+        "and the request if there is one. Follow them to the end and answer with the result alone: nobody reads what "
+        "you say on the way."
+    )
+    paths = [one_line(os.path.abspath(os.fspath(path))) for path in attached_files]
+    if not paths:
+        return said
+    rows = "".join(f"\n- {path}" for path in paths)
+    return f"{said}\n\nThe user has attached files, which you can read:\n<attached_files>{rows}\n</attached_files>"
+
+
+def fork_user_message(prepared: PreparedFork) -> str:
+    """The first user message of the child: the request, and the instructions in an element."""
+    return enveloped(prepared.skill_name, _without_frontmatter(prepared.content), prepared.task)
+
+
+def _without_frontmatter(content: str) -> str:
+    """The text after the closing dashes; all of it where there is no frontmatter, or no end to it."""
+    data = content.encode("utf-8", "surrogatepass")
+    try:
+        found = locate(data, whole=True)
+    except InvalidFrontmatterError:
+        return content
+    return content if found is None else data[found.body :].decode("utf-8", "surrogatepass")
+
+
+def subprocess_fork(
+    command: Sequence[str],
+    *,
+    cwd: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Callable[[PreparedFork], str]:
+    """A runner for forks that starts a command-line agent and gives what it prints.
+
+    The prompt goes to its standard input; where a word of ``command`` holds ``{prompt}``, it is put there instead, as
+    are ``{system}``, ``{model}`` and ``{skill}``. The command is the host's own: it sees the whole environment, or
+    ``env``.
+    """
+    if isinstance(command, str) or not command:
+        raise SandboxError("command is a list: the program, then its words", code="bad-argument")
+    words = tuple(command)
+
+    def run(prepared: PreparedFork) -> str:
+        system, user = fork_system_message(prepared), fork_user_message(prepared)
+        known = {"prompt": user, "system": system, "model": prepared.model, "skill": prepared.skill_name}
+        by_word = any("{prompt}" in word for word in words)
+        separate = by_word or any("{system}" in word for word in words)
+        found = run_supervised(
+            [_filled(word, known) for word in words],
+            Bounds(limits.max_fork_seconds, limits.max_fork_output_bytes),
+            cwd=os.path.abspath(os.fspath(cwd)) if cwd is not None else os.getcwd(),
+            env=dict(os.environ if env is None else env),
+            stdin=b"" if by_word else (user if separate else f"{system}\n\n{user}").encode(),
+        )
+        if found.limit or found.status != 0:
+            why = f"met its limit of {found.limit}" if found.limit else f"ended with exit status {found.status}"
+            said = one_line(found.stderr.decode("utf-8", "replace"))[-500:]
+            raise SandboxError(f"the sub-agent {why}{f': {said}' if said else ''}", code="fork-failed")
+        return found.stdout.decode("utf-8", "replace").strip()
+
+    return run
+
+
+def _filled(word: str, known: Mapping[str, str]) -> str:
+    """One pass: what is put in is not looked at again."""
+    return _PLACE.sub(lambda match: known[match[1]].replace("\0", ""), word)

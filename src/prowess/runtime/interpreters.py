@@ -1,0 +1,116 @@
+"""Which program runs a script: by its extension and its first line, from an allow-list, found on the search path."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from typing import NamedTuple
+
+from prowess.errors import SandboxError
+
+BY_EXTENSION: dict[str, tuple[str, ...]] = {
+    ".py": ("python",),
+    ".sh": ("bash", "sh"),
+    ".bash": ("bash",),
+    ".zsh": ("zsh",),
+    ".js": ("node", "bun", "deno"),
+    ".mjs": ("node", "bun", "deno"),
+    ".cjs": ("node", "bun"),
+    ".ts": ("bun", "deno"),
+    ".rb": ("ruby",),
+    ".pl": ("perl",),
+    ".php": ("php",),
+    ".lua": ("lua",),
+    ".r": ("Rscript",),
+    ".ps1": ("pwsh",),
+}
+"""The programs for each kind of script, best first; ``python`` is the one that runs Prowess."""
+
+_WORDS: dict[str, tuple[str, ...]] = {"deno": ("run",), "pwsh": ("-NoProfile", "-File")}
+_ALLOWED = frozenset(name for names in BY_EXTENSION.values() for name in names) | {"dash", "ksh"}
+_SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh"))
+_SHELL_OPTIONS = re.compile(r"-[efux]{1,4}")
+_UV = ["/usr/bin/env", "-S", "uv", "run"]
+_VERSION = re.compile(r"[0-9.]+$")
+_METADATA = re.compile(rb"^# /// script\s*$", re.MULTILINE)
+_HEAD = 4096
+
+
+class Interpreter(NamedTuple):
+    """A program, the words before the script, and the folders that it needs to be able to see."""
+
+    name: str
+    argv: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+
+
+def interpreter_for(path: str, content: bytes) -> Interpreter:
+    """The program for a script; ``SandboxError`` when its kind is not known, or its program not there."""
+    if b"\0" in content[:_HEAD]:
+        raise SandboxError(f"{path!r} is not text: programs of skills are scripts", path, "unknown-interpreter")
+    names, options = _wanted(path, content)
+    for name in names:
+        found = _python(content) if name == "python" else _on_path(name)
+        if found is not None:
+            return found._replace(argv=(*found.argv, *options))
+    raise SandboxError(f"{path!r} needs {' or '.join(names)}, which is not on this machine", path, "cannot-start")
+
+
+def _wanted(path: str, content: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names to look for, and the options of its first line."""
+    known = BY_EXTENSION.get(os.path.splitext(path)[1].lower())
+    line = content[:_HEAD].split(b"\n", 1)[0].rstrip(b"\r").decode("utf-8", "replace")
+    if not line.startswith("#!"):
+        if known is None:
+            raise SandboxError(f"{path!r} is of no known kind of script", path, "unknown-interpreter")
+        return known, ()
+    name, options = _first_line(path, line[2:].split())
+    if known is not None and name not in known and not (name in _SHELLS and _SHELLS & set(known)):
+        raise SandboxError(f"{path!r} says {line[:80]!r}, which is not for its kind", path, "unknown-interpreter")
+    return (name,), options
+
+
+def _first_line(path: str, words: list[str]) -> tuple[str, tuple[str, ...]]:
+    if words[:4] == _UV and words[4:] in ([], ["--script"]):
+        return "python", ()
+    program, *rest = words or [""]
+    if os.path.basename(program) == "env" and program.startswith("/"):
+        program, *rest = rest or [""]
+        if "/" in program:
+            program = ""
+    elif os.path.dirname(program) not in {"/bin", "/usr/bin", "/usr/local/bin"}:
+        program = ""
+    name = os.path.basename(program)
+    name = name if name in _ALLOWED else _VERSION.sub("", name)
+    shell = name in _SHELLS and all(_SHELL_OPTIONS.fullmatch(word) for word in rest)
+    if name not in _ALLOWED or (rest and not shell):
+        raise SandboxError(f"{path!r} begins with a line that is not allowed", path, "unknown-interpreter")
+    return name, tuple(rest)
+
+
+def _python(content: bytes) -> Interpreter | None:
+    """The Python that runs Prowess; with inline metadata, ``uv`` where there is one."""
+    uv = _on_path("uv") if _METADATA.search(content[: 16 * _HEAD]) else None
+    if uv is not None:
+        return uv._replace(argv=(*uv.argv, "run", "--quiet", "--script"))
+    folders = tuple(dict.fromkeys((sys.prefix, sys.base_prefix)))
+    return Interpreter("python", (sys.executable,), folders) if sys.executable else _on_path("python3")
+
+
+def _on_path(name: str) -> Interpreter | None:
+    found = shutil.which(name)
+    if found is None:
+        return None
+    real = os.path.realpath(found)
+    needs = tuple(dict.fromkeys((_home_of(real), *((found,) if found != real else ()))))
+    return Interpreter(name, (found, *_WORDS.get(name, ())), needs)
+
+
+def _home_of(program: str) -> str:
+    """The folder that a program was installed into, or the program alone where that would show a home folder."""
+    prefix = os.path.dirname(os.path.dirname(program))
+    home = os.path.realpath(os.path.expanduser("~"))
+    shows_home = os.path.commonpath((home, prefix)) == prefix if prefix != os.sep else True
+    return program if shows_home else prefix

@@ -1,0 +1,160 @@
+"""Scripts of skills: run for content that a person trusts, from a private copy, in a sandbox, within limits."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from prowess.errors import NotTrustedError, SandboxError
+from prowess.files.reading import OpenFile
+from prowess.files.writing import make_folders, private_folder, remove_tree, write_new
+from prowess.limits import DEFAULT_LIMITS
+from prowess.names import relative_parts
+from prowess.runtime import sandbox
+from prowess.runtime.interpreters import interpreter_for
+from prowess.runtime.processes import Bounds, passed_on, run_supervised
+from prowess.runtime.snapshot import snapshot
+from prowess.runtime.trust import TrustRequest
+from prowess.spec.substitute import FOLDER_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from prowess.library.skill import Skill
+    from prowess.limits import Limits
+    from prowess.runtime.interpreters import Interpreter
+    from prowess.runtime.processes import Finished, Limit
+    from prowess.runtime.snapshot import Snapshot
+    from prowess.runtime.trust import Trust
+
+_MOST_ARGUMENTS = 256
+_LONGEST_ARGUMENT = 32_768
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptResult:
+    """What came of a script."""
+
+    status: int
+    """Its exit status; negative: the signal that ended it."""
+    stdout: str
+    stderr: str
+    seconds: float
+    sandbox: str
+    """``bwrap``, or ``none``."""
+    limit: Limit = ""
+    """Which limit ended it: timeout, output, memory, processes, files, disk; ``""`` for none."""
+    stdout_cut: bool = False
+    stderr_cut: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended by itself and without an error."""
+        return self.status == 0 and not self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class Scripts:
+    """How scripts are run: in which sandbox, with which folder, environment and limits.
+
+    ``sandbox``: ``auto`` (the best there is, or none at all: an error), ``bwrap``, or ``none``. ``folder``: where they
+    work and may write; without one, in a new folder that is deleted afterwards. ``env``: variables that they see
+    besides the allow-list. ``network``: whether they may use it.
+    """
+
+    sandbox: sandbox.Kind = "auto"
+    folder: str | os.PathLike[str] | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    network: bool = False
+    limits: Limits = DEFAULT_LIMITS
+
+    def run(
+        self, skill: Skill, script: str, args: Sequence[str] = (), *, stdin: str | bytes = "", trust: Trust | None
+    ) -> ScriptResult:
+        """Run a script of a skill that ``trust`` grants.
+
+        ``args`` reach it as they are, never through a shell. Raises ``NotTrustedError``, ``SandboxError``, or
+        ``ResourceError`` when there is no such file.
+        """
+        kind = sandbox.chosen(self.sandbox)
+        given = _checked(args, stdin, self.limits)
+        if trust is None:
+            raise NotTrustedError(f"scripts of {skill.name!r} do not run: nobody was asked to trust it", skill.location)
+        with snapshot(skill) as taken:
+            path = "/".join(relative_parts(script))
+            with OpenFile(taken.folder, tuple(path.split("/"))) as file:
+                content = file.read_all(self.limits.max_file_bytes)
+            request = TrustRequest(skill, taken.digest, script=path, arguments=tuple(args), files=taken.files)
+            if not trust.allows(request):
+                raise NotTrustedError(f"skill {skill.name!r} is not trusted as it is now", skill.location)
+            program = interpreter_for(path, content)
+            return self._run(kind, taken, program, [path, *args], given)
+
+    def _run(self, kind: str, taken: Snapshot, program: Interpreter, words: list[str], stdin: bytes) -> ScriptResult:
+        with self._folders() as (work, temporary):
+            inside = kind != "none"
+            skill = sandbox.SKILL if inside else taken.folder
+            argv = [*program.argv, f"{skill}/{words[0]}", *words[1:]]
+            if inside:
+                write_new(os.path.join(temporary, ".passwd"), sandbox.passwd_line(), mode=0o644)
+                argv = sandbox.jailed(argv, sandbox.Jail(taken.folder, work, temporary, program.needs, self.network))
+            found = run_supervised(
+                argv,
+                Bounds.of_scripts(self.limits),
+                cwd=work,
+                env=self._environment(skill, inside=inside),
+                stdin=stdin,
+                watched=(work, temporary) if self.folder is None else (temporary,),
+            )
+        return _result(found, kind)
+
+    def _environment(self, skill: str, *, inside: bool) -> dict[str, str]:
+        own = {**dict.fromkeys(FOLDER_NAMES, skill), "PYTHONDONTWRITEBYTECODE": "1"}
+        if inside:
+            own |= {
+                "HOME": sandbox.WORK,
+                "TMPDIR": sandbox.TEMPORARY,
+                "TEMP": sandbox.TEMPORARY,
+                "TMP": sandbox.TEMPORARY,
+            }
+        return {**passed_on(own), **self.env}
+
+    @contextmanager
+    def _folders(self) -> Iterator[tuple[str, str]]:
+        """The folder to work in and one for temporary files; what was made for the run is deleted."""
+        own = private_folder()
+        try:
+            work = os.path.join(own, "work") if self.folder is None else os.path.abspath(os.fspath(self.folder))
+            temporary = os.path.join(own, "tmp")
+            make_folders(work, 0o700)
+            make_folders(temporary, 0o700)
+            yield work, temporary
+        finally:
+            with suppress(OSError):
+                remove_tree(own)
+
+
+def _checked(args: Sequence[str], stdin: str | bytes, limits: Limits) -> bytes:
+    if isinstance(args, (str, bytes)) or not all(isinstance(arg, str) for arg in args):
+        raise SandboxError("args is a list of texts", code="bad-argument")
+    if len(args) > _MOST_ARGUMENTS or any(len(arg) > _LONGEST_ARGUMENT or "\0" in arg for arg in args):
+        raise SandboxError("too many arguments, or one that no program can be given", code="bad-argument")
+    data = stdin.encode("utf-8", "surrogateescape") if isinstance(stdin, str) else stdin
+    if len(data) > limits.max_script_input_bytes:
+        raise SandboxError(f"stdin has more than {limits.max_script_input_bytes} bytes", code="bad-argument")
+    return data
+
+
+def _result(found: Finished, kind: str) -> ScriptResult:
+    return ScriptResult(
+        found.status,
+        found.stdout.decode("utf-8", "replace"),
+        found.stderr.decode("utf-8", "replace"),
+        found.seconds,
+        kind,
+        found.limit,
+        found.stdout_cut,
+        found.stderr_cut,
+    )

@@ -1,0 +1,217 @@
+"""Trust: a person's grant for one state of a skill, by its digest. Change one byte, and it is gone.
+
+Nothing of a skill runs without one. The grants are a small JSON file of the user's, which can be read and edited.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Literal
+
+from prowess.errors import Issue, NotTrustedError, ResourceError, ResourceNotFoundError, SkillError
+from prowess.files.reading import OpenFile
+from prowess.files.writing import make_folders, write_atomic
+from prowess.library.places import config_home
+from prowess.library.scan import scan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from prowess.library.skill import Skill
+
+    Ask = Callable[["TrustRequest"], "bool | Literal['always']"]
+
+Policy = Literal["never", "ask", "granted"]
+
+_MOST_BYTES = 16 << 20
+_OTHERS_WRITE = 0o022
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """One state of one skill that a person trusts."""
+
+    digest: str
+    name: str
+    location: str
+    granted: str
+    """When, in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grants:
+    """What ``grant_all`` recorded, and what it could not."""
+
+    granted: tuple[Grant, ...]
+    issues: tuple[Issue, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TrustRequest:
+    """What a person is asked: exactly what would run, of which skill, in which state."""
+
+    skill: Skill
+    digest: str
+    commands: tuple[str, ...] = ()
+    script: str = ""
+    arguments: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    """Every file of the skill: all of them could be used."""
+
+    def __str__(self) -> str:
+        """A few lines for a prompt."""
+        runs = [f"  runs the command: {command}" for command in self.commands]
+        runs += [f"  runs the script: {self.script} {' '.join(self.arguments)}".rstrip()] if self.script else []
+        about = [f"{self.skill.name} ({self.skill.location})", *runs]
+        return "\n".join([*about, f"  files: {', '.join(self.files)}", f"  digest: {self.digest}"])
+
+
+def default_trust_file() -> str:
+    """Where the grants of this user are: ``prowess/trust.json`` in the user's configuration."""
+    return os.path.join(config_home(os.path.expanduser("~"), os.environ), "prowess", "trust.json")
+
+
+class Trust:
+    """The grants of a user, and the policy for what has none.
+
+    ``granted``: only what was granted runs. ``ask``: what was not granted is put to ``ask``, which answers ``True``
+    (this once), ``"always"`` (recorded as a grant) or ``False``. ``never``: nothing runs.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, *, policy: Policy | None = None, ask: Ask | None = None
+    ) -> None:
+        self._path = os.path.abspath(os.fspath(path) if path is not None else default_trust_file())
+        self.policy: Policy = policy or ("ask" if ask is not None else "granted")
+        self._ask = ask
+        if self.policy == "ask" and ask is None:
+            raise NotTrustedError("the policy 'ask' needs somebody to ask: Trust(ask=callback)", code="bad-argument")
+
+    def __repr__(self) -> str:
+        """The policy and the file."""
+        return f"Trust({self._path!r}, policy={self.policy!r})"
+
+    @property
+    def path(self) -> str:
+        """The file with the grants."""
+        return self._path
+
+    # -- what a person decides ---------------------------------------------------------------------------------------
+
+    def grant(self, skill: Skill) -> Grant:
+        """Trust a skill as it is now."""
+        return self._record(skill, _digest(skill))
+
+    def grant_all(self, folder: str | os.PathLike[str]) -> Grants:
+        """Trust every skill below a folder as it is now; those that come later, or change, are not meant."""
+        granted: list[Grant] = []
+        issues: list[Issue] = []
+        for skill in scan(folder):
+            try:
+                granted.append(_new_grant(skill, _digest(skill)))
+            except SkillError as error:
+                issues.append(Issue(error.code, "", error.message, skill.location))
+        self._change(lambda found: {**found, **{grant.digest: grant for grant in granted}})
+        return Grants(tuple(granted), tuple(issues))
+
+    def revoke(self, what: Skill | str) -> int:
+        """Take grants back: all of a skill (of any of its states), or those of a digest, name or location; how many."""
+        keys = {what} if isinstance(what, str) else {what.location}
+        before = after = 0
+
+        def without(found: dict[str, Grant]) -> dict[str, Grant]:
+            nonlocal before, after
+            kept = {d: g for d, g in found.items() if keys.isdisjoint((g.digest, g.name, g.location))}
+            if not isinstance(what, str) and what.is_local:
+                kept.pop(what.digest(), None)
+            before, after = len(found), len(kept)
+            return kept
+
+        self._change(without)
+        return before - after
+
+    def grants(self) -> tuple[Grant, ...]:
+        """Everything that was granted, by name."""
+        return tuple(sorted(self._read().values(), key=lambda grant: (grant.name, grant.granted)))
+
+    # -- what may run ------------------------------------------------------------------------------------------------
+
+    def is_trusted(self, skill: Skill) -> bool:
+        """Whether a person granted this very state of the skill."""
+        if self.policy == "never" or not skill.is_local:
+            return False
+        try:
+            return skill.digest() in self._read()
+        except SkillError:
+            return False
+
+    def allows(self, request: TrustRequest) -> bool:
+        """Whether that may run: granted, or just now allowed by who was asked."""
+        if self.policy == "never" or not request.skill.is_local:
+            return False
+        if request.digest in self._read():
+            return True
+        if self._ask is None or self.policy != "ask":
+            return False
+        answer = self._ask(request)
+        if answer == "always":
+            self._record(request.skill, request.digest)
+        return bool(answer)
+
+    # -- the file ----------------------------------------------------------------------------------------------------
+
+    def _record(self, skill: Skill, digest: str) -> Grant:
+        grant = _new_grant(skill, digest)
+        self._change(lambda found: {**found, digest: grant})
+        return grant
+
+    def _read(self) -> dict[str, Grant]:
+        folder, name = os.path.split(self._path)
+        try:
+            with OpenFile(folder, (name,)) as file:
+                self._check_owner(file.info)
+                data = json.loads(file.read_all(_MOST_BYTES))
+            return {row["digest"]: Grant(**row) for row in data["grants"]} if data["version"] == 1 else {}
+        except ResourceNotFoundError:
+            return {}
+        except ResourceError as error:
+            raise NotTrustedError(f"cannot read the grants: {error.message}", self._path, "trust-store") from None
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise NotTrustedError("the file with the grants is damaged", self._path, "trust-store") from None
+
+    def _check_owner(self, info: os.stat_result) -> None:
+        if hasattr(os, "geteuid") and (info.st_uid != os.geteuid() or info.st_mode & _OTHERS_WRITE):
+            message = "the file with the grants belongs to somebody else, or others may write to it"
+            raise NotTrustedError(message, self._path, "trust-store")
+
+    def _change(self, change: Callable[[dict[str, Grant]], dict[str, Grant]]) -> None:
+        from filelock import FileLock, Timeout  # noqa: PLC0415 - only when something is granted or revoked
+
+        make_folders(os.path.dirname(self._path), 0o700)
+        try:
+            with FileLock(f"{self._path}.lock", timeout=10, mode=0o600):
+                found = change(self._read())
+                rows = [asdict(found[digest]) for digest in sorted(found)]
+                write_atomic(self._path, json.dumps({"version": 1, "grants": rows}, indent=2).encode() + b"\n")
+        except Timeout:
+            raise NotTrustedError("somebody else is changing the grants", self._path, "trust-store") from None
+        except OSError as error:
+            message = f"cannot write the grants: {error.strerror}"
+            raise NotTrustedError(message, self._path, "trust-store") from None
+
+    def __iter__(self) -> Iterator[Grant]:
+        return iter(self.grants())
+
+
+def _digest(skill: Skill) -> str:
+    if not skill.is_local:
+        message = f"skill {skill.name!r} is not a folder on this machine: it cannot be trusted"
+        raise NotTrustedError(message, skill.location, "not-local")
+    return skill.digest()
+
+
+def _new_grant(skill: Skill, digest: str) -> Grant:
+    return Grant(digest, skill.name, skill.location, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))

@@ -1,0 +1,95 @@
+"""Tools that act: a skill run as a sub-agent, a script of a skill run in a sandbox."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from prowess.errors import SkillError, SkillValidationError
+from prowess.runtime.events import Event
+from prowess.runtime.fork import PreparedFork
+from prowess.tools.arguments import BadArgumentsError, optional_text, required_text
+from prowess.tools.definitions import ToolResult
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from prowess.library.skill import Skill
+    from prowess.runtime.scripts import ScriptResult
+    from prowess.tools.view import View
+
+_CUT = "[cut: it printed more]"
+
+
+def prepare_fork(view: View, name: str, task: str) -> PreparedFork | ToolResult:
+    """What a sub-agent needs to carry out a skill; or the result that says why it cannot."""
+    skill = view.session.available(name) if view.may_use(name) else None
+    if skill is None or not skill.model_invocable:
+        return _error(f'skill "{name}" not found', "unknown-skill")
+    if not skill.is_fork:
+        why = "is not configured for forked execution (set context: fork)"
+        return _error(f'skill "{name}" {why}; use {view.options.reader} instead', "not-forkable")
+    try:
+        content = view.session.activate_text(name, whole=True)
+    except SkillError as error:
+        return _error(f"failed to read skill content: {error.message}", error.code)
+    fresh = view.session.available(name) or skill
+    return PreparedFork(name, task, content, fresh.model or "", fresh.allowed_tools)
+
+
+def run_skill(view: View, arguments: Mapping[str, Any]) -> ToolResult:
+    """The skill prepared as a fork, for the toolset or the host to run."""
+    name, task = required_text(arguments, "name"), optional_text(arguments, "task")
+    if view.options.fork is None:
+        return _error("this host does not run skills as sub-agents; load the skill instead", "fork-off")
+    prepared = prepare_fork(view, name, task)
+    if isinstance(prepared, ToolResult):
+        return prepared
+    view.session.tell(Event("forked", name, {"title": prepared.title, "model": prepared.model}))
+    return ToolResult(f"{prepared.title} is run by the host.", data={"skill": name}, fork=prepared)
+
+
+def run_script(view: View, arguments: Mapping[str, Any]) -> ToolResult:
+    """What a script printed, and how it ended."""
+    name, script = required_text(arguments, "name"), required_text(arguments, "script")
+    args, stdin = _texts(arguments.get("args")), optional_text(arguments, "stdin")
+    if view.options.scripts is None:
+        return _error("this host does not run scripts of skills", "scripts-off")
+    skill = view.offered(name)
+    found = view.options.scripts.run(skill, script, args, stdin=stdin, trust=view.session.trust)
+    detail = {"script": script, "status": found.status, "limit": found.limit, "sandbox": found.sandbox}
+    view.session.tell(Event("ran", name, {**detail, "seconds": found.seconds}))
+    data = {"skill": name, **detail, "stdout": found.stdout, "stderr": found.stderr, "seconds": found.seconds}
+    cut = {"stdout_cut": found.stdout_cut, "stderr_cut": found.stderr_cut}
+    return ToolResult(_told(found), is_error=not found.ok, data={**data, **cut})
+
+
+def _texts(value: object) -> list[str]:
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise BadArgumentsError("args must be a list of strings")
+    return value
+
+
+def _told(found: ScriptResult) -> str:
+    """A script's outcome as a model reads it."""
+    ended = f"stopped at its limit of {found.limit}" if found.limit else f"exit status {found.status}"
+    rows = [f"[{ended}, {found.seconds:.1f} s, sandbox: {found.sandbox}]"]
+    for label, text, cut in (("stdout", found.stdout, found.stdout_cut), ("stderr", found.stderr, found.stderr_cut)):
+        if text:
+            rows += [f"--- {label} ---", text.rstrip("\n"), *([_CUT] if cut else [])]
+    return "\n".join(rows)
+
+
+def has_scripts(skill: Skill) -> bool:
+    """Whether a skill has anything to run."""
+    if not skill.is_local:
+        return False
+    try:
+        return bool(skill.resources().scripts)
+    except SkillValidationError:
+        return False
+
+
+def _error(message: str, reason: str) -> ToolResult:
+    return ToolResult(message, is_error=True, data={"reason": reason})
