@@ -1,10 +1,12 @@
 """The three tiers of a skill, on real folders: what a model sees at first, one skill's instructions, one of its files.
 
-Then what Prowess says about broken skills. Run it with ``make demo``.
+Then what Prowess says about broken skills, and what runs once a person trusts it. Run it with ``make demo``.
 """
 
 from __future__ import annotations
 
+import sys
+import tempfile
 from pathlib import Path
 
 from rich.console import Console
@@ -18,7 +20,7 @@ SHOWN_LINES = 18
 
 
 def main() -> None:
-    """Show the tiers, then the broken skills."""
+    """Show the tiers, the broken skills, and content that acts."""
     console = Console(soft_wrap=True, highlight=False)
     catalog = prowess.scan(HERE / "skills")
     assert len(catalog) == 5, "examples/skills holds five skills"
@@ -27,6 +29,7 @@ def main() -> None:
     third_tier(console, catalog)
     conversations(console)
     broken(console, prowess.scan(HERE / "broken"))
+    acting(console, prowess.scan(HERE / "acting"))
     console.print("\nEverything above was read from [bold]examples/[/]. Next: README.md, docs/.")
 
 
@@ -84,6 +87,39 @@ def broken(console: Console, catalog: prowess.Catalog) -> None:
         outcome = "does not load" if issue.severity == "error" else "loads"
         console.print(f"[bold]{where}[/] [{colour}]{escape(issue.code)}[/] ({outcome})")
         console.print(f"  {escape(issue.message)}\n  [dim]remedy: {escape(issue.hint)}[/]")
+
+
+def acting(console: Console, catalog: prowess.Catalog) -> None:
+    title(console, "6. Content that acts: nothing runs before a person grants it")
+    skill = catalog["folder-report"]
+    with tempfile.TemporaryDirectory() as folder:
+        trust = prowess.Trust(Path(folder) / "trust.json")
+        for moment in ("before", "after"):
+            session = prowess.Session(catalog, base_dir=HERE, trust=trust)
+            line = session.activate("folder-report").instructions.splitlines()[2]
+            console.print(f"[bold]{moment} the grant:[/] {escape(line)}")
+            if moment == "before":
+                trust.grant(skill)
+        script(console, skill, trust)
+        fork(console, session)
+
+
+def script(console: Console, skill: prowess.Skill, trust: prowess.Trust) -> None:
+    try:
+        result = prowess.Scripts().run(skill, "scripts/sizes.py", ["/etc/passwd", "/etc/shadow"], trust=trust)
+    except prowess.SandboxError as error:
+        console.print(f"[bold]a script:[/] refused, {escape(str(error))}")
+        return
+    console.print(f"[bold]a script in {result.sandbox}:[/] exit status {result.status}; it sees another /etc/passwd:")
+    console.print(escape(result.stdout.rstrip()))
+
+
+def fork(console: Console, session: prowess.Session) -> None:
+    answer = "import sys; print(f'I was told {len(sys.stdin.read()):,} characters, and say: it holds examples.')"
+    child = prowess.subprocess_fork([sys.executable, "-c", answer])
+    result = prowess.Toolset(session, fork=child).call("run_skill", {"name": "folder-report", "task": "What is this?"})
+    assert not result.is_error, result.content
+    console.print(f"[bold]a fork, in a process of its own:[/] {escape(result.content)}")
 
 
 if __name__ == "__main__":

@@ -240,3 +240,8 @@ def test_any_json_is_a_list_of_sources_or_a_source_error(
     except prowess.SourceError:
         return
     assert all(hasattr(source, "load") for source in sources)
+
+
+def test_an_entry_that_says_nothing_keeps_its_place_in_messages(listed: Callable[..., prowess.Catalog]) -> None:
+    with pytest.raises(prowess.SourceError, match=r"sources\[2\]"):
+        listed("- {}\n- dir: one\n- dir: one\n  mount_as: '*'\n")

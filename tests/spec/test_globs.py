@@ -253,3 +253,10 @@ def test_no_pattern_takes_much_time_or_memory_over_a_long_path(pattern: str, pat
     )
     done = subprocess.run([sys.executable, "-c", code, pattern, path], timeout=10, check=False)
     assert done.returncode == 0
+
+
+def test_any_folder_at_the_front_also_means_none_before_an_absolute_path() -> None:
+    assert passes("**/a", "/a")
+    assert passes("**/a", "/elsewhere/a")
+    assert passes("**/skills/*", "/elsewhere/skills/a")
+    assert not passes("skills/*", "/skills/a")

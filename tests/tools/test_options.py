@@ -170,3 +170,22 @@ def test_loading_counts_as_activation(dialect: str, put: Put, talk: Talk, load: 
     session = talk(tools=["Read"])
     load(prowess.Toolset(session, dialect), "pdf")
     assert (session.active_skills, session.active_tools) == (("pdf",), ("Read",))
+
+
+@pytest.mark.parametrize(("dialect", "tool"), [("prowess", "unload_skill"), ("skill__activate", "skill__deactivate")])
+def test_a_skill_that_the_model_may_not_have_is_not_its_to_put_aside(
+    put: Put, talk: Talk, dialect: str, tool: str
+) -> None:
+    put("mine")
+    put("theirs")
+    session = talk()
+    session.activate("theirs")
+    assert prowess.Toolset(session, dialect, allowed=["mine"]).call(tool, {"name": "theirs"}).is_error
+    assert session.active_skills == ("theirs",)
+
+
+def test_a_hidden_skill_called_by_a_person_brings_its_instructions_along(put: Put, talk: Talk) -> None:
+    put("quiet", fields="disable-model-invocation: true\n", body="Say nothing.\n")
+    message = prowess.Toolset(talk()).explicit("quiet", "now")
+    assert "Say nothing." in message
+    assert "User's request: now" in message

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import ResourceError, SourceError
 from prowess.files.reading import OpenFile
+from prowess.library.catalog import Catalog
 from prowess.limits import DEFAULT_LIMITS
 from prowess.sources.directory import DirectorySource
 from prowess.sources.inline import InlineSource
@@ -21,17 +22,23 @@ _TRUE = frozenset(("true", "yes", "on", "1"))
 _FIELDS = ("dir", "path", "name", "description", "instructions", "mount_as", "preload")
 
 
+class _NoSource:
+    """An entry that says nothing; it keeps its place, so that errors count sources as the file does."""
+
+    def load(self) -> Catalog:
+        return Catalog(())
+
+
 def load_sources(file: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> list[SkillSource]:
     """The sources that a file lists, in order: a list, or a mapping with the list under ``skills``.
 
     An entry has ``dir`` (or ``path``; with both, ``dir`` counts), optionally ``mount_as`` and ``preload``; or ``name``,
     ``description`` and ``instructions``, optionally ``preload``. With a folder the inline fields are ignored; an entry
-    with neither is skipped. Relative folders are relative to the file.
+    with neither has no skills. Relative folders are relative to the file.
     """
     where = os.path.abspath(os.fspath(file))
     entries = _entries(_text(where, limits), where, limits)
-    sources = (_source(entry, index, os.path.dirname(where)) for index, entry in enumerate(entries))
-    return [source for source in sources if source is not None]
+    return [_source(entry, index, os.path.dirname(where)) for index, entry in enumerate(entries)]
 
 
 def _text(where: str, limits: Limits) -> str:
@@ -60,7 +67,7 @@ def _entries(text: str, where: str, limits: Limits) -> list[dict[str, object]]:
     return [dict(entry) for entry in listed if isinstance(entry, dict)]
 
 
-def _source(entry: dict[str, object], index: int, folder: str) -> SkillSource | None:
+def _source(entry: dict[str, object], index: int, folder: str) -> SkillSource:
     unknown = [key for key in entry if key not in _FIELDS]
     if unknown:
         raise SourceError(f"sources[{index}]: unknown field {unknown[0]!r}; known: {', '.join(_FIELDS)}")
@@ -70,7 +77,7 @@ def _source(entry: dict[str, object], index: int, folder: str) -> SkillSource | 
     if path:
         return DirectorySource(os.path.join(folder, path), mount_as=mount, preload=preload)
     if not any(entry.get(key) for key in ("name", "description", "instructions")):
-        return None
+        return _NoSource()
     if mount:
         raise SourceError(f"sources[{index}]: mount_as is only for folders, not for inline skills")
     texts = (_str(entry, key, index) for key in ("name", "description", "instructions"))

@@ -41,7 +41,10 @@ def passes(pattern: str, path: str) -> bool:
         folder = pattern.rstrip("/")
         return (bool(folder) and path == folder) or path.startswith(folder + "/")
     machine = _machine(pattern)
-    return machine is not None and machine.matches(path)
+    if machine is None:
+        return False
+    anywhere = pattern.startswith("**") and path.startswith("/")  # also where there is nothing above
+    return machine.matches(path) or (anywhere and machine.matches(path[1:]))
 
 
 class _Machine:

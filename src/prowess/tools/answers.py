@@ -14,6 +14,7 @@ from prowess.errors import (
     ResourceNotFoundError,
     ResourceTooLargeError,
     SkillError,
+    SkillNotActiveError,
     SkillValidationError,
     UnknownSkillError,
     nearest_first,
@@ -108,7 +109,14 @@ def s1_activate(view: View, arguments: Arguments) -> ToolResult:
 
 def s1_deactivate(view: View, arguments: Arguments) -> ToolResult:
     """The tools that went."""
-    return _as_json({"removed_tools": list(view.session.deactivate(required_text(arguments, "name")))})
+    return _as_json({"removed_tools": list(_put_aside(view, required_text(arguments, "name")))})
+
+
+def _put_aside(view: View, name: str) -> tuple[str, ...]:
+    """End a skill; one that the model may not have is none of its business."""
+    if not view.may_use(name):
+        raise SkillNotActiveError(f"skill {name!r} is not active")
+    return view.session.deactivate(name)
 
 
 def s1_read(view: View, arguments: Arguments) -> ToolResult:
@@ -268,7 +276,7 @@ def load(view: View, arguments: Arguments) -> ToolResult:
 def unload(view: View, arguments: Arguments) -> ToolResult:
     """That the skill is put aside."""
     name = required_text(arguments, "name")
-    removed = view.session.deactivate(name)
+    removed = _put_aside(view, name)
     return ToolResult(f"{one_line(name)} is put aside.", data={"skill": name, "removed_tools": list(removed)})
 
 

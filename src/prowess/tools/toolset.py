@@ -163,6 +163,9 @@ class Toolset:
 
     def explicit(self, name: str, request: str = "") -> str:
         """The text of a user's message that has the model load a skill by its tool, whatever the listing shows."""
+        found = self._session.available(name)
+        if found is not None and not found.model_invocable:  # its tool would refuse: the instructions go along
+            return self._session.expand(f"/{name} {request}")
         tool = self._dialect.tools[0]
         key = next(iter(tool.describe(self._view("")).parameters["required"]))
         said = f"This is a user-explicit skill activation. Call the {tool.name} tool with {key}={name!r}."
