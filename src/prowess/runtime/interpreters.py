@@ -95,7 +95,7 @@ def _python(content: bytes) -> Interpreter | None:
     uv = _on_path("uv") if _METADATA.search(content[: 16 * _HEAD]) else None
     if uv is not None:
         return uv._replace(argv=(*uv.argv, "run", "--quiet", "--script"))
-    folders = tuple(dict.fromkeys((sys.prefix, sys.base_prefix)))
+    folders = tuple(path for path in dict.fromkeys((sys.prefix, sys.base_prefix)) if not _shows_home(path))
     return Interpreter("python", (sys.executable,), folders) if sys.executable else _on_path("python3")
 
 
@@ -111,6 +111,9 @@ def _on_path(name: str) -> Interpreter | None:
 def _home_of(program: str) -> str:
     """The folder that a program was installed into, or the program alone where that would show a home folder."""
     prefix = os.path.dirname(os.path.dirname(program))
+    return program if _shows_home(prefix) else prefix
+
+
+def _shows_home(folder: str) -> bool:
     home = os.path.realpath(os.path.expanduser("~"))
-    shows_home = os.path.commonpath((home, prefix)) == prefix if prefix != os.sep else True
-    return program if shows_home else prefix
+    return os.path.join(home, "").startswith(os.path.join(os.path.realpath(folder), ""))

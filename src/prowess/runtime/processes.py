@@ -39,6 +39,7 @@ PASSED_ON = (
 )
 """The variables that a program of a skill sees of the host's environment; nothing else, so no secrets."""
 
+_OWN = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
 _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "supervisor.py")
 _GRACE = 4.0  # the supervisor ends everything within a second of the timeout; this is for a machine under load
 
@@ -131,11 +132,8 @@ def run_supervised(
 
 
 def _rlimits(bounds: Bounds) -> dict[str, int]:
-    """Limits that the kernel keeps by itself: no core files, CPU time and the size of one file."""
-    found = {"RLIMIT_CORE": 0, "RLIMIT_CPU": int(bounds.seconds) + 2}
-    if bounds.disk:
-        found["RLIMIT_FSIZE"] = bounds.disk
-    return found
+    """Limits that the kernel keeps by itself: no core files, and the size of one file."""
+    return {"RLIMIT_CORE": 0, **({"RLIMIT_FSIZE": bounds.disk} if bounds.disk else {})}
 
 
 def _ask(task: dict[str, Any], patience: float) -> dict[str, Any]:
@@ -147,6 +145,7 @@ def _ask(task: dict[str, Any], patience: float) -> dict[str, Any]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        env={name: os.environ[name] for name in _OWN if name in os.environ},  # its child could read it
         start_new_session=os.name == "posix",
         close_fds=True,
     )

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 Kind = Literal["auto", "bwrap", "none"]
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
-_SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "ssl", "pki", "ca-certificates")
+_SETTINGS = (
+    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime"),
+    *("ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "pki/ca-trust", "ca-certificates"),
+)
 _NETWORK_SETTINGS = ("resolv.conf", "hosts", "nsswitch.conf", "services", "protocols")
 _PROBE_SECONDS = 10
 

@@ -330,6 +330,13 @@ class Session:
         except SkillError as error:
             self._tell("refused", name, code=error.code)
             raise
+        return self._text(skill, whole=whole)
+
+    def read_text(self, name: str, *, whole: bool = False) -> str:
+        """The same of a skill that is not activated by it."""
+        return self._text(self.skill(name), whole=whole)
+
+    def _text(self, skill: Skill, *, whole: bool) -> str:
         text = skill.read_text() if whole else skill.read_body()
         if not may_have_commands(text):
             return text

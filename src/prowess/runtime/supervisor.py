@@ -21,6 +21,7 @@ from typing import IO, Any
 _LINUX = sys.platform.startswith("linux")
 _POSIX = os.name == "posix"
 _SET_CHILD_SUBREAPER = 36
+_FILE_TOO_LARGE = (-getattr(signal, "SIGXFSZ", 0), 128 + getattr(signal, "SIGXFSZ", 0)) if os.name == "posix" else ()
 _LOOK_EVERY = 0.05
 _LAST_SECOND = 0.8
 _CHUNK = 1 << 16
@@ -150,6 +151,8 @@ class _Run:
             stream.thread.join(_LAST_SECOND / 2)
 
     def result(self) -> dict[str, Any]:
+        if not self.limit and self.child.returncode in _FILE_TOO_LARGE:
+            self.limit = "disk"
         if not self.limit and (self.out.full.is_set() or self.err.full.is_set()):
             self.limit = "output"
         return {

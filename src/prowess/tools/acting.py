@@ -29,7 +29,7 @@ def prepare_fork(view: View, name: str, task: str) -> PreparedFork | ToolResult:
         why = "is not configured for forked execution (set context: fork)"
         return _error(f'skill "{name}" {why}; use {view.options.reader} instead', "not-forkable")
     try:
-        content = view.session.activate_text(name, whole=True)
+        content = view.session.read_text(name, whole=True)
     except SkillError as error:
         return _error(f"failed to read skill content: {error.message}", error.code)
     fresh = view.session.available(name) or skill

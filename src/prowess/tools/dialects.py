@@ -45,6 +45,8 @@ class Dialect(NamedTuple):
     error: Callable[[str, Exception], ToolResult]
     preloaded: Callable[[LoadedSkill], str] = blocks.preloaded_plain
     """How instructions that are there from the start stand in the prompt."""
+    loads_hidden: bool = True
+    """Whether its tool loads a skill that is not shown to models, when it is called all the same."""
 
 
 def _always(view: View) -> bool:
@@ -313,6 +315,7 @@ DIALECTS: dict[str, Dialect] = {
             blocks.own,
             answers.helpful_error,
             blocks.preloaded_wrapped,
+            loads_hidden=False,
         ),
     )
 }

@@ -37,10 +37,10 @@ def _checked_fork(fork: ForkRunner | Literal["host"] | None) -> ForkRunner | Lit
 
 
 def _checked_scripts(scripts: Scripts | bool | None) -> Scripts | None:  # noqa: FBT001 - the public signature
-    from prowess.runtime.scripts import Scripts  # noqa: PLC0415 - only when scripts are asked for
-
     if scripts is None or scripts is False:
         return None
+    from prowess.runtime.scripts import Scripts  # noqa: PLC0415 - only when scripts are asked for
+
     if isinstance(scripts, Scripts):
         return scripts
     if scripts is True:
@@ -163,7 +163,7 @@ class Toolset:
 
     def explicit(self, name: str, request: str = "") -> str:
         """The text of a user's message that has the model load a skill by its tool, whatever the listing shows."""
-        found = self._session.available(name)
+        found = None if self._dialect.loads_hidden else self._session.available(name)
         if found is not None and not found.model_invocable:  # its tool would refuse: the instructions go along
             return self._session.expand(f"/{name} {request}")
         tool = self._dialect.tools[0]
