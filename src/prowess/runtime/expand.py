@@ -77,6 +77,9 @@ class Expander:
         with snapshot(skill) as taken:
             text = read(taken.skill)
             commands = find_commands(text, len(begin(taken.skill)) if begin else 0)
+            refused = self._refusal(skill, commands)
+            if refused:
+                return _left_alone(text, skill, commands, *refused)
             request = TrustRequest(skill, taken.digest, tuple(c.text for c in commands), files=taken.files)
             if not self.trust.allows(request):
                 return _left_alone(text, skill, commands, "the skill is not trusted as it is now", "commands-not-run")

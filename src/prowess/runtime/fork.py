@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from prowess.errors import InvalidFrontmatterError, SandboxError
+from prowess.errors import InvalidFrontmatterError, SandboxError, SkillError
 from prowess.limits import DEFAULT_LIMITS
 from prowess.runtime.called import enveloped
 from prowess.runtime.processes import Bounds, run_supervised
+from prowess.spec.document import Policy, read_document
 from prowess.spec.fences import locate
 from prowess.spec.hidden import one_line
 from prowess.spec.tool_patterns import tool_pattern
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from prowess.limits import Limits
+    from prowess.spec.document import Document
+    from prowess.spec.fences import Fences
 
     ForkRunner = Callable[["PreparedFork"], "str | Awaitable[str]"]
 
@@ -40,6 +43,8 @@ class PreparedFork:
     """The model that the skill wishes for; ``""``: the parent's."""
     allowed_tools: tuple[str, ...] = ()
     """The only tools of the parent that the child gets, as names or patterns; none listed: all of them."""
+    head: int | None = None
+    """How many characters of the content stand before the instructions; ``None``: whatever is its frontmatter."""
 
     @property
     def title(self) -> str:
@@ -73,17 +78,27 @@ def fork_system_message(prepared: PreparedFork, attached_files: Iterable[str | o
 
 def fork_user_message(prepared: PreparedFork) -> str:
     """The first user message of the child: the request, and the instructions in an element."""
-    return enveloped(prepared.skill_name, _without_frontmatter(prepared.content), prepared.task)
+    body = _without_frontmatter(prepared.content) if prepared.head is None else prepared.content[prepared.head :]
+    return enveloped(prepared.skill_name, body, prepared.task)
 
 
 def _without_frontmatter(content: str) -> str:
     """The text after the closing dashes; all of it where there is no frontmatter, or no end to it."""
     data = content.encode("utf-8", "surrogatepass")
+    return data[_body_of(data) :].decode("utf-8", "surrogatepass")
+
+
+def _body_of(data: bytes) -> int:
     try:
-        found = locate(data, whole=True)
-    except InvalidFrontmatterError:
-        return content
-    return content if found is None else data[found.body :].decode("utf-8", "surrogatepass")
+        found: Document | Fences | None = read_document(
+            data, whole=True, policy=Policy("lenient"), folder="skill", path="", check_dir=False
+        )
+    except SkillError:  # not a skill by itself: its dashes tell
+        try:
+            found = locate(data, whole=True)
+        except InvalidFrontmatterError:
+            found = None
+    return 0 if found is None else found.body
 
 
 def subprocess_fork(
@@ -105,15 +120,16 @@ def subprocess_fork(
 
     def run(prepared: PreparedFork) -> str:
         system, user = fork_system_message(prepared), fork_user_message(prepared)
-        known = {"prompt": user, "system": system, "model": prepared.model, "skill": prepared.skill_name}
+        separate = any("{system}" in word for word in words)
+        prompt = user if separate else f"{system}\n\n{user}"
+        known = {"prompt": prompt, "system": system, "model": prepared.model, "skill": prepared.skill_name}
         by_word = any("{prompt}" in word for word in words)
-        separate = by_word or any("{system}" in word for word in words)
         found = run_supervised(
             [_filled(word, known) for word in words],
             Bounds(limits.max_fork_seconds, limits.max_fork_output_bytes),
             cwd=os.path.abspath(os.fspath(cwd)) if cwd is not None else os.getcwd(),
             env=dict(os.environ if env is None else env),
-            stdin=b"" if by_word else (user if separate else f"{system}\n\n{user}").encode(),
+            stdin=b"" if by_word else prompt.encode("utf-8", "replace"),
         )
         if found.limit or found.status != 0:
             why = f"met its limit of {found.limit}" if found.limit else f"ended with exit status {found.status}"

@@ -21,6 +21,7 @@ from prowess.errors import (
     SkillNotActiveError,
     UnknownSkillError,
 )
+from prowess.library.skill import LoadedSkill
 from prowess.limits import DEFAULT_LIMITS
 from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.called import called, parse_call
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from prowess.library.catalog import Catalog
-    from prowess.library.skill import LoadedSkill, Skill
+    from prowess.library.skill import Skill
     from prowess.limits import Limits
     from prowess.runtime.events import Kind, OnEvent
     from prowess.runtime.expand import Expander
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from prowess.spec.commands import Span
     from prowess.spec.tool_patterns import Answer
 
+_ALREADY = "it was active already"
 _AS_IT_IS = Expanded("")
 _TOLD: ContextVar[list[str] | None] = ContextVar("prowess_told", default=None)
 
@@ -382,7 +384,11 @@ class Session:
 
     def preloaded(self) -> tuple[LoadedSkill, ...]:
         """The preloaded skills that are active and visible, by name."""
-        return tuple(entry.loaded for _, entry in sorted(self._visible().items()) if entry.preloaded)
+        return tuple(LoadedSkill(one.skill, one.instructions) for one in self.preloads())
+
+    def preloads(self) -> tuple[Activation, ...]:
+        """The same with where their instructions hold what a command printed."""
+        return tuple(_again(entry) for _, entry in sorted(self._visible().items()) if entry.preloaded)
 
     # -- listing -----------------------------------------------------------------------------------------------------
 
@@ -523,7 +529,7 @@ class Session:
         except SkillError as error:
             self._tell("refused", name, code=error.code)
             raise
-        if not activation.outputs or not activation.note:
+        if not activation.outputs or activation.note != _ALREADY:
             return activation
         loaded, found = self._prepared(activation.skill, arguments)  # active before: what was printed then is not now
         return replace(activation, instructions=loaded.instructions, outputs=found.outputs, issues=found.issues)
@@ -565,7 +571,7 @@ def _shown(filters: tuple[str, ...]) -> str:
 
 
 def _again(entry: _Active) -> Activation:
-    note = "the skill no longer exists; this is what was loaded before" if entry.gone else "it was active already"
+    note = "the skill no longer exists; this is what was loaded before" if entry.gone else _ALREADY
     loaded = entry.loaded
     return Activation(loaded.skill, loaded.instructions, entry.tools, note, entry.outputs, entry.issues)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -126,7 +127,8 @@ class Trust:
             nonlocal before, after
             kept = {d: g for d, g in found.items() if keys.isdisjoint((g.digest, g.name, g.location))}
             if not isinstance(what, str) and what.is_local:
-                kept.pop(what.digest(), None)
+                with suppress(SkillError):  # a state that cannot be hashed was never granted
+                    kept.pop(what.digest(), None)
             before, after = len(found), len(kept)
             return kept
 
@@ -159,7 +161,7 @@ class Trust:
         answer = self._ask(request)
         if answer == "always":
             self._record(request.skill, request.digest)
-        return bool(answer)
+        return answer is True or answer == "always"  # not whatever counts as true: "no" does
 
     # -- the file ----------------------------------------------------------------------------------------------------
 
@@ -173,8 +175,7 @@ class Trust:
         try:
             with OpenFile(folder, (name,)) as file:
                 self._check_owner(file.info)
-                data = json.loads(file.read_all(_MOST_BYTES))
-            return {row["digest"]: Grant(**row) for row in data["grants"]} if data["version"] == 1 else {}
+                return _parsed(file.read_all(_MOST_BYTES))
         except ResourceNotFoundError:
             return {}
         except ResourceError as error:
@@ -190,8 +191,8 @@ class Trust:
     def _change(self, change: Callable[[dict[str, Grant]], dict[str, Grant]]) -> None:
         from filelock import FileLock, Timeout  # noqa: PLC0415 - only when something is granted or revoked
 
-        make_folders(os.path.dirname(self._path), 0o700)
         try:
+            make_folders(os.path.dirname(self._path), 0o700)
             with FileLock(f"{self._path}.lock", timeout=10, mode=0o600):
                 found = change(self._read())
                 rows = [asdict(found[digest]) for digest in sorted(found)]
@@ -204,6 +205,14 @@ class Trust:
 
     def __iter__(self) -> Iterator[Grant]:
         return iter(self.grants())
+
+
+def _parsed(data: bytes) -> dict[str, Grant]:
+    found = json.loads(data)
+    rows = [Grant(**row) for row in found["grants"]]
+    if found["version"] != 1 or not all(isinstance(value, str) for row in rows for value in asdict(row).values()):
+        raise ValueError(found["version"])
+    return {row.digest: row for row in rows}
 
 
 def _digest(skill: Skill) -> str:

@@ -6,21 +6,19 @@ Found in the author's text only: whatever a command prints is put in its place a
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from prowess.errors import Issue
 
     Span = tuple[int, int]
 
-_COMMAND = re.compile(
-    r"(?m:^)(?P<fence>`{3,}|~{3,})![^\S\n]*\n(?P<block>(?:(?!(?P=fence))[^\n]*\n)*)(?P=fence)[^\S\n]*(?:$|(?=\n))"
-    r"|(?<!\\)!`(?P<inline>[^`]+)`",
-    re.MULTILINE,
-)
+_INLINE = re.compile(r"(?<!\\)!`([^`]+)`")
+_FENCE = re.compile(r"^(`{3,}+|~{3,}+)(!?)[^\S\n]*+$", re.MULTILINE)
 
 
 class Command(NamedTuple):
@@ -44,8 +42,45 @@ def find_commands(text: str, begin: int = 0) -> tuple[Command, ...]:
     """The commands of a text from ``begin`` on, in order; those that say nothing are left out."""
     if not may_have_commands(text):
         return ()
-    found = (Command(m.start(), m.end(), _said(m)) for m in _COMMAND.finditer(text, begin))
+    found: list[Command] = []
+    at = begin
+    for block in _blocks(text, begin):
+        found += _spans(text, at, block.begin)
+        found.append(block)
+        at = block.end
+    found += _spans(text, at, len(text))
     return tuple(command for command in found if command.text)
+
+
+def _spans(text: str, begin: int, end: int) -> Iterator[Command]:
+    for match in _INLINE.finditer(text, begin, end):
+        yield Command(match.start(), match.end(), _said(match[1]))
+
+
+def _blocks(text: str, begin: int) -> Iterator[Command]:
+    """The fenced blocks, each from its opening line to the next line of at least as many of the same characters."""
+    fences = list(_FENCE.finditer(text, begin))
+    ends = _ends(fences)
+    at = begin
+    for fence, end in zip(fences, ends, strict=True):
+        if fence[2] and end is not None and fence.start() >= at:
+            yield Command(fence.start(), end.end(), _said(text[fence.end() : end.start()]))
+            at = end.end()
+
+
+def _ends(fences: list[re.Match[str]]) -> list[re.Match[str] | None]:
+    """For each line of fence characters the next that could close it; from the end, so that each is looked at once."""
+    found: list[re.Match[str] | None] = []
+    nearest: dict[str, list[re.Match[str]]] = {"`": [], "~": []}  # ever longer, the nearest last
+    for fence in reversed(fences):
+        later = nearest[fence[1][0]]
+        while fence[2] == "" and later and len(later[-1][1]) <= len(fence[1]):
+            later.pop()
+        place = bisect_right(later, -len(fence[1]), key=lambda one: -len(one[1]))
+        found.append(later[place - 1] if place else None)
+        if not fence[2]:
+            later.append(fence)
+    return found[::-1]
 
 
 def may_have_commands(text: str) -> bool:
@@ -53,9 +88,8 @@ def may_have_commands(text: str) -> bool:
     return "!`" in text or "`!" in text or "~!" in text
 
 
-def _said(match: re.Match[str]) -> str:
-    block: str | None = match["block"]
-    return (match["inline"] if block is None else block).strip()
+def _said(text: str) -> str:
+    return text.replace("\r\n", "\n").strip()
 
 
 def put_in(text: str, commands: Sequence[Command], outputs: Sequence[str]) -> tuple[str, tuple[Span, ...]]:

@@ -25,15 +25,18 @@ def prepare_fork(view: View, name: str, task: str) -> PreparedFork | ToolResult:
     skill = view.session.available(name) if view.may_use(name) else None
     if skill is None or not skill.model_invocable:
         return _error(f'skill "{name}" not found', "unknown-skill")
-    if not skill.is_fork:
+    try:
+        fresh = skill.load().skill  # the tools of one version must not go with the instructions of another
+        content = view.session.read_text(name, whole=True) if fresh.is_fork else ""
+    except SkillError as error:
+        if skill.is_fork:
+            return _error(f"failed to read skill content: {error.message}", error.code)
+        fresh, content = skill, ""
+    if not fresh.is_fork:
         why = "is not configured for forked execution (set context: fork)"
         return _error(f'skill "{name}" {why}; use {view.options.reader} instead', "not-forkable")
-    try:
-        content = view.session.read_text(name, whole=True)
-    except SkillError as error:
-        return _error(f"failed to read skill content: {error.message}", error.code)
-    fresh = view.session.available(name) or skill
-    return PreparedFork(name, task, content, fresh.model or "", fresh.allowed_tools)
+    head = 0 if skill.is_inline else None
+    return PreparedFork(name, task, content, fresh.model or "", fresh.allowed_tools, head)
 
 
 def run_skill(view: View, arguments: Mapping[str, Any]) -> ToolResult:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
-    from prowess.library.skill import LoadedSkill, Skill
+    from prowess.library.skill import Skill
+    from prowess.runtime.session import Activation
     from prowess.spec.render import Entry
     from prowess.tools.view import View
 
@@ -122,14 +123,14 @@ def own(view: View) -> str:
     return "\n\n".join(blocks)
 
 
-def preloaded_plain(loaded: LoadedSkill) -> str:
+def preloaded_plain(loaded: Activation) -> str:
     """Instructions as they are."""
     return loaded.instructions
 
 
-def preloaded_wrapped(loaded: LoadedSkill) -> str:
+def preloaded_wrapped(loaded: Activation) -> str:
     """Instructions in the element that a loaded skill has."""
-    return skill_content(loaded.skill, loaded.instructions)
+    return skill_content(loaded.skill, loaded.instructions, outputs=loaded.outputs)
 
 
 def _own_listing(entries: Sequence[Entry], forks: AbstractSet[str]) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from prowess.library.skill import LoadedSkill
+    from prowess.runtime.session import Activation
     from prowess.tools.definitions import ToolResult
     from prowess.tools.view import View
 
@@ -43,7 +43,7 @@ class Dialect(NamedTuple):
     tools: tuple[Tool, ...]
     prompt: Callable[[View], str]
     error: Callable[[str, Exception], ToolResult]
-    preloaded: Callable[[LoadedSkill], str] = blocks.preloaded_plain
+    preloaded: Callable[[Activation], str] = blocks.preloaded_plain
     """How instructions that are there from the start stand in the prompt."""
     loads_hidden: bool = True
     """Whether its tool loads a skill that is not shown to models, when it is called all the same."""

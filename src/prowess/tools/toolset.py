@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.errors import SkillError, SourceError
@@ -13,7 +14,7 @@ from prowess.tools.dialects import DIALECTS
 from prowess.tools.view import Options, View
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from prowess.runtime.fork import ForkRunner, PreparedFork
     from prowess.runtime.scripts import Scripts
@@ -46,6 +47,14 @@ def _checked_scripts(scripts: Scripts | bool | None) -> Scripts | None:  # noqa:
     if scripts is True:
         return Scripts()
     raise SourceError(f"scripts is prowess.Scripts(…), True or None, not {scripts!r}")
+
+
+def _attempted(runner: ForkRunner, prepared: PreparedFork) -> object:
+    """What a runner gives, or what it raises: not everything that is raised gets out of a thread."""
+    try:
+        return runner(prepared)
+    except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
+        return error
 
 
 def _awaited(answer: Awaitable[str]) -> str:
@@ -134,7 +143,7 @@ class Toolset:
         return self._prompt(await self._aview(query))
 
     def _prompt(self, view: View) -> str:
-        preloaded = (found for found in self._session.preloaded() if view.may_use(found.skill.name))
+        preloaded = (found for found in self._session.preloads() if view.may_use(found.skill.name))
         blocks = (self._dialect.prompt(view), *map(self._dialect.preloaded, preloaded))
         self._report = view.report
         self._tell(view)
@@ -225,41 +234,43 @@ class Toolset:
 
     def _forked(self, tool: Tool, prepared: PreparedFork) -> ToolResult:
         try:
-            answer = self._runner()(prepared)
-            if not isinstance(answer, str):
-                answer = _awaited(answer)
+            made = self._runner()(prepared)
+            answer = _awaited(made) if isinstance(made, Awaitable) else made
         except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
             return self._fork_failed(tool, prepared, error)
-        return self._fork_answer(prepared, answer)
+        return self._fork_answer(tool, prepared, answer)
 
     async def _aforked(self, tool: Tool, prepared: PreparedFork) -> ToolResult:
         import asyncio  # noqa: PLC0415 - only asynchronous hosts need it
 
         try:
-            made = await asyncio.to_thread(
-                self._runner(), prepared
-            )  # a coroutine function only gives its coroutine there
-            answer = made if isinstance(made, str) else await made
+            made = await asyncio.to_thread(_attempted, self._runner(), prepared)
+            if isinstance(made, Exception):
+                return self._fork_failed(tool, prepared, made)
+            answer = await made if isinstance(made, Awaitable) else made
         except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
             return self._fork_failed(tool, prepared, error)
-        return self._fork_answer(prepared, answer)
+        return self._fork_answer(tool, prepared, answer)
 
     def _runner(self) -> ForkRunner:
         runner = self._options.fork
         assert callable(runner)  # noqa: S101 - checked when the toolset was made
         return runner
 
-    def _fork_answer(self, prepared: PreparedFork, answer: object) -> ToolResult:
+    def _fork_answer(self, tool: Tool, prepared: PreparedFork, answer: object) -> ToolResult:
         if not isinstance(answer, str):
-            message = f"{prepared.title}: the sub-agent gave no text"
-            return ToolResult(message, is_error=True, data={"reason": "fork-failed"})
+            return self._fork_failed(tool, prepared, SkillError("the sub-agent gave no text"), said=":")
         most = self._session.limits.max_fork_output_bytes
-        text = answer if len(answer) <= most else f"{answer[:most]}\n[cut: the answer is longer]"
+        data = answer.encode("utf-8", "surrogatepass")
+        kept = data[:most].decode("utf-8", "ignore")
+        text = answer if len(data) <= most else f"{kept}\n[cut: the answer is longer]"
         return ToolResult(text, data={"skill": prepared.skill_name, "title": prepared.title})
 
-    def _fork_failed(self, tool: Tool, prepared: PreparedFork, error: Exception) -> ToolResult:
-        said = error if isinstance(error, SkillError) else SkillError(f"{type(error).__name__}: {error}")
-        failed = SkillError(f"{prepared.title} failed: {said.message}", code="fork-failed")
+    def _fork_failed(
+        self, tool: Tool, prepared: PreparedFork, error: Exception, *, said: str = " failed:"
+    ) -> ToolResult:
+        why = error.message if isinstance(error, SkillError) else f"{type(error).__name__}: {error}"
+        failed = SkillError(f"{prepared.title}{said} {why}", code="fork-failed")
         self._session.tell(Event("refused", prepared.skill_name, {"tool": tool.name, "code": "fork-failed"}))
         return _bounded(self._dialect.error(tool.name, failed))
 
