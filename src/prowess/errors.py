@@ -134,6 +134,7 @@ HINTS: dict[str, str] = {
     "too-many-commands": "put them into one script, or raise Limits.max_commands",
     "no-sandbox": "install bubblewrap, or ask for sandbox='none' by name",
     "cannot-start": "check that the program exists and may be executed",
+    "no-answer": "the program ended who watches it, or the machine is overloaded: try again, or do not trust it",
     "unknown-interpreter": "use a script of a known kind, with a matching first line",
     "scripts-off": "give the toolset scripts= and the session trust=",
     "not-forkable": "set 'context: fork' in the skill, or load its instructions instead",

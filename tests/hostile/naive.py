@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,3 +87,27 @@ def place(root: str | os.PathLike[str], values: dict[str, Any]) -> str:
 def settings(host: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     """The host's settings with whatever the skill asks for."""
     return {**host, **values}
+
+
+_COMMAND = re.compile(r"!`([^`]+)`")
+
+
+def expand(text: str, cwd: str | os.PathLike[str], arguments: str = "") -> str:
+    """Arguments put in, then command after command until none is left: in a shell, with all that the host has."""
+    text = text.replace("$ARGUMENTS", arguments)
+    while match := _COMMAND.search(text):
+        said = subprocess.run(match[1], shell=True, cwd=cwd, capture_output=True, encoding="utf-8", check=False)  # noqa: S602
+        text = text[: match.start()] + said.stdout + text[match.end() :]
+    return text
+
+
+def expand_trusted(path: str | os.PathLike[str], trusted: set[str], cwd: str | os.PathLike[str]) -> str:
+    """Trusted by where it lies, whatever it says today."""
+    text = Path(path).read_text(encoding="utf-8")
+    return expand(text, cwd) if str(path) in trusted else text
+
+
+def run_script(folder: str | os.PathLike[str], path: str, *args: str, cwd: str | os.PathLike[str]) -> str:
+    """Joined and executed, by whatever its first line says."""
+    command = [os.path.join(folder, path), *args]  # noqa: PTH118
+    return subprocess.run(command, cwd=cwd, capture_output=True, encoding="utf-8", check=True).stdout

@@ -1,11 +1,19 @@
-"""What the tests of sessions share: a way to write a skill in a line, and the catalogue of what was written."""
+"""What the tests of sessions share: skills in a line, the catalogue of what was written, scripts, processes."""
 
-from collections.abc import Callable
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TypedDict, Unpack
+from uuid import uuid4
 
 import pytest
 
 import prowess
+from prowess.runtime.sandbox import Kind
 
 
 @pytest.fixture
@@ -47,3 +55,125 @@ def scanned(tmp_path: Path) -> Callable[..., prowess.Catalog]:
         )
 
     return load
+
+
+class Options(TypedDict, total=False):
+    """What ``prowess.Scripts`` takes."""
+
+    sandbox: Kind
+    folder: Path
+    env: Mapping[str, str]
+    network: bool
+    limits: prowess.Limits
+
+
+class Acting:
+    """A skill whose scripts are granted and run; nothing that a run made for itself is left afterwards."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        self.folder = base / "acting" / "act"
+        self.temporary = base / "temporary"
+        self.temporary.mkdir()
+        self.trust = prowess.Trust(base / "trust.json")
+
+    def put(self, files: Mapping[str, str | bytes], body: str = "Do it.") -> prowess.Skill:
+        """Write files of the skill; the skill as it is now, without a grant."""
+        head = f"---\nname: act\ndescription: Acts.\n---\n{body}\n"
+        for path, content in {"SKILL.md": head, **files}.items():
+            file = self.folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content.encode() if isinstance(content, str) else content)
+        return prowess.scan(self.folder.parent)["act"]
+
+    def granted(self, files: Mapping[str, str | bytes], body: str = "Do it.") -> prowess.Skill:
+        """The same with a grant."""
+        skill = self.put(files, body)
+        self.trust.grant(skill)
+        return skill
+
+    def run(
+        self,
+        script: str,
+        content: str | bytes,
+        args: Sequence[str] = (),
+        *,
+        stdin: str | bytes = "",
+        **options: Unpack[Options],
+    ) -> prowess.ScriptResult:
+        """Write a script, grant the skill, run it: without a sandbox unless one is named."""
+        skill = self.granted({script: content})
+        options.setdefault("sandbox", "none")
+        try:
+            return prowess.Scripts(**options).run(skill, script, args, stdin=stdin, trust=self.trust)
+        finally:
+            assert self.left() == []
+
+    def left(self) -> list[str]:
+        """What runs have left in the folder for temporary files."""
+        return sorted(path.name for path in self.temporary.iterdir())
+
+
+@pytest.fixture
+def acting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Acting]:
+    """A skill with scripts, and a folder for temporary files that only this test uses."""
+    made = Acting(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(made.temporary))
+    yield made
+    if made.left():  # a failing test: what lies there can be too deep for Python to delete
+        subprocess.run(["rm", "-rf", made.temporary], check=False)
+
+
+@pytest.fixture
+def bwrap() -> Kind:
+    """The sandbox, where it works; a test that needs it says so where it does not."""
+    found = prowess.sandbox.available()[0]
+    if not found.usable:
+        pytest.skip(f"NOT TESTED: scripts in a sandbox; this needs bubblewrap (bwrap), but: {found.why}")
+    return "bwrap"
+
+
+@pytest.fixture(params=["bwrap", "none"])
+def kind(request: pytest.FixtureRequest) -> Kind:
+    """With the sandbox, and without."""
+    found: Kind = request.getfixturevalue("bwrap") if request.param == "bwrap" else "none"
+    return found
+
+
+class Marked:
+    """A variable of the environment that every process of a run inherits, by which it is found."""
+
+    def __init__(self) -> None:
+        self.value = uuid4().hex
+        self.env = {"PROWESS_TEST_MARK": self.value}
+
+    def alive(self, also: str = "") -> list[str]:
+        """The processes that carry it (and ``also``): number and command line."""
+        found = (self._row(path, also) for path in Path("/proc").iterdir() if path.name.isdigit())
+        return [row for row in found if row]
+
+    def end(self) -> None:
+        """End what a failing test has left: only processes that carry the mark."""
+        for row in self.alive():
+            with suppress(ProcessLookupError):
+                os.kill(int(row.partition(":")[0]), signal.SIGKILL)
+
+    def _row(self, path: Path, also: str) -> str:
+        try:
+            environment = (path / "environ").read_bytes()
+            if self.value.encode() not in environment or also.encode() not in environment:
+                return ""
+            command = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            return ""
+        return f"{path.name}: {command}"
+
+
+@pytest.fixture
+def marked() -> Iterator[Marked]:
+    """A mark, where the table of processes can be read; what a failing test leaves is ended."""
+    if not Path("/proc/self/environ").exists():
+        pytest.skip("needs /proc to look for processes that were left behind")
+    mark = Marked()
+    yield mark
+    mark.end()

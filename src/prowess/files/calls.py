@@ -124,18 +124,30 @@ def link(target: str, path: str, *, folder: bool = True) -> None:
         os.symlink(target, path, target_is_directory=folder)
 
 
-def set_mode(path: str, mode: int) -> None:
+def set_mode(path: str, mode: int, *, fd: int | None = None) -> None:
     with _told("chmod", path):
-        os.chmod(path, mode)
+        os.chmod(path if fd is None else fd, mode)
 
 
-def delete(path: str) -> None:
-    """One file, or a link itself."""
+def delete(path: str, *, folder: int | None = None) -> None:
+    """One file, or a link itself; with a handle of its ``folder`` no other path can be meant."""
     with _told("unlink", path):
-        os.unlink(path)
+        if folder is None:
+            os.unlink(path)
+        else:
+            os.unlink(os.path.basename(path), dir_fd=folder)
 
 
-def delete_folder(path: str) -> None:
-    """One empty folder."""
+def delete_folder(path: str, *, folder: int | None = None) -> None:
+    """One empty folder, likewise."""
     with _told("rmdir", path):
-        os.rmdir(path)
+        if folder is None:
+            os.rmdir(path)
+        else:
+            os.rmdir(os.path.basename(path), dir_fd=folder)
+
+
+def move_up(path: str, folder: int, new: str, *, into: int) -> None:
+    """The entry at ``path`` of ``folder`` becomes ``new`` in another folder, by their handles."""
+    with _told("rename", path):
+        os.rename(os.path.basename(path), new, src_dir_fd=folder, dst_dir_fd=into)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import stat
 import tempfile
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -84,22 +83,3 @@ def _make_below(folder: str, relative: str, made: set[str]) -> None:
     _make_below(folder, relative.rpartition("/")[0], made)
     calls.make_folder(os.path.join(folder, *relative.split("/")), 0o755)
     made.add(relative)
-
-
-def remove_tree(path: str) -> None:
-    """Delete a folder with everything in it; links are deleted, never followed. Nothing when it is not there."""
-    try:
-        info = os.lstat(path)
-    except FileNotFoundError:
-        return
-    if not stat.S_ISDIR(info.st_mode):
-        calls.delete(path)
-        return
-    with os.scandir(path) as found:
-        entries = list(found)
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            remove_tree(entry.path)
-        else:
-            calls.delete(entry.path)
-    calls.delete_folder(path)

@@ -118,7 +118,10 @@ def _outcome(command: str, found: Finished, limits: Limits) -> tuple[str, str]:
         said = one_line(found.stderr.decode("utf-8", "replace"))[:_STDERR]
         return _failed(command, f"exit status {found.status}" + (f": {said}" if said else ""))
     text = found.stdout.decode("utf-8", "replace").rstrip("\r\n")
-    return (f"{text}\n[output cut at {limits.max_command_output_bytes} bytes]" if found.limit else text), ""
+    most = limits.max_command_output_bytes
+    if found.limit and not found.stdout_cut:
+        return f"{text}\n[stopped: it said more than {most} bytes on its error stream]".lstrip("\n"), ""
+    return (f"{text}\n[output cut at {most} bytes]" if found.limit else text), ""
 
 
 def _failed(command: str, why: str) -> tuple[str, str]:
@@ -130,5 +133,6 @@ def _left_alone(text: str, skill: Skill, commands: tuple[Command, ...], why: str
     """The text as it is, with a marker that says what did not happen and how to allow it."""
     count = f"{len(commands)} command{'s' if len(commands) != 1 else ''} in these instructions"
     issue = Issue(code, "body", f"{count} did not run: {why}", skill.location, 0, "warning")
-    marker = f"\n\n[{count} did not run: {why}. To allow it: {issue.hint}.]"
+    remedy = "" if code == "not-local" else f" To allow it: {issue.hint}."
+    marker = f"\n\n[{count} did not run: {why}.{remedy}]"
     return Expanded(text + marker, ((len(text), len(text) + len(marker)),), (issue,))

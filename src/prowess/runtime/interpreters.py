@@ -111,7 +111,8 @@ def _on_path(name: str) -> Interpreter | None:
 def _home_of(program: str) -> str:
     """The folder that a program was installed into, or the program alone where that would show a home folder."""
     prefix = os.path.dirname(os.path.dirname(program))
-    return program if _shows_home(prefix) else prefix
+    shared = os.path.dirname(prefix) == os.path.realpath(os.path.expanduser("~"))  # such as ~/.local
+    return program if shared or _shows_home(prefix) else prefix
 
 
 def _shows_home(folder: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import signal
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -176,6 +177,8 @@ def _dismiss(supervisor: subprocess.Popen[bytes]) -> None:
 
     with suppress(OSError):
         supervisor.stdin.close()  # type: ignore[union-attr]
+    if hasattr(signal, "SIGCONT"):  # its child may have stopped it
+        supervisor.send_signal(signal.SIGCONT)
     try:
         supervisor.wait(2)
     except subprocess.TimeoutExpired:
@@ -189,5 +192,5 @@ def _answer(said: list[bytes]) -> dict[str, Any]:
     try:
         answer: dict[str, Any] = json.loads(said[0])
     except (IndexError, ValueError):
-        raise SandboxError("the supervisor of a program ended without an answer", code="cannot-start") from None
+        raise SandboxError("the supervisor of a program ended without an answer", code="no-answer") from None
     return answer

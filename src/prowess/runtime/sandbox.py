@@ -25,6 +25,8 @@ _SETTINGS = (
     *("ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "pki/ca-trust", "ca-certificates"),
 )
 _NETWORK_SETTINGS = ("resolv.conf", "hosts", "nsswitch.conf", "services", "protocols")
+_KERNEL = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "pressure")  # settings that root could write
+_CLOSED = ("--remount-ro", "/dev", "--remount-ro", "/")  # what is mounted below stays as it was mounted
 _PROBE_SECONDS = 10
 
 
@@ -49,6 +51,8 @@ class Jail(NamedTuple):
 
 SKILL, WORK, TEMPORARY = "/prowess/skill", "/prowess/work", "/tmp"  # noqa: S108 - names inside of the sandbox
 """Where the three folders are inside."""
+PASSWD, SHARED_MEMORY = ".passwd", ".shm"
+"""What there must be in the folder for temporary files."""
 
 
 def available() -> tuple[Sandbox, ...]:
@@ -76,10 +80,19 @@ def _bwrap() -> Sandbox:
     program = shutil.which("bwrap")
     if program is None:
         return Sandbox("bwrap", usable=False, why="bubblewrap (bwrap) is not installed")
-    said = _tried([program, *_isolation(network=False), *_system(), "--", "/bin/sh", "-c", "exit 0"])
+    said = _tried([program, *_isolation(network=False), *_system(), *_CLOSED, "--", "/bin/sh", "-c", "exit 0"])
     if said is not None:
         return Sandbox("bwrap", usable=False, why=f"bubblewrap does not work here: {said}")
     return Sandbox("bwrap", usable=True, why="read-only system and skill, own processes, no network")
+
+
+@cache
+def _no_nesting() -> tuple[str, ...]:
+    """No further user namespaces inside, where bubblewrap knows how."""
+    words = ("--unshare-user", "--disable-userns")
+    program = shutil.which("bwrap") or "bwrap"
+    said = _tried([program, "--unshare-all", *words, *_system(), "--", "/bin/sh", "-c", "exit 0"])
+    return words if said is None else ()
 
 
 def _tried(argv: Sequence[str]) -> str | None:
@@ -98,7 +111,8 @@ def _tried(argv: Sequence[str]) -> str | None:
 
 def _isolation(*, network: bool) -> list[str]:
     shared = ["--share-net"] if network else []
-    return ["--unshare-all", *shared, "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "skill"]
+    own = ("--unshare-all", *shared, *_no_nesting())
+    return [*own, "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "skill"]
 
 
 def _system() -> list[str]:
@@ -109,7 +123,8 @@ def _system() -> list[str]:
             words += ["--symlink", os.readlink(path), path]
         elif os.path.isdir(path):
             words += ["--ro-bind", path, path]
-    return [*words, "--proc", "/proc", "--dev", "/dev"]
+    kernel = [word for name in _KERNEL for word in ("--ro-bind-try", f"/proc/{name}", f"/proc/{name}")]
+    return [*words, "--proc", "/proc", *kernel, "--dev", "/dev"]
 
 
 def jailed(argv: Sequence[str], jail: Jail) -> list[str]:
@@ -119,10 +134,11 @@ def jailed(argv: Sequence[str], jail: Jail) -> list[str]:
     settings = [word for name in names for word in ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")]
     needs = [word for path in jail.needs if not _is_system(path) for word in ("--ro-bind", path, path)]
     folders = ["--ro-bind", jail.skill, SKILL, "--bind", jail.work, WORK, "--bind", jail.temporary, TEMPORARY]
-    user = ["--ro-bind", os.path.join(jail.temporary, ".passwd"), "/etc/passwd"]
+    folders += ["--bind", os.path.join(jail.temporary, SHARED_MEMORY), "/dev/shm"]  # noqa: S108 - inside
+    user = ["--ro-bind", os.path.join(jail.temporary, PASSWD), "/etc/passwd"]
     return [
         *(program, *_isolation(network=jail.network), *_system(), *settings, *user, *folders, *needs),
-        *("--chdir", WORK, "--", *argv),
+        *(*_CLOSED, "--chdir", WORK, "--", *argv),
     ]
 
 

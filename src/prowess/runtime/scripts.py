@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import NotTrustedError, SandboxError
 from prowess.files.reading import OpenFile
-from prowess.files.writing import make_folders, private_folder, remove_tree, write_new
+from prowess.files.removing import remove_tree
+from prowess.files.writing import make_folders, private_folder, write_new
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import relative_parts
 from prowess.runtime import sandbox
@@ -38,7 +39,7 @@ class ScriptResult:
     """What came of a script."""
 
     status: int
-    """Its exit status; negative: the signal that ended it."""
+    """Its exit status; ended by a signal: negative, or 128 and the signal in a sandbox."""
     stdout: str
     stderr: str
     seconds: float
@@ -60,8 +61,8 @@ class Scripts:
     """How scripts are run: in which sandbox, with which folder, environment and limits.
 
     ``sandbox``: ``auto`` (the best there is, or none at all: an error), ``bwrap``, or ``none``. ``folder``: where they
-    work and may write; without one, in a new folder that is deleted afterwards. ``env``: variables that they see
-    besides the allow-list. ``network``: whether they may use it.
+    work and may write, only the size of each file limited; without one, in a new folder that is deleted afterwards.
+    ``env``: variables that they see besides the allow-list. ``network``: whether they may use it.
     """
 
     sandbox: sandbox.Kind = "auto"
@@ -98,7 +99,8 @@ class Scripts:
             skill = sandbox.SKILL if inside else taken.folder
             argv = [*program.argv, f"{skill}/{words[0]}", *words[1:]]
             if inside:
-                write_new(os.path.join(temporary, ".passwd"), sandbox.passwd_line(), mode=0o644)
+                write_new(os.path.join(temporary, sandbox.PASSWD), sandbox.passwd_line(), mode=0o644)
+                make_folders(os.path.join(temporary, sandbox.SHARED_MEMORY), 0o700)
                 argv = sandbox.jailed(argv, sandbox.Jail(taken.folder, work, temporary, program.needs, self.network))
             found = run_supervised(
                 argv,
@@ -121,6 +123,14 @@ class Scripts:
             }
         return {**passed_on(own), **self.env}
 
+    @staticmethod
+    def _make(folder: str) -> None:
+        try:
+            make_folders(folder, 0o700)
+        except OSError as error:
+            message = f"cannot work in {folder!r}: {error.strerror}"
+            raise SandboxError(message, folder, "bad-argument") from None
+
     @contextmanager
     def _folders(self) -> Iterator[tuple[str, str]]:
         """The folder to work in and one for temporary files; what was made for the run is deleted."""
@@ -128,8 +138,8 @@ class Scripts:
         try:
             work = os.path.join(own, "work") if self.folder is None else os.path.abspath(os.fspath(self.folder))
             temporary = os.path.join(own, "tmp")
-            make_folders(work, 0o700)
-            make_folders(temporary, 0o700)
+            self._make(work)
+            self._make(temporary)
             yield work, temporary
         finally:
             with suppress(OSError):
@@ -141,7 +151,11 @@ def _checked(args: Sequence[str], stdin: str | bytes, limits: Limits) -> bytes:
         raise SandboxError("args is a list of texts", code="bad-argument")
     if len(args) > _MOST_ARGUMENTS or any(len(arg) > _LONGEST_ARGUMENT or "\0" in arg for arg in args):
         raise SandboxError("too many arguments, or one that no program can be given", code="bad-argument")
-    data = stdin.encode("utf-8", "surrogateescape") if isinstance(stdin, str) else stdin
+    try:
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        os.fsencode("".join(args))
+    except UnicodeEncodeError:
+        raise SandboxError("what a script is given holds half a character", code="bad-argument") from None
     if len(data) > limits.max_script_input_bytes:
         raise SandboxError(f"stdin has more than {limits.max_script_input_bytes} bytes", code="bad-argument")
     return data

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import NotTrustedError, ResourceError, ResourceTooLargeError, SkillValidationError
 from prowess.files.reading import OpenFile
-from prowess.files.writing import NewFile, private_folder, remove_tree, write_tree
+from prowess.files.removing import remove_tree
+from prowess.files.writing import NewFile, private_folder, write_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,6 +11,7 @@ import base64
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -20,12 +21,21 @@ from typing import IO, Any
 
 _LINUX = sys.platform.startswith("linux")
 _POSIX = os.name == "posix"
-_SET_CHILD_SUBREAPER = 36
+_SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
 _FILE_TOO_LARGE = (-getattr(signal, "SIGXFSZ", 0), 128 + getattr(signal, "SIGXFSZ", 0)) if os.name == "posix" else ()
 _LOOK_EVERY = 0.05
 _LAST_SECOND = 0.8
+_DEEPEST = 100
 _CHUNK = 1 << 16
 _PAGE = os.sysconf("SC_PAGE_SIZE") if _POSIX else 4096
+
+
+_libc: Any = None
+if _LINUX:
+    with suppress(Exception):
+        import ctypes
+
+        _libc = ctypes.CDLL(None)
 
 
 class _Output:
@@ -77,6 +87,8 @@ class _Run:
     def _restrict(self) -> None:
         import resource  # noqa: PLC0415 - POSIX only
 
+        if _libc is not None:
+            _libc.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         for name, value in self.task["rlimits"].items():
             number = getattr(resource, name, None)
             if number is not None:
@@ -123,18 +135,16 @@ class _Run:
 
     def _too_much(self) -> str:
         most_files, most_bytes = self.task["files"], self.task["disk"]
-        files = size = 0
-        for folder in self.task["watched"]:
-            for _, _, names, at in os.fwalk(folder, onerror=None) if hasattr(os, "fwalk") else ():
-                files += len(names) + 1
-                if files > most_files:
-                    return "files"
-                for name in names:
-                    with suppress(OSError):
-                        size += os.stat(name, dir_fd=at, follow_symlinks=False).st_blocks * 512
-                if size > most_bytes:
-                    return "disk"
-        return ""
+        if not self.task["watched"] or not (most_files or most_bytes):
+            return ""
+        files, size = _used(self.task["watched"], most_files or 1 << 40)
+        if most_files and files > most_files:
+            return "files"
+        if not most_bytes:
+            return ""
+        if _LINUX and size < most_bytes:
+            size += sum(_deleted(descendants(os.getpid())).values())
+        return "disk" if size >= most_bytes else ""
 
     def end(self) -> None:
         """Nothing of it lives on."""
@@ -147,6 +157,7 @@ class _Run:
             self.child.wait(_LAST_SECOND)
         if _LINUX:
             end_descendants()
+        self.limit = self.limit or self._too_much()
         for stream in (self.out, self.err):
             stream.thread.join(_LAST_SECOND / 2)
 
@@ -185,6 +196,39 @@ def descendants(root: int) -> list[int]:
     return found
 
 
+def _used(folders: list[str], most_files: int) -> tuple[int, int]:
+    """How many entries there are below some folders, and what they take on the disk; too deep is too many."""
+    files = size = 0
+    queue = [(folder, 0) for folder in folders]
+    while queue and files <= most_files:
+        folder, depth = queue.pop()
+        with suppress(OSError), os.scandir(folder) as found:
+            for entry in found:
+                files += 1
+                with suppress(OSError):
+                    size += getattr(entry.stat(follow_symlinks=False), "st_blocks", 0) * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        queue.append((entry.path, depth + 1))
+                if files > most_files:
+                    break
+        if depth > _DEEPEST:
+            return most_files + 1, size
+    return files, size
+
+
+def _deleted(pids: list[int]) -> dict[tuple[int, int], int]:
+    """What files take that have no name any more and are still open."""
+    found: dict[tuple[int, int], int] = {}
+    for pid in pids:
+        with suppress(OSError):
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                with suppress(OSError):
+                    info = os.stat(f"/proc/{pid}/fd/{fd}")
+                    if stat.S_ISREG(info.st_mode) and info.st_nlink == 0:
+                        found[info.st_dev, info.st_ino] = info.st_blocks * 512
+    return found
+
+
 def _resident(pid: int) -> int:
     with suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/statm", "rb") as file:
         return int(file.read().split()[1]) * _PAGE
@@ -218,11 +262,8 @@ def _reap() -> None:
 
 def main() -> None:
     task = json.loads(sys.stdin.buffer.readline())
-    if _LINUX:
-        with suppress(Exception):
-            import ctypes  # noqa: PLC0415 - Linux only
-
-            ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    if _libc is not None:
+        _libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
         run = _Run(task)
     except (OSError, ValueError, subprocess.SubprocessError) as error:

@@ -17,6 +17,7 @@ from prowess.files.reading import OpenFile
 from prowess.files.writing import make_folders, write_atomic
 from prowess.library.places import config_home
 from prowess.library.scan import scan
+from prowess.spec.hidden import has_hidden
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,10 +65,21 @@ class TrustRequest:
 
     def __str__(self) -> str:
         """A few lines for a prompt."""
-        runs = [f"  runs the command: {command}" for command in self.commands]
-        runs += [f"  runs the script: {self.script} {' '.join(self.arguments)}".rstrip()] if self.script else []
-        about = [f"{self.skill.name} ({self.skill.location})", *runs]
-        return "\n".join([*about, f"  files: {', '.join(self.files)}", f"  digest: {self.digest}"])
+        words = " ".join(map(_visible, self.arguments))
+        runs = [f"  runs the command: {_visible(command)}" for command in self.commands]
+        runs += [f"  runs the script: {_visible(self.script)} {words}".rstrip()] if self.script else []
+        about = [f"{_visible(self.skill.name)} ({_visible(self.skill.location)})", *runs]
+        files = ", ".join(map(_visible, self.files))
+        return "\n".join([*about, f"  files: {files}", f"  digest: {self.digest}"])
+
+
+def _visible(text: str) -> str:
+    """Every character that a person would not see, or that moves what they see, written out."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() and not has_hidden(char) else char.encode("unicode_escape").decode() for char in text
+    )
 
 
 def default_trust_file() -> str:
