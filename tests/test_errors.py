@@ -35,6 +35,7 @@ TREE = {
     "SkillFilteredError": errors.SkillError,
     "SkillNotActiveError": errors.SkillError,
     "SourceError": errors.SkillError,
+    "FetchError": errors.SkillError,
 }
 ALSO = {"UnknownSkillError": KeyError, "ResourceNotFoundError": FileNotFoundError, "SourceError": ValueError}
 ISSUES = (
