@@ -347,10 +347,12 @@ def test_fifty_redirects_are_too_many(site: Site, remote: Remote) -> None:
 
 def test_what_was_meant_for_one_site_is_not_sent_to_another(site: Site, remote: Remote) -> None:
     """Case 110: an allowed redirect to another origin carries no credentials."""
-    with Site(host="127.0.0.2") as other:
+    with Site() as other:
         other.index(other.entry("fine", skill_md("fine")))
         site.put(f"{NEW}/index.json", b"", 302, Location=f"{other.url}{NEW}/index.json")
-        catalog = remote(site.url, headers={"Authorization": "Bearer secret"}, allow_redirects_to=["127.0.0.2"])
+        catalog = remote(
+            site.url, headers={"Authorization": "Bearer secret"}, allow_redirects_to=[f"127.0.0.1:{other.port}"]
+        )
         assert catalog.load("fine").instructions == "Do it."
     assert "authorization" in site.asked[0].headers
     assert not [asked for asked in other.asked if "authorization" in asked.headers]
@@ -373,7 +375,7 @@ def test_a_redirect_to_plain_http_is_refused(
 
 def test_the_twin_carries_credentials_to_wherever_it_is_led(site: Site, naive: ModuleType) -> None:
     """Twin of case 110: the other site learns the secret."""
-    with Site(host="127.0.0.2") as other:
+    with Site() as other:
         other.put("/y", b"thanks")
         site.put("/x", b"", 302, Location=f"{other.url}/y")
         assert naive.fetch(f"{site.url}/x", {"Authorization": "Bearer secret"}) == b"thanks"
