@@ -142,7 +142,8 @@ result = error.code
         memory=192,
     )
     assert outcome.result in {"archive-too-large", "bad-archive"}
-    assert outcome.grown < 64 * MIB + 3 * path.stat().st_size, "what an honest archive may unpack to, and itself"
+    most = 64 * MIB if "within the cap" in kind else 8 * MIB
+    assert outcome.grown < most + 3 * path.stat().st_size, "what its word allows, and the archive itself"
 
 
 def test_the_twin_unpacks_a_bomb_into_memory(library: Library, child: Children, tmp_path: Path) -> None:
