@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 REQUIRED = {
     "S0": [*range(1, 37)],
     "S1": [*range(1, 21), *range(22, 55)],
-    "S2": [*range(1, 16), *range(23, 44)],
+    "S2": [*range(1, 44)],
     "S3": [*range(1, 32)],
     "S4": [*range(1, 21)],
 }
