@@ -50,7 +50,16 @@ from prowess.spec.fields import Frontmatter
 from prowess.spec.frontmatter import parse_frontmatter
 
 if TYPE_CHECKING:
+    from prowess.authoring.check import CheckReport, check
+    from prowess.authoring.evals import EvalCase, EvalReport, EvalResult, evaluate, load_evals
+    from prowess.authoring.findings import Finding
+    from prowess.authoring.fix import Fix, apply_fix, fix
+    from prowess.authoring.new import create_skill
+    from prowess.authoring.pack import Packed, pack, unpack_into, write_packed
+    from prowess.health import Diagnosis, doctor
+    from prowess.library.inventory import FileInfo, Inventory, inventory
     from prowess.library.search import SearchHit
+    from prowess.library.settings import Setting, Settings, load_settings
     from prowess.runtime import sandbox
     from prowess.runtime.ambient import current_skill_filter, skill_filter
     from prowess.runtime.events import Event, log_events
@@ -58,7 +67,7 @@ if TYPE_CHECKING:
     from prowess.runtime.scripts import ScriptResult, Scripts
     from prowess.runtime.session import Activation, Refreshed, Session
     from prowess.runtime.trust import Grant, Grants, Trust, TrustRequest
-    from prowess.select.budget import BudgetReport, render_catalog
+    from prowess.select.budget import BudgetReport, listing_costs, render_catalog
     from prowess.select.selectors import LexicalSelector, ModelDrivenSelector, Selector, SelectorChain, TagSelector
     from prowess.sources.base import Source
     from prowess.sources.listing import load_sources
@@ -66,6 +75,7 @@ if TYPE_CHECKING:
     from prowess.spec.tokens import estimate_tokens
     from prowess.tools.definitions import ToolDefinition, ToolResult
     from prowess.tools.dialects import DIALECTS
+    from prowess.tools.preview import Preview, preview
     from prowess.tools.toolset import Toolset
 
 __version__ = "0.1.0"
@@ -74,13 +84,24 @@ __version__ = "0.1.0"
 _LATER = {
     "Activation": "runtime.session",
     "BudgetReport": "select.budget",
+    "CheckReport": "authoring.check",
     "DIALECTS": "tools.dialects",
+    "Diagnosis": "health",
+    "EvalCase": "authoring.evals",
+    "EvalReport": "authoring.evals",
+    "EvalResult": "authoring.evals",
     "Event": "runtime.events",
+    "FileInfo": "library.inventory",
+    "Finding": "authoring.findings",
+    "Fix": "authoring.fix",
     "Grant": "runtime.trust",
     "Grants": "runtime.trust",
+    "Inventory": "library.inventory",
     "LexicalSelector": "select.selectors",
     "ModelDrivenSelector": "select.selectors",
+    "Packed": "authoring.pack",
     "PreparedFork": "runtime.fork",
+    "Preview": "tools.preview",
     "Refreshed": "runtime.session",
     "ScriptResult": "runtime.scripts",
     "Scripts": "runtime.scripts",
@@ -88,6 +109,8 @@ _LATER = {
     "Selector": "select.selectors",
     "SelectorChain": "select.selectors",
     "Session": "runtime.session",
+    "Setting": "library.settings",
+    "Settings": "library.settings",
     "Source": "sources.base",
     "TagSelector": "select.selectors",
     "ToolDefinition": "tools.definitions",
@@ -95,17 +118,31 @@ _LATER = {
     "Toolset": "tools.toolset",
     "Trust": "runtime.trust",
     "TrustRequest": "runtime.trust",
+    "apply_fix": "authoring.fix",
+    "check": "authoring.check",
+    "create_skill": "authoring.new",
     "current_skill_filter": "runtime.ambient",
+    "doctor": "health",
     "estimate_tokens": "spec.tokens",
+    "evaluate": "authoring.evals",
+    "fix": "authoring.fix",
     "fork_system_message": "runtime.fork",
     "fork_user_message": "runtime.fork",
+    "inventory": "library.inventory",
+    "listing_costs": "select.budget",
+    "load_evals": "authoring.evals",
+    "load_settings": "library.settings",
     "load_sources": "sources.listing",
     "log_events": "runtime.events",
+    "pack": "authoring.pack",
+    "preview": "tools.preview",
     "render_catalog": "select.budget",
     "sandbox": "runtime.sandbox",
     "skill_filter": "runtime.ambient",
     "subprocess_fork": "runtime.fork",
     "substitute": "spec.substitute",
+    "unpack_into": "authoring.pack",
+    "write_packed": "authoring.pack",
 }
 _MODULES = frozenset(("sandbox",))
 
@@ -132,16 +169,25 @@ __all__ = [
     "BinaryResourceError",
     "BudgetReport",
     "Catalog",
+    "CheckReport",
+    "Diagnosis",
     "DuplicateSkillError",
     "EmptySkillBodyError",
+    "EvalCase",
+    "EvalReport",
+    "EvalResult",
     "Event",
     "Explanation",
     "FetchError",
+    "FileInfo",
     "FileList",
+    "Finding",
+    "Fix",
     "Frontmatter",
     "Grant",
     "Grants",
     "InvalidFrontmatterError",
+    "Inventory",
     "Issue",
     "LexicalSelector",
     "Limits",
@@ -150,10 +196,12 @@ __all__ = [
     "ModelDrivenSelector",
     "NoFrontmatterError",
     "NotTrustedError",
+    "Packed",
     "ParsedSkill",
     "PathTraversalError",
     "Place",
     "PreparedFork",
+    "Preview",
     "Refreshed",
     "ResourceChangedError",
     "ResourceError",
@@ -167,6 +215,8 @@ __all__ = [
     "Selector",
     "SelectorChain",
     "Session",
+    "Setting",
+    "Settings",
     "Shadowed",
     "Skill",
     "SkillError",
@@ -186,17 +236,29 @@ __all__ = [
     "TrustRequest",
     "UnknownSkillError",
     "UnterminatedFrontmatterError",
+    "apply_fix",
+    "check",
+    "create_skill",
     "current_skill_filter",
     "discover",
+    "doctor",
     "estimate_tokens",
+    "evaluate",
+    "fix",
     "fork_system_message",
     "fork_user_message",
+    "inventory",
+    "listing_costs",
+    "load_evals",
+    "load_settings",
     "load_sources",
     "log_events",
+    "pack",
     "parse_allowed_tools",
     "parse_frontmatter",
     "parse_skill",
     "parse_skill_file",
+    "preview",
     "read_metadata",
     "render_catalog",
     "sandbox",
@@ -204,5 +266,7 @@ __all__ = [
     "skill_filter",
     "subprocess_fork",
     "substitute",
+    "unpack_into",
     "validate",
+    "write_packed",
 ]

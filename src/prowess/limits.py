@@ -135,6 +135,9 @@ class Limits:
     max_archive_ratio: int = 100
     """How often its own size an archive may unpack to, beyond the first mebibyte; text packs five to ten times."""
 
+    max_compared_skills: int = 1_000
+    """Skills of a collection that are compared with each other: every pair is looked at."""
+
     max_listed_names: int = 20
     """Names that an error message lists."""
 

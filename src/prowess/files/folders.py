@@ -328,3 +328,14 @@ def folder_info(path: str) -> os.stat_result | None:
 def exists(path: str) -> bool:
     """Whether anything has that path."""
     return os.path.lexists(path)
+
+
+def broken_links(path: str, most: int = 10_000) -> list[tuple[str, str]]:
+    """The links in a folder that lead nowhere, with what they lead to; nothing where there is no such folder."""
+    try:
+        with Folder(path) as folder:
+            names = folder.entries(most).links
+    except OSError:
+        return []
+    links = [os.path.join(path, name) for name in names]
+    return [(link, os.readlink(link)) for link in links if not os.path.exists(link)]

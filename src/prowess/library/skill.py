@@ -278,6 +278,11 @@ class Skill:
             self._issues = tuple(found)
         return self._issues
 
+    @property
+    def repairs(self) -> tuple[Issue, ...]:
+        """What had to be mended for it to load; empty for a head that nothing was wrong with."""
+        return tuple(issue for issue in self._issues or () if issue.code.startswith("repaired-"))
+
     def placed(
         self,
         *,
