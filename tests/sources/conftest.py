@@ -1,9 +1,11 @@
-"""What the tests of sources share: a way to write a skill in a line."""
+"""What the tests of sources share: a way to write a skill in a line, and git's own servers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.git_servers import daemon, http
 
 
 @pytest.fixture
@@ -17,3 +19,10 @@ def put(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The addresses, by scheme, under which the repositories in the test's folder can be had."""
+    with daemon(tmp_path) as git, http(tmp_path) as web:
+        yield {"git": git, "http": web.address}

@@ -31,7 +31,6 @@ SCHEMES = ("https", "ssh")
 MAX_ADDRESS_CHARS = 2_000
 _ARCHIVES = (".zip", ".skill", ".tar.gz", ".tgz", ".tar")
 _KNOWN = frozenset(("https", "http", "ssh", "git", "file"))
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _SCP = re.compile(r"(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9_.-]*)@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*):(?P<path>[^/].*)")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]+")
@@ -160,11 +159,10 @@ def _remote(text: str) -> SourceSpec:
     for prefix, host in (("github:", "github.com"), ("gitlab:", "gitlab.com")):
         if text.startswith(prefix):
             return _shorthand(text.removeprefix(prefix), host)
-    scheme = _SCHEME.fullmatch(text)
-    if scheme is None:
-        return _shorthand(text, "github.com")
-    if text.split("://", maxsplit=1)[0].lower() in _KNOWN and "://" in text:
+    if text.partition("://")[0].lower() in _KNOWN and "://" in text:
         return _address(checked_address(text, tuple(_KNOWN)))
+    if ":" not in text:
+        return _shorthand(text, "github.com")
     scp = _SCP.fullmatch(text)
     if scp is None or "::" in text or not scp["user"]:
         raise BadReferenceError(f"this is no address of a repository: {_shown(text)}", code="bad-scheme")
@@ -267,7 +265,7 @@ def checked_address(text: str, schemes: tuple[str, ...]) -> str:
     _refuse_secret(parts, text)
     if _HOST.fullmatch(host) is None or host.startswith("-"):
         raise BadReferenceError(f"this is no host: {_shown(text)}")
-    if any(name.startswith("-") for name in parts.path.split("/")):
+    if any(name.startswith("-") and name != "-" for name in parts.path.split("/")):
         raise BadReferenceError(f"a name in an address must not begin with '-': {_shown(text)}")
     return text
 
