@@ -12,6 +12,11 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
+try:
+    import _winapi
+except ImportError:
+    _winapi = None  # type: ignore[assignment]
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -39,6 +44,13 @@ def _told(name: str, path: str) -> Iterator[None]:
     yield
     if _watcher is not None:
         _watcher(name, "after", path)
+
+
+def open_lock(path: str) -> int:
+    """A descriptor for a file that processes lock, made when it is not there; never through a link."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    with _told("open", path):
+        return os.open(path, flags, 0o600)
 
 
 def make_folder(path: str, mode: int = 0o777) -> None:
@@ -124,18 +136,34 @@ def link(target: str, path: str, *, folder: bool = True) -> None:
         os.symlink(target, path, target_is_directory=folder)
 
 
+def junction(target: str, path: str) -> bool:
+    """A junction at ``path``, which Windows makes without special rights; ``False`` where there are none."""
+    make = getattr(_winapi, "CreateJunction", None)
+    if make is None:
+        return False
+    with _told("junction", path):
+        make(target, path)
+    return True
+
+
 def set_mode(path: str, mode: int) -> None:
     with _told("chmod", path):
         os.chmod(path, mode)
 
 
-def delete(path: str) -> None:
-    """One file, or a link itself."""
+def delete(path: str, *, folder: int | None = None) -> None:
+    """One file, or a link itself; with a handle of its ``folder`` no other path can be meant."""
     with _told("unlink", path):
-        os.unlink(path)
+        if folder is None:
+            os.unlink(path)
+        else:
+            os.unlink(os.path.basename(path), dir_fd=folder)
 
 
-def delete_folder(path: str) -> None:
-    """One empty folder."""
+def delete_folder(path: str, *, folder: int | None = None) -> None:
+    """One empty folder, likewise."""
     with _told("rmdir", path):
-        os.rmdir(path)
+        if folder is None:
+            os.rmdir(path)
+        else:
+            os.rmdir(os.path.basename(path), dir_fd=folder)

@@ -325,6 +325,16 @@ def folder_info(path: str) -> os.stat_result | None:
     return info if stat.S_ISDIR(info.st_mode) else None
 
 
+def folder_size(path: str) -> int:
+    """The bytes of all files below a folder that may be changing meanwhile."""
+    total = 0
+    for where, _, names in os.walk(path):
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(where, name)).st_size
+    return total
+
+
 def exists(path: str) -> bool:
     """Whether anything has that path."""
     return os.path.lexists(path)

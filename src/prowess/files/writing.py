@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -10,6 +11,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.files import calls
+from prowess.files.handles import HAS_HANDLES, LISTING, READ
+from prowess.files.trees import is_link
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,20 +89,65 @@ def _make_below(folder: str, relative: str, made: set[str]) -> None:
     made.add(relative)
 
 
+def sync_tree(folder: str) -> None:
+    """Have the disk hold every file and folder below ``folder``, and the folder itself."""
+    for where, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(where, name)
+            fd = os.open(path, READ)
+            try:
+                calls.sync(fd, path)
+            finally:
+                os.close(fd)
+        calls.sync_folder(where)
+
+
 def remove_tree(path: str) -> None:
-    """Delete a folder with everything in it; links are deleted, never followed. Nothing when it is not there."""
+    """Delete a folder with everything in it; links are deleted, never followed. Nothing when it is not there.
+
+    Where the system has folder handles, everything is deleted through them: a link that someone swaps in meanwhile
+    leads nowhere. Elsewhere each folder is looked at before it is entered.
+    """
+    if not HAS_HANDLES:
+        _remove_by_path(path)
+        return
+    parent = os.open(os.path.dirname(os.path.abspath(path)), LISTING)
+    try:
+        _remove_entry(os.path.abspath(path), parent)
+    finally:
+        os.close(parent)
+
+
+def _remove_entry(path: str, parent: int) -> None:
+    try:
+        fd = os.open(os.path.basename(path), LISTING | os.O_NOFOLLOW, dir_fd=parent)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        if error.errno not in {errno.ELOOP, errno.ENOTDIR}:
+            raise
+        calls.delete(path, folder=parent)
+        return
+    try:
+        with os.scandir(fd) as found:
+            names = [entry.name for entry in found]
+        for name in names:
+            _remove_entry(os.path.join(path, name), fd)
+    finally:
+        os.close(fd)
+    calls.delete_folder(path, folder=parent)
+
+
+def _remove_by_path(path: str) -> None:
     try:
         info = os.lstat(path)
     except FileNotFoundError:
         return
-    if not stat.S_ISDIR(info.st_mode):
+    if not stat.S_ISDIR(info.st_mode) or is_link(path):
         calls.delete(path)
         return
     with os.scandir(path) as found:
         entries = list(found)
     for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            remove_tree(entry.path)
-        else:
-            calls.delete(entry.path)
+        _remove_by_path(entry.path)
     calls.delete_folder(path)
