@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, Literal
 
 from prowess.errors import HINTS, SkillError
 from prowess.files.folders import broken_links, folder_info
+from prowess.install.links import Landings
+from prowess.install.verify import verify_scope
 from prowess.library.agents import AGENTS
+from prowess.library.installs import standard_scopes
+from prowess.library.lock import LOCK_FILE, read_lock
 from prowess.library.places import standard_places
 from prowess.library.scan import discover
 from prowess.library.settings import load_settings, settings_files
+from prowess.limits import DEFAULT_LIMITS
 from prowess.runtime import sandbox
 from prowess.runtime.trust import Trust
 
@@ -38,7 +43,10 @@ class Diagnosis:
 def doctor(
     cwd: str | os.PathLike[str] | None = None, home: str | os.PathLike[str] | None = None
 ) -> tuple[Diagnosis, ...]:
-    """Everything that was looked at: programs, settings, folders, agents, links, skills, grants; nothing is changed."""
+    """Everything that was looked at: programs, settings, folders, agents, links, lock files, skills and grants.
+
+    Nothing is changed.
+    """
     here = os.path.abspath(os.fspath(cwd) if cwd is not None else os.getcwd())
     house = os.path.abspath(os.fspath(home) if home is not None else os.path.expanduser("~"))
     env = os.environ if home is None else {}
@@ -79,8 +87,7 @@ def _sandbox(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagno
 
 def _settings(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
     for path in settings_files(here, home, env):
-        if os.path.lexists(path):
-            yield Diagnosis("settings", "ok", path)
+        yield Diagnosis("settings", "ok", path)
     for issue in load_settings(here, home, env=env).issues:
         yield Diagnosis("settings", "problem", f"{issue.path}: {issue.field} {issue.message}", issue.hint)
 
@@ -119,6 +126,16 @@ def _links(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
             )
 
 
+def _locks(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
+    for scope in standard_scopes(here, home, env):
+        if not os.path.lexists(os.path.join(scope.records, LOCK_FILE)):
+            continue
+        locked = read_lock(scope.records)
+        yield Diagnosis("lock", "ok", f"{scope.records}{os.sep}{LOCK_FILE}: {len(locked)} installed")
+        for issue in verify_scope(scope, locked, Landings(scope), DEFAULT_LIMITS):
+            yield Diagnosis("lock", "problem", f"{issue.path}: {issue.message}", issue.hint)
+
+
 def _trust(_here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
     trust = Trust() if env is os.environ else Trust(os.path.join(home, ".config", "prowess", "trust.json"))
     count = len(trust.grants())
@@ -133,5 +150,6 @@ _LOOKS: tuple[Callable[[str, str, Mapping[str, str]], Iterator[Diagnosis]], ...]
     _folders,
     _agents,
     _links,
+    _locks,
     _trust,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -30,6 +31,10 @@ STYLES = {
     "removed": "red",
 }
 
+_GAP, _LEAST = 2, 10
+_WIDEST = 40
+"""What a column but the last may take; longer text is wrapped, or cut."""
+
 
 def console(file: IO[str], **options: Any) -> Console:  # noqa: ANN401 - rich's own
     """A console that takes no text for markup, and guesses nothing about it."""
@@ -43,18 +48,18 @@ def show(blocks: Iterable[Block], to: Console) -> None:
         if isinstance(block, Title) and not first:
             to.print()
         if isinstance(block, Line) and block.cut:
-            to.print(_renderable(block), no_wrap=True, overflow="ellipsis", crop=True)
+            to.print(_renderable(block, to.width), no_wrap=True, overflow="ellipsis", crop=True)
         else:
-            to.print(_renderable(block), soft_wrap=isinstance(block, Verbatim))
+            to.print(_renderable(block, to.width), soft_wrap=isinstance(block, Verbatim))
         first = False
 
 
-def _renderable(block: Block) -> Text | Grid:
+def _renderable(block: Block, width: int) -> Text | Padding:
     if isinstance(block, Line):
         return Text(" " * block.indent) + _text(block.spans)
     if isinstance(block, Title):
         return _text(((block.text, "title"), *(((f"  ({block.note})", "dim"),) if block.note else ())))
-    return _grid(block) if isinstance(block, Table) else _verbatim(block)
+    return _grid(block, width) if isinstance(block, Table) else _verbatim(block)
 
 
 def _text(spans: Iterable[Span]) -> Text:
@@ -76,18 +81,24 @@ def _verbatim(block: Verbatim) -> Text:
     return text
 
 
-def _grid(table: Table) -> Grid:
-    grid = Grid(box=None, show_header=bool(table.head), padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    count = max(map(len, table.rows), default=len(table.head))
-    if table.indent:
-        grid.add_column("", width=table.indent - 2 if table.indent > 2 else 0)  # noqa: PLR2004 - the padding
-    for at in range(count):
-        last = at == count - 1
-        overflow: Any = "ellipsis" if table.cut else "fold"
-        name = table.head[at] if table.head else ""
+def _grid(table: Table, width: int) -> Padding:
+    """Columns of which only the last gives way: names are what people look for."""
+    grid = Grid(box=None, show_header=bool(table.head), padding=(0, _GAP, 0, 0), pad_edge=False, header_style="dim")
+    cells = [
+        [_text(cell_spans(cell)) for cell in row] for row in ([*table.rows, table.head] if table.head else table.rows)
+    ]
+    columns = [*zip(*cells, strict=True)]
+    widths = [min(_WIDEST, max(cell.cell_len for cell in column)) for column in columns]
+    left = width - table.indent - sum(widths[:-1]) - _GAP * len(widths)
+    for at in range(len(columns)):
+        last = at == len(columns) - 1
         grid.add_column(
-            name, no_wrap=not last or table.cut, overflow=overflow, justify="right" if at in table.right else "left"
+            table.head[at] if table.head else "",
+            no_wrap=table.cut,
+            overflow="ellipsis" if table.cut else "fold",
+            justify="right" if at in table.right else "left",
+            **({"max_width": max(left, _LEAST)} if last else {"width": widths[at]}),
         )
-    for row in table.rows:
-        grid.add_row(*([Text("")] if table.indent else []), *(_text(cell_spans(cell)) for cell in row))
-    return grid
+    for row in cells[: len(table.rows)]:
+        grid.add_row(*row)
+    return Padding(grid, (0, 0, 0, table.indent))

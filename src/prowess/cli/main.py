@@ -30,6 +30,10 @@ STATUSES = {
 _ABOUT = "Find, check, write, install and run Agent Skills."
 
 
+class _PipeClosedError(Exception):
+    """Whoever read the output went away."""
+
+
 class Commands(click.Group):
     """A group whose commands are in the table, and are imported when they are needed."""
 
@@ -69,6 +73,13 @@ class Commands(click.Group):
         """The overview, from the table alone."""
         formatter.write(overview())
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; a pipe that was closed ends everything, in our own way."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise _PipeClosedError from None
+
     def main(self, args: Sequence[str] | None = None, *_: Any, **options: Any) -> NoReturn:  # noqa: ANN401
         """Run a command line to its end."""
         words = list(sys.argv[1:] if args is None else args)
@@ -94,7 +105,11 @@ def _told(error: BaseException, *, as_json: bool) -> int:
     from prowess.errors import SkillError  # noqa: PLC0415
 
     status = BUG
-    if isinstance(error, BrokenPipeError):
+    if isinstance(error, SystemExit):  # click's own end: of completion, or of a pipe that was closed while it wrote
+        status = (
+            BROKEN_PIPE if "Pacify" in type(sys.stdout).__name__ else error.code if isinstance(error.code, int) else OK
+        )
+    elif isinstance(error, BrokenPipeError | _PipeClosedError):
         output.abandon()
         status = BROKEN_PIPE
     elif isinstance(error, click.Abort | KeyboardInterrupt):
@@ -125,6 +140,7 @@ def overview() -> str:
         own = [f"  {entry.name:{width}}{entry.summary}" for entry in COMMANDS if entry.group == group]
         rows += [f"{group}:", *own, ""] if own else []
     rows.append("prowess COMMAND --help shows options and examples; --json gives data instead of text.")
+    rows.append("New here? prowess demo")
     return "\n".join(rows) + "\n"
 
 

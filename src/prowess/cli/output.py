@@ -179,6 +179,18 @@ def busy(what: str) -> Iterator[None]:
         yield
 
 
+def progress(items: list[str], what: str) -> Iterator[str]:
+    """The items one by one, with a bar on a terminal."""
+    if not is_terminal(sys.stderr) or not items:
+        yield from items
+        return
+    from rich.progress import track  # noqa: PLC0415 - only on a terminal
+
+    from prowess.cli.coloured import console  # noqa: PLC0415
+
+    yield from track(items, one_row(what), console=console(sys.stderr), transient=True)
+
+
 def flush() -> None:
     """Have everything written before the process says that all is well."""
     sys.stdout.flush()

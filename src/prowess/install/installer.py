@@ -16,6 +16,7 @@ from prowess.install.adopt import adopt
 from prowess.install.apply import Arrival, Wishes
 from prowess.install.failures import typed
 from prowess.install.fetch import Reach
+from prowess.install.linking import add_links, take_links
 from prowess.install.links import Landings
 from prowess.install.manifest import read_manifest
 from prowess.install.plan import Plan, plan_install, spec_for
@@ -33,9 +34,10 @@ from prowess.spec.addresses import SCHEMES, SourceSpec
 from prowess.spec.refs import SkillRef, checked_part
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from prowess.install.manifest import Declared
+    from prowess.install.store import Store
     from prowess.install.trees import Tree
     from prowess.library.lock import LockedSkill
     from prowess.limits import Limits
@@ -258,6 +260,33 @@ class Installer:
                 f"{name} is in no lock file, so its source is not known", scope.place(name), "not-in-lock"
             )
         return entry
+
+    def link(self, ref: str | SkillRef, agents: Sequence[str]) -> tuple[str, ...]:
+        """Link an installed skill for further agents; the links that were made, as the lock file has them."""
+        return self._relinked(ref, agents, add_links)
+
+    def unlink(self, ref: str | SkillRef, agents: Sequence[str]) -> tuple[str, ...]:
+        """Take an installed skill's links for those agents away; the links that are gone. The shared one stays."""
+        return self._relinked(ref, agents, take_links)
+
+    def _relinked(
+        self, ref: str | SkillRef, agents: Sequence[str], change: Callable[[Store, str, Sequence[str]], tuple[str, ...]]
+    ) -> tuple[str, ...]:
+        scope, _ = resolve(ref, (self.project, self.user))
+        name = (ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)).full_name
+        with typed(), opened(scope, self._limits) as store:
+            return change(store, name, _several(agents))
+
+    def difference(self, *, project: bool = True) -> tuple[str, ...]:
+        """What ``sync`` would change, a line each; nothing is fetched or changed."""
+        scope = self._scope(project)
+        locked = read_lock(scope.records, limits=self._limits)
+        found = gap(read_manifest(scope.records, self._limits), locked, scope)
+        rows = [f"install {wish.text}, which the manifest declares" for wish in found.missing]
+        rows += [f"remove {name}, which the manifest declares no more" for name in found.spare]
+        rows += [f"record {name} as declared" for name in found.same]
+        issues = verify_scope(scope, locked, Landings(scope), self._limits)
+        return (*rows, *(f"restore: {issue.message} ({issue.path})" for issue in issues))
 
     def sync(self, *, locked: bool = False, project: bool = True) -> tuple[InstalledSkill, ...]:
         """Make the disk equal the lock file, and the lock file what the manifest declares; what was installed.

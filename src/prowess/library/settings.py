@@ -145,12 +145,14 @@ def load_settings(
 
 
 def settings_files(cwd: str, home: str, env: Mapping[str, str]) -> tuple[str, ...]:
-    """The files that are looked at, the user's first."""
+    """The files that there are, the user's first."""
     return tuple(path for path, _ in _files(cwd, home, env))
 
 
 def _files(cwd: str, home: str, env: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
-    yield os.path.join(config_home(home, env), "prowess", USER_FILE), False
+    own = os.path.join(config_home(home, env), "prowess", USER_FILE)
+    if os.path.lexists(own):
+        yield own, False
     for folder in project_folders(cwd, home):
         path = os.path.join(folder, PROJECT_FILE)
         if os.path.lexists(path):

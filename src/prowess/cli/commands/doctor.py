@@ -22,9 +22,9 @@ _STYLES: dict[str, Style] = {"ok": "good", "note": "dim", "problem": "bad"}
 @new_command("doctor", ("prowess doctor", "what works here and what does not"))
 @json_option
 def command(*, as_data: bool) -> int:
-    """Look at programs, settings, folders, agents, links, skills and grants; each problem comes with its remedy.
+    """Look at programs, settings, folders, agents, links, lock files, skills and grants.
 
-    Nothing is changed. Exit status 1: there is a problem.
+    Each problem comes with its remedy; nothing is changed. Exit status 1: there is a problem.
     """
     with output.busy("looking around"):
         found = doctor()

@@ -12,6 +12,7 @@ from prowess.cli.blocks import Line, Table, Title, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import catalog_of, home_relative, json_option, settings_of, where_options
 from prowess.cli.trusting import Trusted
+from prowess.cli.verified import Verified
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,8 @@ def command(
     """List the skills there are, by scope and place, in the order in which copies win.
 
     Marks: hidden (models do not see it), models only (people cannot call it), repaired (its head had to be mended),
-    trusted (its commands and scripts may run), changed since trusted, shadowed (another copy of the name wins).
+    trusted (its commands and scripts may run), changed since trusted, verified (installed, and what the lock file
+    says), changed since installed, shadowed (another copy of the name wins).
     """
     settings = settings_of(folders=(*below, *folders), agents=agents, project=project)
     catalog = catalog_of(settings)
@@ -50,19 +52,18 @@ def command(
 
 
 def _marked(catalog: prowess.Catalog) -> list[_Row]:
-    trusted = Trusted()
-    return [_Row(skill, tuple(_marks(skill, trusted))) for skill in catalog.skills]
+    trusted, verified = Trusted(), Verified()
+    return [_Row(skill, tuple(_marks(skill, trusted, verified))) for skill in catalog.skills]
 
 
-def _marks(skill: prowess.Skill, trusted: Trusted) -> Iterator[str]:
+def _marks(skill: prowess.Skill, trusted: Trusted, verified: Verified) -> Iterator[str]:
     if not skill.model_invocable:
         yield "hidden"
     if not skill.user_invocable:
         yield "models only"
     if skill.repairs:
         yield "repaired"
-    if state := trusted.state(skill):
-        yield state
+    yield from filter(None, (trusted.state(skill), verified.state(skill)))
 
 
 def _data(catalog: prowess.Catalog, rows: list[_Row]) -> dict[str, object]:
