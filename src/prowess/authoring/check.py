@@ -58,6 +58,7 @@ def check(*paths: str | os.PathLike[str], budget: int | None = None, limits: Lim
     files = tuple(dict.fromkeys(file for path in paths for file in skill_files(path, limits=limits)))
     skills = [skill for file in files if (skill := _loaded(file, limits)) is not None]
     issues = [issue for file in files for issue in validate(file, limits=limits)]
+    issues += [_odd_case(file) for file in files if os.path.basename(file) != FILENAME]
     issues += similar_issues(skills, limits)
     tokens = estimate_tokens(render_catalog(skills))
     issues += _over_budget(skills, tokens, budget)
@@ -81,6 +82,11 @@ def skill_files(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS
     if not found:
         raise SourceError("there is no skill in this folder", where, "missing-skill-md")
     return tuple(sorted(found))
+
+
+def _odd_case(file: str) -> Issue:
+    message = f"the file is named {os.path.basename(file)}, not {FILENAME}"
+    return Issue("filename-case", "", message, file, 1, "warning")
 
 
 def _loaded(file: str, limits: Limits) -> Skill | None:
