@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import prowess
 from prowess.cli.main import BROKEN_PIPE, BUG, FAILED, USAGE, _outcome
-from prowess.cli.table import COMMANDS, GROUPS
+from prowess.cli.remedies import REMEDIES
+from prowess.cli.table import BY_NAME, COMMANDS, GROUPS
+from prowess.errors import HINTS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Command, Process
 
 LOADED = """
@@ -188,3 +190,12 @@ def test_a_file_that_the_system_refuses_is_an_error_not_a_trace(command: Command
     ran = command("pack", ".agents/skills/csv-report", "-o", "/dev/null/x.skill")
     assert ran.status == FAILED
     assert ran.err.startswith("error[unwritable]: ")
+
+
+def test_remedies_of_the_command_line_are_for_codes_that_exist_and_name_options_that_exist() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    for code, said in REMEDIES.items():
+        assert code in HINTS
+        assert "=True" not in said
+        assert all(option in page for option in re.findall(r"--[a-z-]+", said))
+        assert all(name in BY_NAME for name in re.findall(r"prowess ([a-z-]+)", said))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from prowess.cli.harmless import as_json, many_rows, one_row
+from prowess.cli.remedies import remedy
 from prowess.errors import SkillError, SkillLoadError
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ def fail(error: SkillError, *, as_json: bool = False) -> None:
     rows = [line((f"error[{error.code}]: ", "bad"), f"{where}{_message(error)}")]
     if isinstance(error, SkillLoadError) and len(error.issues) > 1:
         rows += [line(f"line {i.line}: [{i.code}] {i.field}: {i.message}", indent=2) for i in error.issues]
-    show([*rows, *([line(("hint: ", "dim"), error.hint, indent=2)] if error.hint else [])], error=True)
+    said = remedy(error.code)
+    show([*rows, *([line(("hint: ", "dim"), said, indent=2)] if said else [])], error=True)
 
 
 def _message(error: SkillError) -> str:
@@ -127,7 +129,7 @@ def _message(error: SkillError) -> str:
 
 
 def _error_json(error: SkillError) -> str:
-    data = {"code": error.code, "message": error.message, "path": error.path, "hint": error.hint}
+    data = {"code": error.code, "message": error.message, "path": error.path, "hint": remedy(error.code)}
     return as_json({"version": SCHEMA, "error": data}, None)
 
 
