@@ -6,10 +6,11 @@ import hashlib
 import json
 import re
 import unicodedata
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from prowess.errors import InstallError, PathTraversalError, ResourceError, ResourceNotFoundError
+from prowess.errors import InstallError, PathTraversalError, ResourceChangedError, ResourceError, ResourceNotFoundError
 from prowess.files.reading import OpenFile
 from prowess.files.trees import FileHash, digest_of
 from prowess.limits import DEFAULT_LIMITS
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 LOCK_FILE = "prowess.lock"
 NPM_LOCK_FILE = "skills-lock.json"
 VERSION = 1
+_TRIES = 100
 _HEX = re.compile(r"[0-9a-f]{64}")
 
 
@@ -71,14 +73,21 @@ def read_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS, file: str = LOCK_
 def read_text(folder: str, file: str, limits: Limits = DEFAULT_LIMITS) -> str | None:
     """The text of a file that people keep under version control; ``None`` when it is not there."""
     try:
-        with OpenFile(folder, (file,)) as found:
-            return found.read_all(limits.max_lock_bytes).decode("utf-8")
+        return _read_whole(folder, file, limits).decode("utf-8")
     except ResourceNotFoundError:
         return None
     except ResourceError as error:
         raise InstallError(f"cannot read {file}: {error.message}", folder, "bad-lock") from None
     except UnicodeDecodeError:
         raise InstallError(f"{file} is not UTF-8", folder, "bad-lock") from None
+
+
+def _read_whole(folder: str, file: str, limits: Limits) -> bytes:
+    """The bytes of a file that may be replaced at any moment: the old ones or the new ones."""
+    for _ in range(_TRIES):
+        with suppress(ResourceChangedError), OpenFile(folder, (file,)) as found:
+            return found.read_all(limits.max_lock_bytes)
+    raise ResourceChangedError(f"{file!r} is replaced all the time", file)
 
 
 def parse_lock(text: str, path: str = "") -> Locked:
