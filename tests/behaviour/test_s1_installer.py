@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -315,7 +315,7 @@ def test_a_reference_is_a_source(
     """S1-21: the project's wins; mounting and preloading count, the version does not."""
     installer.install(at(repo, "v1"))
     installer.install(at(repo, "v2"), project=True)
-    bases = {"user_dir": tmp_path / "user", "project_dir": tmp_path / "project"}
+    bases: dict[str, Any] = {"user_dir": tmp_path / "user", "project_dir": tmp_path / "project"}
     source: prowess.SkillSource
     if how == "source":
         source = prowess.Source.installed("@acme/pdf@v1", mount_as="team", preload=True, **bases)

@@ -144,7 +144,8 @@ def once(base: Path, scenario: str) -> list[str]:
     """One round: what went wrong."""
     crowd = Crowd(base, scenario).begin()
     (start, go), (until, over), (heard, say) = os.pipe(), os.pipe(), os.pipe()
-    writers, readers = [], []
+    writers: list[int] = []
+    readers: list[int] = []
     for number in range(CROWD):
         pid = os.fork()
         if pid == 0:

@@ -210,15 +210,15 @@ def fail(base: Path, operation: str, at: int, code: str, *, on: bool) -> list[st
     return wrong + scene.wrong_at_once() + scene.wrong_after_recovery() + scene.wrong_after_all()
 
 
+VERBS: dict[str, Callable[..., list[Any]]] = {"points": points, "die": die, "kill": kill, "fail": fail}
+
+
 def main() -> None:
     base, request = Path(sys.argv[1]), json.loads(sys.argv[2])
     answer: list[Any] = []
     for number, (verb, *arguments) in enumerate(request):
         options = arguments.pop() if arguments and isinstance(arguments[-1], dict) else {}
-        wrong = {"points": points, "die": die, "kill": kill, "fail": fail}[verb](
-            base / str(number), *arguments, **options
-        )
-        answer.append(wrong)
+        answer.append(VERBS[verb](base / str(number), *arguments, **options))
         shutil.rmtree(base / str(number), ignore_errors=True)
     json.dump(answer, sys.stdout)
 

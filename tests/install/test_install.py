@@ -321,12 +321,10 @@ def test_a_folder_of_ones_own_gets_the_skill_and_nothing_else(
     assert sorted(p.name for p in into.iterdir()) == ["notes", "pdf"]
     after = listing(world.project)
     assert {key for key in after if not key.startswith("skills")} == set(before)
-    for call in (
-        lambda: installer.install_into(repo.address, into),
-        lambda: installer.install_local_into(world.base / "folders" / "notes", into),
-    ):
-        with pytest.raises(prowess.AlreadyInstalledError):
-            call()
+    with pytest.raises(prowess.AlreadyInstalledError):
+        installer.install_into(repo.address, into)
+    with pytest.raises(prowess.AlreadyInstalledError):
+        installer.install_local_into(world.base / "folders" / "notes", into)
     assert installer.list() == ()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -220,7 +220,9 @@ def npm_skill(world: World, name: str, **entry: str) -> Path:
     claude.mkdir(parents=True, exist_ok=True)
     (claude / name).symlink_to(f"../../.agents/skills/{name}")
     file = world.project / "skills-lock.json"
-    data = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"version": 1, "skills": {}}
+    data: dict[str, Any] = (
+        json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"version": 1, "skills": {}}
+    )
     data["skills"][name] = entry
     file.write_text(json.dumps(data), encoding="utf-8")
     return folder

@@ -104,3 +104,35 @@ def test_a_name_stands_in_it_once() -> None:
     assert text is not None
     with pytest.raises(InstallError):
         parse_lock(text.replace('"acme/x"', '"acme/PDF"'))
+
+
+def test_a_file_that_somebody_wrote_by_hand_is_read_as_toml() -> None:
+    text = lock_text({"acme/pdf": entry(links=(".agents/skills/pdf",)), "acme/x": entry("acme/x")})
+    assert text is not None
+    others = (
+        text.replace('name = "acme/pdf"', "name = 'acme/pdf'  # mine"),
+        text.replace("version = 1", "version=1"),
+        text.replace('  "', '    "'),
+        text.replace("[[skill]]", "[[ skill ]]"),
+        text.replace("\n", "\r\n"),
+    )
+    for other in others:
+        assert other != text
+        assert parse_lock(other) == parse_lock(text)
+
+
+@pytest.mark.parametrize("row", ['name = "acme/pdf"', "files = [\n]", "[skill.skills]", "nonsense", 'a.b = "c"'])
+def test_the_quick_way_accepts_nothing_that_toml_refuses_or_reads_otherwise(row: str) -> None:
+    text = lock_text({"acme/pdf": entry()})
+    assert text is not None
+    import tomllib  # noqa: PLC0415 - the judge
+
+    odd = text.replace('kind = "git"\n', f'kind = "git"\n{row}\n')
+    assert odd != text
+    try:
+        tomllib.loads(odd)
+    except tomllib.TOMLDecodeError:
+        with pytest.raises(InstallError):
+            parse_lock(odd)
+    else:
+        assert parse_lock(odd) == parse_lock(text)

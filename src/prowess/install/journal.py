@@ -126,12 +126,20 @@ class Journals:
     def _forward(self, journal: Journal) -> None:
         for move in journal.moves:
             self._moved(move, self.spot(move))
+        self._sync(journal)
         self._record(journal.after)
 
     def _backward(self, journal: Journal) -> None:
         for move in journal.moves:
             self._unmoved(move, self.spot(move))
+        self._sync(journal)
         self._record(journal.before)
+
+    def _sync(self, journal: Journal) -> None:
+        """Have the disk hold what was renamed, before the lock file says so."""
+        for folder in sorted({os.path.dirname(self.spot(move).path) for move in journal.moves}):
+            if folder_info(folder) is not None:
+                calls.sync_folder(folder)
 
     # -- steps -------------------------------------------------------------------------------------------------------
 
@@ -140,7 +148,6 @@ class Journals:
         if not move.new:
             if now and now == move.old:
                 self._rename(at.path, at.aside)
-                calls.sync_folder(os.path.dirname(at.path))
         elif now == move.new:
             if exists(at.staged):  # the swap was the last thing that happened
                 self._rename(at.staged, at.aside)
@@ -154,7 +161,6 @@ class Journals:
             if taken:  # where the system cannot exchange, there is a moment without either
                 self._rename(at.path, at.aside)
             self._rename(at.staged, at.path)
-        calls.sync_folder(os.path.dirname(at.path))
 
     def _unmoved(self, move: Move, at: Spot) -> None:
         now = inode(at.path)
@@ -167,7 +173,6 @@ class Journals:
             self._rename(before, at.path)
         elif now == move.new:
             self._rename(at.path, at.staged)
-        calls.sync_folder(os.path.dirname(at.path))
 
     def _swap_back(self, at: Spot, before: str) -> None:
         """The old entry in its place again, the new one where it waited: it may yet be finished."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import InstallError, SourceError
 from prowess.files import calls
 from prowess.files.folders import Folder, exists, folder_info
-from prowess.files.trees import is_link, link_text
+from prowess.files.trees import is_link, link_text, same_folder
 from prowess.files.writing import make_folders, sync_tree, write_tree
 from prowess.library.agents import AGENTS
 from prowess.library.places import SHARED
@@ -128,6 +128,8 @@ def leads_to(path: str, folder: str) -> bool:
     """Whether there is a link that leads to a folder, be it there or not."""
     if not is_link(path):
         return False
+    if same_folder(path, folder):
+        return True
     text = link_text(path)
     if text is None:
         return os.path.realpath(path) == os.path.realpath(folder)
