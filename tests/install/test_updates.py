@@ -220,9 +220,9 @@ def npm_skill(world: World, name: str, **entry: str) -> Path:
     claude.mkdir(parents=True, exist_ok=True)
     (claude / name).symlink_to(f"../../.agents/skills/{name}")
     file = world.project / "skills-lock.json"
-    data: dict[str, Any] = {"version": 1, "skills": {}}
-    if file.exists():
-        data = json.loads(file.read_text(encoding="utf-8"))
+    data: dict[str, Any] = (
+        json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"version": 1, "skills": {}}
+    )
     data["skills"][name] = entry
     file.write_text(json.dumps(data), encoding="utf-8")
     return folder

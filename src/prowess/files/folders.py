@@ -325,6 +325,14 @@ def folder_info(path: str) -> os.stat_result | None:
     return info if stat.S_ISDIR(info.st_mode) else None
 
 
+def names_of(path: str) -> int:
+    """How many names a file has, 0 when it is not there."""
+    try:
+        return os.lstat(path).st_nlink
+    except OSError:
+        return 0
+
+
 def folder_size(path: str) -> int:
     """The bytes of all files below a folder that may be changing meanwhile."""
     total = 0

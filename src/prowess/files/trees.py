@@ -188,6 +188,15 @@ def is_real_folder(path: str) -> bool:
     return folder_info(path) is not None and not is_link(path)
 
 
+def same_folder(one: str, other: str) -> bool:
+    """Whether two paths lead to one folder that is there."""
+    try:
+        first, second = os.stat(one), os.stat(other)
+    except OSError:
+        return False
+    return first.st_ino == second.st_ino and first.st_dev == second.st_dev and stat.S_ISDIR(first.st_mode)
+
+
 def link_text(path: str) -> str | None:
     """What a link says, or ``None`` when it is no link."""
     try:

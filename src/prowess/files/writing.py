@@ -51,15 +51,17 @@ def write_new(path: str, data: bytes, *, mode: int = 0o666, durable: bool = Fals
         os.close(fd)
 
 
-def make_folders(path: str, mode: int = 0o777) -> None:
-    """A folder and those above it that are missing."""
+def make_folders(path: str, mode: int = 0o777, *, durable: bool = False) -> None:
+    """A folder and those above it that are missing; ``durable``: they are on the disk when the call returns."""
     if os.path.isdir(path):
         return
     above = os.path.dirname(os.path.abspath(path))
     if above != path:
-        make_folders(above, mode)
+        make_folders(above, mode, durable=durable)
     with suppress(FileExistsError):
         calls.make_folder(path, mode)
+        if durable:
+            calls.sync_folder(above)
 
 
 def private_folder(parent: str | None = None, prefix: str = "prowess-") -> str:

@@ -80,8 +80,7 @@ class Journals:
             raise self._bad(f"it names {move.token[:80]!a}")
         if move.link:
             path = self._landings.path(move.name)
-            folder = os.path.dirname(path)
-            beside = os.path.join(folder, f".prowess-{move.token}")
+            beside = self._landings.beside(path, move.token)
             return Spot(path, f"{beside}.new", f"{beside}.old")
         org, _, name = move.name.partition("/")
         if not is_safe_part(org) or not is_safe_part(name):
@@ -106,25 +105,41 @@ class Journals:
         self._end()
 
     def recover(self) -> bool:
-        """Finish what an earlier process began; whether there was anything."""
+        """Finish what an earlier process began, or take it back where a part of it is lost; whether there was any."""
         journal = self._read()
         if journal is None:
             return False
-        self._forward(journal)
-        self._tidy(journal)
+        if all(self._is_whole(move) for move in journal.moves):
+            self._forward(journal)
+            self._tidy(journal)
+        else:
+            self._backward(journal)
         self._sweep_records()
         self._end()
         return True
 
+    def _is_whole(self, move: Move) -> bool:
+        """Whether what is to be put in place is there, or on its way."""
+        at = self.spot(move)
+        return not move.new or move.new in {inode(at.path), inode(at.staged)}
+
     def _forward(self, journal: Journal) -> None:
         for move in journal.moves:
             self._moved(move, self.spot(move))
+        self._sync(journal)
         self._record(journal.after)
 
     def _backward(self, journal: Journal) -> None:
         for move in journal.moves:
             self._unmoved(move, self.spot(move))
+        self._sync(journal)
         self._record(journal.before)
+
+    def _sync(self, journal: Journal) -> None:
+        """Have the disk hold what was renamed, before the lock file says so."""
+        for folder in sorted({os.path.dirname(self.spot(move).path) for move in journal.moves}):
+            if folder_info(folder) is not None:
+                calls.sync_folder(folder)
 
     # -- steps -------------------------------------------------------------------------------------------------------
 
@@ -136,8 +151,6 @@ class Journals:
         elif now == move.new:
             if exists(at.staged):  # the swap was the last thing that happened
                 self._rename(at.staged, at.aside)
-        elif inode(at.staged) != move.new:
-            raise self._bad(f"{move.name} is neither in its place nor on its way there")
         else:
             self._swap(at, taken=bool(now))
 
@@ -148,7 +161,6 @@ class Journals:
             if taken:  # where the system cannot exchange, there is a moment without either
                 self._rename(at.path, at.aside)
             self._rename(at.staged, at.path)
-        calls.sync_folder(os.path.dirname(at.path))
 
     def _unmoved(self, move: Move, at: Spot) -> None:
         now = inode(at.path)
@@ -161,7 +173,6 @@ class Journals:
             self._rename(before, at.path)
         elif now == move.new:
             self._rename(at.path, at.staged)
-        calls.sync_folder(os.path.dirname(at.path))
 
     def _swap_back(self, at: Spot, before: str) -> None:
         """The old entry in its place again, the new one where it waited: it may yet be finished."""
@@ -194,7 +205,7 @@ class Journals:
             calls.delete(path)
             calls.sync_folder(folder)
         else:
-            make_folders(folder)
+            make_folders(folder, durable=True)
             write_atomic(path, text.encode(), mode=0o644)
 
     def _tidy(self, journal: Journal) -> None:
@@ -203,7 +214,7 @@ class Journals:
             at = self.spot(move)
             if exists(at.aside) and move.keep:
                 backup = os.path.join(self._scope.base, BACKUP)
-                make_folders(backup)
+                make_folders(backup, durable=True)
                 self._rename(at.aside, os.path.join(backup, f"{move.name.replace('/', '-').lstrip('.')}-{move.token}"))
             elif exists(at.aside) and move.link:
                 remove_tree(at.aside)

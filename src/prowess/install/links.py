@@ -7,13 +7,14 @@ is only ever a plain name in one of the known folders.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError, SourceError
 from prowess.files import calls
 from prowess.files.folders import Folder, exists, folder_info
-from prowess.files.trees import is_link, link_text
+from prowess.files.trees import is_link, link_text, same_folder
 from prowess.files.writing import make_folders, sync_tree, write_tree
 from prowess.library.agents import AGENTS
 from prowess.library.places import SHARED
@@ -37,6 +38,8 @@ class Landings:
         self._scope = scope
         env: Mapping[str, str] = os.environ if scope.root == os.path.expanduser("~") else {}
         self._env = env
+        # Another scope may link into the same folder: what it has under way is none of our business.
+        self._prefix = f".prowess-{hashlib.sha256(os.fsencode(scope.base)).hexdigest()[:8]}-"
         self.shared = os.path.normpath(os.path.join(scope.root, SHARED))
         own = (os.path.normpath(folder) for agent in AGENTS.values() for folder in self._folders(agent))
         self._known = dict.fromkeys((self.shared, *own))
@@ -76,15 +79,22 @@ class Landings:
         """Make a folder for links. In a project none may lead out of it: its files may be somebody else's."""
         if self._scope.location == "project" and not _inside(folder, self._scope.root):
             raise InstallError("the folder for links leads out of the project", folder, "link-refused")
-        make_folders(folder)
+        make_folders(folder, durable=True)
+
+    def beside(self, path: str, token: str) -> str:
+        """What a link that is on its way to ``path`` is called, without its ending."""
+        return os.path.join(os.path.dirname(path), f"{self._prefix}{token}")
 
     def litter(self) -> list[str]:
-        """What a process that was killed may have left in the shared folder."""
-        if folder_info(self.shared) is None:
-            return []
-        with Folder(self.shared) as opened:
-            names = [*(entries := opened.entries()).folders, *entries.links]
-        return [os.path.join(self.shared, name) for name in names if name.startswith(".prowess-")]
+        """What a process that was killed may have left in the folders of this scope."""
+        found: list[str] = []
+        for folder in self._known:
+            if folder_info(folder) is not None:
+                with Folder(folder) as opened:
+                    entries = opened.entries()
+                names = (*entries.folders, *entries.links)
+                found += (os.path.join(folder, name) for name in names if name.startswith(self._prefix))
+        return found
 
 
 def _inside(path: str, root: str) -> bool:
@@ -118,6 +128,8 @@ def leads_to(path: str, folder: str) -> bool:
     """Whether there is a link that leads to a folder, be it there or not."""
     if not is_link(path):
         return False
+    if same_folder(path, folder):
+        return True
     text = link_text(path)
     if text is None:
         return os.path.realpath(path) == os.path.realpath(folder)

@@ -66,7 +66,7 @@ class Store:
         org = os.path.dirname(place)
         if is_link(org):
             raise InstallError("a folder of the install base is a link", org, "link-refused")
-        make_folders(org)
+        make_folders(org, durable=True)
         move = Move(name, _token(), keep=keep, old=inode(place))
         staged = self._journals.spot(move).staged
         try:
@@ -103,8 +103,9 @@ class Store:
         text = lock_text(locked)
         if not self._moves and text == self._text:
             return
-        make_folders(self._folder)
-        calls.sync_folder(self._folder)
+        make_folders(self._folder, durable=True)
+        for folder in sorted({os.path.dirname(self._journals.spot(move).staged) for move in self._moves if move.new}):
+            calls.sync_folder(folder)
         self._journals.run(Journal(tuple(self._moves), self._text, text))
         self._moves.clear()
         self._text, self.locked = text, locked
@@ -171,7 +172,7 @@ def opened(scope: Scope, limits: Limits, *, create: bool = True) -> Iterator[Sto
     """The store of a scope for this process alone; whatever was interrupted is finished first."""
     _check_base(scope)
     if create:
-        make_folders(scope.base)
+        make_folders(scope.base, durable=True)
     holder = os.path.join(scope.base, STORE, _HOLDER)
     with held(scope.base, seconds=limits.max_lock_seconds, holder=holder):
         Journals(scope, Landings(scope), limits).recover()

@@ -79,6 +79,7 @@ def hashes_of(files: Iterable[NewFile]) -> dict[str, FileHash]:
 
 def cut(bundle: Bundle, spec: SourceSpec, limits: Limits) -> list[Tree]:
     """The trees that ``spec`` asks for: the whole, or one for each skill that it names."""
+    _refuse_odd(((code, path) for code, path in bundle.odd if code in _FATAL), set())
     paths, odd = _below(bundle, spec.subpath)
     reader = _Reader(bundle, spec.subpath)
     found, issues = find_skills(paths, reader.one, name=spec.name, limits=limits)

@@ -6,10 +6,12 @@ import hashlib
 import json
 import re
 import unicodedata
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from prowess.errors import InstallError, PathTraversalError, ResourceError, ResourceNotFoundError
+from prowess.errors import InstallError, PathTraversalError, ResourceChangedError, ResourceError, ResourceNotFoundError
 from prowess.files.reading import OpenFile
 from prowess.files.trees import FileHash, digest_of
 from prowess.limits import DEFAULT_LIMITS
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 LOCK_FILE = "prowess.lock"
 NPM_LOCK_FILE = "skills-lock.json"
 VERSION = 1
-_HEX = re.compile(r"[0-9a-f]{64}")
+_TRIES = 100
+_ROW = re.compile(r"([0-9a-f]{64}) ([x-]) (\d{1,15}) (.+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +74,7 @@ def read_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS, file: str = LOCK_
 def read_text(folder: str, file: str, limits: Limits = DEFAULT_LIMITS) -> str | None:
     """The text of a file that people keep under version control; ``None`` when it is not there."""
     try:
-        with OpenFile(folder, (file,)) as found:
-            return found.read_all(limits.max_lock_bytes).decode("utf-8")
+        return _read_whole(folder, file, limits).decode("utf-8")
     except ResourceNotFoundError:
         return None
     except ResourceError as error:
@@ -81,14 +83,19 @@ def read_text(folder: str, file: str, limits: Limits = DEFAULT_LIMITS) -> str | 
         raise InstallError(f"{file} is not UTF-8", folder, "bad-lock") from None
 
 
+def _read_whole(folder: str, file: str, limits: Limits) -> bytes:
+    """The bytes of a file that may be replaced at any moment: the old ones or the new ones."""
+    for _ in range(_TRIES):
+        with suppress(ResourceChangedError), OpenFile(folder, (file,)) as found:
+            return found.read_all(limits.max_lock_bytes)
+    raise ResourceChangedError(f"{file!r} is replaced all the time", file)
+
+
 def parse_lock(text: str, path: str = "") -> Locked:
     """The installs that a lock file's text records."""
-    import tomllib  # noqa: PLC0415 - only programs that install need it
-
-    try:
-        data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise _bad(f"the lock file is not TOML: {error}", path) from None
+    data = _as_written(text)
+    if data is None:
+        data = _as_toml(text, path)
     if data.get("version") != VERSION:
         raise _bad(f"the lock file has version {data.get('version')!r}; this Prowess reads {VERSION}", path)
     entries = data.get("skill", [])
@@ -98,6 +105,55 @@ def parse_lock(text: str, path: str = "") -> Locked:
     if len({entry.name.lower() for entry in locked}) != len(locked):
         raise _bad("the lock file records one name twice", path)
     return {entry.name: entry for entry in locked}
+
+
+def _as_toml(text: str, path: str) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - only for files that somebody else wrote
+
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _bad(f"the lock file is not TOML: {error}", path) from None
+
+
+def _as_written(text: str) -> dict[str, Any] | None:
+    """What a TOML parser gives for a file as Prowess writes it, in a tenth of the time; ``None`` for any other."""
+    data: dict[str, Any] = {"skill": []}
+    table: dict[str, Any] = data
+    files: list[str] | None = None
+    for row in text.split("\n"):
+        if files is not None:
+            if row == "]":
+                files = None
+            elif row[:3] == '  "' and row[-2:] == '",' and "\\" not in row and row.count('"') == 2:  # noqa: PLR2004
+                files.append(row[3:-2])
+            else:
+                return None
+        elif row == "[[skill]]":
+            table = {}
+            data["skill"].append(table)
+        elif row == "[skill.skills]" and table is not data and "skills" not in table:
+            table["skills"] = table = {}
+        elif row == "files = [" and "files" not in table:
+            files = table["files"] = []
+        elif row and row[0] != "#" and not _took(row, table):
+            return None
+    return data if files is None and data["skill"] else None
+
+
+def _took(row: str, table: dict[str, Any]) -> bool:
+    """Whether a row is a key with a value that JSON writes the same way; then it is in the table."""
+    key, mark, value = row.partition(" = ")
+    try:
+        name = json.loads(key) if key[:1] == '"' else key
+        plain = value[:1] == '"' == value[-1:] and value.count('"') == 2 and "\\" not in value  # noqa: PLR2004
+        found = value[1:-1] if plain else json.loads(value)
+    except (ValueError, RecursionError):
+        return False
+    if not mark or not isinstance(name, str) or name in table or (key is name and not name.isidentifier()):
+        return False
+    table[name] = found
+    return True
 
 
 _TEXTS = ("name", "source", "kind", "ref", "commit", "subpath", "select", "digest", "declared")
@@ -139,17 +195,24 @@ def _skills(value: object, path: str) -> dict[str, str]:
 
 
 def _file(row: str, path: str) -> tuple[str, FileHash]:
-    parts = row.split(" ", 3)
-    if len(parts) != 4 or not _HEX.fullmatch(parts[0]) or parts[1] not in {"x", "-"} or not parts[2].isdecimal():  # noqa: PLR2004
+    match = _ROW.fullmatch(row)
+    if match is None:
         raise _bad(f"the lock file lists a file as {row[:120]!r}", path)
-    return _safe_path(parts[3], path), FileHash(int(parts[2]), parts[1] == "x", parts[0])
+    content, mode, size, name = match.groups()
+    return _safe_path(name, path), FileHash(int(size), mode == "x", content)
 
 
 def _safe_path(name: str, path: str) -> str:
     try:
-        return "/".join(relative_parts(name))
+        return _normal(name)
     except PathTraversalError as error:
         raise _bad(f"the lock file lists a file that leads elsewhere: {error.message}", path) from None
+
+
+@lru_cache(4096)
+def _normal(name: str) -> str:
+    """A relative path, checked; most skills name their files alike."""
+    return "/".join(relative_parts(name))
 
 
 def _bad(message: str, path: str) -> InstallError:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
 _CODE = "changed-since-locked"
-_TRIES = 4  # a lock file that changes so often while it is read belongs to somebody very busy
+_TRIES = 100  # only as long as the lock file keeps changing under our eyes
 
 
 class Pin(NamedTuple):
@@ -105,8 +105,8 @@ class Pins:
     def _pinned(self, skill: Skill, folder: str, records: _Records, where: tuple[str, str]) -> Skill | Issue:
         wrong, code = "", "not-in-lock"
         for _ in range(_TRIES):
-            for locked in (records.locked, records.pending()):
-                pin = _pin(locked, where)
+            for locked in (records.recorded, records.pending):  # in this order: what is pending is recorded next
+                pin = _pin(locked(), where)
                 wrong = pin.difference(folder, self._limits) if pin is not None else wrong
                 if pin is not None and not wrong:
                     return skill.placed(pin=pin)
@@ -138,6 +138,10 @@ class _Records:
         except InstallError as error:
             self.trouble = error.message
             return {}
+
+    def recorded(self) -> Locked:
+        """What the lock file said when it was last read."""
+        return self.locked
 
     def reread(self) -> bool:
         """Read the lock file again; whether it has changed meanwhile."""

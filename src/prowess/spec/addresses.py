@@ -272,7 +272,8 @@ def checked_address(text: str, schemes: tuple[str, ...]) -> str:
 
 def _checked_scp(text: str, schemes: tuple[str, ...]) -> str:
     found = _SCP.fullmatch(text)
-    if found is None or "ssh" not in schemes or found["path"].startswith("-") or "::" in text:
+    harmless = found is not None and found["user"] and not found["path"].startswith("-") and "::" not in text
+    if not harmless or "ssh" not in schemes:
         raise BadReferenceError(f"this is no address of a repository: {_shown(text)}", code="bad-scheme")
     return text
 
