@@ -38,6 +38,9 @@ def test_the_bounds_that_the_format_and_the_promises_rest_on() -> None:
     assert usual.max_files_per_skill == 2000
     assert usual.max_depth_per_skill == 16
     assert usual.max_dirs_per_root == 200_000
+    assert (usual.max_index_bytes, usual.max_index_entries, usual.max_redirects) == (4 << 20, 10_000, 5)
+    assert (usual.fetch_idle_seconds, usual.fetch_total_seconds) == (30, 300)
+    assert (usual.max_unpacked_bytes, usual.max_archive_entries, usual.max_archive_ratio) == (64 << 20, 2000, 100)
 
 
 @pytest.mark.parametrize("name", FIELDS)

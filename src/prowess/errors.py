@@ -141,7 +141,7 @@ HINTS: dict[str, str] = {
     "not-trusted": "let a person look at it and grant it: prowess trust grant NAME, or Trust().grant(skill)",
     "not-local": "only skills in a folder on this machine can be trusted to run anything",
     "trust-store": "check the file and who owns it, or remove it and grant anew",
-    "commands-not-run": "let a person look at them and grant the skill: prowess trust grant NAME, or Trust().grant(skill)",
+    "commands-not-run": "let a person look, and grant the skill: prowess trust grant NAME, or Trust().grant(skill)",
     "command-failed": "see the marker in the text for its exit status and what it said",
     "too-many-commands": "put them into one script, or raise Limits.max_commands",
     "no-sandbox": "install bubblewrap, or ask for sandbox='none' by name",

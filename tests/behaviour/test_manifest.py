@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 REQUIRED = {
     "S0": [*range(1, 37)],
     "S1": [*range(1, 68)],
-    "S2": [*range(1, 16), *range(23, 31), 43],
+    "S2": [*range(1, 31), 43],
     "S3": [*range(1, 32)],
     "S4": [*range(1, 21)],
 }

@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import prowess
+from tests.serving import Site
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
@@ -152,6 +155,54 @@ class Children:
         assert not outcome.raised, f"{outcome.raised}: {outcome.words}"
         assert not outcome.children
         return outcome
+
+
+@pytest.fixture
+def plain_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No proxies and no authorities but the system's, whatever the machine has set."""
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy") or name in {"SSL_CERT_FILE", "SSL_CERT_DIR", "PROWESS_CACHE_DIR"}:
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def site(plain_network: None) -> Iterator[Site]:  # noqa: ARG001 - a fixture for its effect
+    """A site on loopback for the case to fill."""
+    with Site() as running:
+        yield running
+
+
+@pytest.fixture
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The engine's own folder for copies, outside what must not change."""
+    return tmp_path_factory.mktemp("cache") / "copies"
+
+
+@dataclass(frozen=True)
+class Remote:
+    """Asks a site beside the library."""
+
+    library: Library
+    cache: Path
+
+    def __call__(self, url: str, **options: Any) -> prowess.Catalog:  # noqa: ANN401 - those of Source.url
+        """The library and the site in one catalogue, after the standing assertions."""
+        usual: dict[str, Any] = {"allow_http": True, "allow_private": True, "cache_dir": self.cache}
+        site = prowess.Source.url(url, **(usual | options))
+        with self.library.unchanged():
+            catalog = prowess.Catalog.from_sources([prowess.Source.directory(self.library.root), site])
+            self.library.check(catalog)
+        return catalog
+
+    def copies(self) -> list[Path]:
+        """The files that were kept."""
+        return [path for path in self.cache.rglob("*") if path.is_file()]
+
+
+@pytest.fixture
+def remote(library: Library, cache: Path) -> Remote:
+    """A site beside the library, asked over plain http on loopback, which the cases allow by name."""
+    return Remote(library, cache)
 
 
 @pytest.fixture

@@ -6,10 +6,17 @@ proves that the cases are real. Nothing here is used by the engine.
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import re
+import socket
+import tarfile
+import urllib.request
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -81,6 +88,59 @@ def files(folder: str | os.PathLike[str]) -> list[str]:
 def place(root: str | os.PathLike[str], values: dict[str, Any]) -> str:
     """Where a skill of that name would be put."""
     return os.path.normpath(os.path.join(root, str(values["name"])))  # noqa: PTH118
+
+
+def unzip(data: bytes, folder: str | os.PathLike[str]) -> None:
+    """Every entry read whole and written where its name says; a link becomes one."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for info in archive.infolist():
+            path = Path(os.path.join(folder, info.filename))  # noqa: PTH118 - that is the point
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if info.external_attr >> 28 == 0o12:
+                path.symlink_to(archive.read(info).decode())
+            elif not info.is_dir():
+                path.write_bytes(archive.read(info))
+
+
+def untar(data: bytes, folder: str | os.PathLike[str]) -> None:
+    """Everything that the archive holds, as it says."""
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        archive.extractall(folder, filter="fully_trusted")  # noqa: S202 - that is the point
+
+
+def fetch(url: str, headers: dict[str, str] | None = None, most: int | None = None) -> bytes:
+    """Whatever the address gives, redirects followed, as much as comes or as is wanted."""
+    request = urllib.request.Request(url, headers=headers or {})  # noqa: S310 - any address, that is the point
+    parts: list[bytes] = []
+    with urllib.request.urlopen(request) as response:  # noqa: S310
+        while part := response.read(most or 1 << 16):
+            parts.append(part)
+            if most:
+                break
+    return b"".join(parts)
+
+
+def checked_fetch(url: str) -> bytes:
+    """Resolved and checked, and then fetched: right until the name service changes its mind."""
+    host = urlsplit(url).hostname
+    if socket.getaddrinfo(host, 80)[0][4][0] in {"127.0.0.1", "::1"}:
+        raise PermissionError(host)
+    return fetch(url)
+
+
+def index(url: str) -> list[dict[str, Any]]:
+    """The entries of an index."""
+    skills: list[dict[str, Any]] = json.loads(fetch(url))["skills"]
+    return skills
+
+
+def mirror(base: str, folder: str | os.PathLike[str]) -> None:
+    """Every file that an index lists, written under the name that it gives."""
+    for entry in index(f"{base}/.well-known/skills/index.json"):
+        for file in entry["files"]:
+            path = Path(os.path.join(folder, entry["name"], file))  # noqa: PTH118 - that is the point
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(fetch(f"{base}/.well-known/skills/skill/file"))
 
 
 def settings(host: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:

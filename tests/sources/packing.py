@@ -50,8 +50,8 @@ class Zip:
     """A zip made by hand, entry by entry; every field can lie."""
 
     def __init__(self) -> None:
-        self._local = b""
-        self._central = b""
+        self._local = bytearray()
+        self._central = bytearray()
         self.count = 0
 
     def add(
@@ -69,9 +69,7 @@ class Zip:
         at: int | None = None,
         packed: bytes | None = None,
     ) -> Zip:
-        engine = zlib.compressobj(9, zlib.DEFLATED, -15)
-        data = content if method != 8 else engine.compress(content) + engine.flush()
-        data = data if packed is None else packed
+        data = (content if method != 8 else deflated(content)) if packed is None else packed
         crc = zlib.crc32(content) if crc is None else crc
         size = len(content) if size is None else size
         central_name = name if central_name is None else central_name
@@ -95,7 +93,13 @@ class Zip:
         count = self.count if count is None else count
         start = len(self._local)
         end = struct.pack("<4H2LH", 0, 0, count, count, len(self._central), start, 0)
-        return before + self._local + self._central + b"PK\x05\x06" + end + after
+        return before + bytes(self._local) + bytes(self._central) + b"PK\x05\x06" + end + after
+
+
+def deflated(content: bytes) -> bytes:
+    """Compressed as an entry of a zip is."""
+    engine = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return engine.compress(content) + engine.flush()
 
 
 def good_zip() -> Zip:

@@ -57,33 +57,25 @@ def test_a_redirect_to_no_web_address_is_refused(site: Site, target: str) -> Non
     refused(f"{site.url}/x", "redirect-refused")
 
 
-def test_a_redirect_to_another_host_is_followed_only_if_it_was_named(site: Site) -> None:
-    with Site(host="127.0.0.2") as other:
+def test_a_redirect_to_another_origin_is_followed_only_if_it_was_named(site: Site) -> None:
+    with Site() as other:
         other.put("/y", b"there")
         site.put("/x", b"", 302, Location=f"{other.url}/y")
         assert other.url in refused(f"{site.url}/x", "redirect-refused")
         assert other.asked == []
-        for named in ("127.0.0.2", f"127.0.0.2:{other.port}"):
+        for named in ("127.0.0.1", f"127.0.0.1:{other.port}"):
             assert get(f"{site.url}/x", allowed=HERE._replace(hosts=frozenset([named]))).body == b"there"
 
 
 def test_headers_meant_for_the_site_do_not_travel(site: Site) -> None:
-    with Site(host="127.0.0.2") as other:
+    with Site() as other:
         other.put("/y", b"there")
         site.put("/x", b"", 302, Location=f"{other.url}/y", Set_Cookie="id=secret; Path=/")
-        allowed = HERE._replace(hosts=frozenset(["127.0.0.2"]))
+        allowed = HERE._replace(hosts=frozenset([f"127.0.0.1:{other.port}"]))
         fetcher = Fetcher(site.url, allowed, QUICK, {"Authorization": "Bearer t", "Cookie": "a=b"})
         assert fetcher.get(f"{site.url}/x", 10, bound="max_download_bytes").body == b"there"
         assert site.asked[0].headers["authorization"] == "Bearer t"
         assert {"authorization", "cookie"} & other.asked[0].headers.keys() == set()
-
-
-def test_another_port_of_the_host_is_another_site(site: Site) -> None:
-    with Site() as other:
-        other.put("/y", b"there")
-        site.put("/x", b"", 302, Location=f"{other.url}/y")
-        refused(f"{site.url}/x", "redirect-refused")
-        assert other.asked == []
 
 
 def test_plain_http_is_refused_also_behind_a_redirect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,11 +79,8 @@ class UrlSource:
             if self._missing == "error":
                 raise
             return self._nothing(error)
-        held = [(entry, contents_of(entry, downloads)) for entry in index.entries]
         notes += index.issues
-        if self._prefetch:
-            notes += (issue for _, contents in held for issue in _prefetched(contents))
-        skills = [self._skill(entry, contents) for entry, contents in held]
+        skills = [self._skill(entry, downloads, notes) for entry in index.entries]
         place = Place(self._base, found=len(skills))
         return Catalog(skills, self._on_duplicate, issues=notes, places=[place])
 
@@ -144,15 +141,19 @@ class UrlSource:
 
     # -- skills ------------------------------------------------------------------------------------------------------
 
-    def _skill(self, entry: Entry, contents: RemoteContents) -> Skill:
+    def _skill(self, entry: Entry, downloads: Downloads, notes: list[Issue]) -> Skill:
+        """The skill as it is announced, or as its file says where a copy of that is here."""
+        contents = contents_of(entry, downloads)
+        failed = _prefetched(contents) if self._prefetch else []
+        notes += failed
         virtual = f"{origin_of(self._base).host}{urlsplit(self._base).path}/{entry.front.name}"
         policy = Policy(limits=self._limits)
         home = Home(file=_OWN, policy=policy, origin="url", virtual=virtual, contents=contents)
         skill = announced(home, entry.front, entry.issues)
-        if not self._prefetch and not contents.is_here():
+        if failed or not (self._prefetch or contents.is_here()):
             return skill
         try:
-            return skill.load().skill  # from the copy that is here, which tells more than the index
+            return skill.load().skill
         except SkillError:
             return skill
 

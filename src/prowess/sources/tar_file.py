@@ -7,9 +7,19 @@ readers that believe one or the other see different files.
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import TYPE_CHECKING
 
-from prowess.sources.members import GZIP, SPECIAL_BITS, BadStreamError, Member, Meter, RefusedArchiveError, inflated
+from prowess.sources.members import (
+    GZIP,
+    PIECE,
+    SPECIAL_BITS,
+    BadStreamError,
+    Member,
+    Meter,
+    RefusedArchiveError,
+    inflated,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,7 +46,8 @@ def tar_members(data: bytes, limits: Limits) -> Iterator[Member]:
     """Every member in order; raises ``RefusedArchiveError`` for anything odd."""
     meter = Meter(len(data), limits.max_unpacked_bytes, limits.max_archive_ratio)
     packed = data.startswith(GZIP_MAGIC)
-    stream = _Stream(inflated([data], GZIP) if packed else iter([data]), meter)
+    plain = (data[at : at + PIECE] for at in range(0, len(data), PIECE))
+    stream = _Stream(inflated([data], GZIP) if packed else plain, meter)
     count = 0
     records: dict[str, str] = {}
     while (header := _header(stream)) is not None:
@@ -68,20 +79,22 @@ class _Stream:
 
     def take(self, size: int) -> bytes:
         self._meter.announced(size - len(self._rest))
-        parts, have = [self._rest], len(self._rest)
-        while have < size:
-            piece = self._next()
-            if not piece:
+        taken = BytesIO()  # gives its bytes without copying them
+        while taken.tell() < size:
+            if not self._rest:
+                self._rest = self._next()
+            if not self._rest:
                 raise RefusedArchiveError("is cut short")
-            parts.append(piece)
-            have += len(piece)
-        whole = b"".join(parts)
-        self._rest = whole[size:]
-        return whole[:size]
+            left = size - taken.tell()
+            taken.write(self._rest[:left])
+            self._rest = self._rest[left:]
+        return taken.getvalue()
 
     def take_padded(self, size: int) -> bytes:
         """``size`` bytes; what fills up the last block is dropped."""
-        return self.take(-(-size // _BLOCK) * _BLOCK)[:size]
+        taken = self.take(size)
+        self.take(-size % _BLOCK)
+        return taken
 
     def _next(self) -> bytes:
         try:

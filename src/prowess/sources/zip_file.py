@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import stat
 import zlib
+from io import BytesIO
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -192,18 +193,18 @@ def _content(packed: bytes, entry: _Entry, meter: Meter) -> bytes:
 
 
 def _inflated(packed: bytes, entry: _Entry, meter: Meter) -> bytes:
-    content = bytearray()
+    content = BytesIO()  # gives its bytes without copying them
     try:
         for piece in inflated([packed], RAW):
             meter.count(len(piece))
-            content += piece
-            if len(content) > entry.size:
+            content.write(piece)
+            if content.tell() > entry.size:
                 raise _refused(entry, f"is larger than the {entry.size} bytes that it claims")
     except BadStreamError as error:
         raise _refused(entry, str(error)) from None
-    if len(content) != entry.size:
-        raise _refused(entry, f"has {len(content)} bytes and claims {entry.size}")
-    return bytes(content)
+    if content.tell() != entry.size:
+        raise _refused(entry, f"has {content.tell()} bytes and claims {entry.size}")
+    return content.getvalue()
 
 
 def _after_sizes(data: bytes, entry: _Entry, at: int) -> int:
