@@ -25,7 +25,7 @@ setup: $(READY) ## make the virtual environment (every other verb does so when n
 
 .PHONY: demo
 demo: $(READY) ## run the demonstration
-	$(BIN)/python -m examples.demo
+	$(BIN)/prowess demo
 
 .PHONY: test
 test: lint ## lint, then run the tests, with samples of the large matrices; ARGS="…" goes to pytest
@@ -46,6 +46,12 @@ lint: $(READY) ## check style, format, types and layers
 format: $(READY) ## format the code and apply the safe fixes
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
+
+.PHONY: manual
+manual: $(READY) ## write docs/cli.md and docs/cli-json.md from the commands, and the picture of the demonstration
+	$(BIN)/python -m prowess.cli.manual > docs/cli.md
+	$(BIN)/python -m prowess.cli.manual json < docs/cli.schema.json > docs/cli-json.md
+	$(BIN)/prowess demo --record docs/demo.svg > /dev/null
 
 .PHONY: bench
 bench: $(READY) ## measure

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from bench import measure, table
 from bench.generate import PLAIN, VARIED, make_library
+from bench.installing import make_installed, make_repository
 
 SIZES = (100, 1_000, 10_000)
 ROUNDS = 15
@@ -24,6 +25,11 @@ MEMORY_BOUND = 3_000
 BODY_BOUND = 3.0
 LOAD_BOUND = 4.0
 RENDER_BOUND = 3.0
+PIPE_BOUND = 1.6
+TERMINAL_BOUND = 2.5
+INSTALL_BOUND = 3.0
+VERIFY_BOUND = 1.5
+INSTALLED = 1_000
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -103,6 +109,8 @@ def _measure(temporary: Path, sizes: list[int], rounds: int) -> list[Row]:
         *_conversation(varied, rounds),
         *_memory(varied[largest], rounds),
         *_imports(rounds),
+        *_command_line(varied[min(sizes)], rounds),
+        *_installing(temporary, rounds),
     ]
 
 
@@ -255,6 +263,51 @@ def _imports(rounds: int) -> list[Row]:
             "ms more",
         )
         for what, best in found.items()
+    ]
+
+
+_STARTUP = ("python", "version", "click_and_scan", "list", "list_terminal")
+
+
+def _command_line(root: Path, rounds: int) -> list[Row]:
+    """What a command costs as a process beside what it cannot do without."""
+    _say(f"Measuring the command line in {root.name}.")
+    commands = {name: (sys.executable, "-m", "bench.startup", name, str(root)) for name in _STARTUP}
+    found = measure.take_turns(commands, rounds=rounds)
+    size = root.name.rpartition("-")[2]
+    bare, needed = found["python"].value, found["click_and_scan"].value
+
+    def row(what: str, name: str, floor: float | None, unit: str, bound: float | None = None) -> Row:
+        value = found[name].value
+        skills = "" if name in {"python", "version"} else f"{int(size):,}"
+        return Row(
+            what, skills, f"{value * 1e3:,.1f} ms", None if floor is None else value / floor, f"{TIMES} {unit}", bound
+        )
+
+    return [
+        row("python -c pass", "python", None, ""),
+        row("prowess --version", "version", bare, "python"),
+        row("import click, prowess; scan", "click_and_scan", None, ""),
+        row("prowess list, in a pipe", "list", needed, "click and scan", PIPE_BOUND),
+        row("prowess list, on a terminal", "list_terminal", needed, "click and scan", TERMINAL_BOUND),
+    ]
+
+
+def _installing(temporary: Path, rounds: int) -> list[Row]:
+    _say("Measuring installing and verifying.")
+    repository, installed = temporary / "pdf", temporary / "installed"
+    make_repository(repository)
+    make_installed(installed, INSTALLED)
+    measure.warm([repository, installed])
+    roots = {"clone": repository, "install": repository, "verify_floor": installed, "verify": installed}
+    commands = {name: (sys.executable, "-m", "bench.installing", name, str(root)) for name, root in roots.items()}
+    found = measure.take_turns(commands, rounds=rounds)
+    cloned, hashed = found["clone"], found["verify_floor"]
+    return [
+        Row("git clone --depth 1 (by the clock)", "1", f"{cloned.value * 1e3:,.1f} ms"),
+        _compared("installer.install of the same (by the clock)", found["install"], cloned, "git clone", INSTALL_BOUND),
+        Row("find, read and hash every file", f"{hashed.count:,}", _each(hashed)),
+        _compared("installer.verify", found["verify"], hashed, "hashing", VERIFY_BOUND),
     ]
 
 

@@ -38,8 +38,21 @@ TREE = {
     "SandboxError": errors.SkillError,
     "SourceError": errors.SkillError,
     "FetchError": errors.SkillError,
+    "InstallError": errors.SkillError,
+    **dict.fromkeys(
+        (
+            *("BadReferenceError", "AlreadyInstalledError", "NotInstalledError", "NameTakenError", "LocalEditsError"),
+            *("LockMismatchError", "BusyError", "GitError", "UnsafeTreeError"),
+        ),
+        errors.InstallError,
+    ),
 }
-ALSO = {"UnknownSkillError": KeyError, "ResourceNotFoundError": FileNotFoundError, "SourceError": ValueError}
+ALSO = {
+    "UnknownSkillError": KeyError,
+    "ResourceNotFoundError": FileNotFoundError,
+    "SourceError": ValueError,
+    "BadReferenceError": ValueError,
+}
 ISSUES = (
     Issue("bad-name", "name", "is bad", "/p/SKILL.md", 2),
     Issue("missing-description", "description", "is required", "/p/SKILL.md", 3),

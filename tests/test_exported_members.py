@@ -20,6 +20,8 @@ EXPECTED = {
         "ResourceError",
         "PathTraversalError",
     ),
+    *("SkillRef", "is_local_path", "default_user_dir", "default_project_dir", "Installer", "InstalledSkill"),
+    *("SourceSpec", "parse_source", "Plan", "Update", "Outdated", "InstallError", "AlreadyInstalledError"),
     *("ResourceNotFoundError", "ResourceTooLargeError", "BinaryResourceError", "SourceError"),
     "FetchError",
 }

@@ -14,14 +14,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import (
+    AlreadyInstalledError,
+    BadReferenceError,
     BinaryResourceError,
+    BusyError,
     DuplicateSkillError,
     EmptySkillBodyError,
     FetchError,
+    GitError,
+    InstallError,
     InvalidFrontmatterError,
     Issue,
+    LocalEditsError,
+    LockMismatchError,
     MaxActiveError,
+    NameTakenError,
     NoFrontmatterError,
+    NotInstalledError,
     NotTrustedError,
     PathTraversalError,
     ResourceChangedError,
@@ -36,6 +45,7 @@ from prowess.errors import (
     SkillValidationError,
     SourceError,
     UnknownSkillError,
+    UnsafeTreeError,
     UnterminatedFrontmatterError,
 )
 from prowess.library.agents import AGENTS, Agent
@@ -50,7 +60,20 @@ from prowess.spec.fields import Frontmatter
 from prowess.spec.frontmatter import parse_frontmatter
 
 if TYPE_CHECKING:
+    from prowess.authoring.check import CheckReport, check
+    from prowess.authoring.evals import EvalCase, EvalReport, EvalResult, evaluate, load_evals
+    from prowess.authoring.findings import Finding
+    from prowess.authoring.fix import Fix, apply_fix, fix
+    from prowess.authoring.new import create_skill
+    from prowess.authoring.pack import Packed, pack, unpack_into, write_packed
+    from prowess.health import Diagnosis, doctor
+    from prowess.install.installer import Installer
+    from prowess.install.plan import Plan
+    from prowess.install.updates import Outdated, Update
+    from prowess.library.installs import InstalledSkill, default_project_dir, default_user_dir
+    from prowess.library.inventory import FileInfo, Inventory, inventory
     from prowess.library.search import SearchHit
+    from prowess.library.settings import Setting, Settings, load_settings
     from prowess.runtime import sandbox
     from prowess.runtime.ambient import current_skill_filter, skill_filter
     from prowess.runtime.events import Event, log_events
@@ -58,14 +81,17 @@ if TYPE_CHECKING:
     from prowess.runtime.scripts import ScriptResult, Scripts
     from prowess.runtime.session import Activation, Refreshed, Session
     from prowess.runtime.trust import Grant, Grants, Trust, TrustRequest
-    from prowess.select.budget import BudgetReport, render_catalog
+    from prowess.select.budget import BudgetReport, listing_costs, render_catalog
     from prowess.select.selectors import LexicalSelector, ModelDrivenSelector, Selector, SelectorChain, TagSelector
     from prowess.sources.base import Source
     from prowess.sources.listing import load_sources
+    from prowess.spec.addresses import SourceSpec, parse_source
+    from prowess.spec.refs import SkillRef, is_local_path
     from prowess.spec.substitute import substitute
     from prowess.spec.tokens import estimate_tokens
     from prowess.tools.definitions import ToolDefinition, ToolResult
     from prowess.tools.dialects import DIALECTS
+    from prowess.tools.preview import Preview, preview
     from prowess.tools.toolset import Toolset
 
 __version__ = "0.1.0"
@@ -74,13 +100,28 @@ __version__ = "0.1.0"
 _LATER = {
     "Activation": "runtime.session",
     "BudgetReport": "select.budget",
+    "CheckReport": "authoring.check",
     "DIALECTS": "tools.dialects",
+    "Diagnosis": "health",
+    "EvalCase": "authoring.evals",
+    "EvalReport": "authoring.evals",
+    "EvalResult": "authoring.evals",
     "Event": "runtime.events",
+    "FileInfo": "library.inventory",
+    "Finding": "authoring.findings",
+    "Fix": "authoring.fix",
     "Grant": "runtime.trust",
     "Grants": "runtime.trust",
+    "InstalledSkill": "library.installs",
+    "Installer": "install.installer",
+    "Inventory": "library.inventory",
     "LexicalSelector": "select.selectors",
     "ModelDrivenSelector": "select.selectors",
+    "Outdated": "install.updates",
+    "Packed": "authoring.pack",
+    "Plan": "install.plan",
     "PreparedFork": "runtime.fork",
+    "Preview": "tools.preview",
     "Refreshed": "runtime.session",
     "ScriptResult": "runtime.scripts",
     "Scripts": "runtime.scripts",
@@ -88,24 +129,47 @@ _LATER = {
     "Selector": "select.selectors",
     "SelectorChain": "select.selectors",
     "Session": "runtime.session",
+    "Setting": "library.settings",
+    "Settings": "library.settings",
+    "SkillRef": "spec.refs",
     "Source": "sources.base",
+    "SourceSpec": "spec.addresses",
     "TagSelector": "select.selectors",
     "ToolDefinition": "tools.definitions",
     "ToolResult": "tools.definitions",
     "Toolset": "tools.toolset",
     "Trust": "runtime.trust",
     "TrustRequest": "runtime.trust",
+    "Update": "install.updates",
+    "apply_fix": "authoring.fix",
+    "check": "authoring.check",
+    "create_skill": "authoring.new",
     "current_skill_filter": "runtime.ambient",
+    "default_project_dir": "library.installs",
+    "default_user_dir": "library.installs",
+    "doctor": "health",
     "estimate_tokens": "spec.tokens",
+    "evaluate": "authoring.evals",
+    "fix": "authoring.fix",
     "fork_system_message": "runtime.fork",
     "fork_user_message": "runtime.fork",
+    "inventory": "library.inventory",
+    "is_local_path": "spec.refs",
+    "listing_costs": "select.budget",
+    "load_evals": "authoring.evals",
+    "load_settings": "library.settings",
     "load_sources": "sources.listing",
     "log_events": "runtime.events",
+    "pack": "authoring.pack",
+    "parse_source": "spec.addresses",
+    "preview": "tools.preview",
     "render_catalog": "select.budget",
     "sandbox": "runtime.sandbox",
     "skill_filter": "runtime.ambient",
     "subprocess_fork": "runtime.fork",
     "substitute": "spec.substitute",
+    "unpack_into": "authoring.pack",
+    "write_packed": "authoring.pack",
 }
 _MODULES = frozenset(("sandbox",))
 
@@ -129,31 +193,55 @@ __all__ = [
     "MAX_NAME_LENGTH",
     "Activation",
     "Agent",
+    "AlreadyInstalledError",
+    "BadReferenceError",
     "BinaryResourceError",
     "BudgetReport",
+    "BusyError",
     "Catalog",
+    "CheckReport",
+    "Diagnosis",
     "DuplicateSkillError",
     "EmptySkillBodyError",
+    "EvalCase",
+    "EvalReport",
+    "EvalResult",
     "Event",
     "Explanation",
     "FetchError",
+    "FileInfo",
     "FileList",
+    "Finding",
+    "Fix",
     "Frontmatter",
+    "GitError",
     "Grant",
     "Grants",
+    "InstallError",
+    "InstalledSkill",
+    "Installer",
     "InvalidFrontmatterError",
+    "Inventory",
     "Issue",
     "LexicalSelector",
     "Limits",
     "LoadedSkill",
+    "LocalEditsError",
+    "LockMismatchError",
     "MaxActiveError",
     "ModelDrivenSelector",
+    "NameTakenError",
     "NoFrontmatterError",
+    "NotInstalledError",
     "NotTrustedError",
+    "Outdated",
+    "Packed",
     "ParsedSkill",
     "PathTraversalError",
     "Place",
+    "Plan",
     "PreparedFork",
+    "Preview",
     "Refreshed",
     "ResourceChangedError",
     "ResourceError",
@@ -167,17 +255,21 @@ __all__ = [
     "Selector",
     "SelectorChain",
     "Session",
+    "Setting",
+    "Settings",
     "Shadowed",
     "Skill",
     "SkillError",
     "SkillFilteredError",
     "SkillLoadError",
     "SkillNotActiveError",
+    "SkillRef",
     "SkillScope",
     "SkillSource",
     "SkillValidationError",
     "Source",
     "SourceError",
+    "SourceSpec",
     "TagSelector",
     "ToolDefinition",
     "ToolResult",
@@ -185,18 +277,36 @@ __all__ = [
     "Trust",
     "TrustRequest",
     "UnknownSkillError",
+    "UnsafeTreeError",
     "UnterminatedFrontmatterError",
+    "Update",
+    "apply_fix",
+    "check",
+    "create_skill",
     "current_skill_filter",
+    "default_project_dir",
+    "default_user_dir",
     "discover",
+    "doctor",
     "estimate_tokens",
+    "evaluate",
+    "fix",
     "fork_system_message",
     "fork_user_message",
+    "inventory",
+    "is_local_path",
+    "listing_costs",
+    "load_evals",
+    "load_settings",
     "load_sources",
     "log_events",
+    "pack",
     "parse_allowed_tools",
     "parse_frontmatter",
     "parse_skill",
     "parse_skill_file",
+    "parse_source",
+    "preview",
     "read_metadata",
     "render_catalog",
     "sandbox",
@@ -204,5 +314,7 @@ __all__ = [
     "skill_filter",
     "subprocess_fork",
     "substitute",
+    "unpack_into",
     "validate",
+    "write_packed",
 ]

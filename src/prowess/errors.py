@@ -23,7 +23,17 @@
     ├── NotTrustedError                 something of a skill would run that nobody has granted
     ├── SandboxError                    a program cannot be run, or not as safely as was asked for
     ├── SourceError                     also a ValueError
-    └── FetchError                      what another machine did not give, or gave otherwise than it should
+    ├── FetchError                      what another machine did not give, or gave otherwise than it should
+    └── InstallError                    something that could not be installed, updated, removed or proven
+        ├── BadReferenceError           also a ValueError: text that names no source
+        ├── AlreadyInstalledError
+        ├── NotInstalledError
+        ├── NameTakenError              the name belongs to a skill from another source
+        ├── LocalEditsError             an update would overwrite what someone changed by hand
+        ├── LockMismatchError           what is there is not what the lock file says
+        ├── BusyError                   another process is changing the same skills
+        ├── GitError
+        └── UnsafeTreeError             files that no skill may hold
 
 Every error has a kebab-case ``code``, says what is wrong and where, and hints at the remedy.
 """
@@ -96,6 +106,7 @@ HINTS: dict[str, str] = {
     "link-refused": "copy the skill into the scanned folder, or scan the folder that the link leads to",
     "link-in-skill": "links below a skill's folder are never followed: copy the file",
     "link-loop": "remove the link",
+    "hard-link": "copy the file, so that it has one name only",
     "bad-file-name": "rename it to a UTF-8 name",
     "special-file": "only regular files belong in a skill",
     "missing-root": "create the folder, or leave it out",
@@ -127,10 +138,10 @@ HINTS: dict[str, str] = {
     "not-for-people": "the skill is for models only",
     "changed-since-saved": "activate it again to see what it says now",
     "missing-since-saved": "install it again, or go on without it",
-    "not-trusted": "let a person look at the skill and grant it: prowess.Trust().grant(skill)",
+    "not-trusted": "let a person look at it and grant it: prowess trust grant NAME, or Trust().grant(skill)",
     "not-local": "only skills in a folder on this machine can be trusted to run anything",
     "trust-store": "check the file and who owns it, or remove it and grant anew",
-    "commands-not-run": "let a person look at the commands and grant the skill: prowess.Trust().grant(skill)",
+    "commands-not-run": "let a person look, and grant the skill: prowess trust grant NAME, or Trust().grant(skill)",
     "command-failed": "see the marker in the text for its exit status and what it said",
     "too-many-commands": "put them into one script, or raise Limits.max_commands",
     "no-sandbox": "install bubblewrap, or ask for sandbox='none' by name",
@@ -166,7 +177,52 @@ HINTS: dict[str, str] = {
     "cache-unusable": "name a folder of your own in cache_dir or PROWESS_CACHE_DIR",
     "bad-archive": "pack it again with regular files only, SKILL.md on top or in one folder",
     "archive-too-large": "pack less, or raise the field of Limits that is named",
+    "confusing-name": "rename one of the two",
+    "confusing-description": "say in each what only that skill is for",
+    "duplicate-description": "say in each what only that skill is for",
+    "listing-too-large": "shorten descriptions, or list fewer skills",
+    "already-there": "choose another name or folder, or remove what is there",
+    "unwritable": "check that the folder exists and may be written to",
+    "bad-evals": "see docs/authoring.md for the shapes of evals",
+    "bad-setting": "see 'prowess config' for the settings, and docs/cli.md for their values",
+    "unknown-setting": "see 'prowess config' for the settings that there are",
+    "user-setting": "set it in your own file, by a variable, or by a flag",
     "unknown-agent": "see prowess.AGENTS for the known agents",
+    "install-failed": "nothing was changed; mend the cause and try again",
+    "write-failed": "check the free space and the permissions of the folder, then try again",
+    "bad-reference": "write @org/name[@version], owner/repo, a git address or a path such as ./folder",
+    "bad-scheme": "use https or ssh, or name a local folder with ./ or /",
+    "bad-version": "name a tag, a branch or a whole commit id",
+    "secret-in-address": "leave the user and password out and configure a git credential helper",
+    "already-installed": "update it, or install with replace=True",
+    "not-installed": "install it first; list shows what is installed",
+    "name-taken": "remove the other one, or install with replace=True",
+    "near-name": "make sure that this is the skill you mean",
+    "local-edits": "keep your changes elsewhere, or update with force=True, which keeps a backup",
+    "lock-mismatch": "run sync to make the disk equal the lock file, or update the lock file",
+    "lock-outdated": "run sync without locked=True and commit the lock file",
+    "changed-since-locked": "run sync to restore it, or install it again",
+    "not-in-lock": "install or adopt it, so that the lock file says what it holds",
+    "version-mismatch": "update it to the version that you want",
+    "bad-lock": "restore the lock file from version control, or delete it and sync",
+    "bad-manifest": "see docs/installing.md for what prowess.toml may hold",
+    "bad-journal": "look at what it says, then delete it",
+    "changed-file": "run sync to restore it, or update to take a newer version",
+    "missing-file": "run sync to restore it",
+    "extra-file": "remove it, or run sync",
+    "missing-skill": "run sync to restore it",
+    "broken-link": "run sync to restore it",
+    "busy": "wait for the other process, or try again later",
+    "git-missing": "install git and make sure that it is on PATH",
+    "git-failed": "check the address, the network and your credentials",
+    "git-timeout": "try again, or raise Limits.max_fetch_seconds",
+    "unknown-version": "list the tags and branches of the repository",
+    "unknown-subpath": "name a folder that exists in the repository",
+    "missing-blob": "the repository holds a file that is too large to install",
+    "submodule": "a submodule is never fetched; ask its author to copy the files",
+    "case-collision": "two files differ only in case: rename one of them",
+    "unsafe-name": "rename the file to something that is a plain name on every platform",
+    "left-out": "links and submodules outside a skill are not installed",
     "bad-argument": "see the documentation of the call",
 }
 """What to do about each code: the table behind ``Issue.hint`` and ``SkillError.hint``."""
@@ -396,6 +452,66 @@ class FetchError(SkillError):
     """Something could not be fetched, may not be fetched, or is not what it should be."""
 
     code = "fetch-failed"
+
+
+class InstallError(SkillError):
+    """Something could not be installed, updated, removed or proven."""
+
+    code = "install-failed"
+
+
+class BadReferenceError(InstallError, ValueError):
+    """A text that names no skill and no source, or that could do harm."""
+
+    code = "bad-reference"
+
+
+class AlreadyInstalledError(InstallError):
+    """There is something where the skill would go."""
+
+    code = "already-installed"
+
+
+class NotInstalledError(InstallError):
+    """Neither the project nor the user has it."""
+
+    code = "not-installed"
+
+
+class NameTakenError(InstallError):
+    """The name belongs to a skill that came from another source."""
+
+    code = "name-taken"
+
+
+class LocalEditsError(InstallError):
+    """An update would overwrite what someone changed by hand."""
+
+    code = "local-edits"
+
+
+class LockMismatchError(InstallError):
+    """What is there, or what came, is not what the lock file says."""
+
+    code = "lock-mismatch"
+
+
+class BusyError(InstallError):
+    """Another process is changing the same skills and did not finish in time."""
+
+    code = "busy"
+
+
+class GitError(InstallError):
+    """git is missing, refused, failed or took too long."""
+
+    code = "git-failed"
+
+
+class UnsafeTreeError(InstallError):
+    """A tree with files that no skill may hold: links, submodules, odd names, too much."""
+
+    code = "unsafe-name"
 
 
 _LONGEST = 128

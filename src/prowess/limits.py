@@ -136,8 +136,38 @@ class Limits:
     max_archive_ratio: int = 100
     """How often its own size an archive may unpack to, beyond the first mebibyte; text packs five to ten times."""
 
+    max_compared_skills: int = 1_000
+    """Skills of a collection that are compared with each other: every pair is looked at."""
+
     max_listed_names: int = 20
     """Names that an error message lists."""
+
+    max_install_files: int = 10_000
+    """Files of one tree that is installed; a repository with more is installed in parts, by naming its skills."""
+
+    max_install_bytes: int = 64 * MIB
+    """All files of a tree that is installed together; they are held in memory meanwhile."""
+
+    max_tree_entries: int = 200_000
+    """Entries of a repository's folders that are looked at for skills."""
+
+    max_fetch_bytes: int = 256 * MIB
+    """What git may write to the disk, or print, for one repository."""
+
+    max_fetch_seconds: float = 300.0
+    """Time for one call of git: a server that answers slowly for ever is not waited for."""
+
+    max_idle_seconds: float = 60.0
+    """Time in which a call of git must show some progress."""
+
+    max_lock_seconds: float = 60.0
+    """Time to wait for another process that changes the same skills."""
+
+    keep_replaced_seconds: float = 60.0
+    """Time for which a replaced tree is kept, since another process may be in the middle of reading it."""
+
+    max_lock_bytes: int = 16 * MIB
+    """The largest lock file, manifest or journal that is read."""
 
 
 DEFAULT_LIMITS = Limits()

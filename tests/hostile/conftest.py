@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
+    from tests.hostile.guarded import Guarded
     from tests.hostile.standing import Library
 
 HERE = Path(__file__).parent
@@ -49,6 +50,24 @@ def standing() -> ModuleType:
 def naive() -> ModuleType:
     """The naive twins."""
     return _load("naive")
+
+
+@pytest.fixture(scope="session")
+def naive_installer() -> ModuleType:
+    """The naive twins of installing."""
+    return _load("naive_installer")
+
+
+@pytest.fixture
+def guarded(library: Library, standing: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guarded]:
+    """An installer with one good skill, in a world of its own; private places are made there, and none is left."""
+    private = library.base / "private"
+    private.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(private))
+    monkeypatch.setenv("HOME", str(library.base / "nobody"))
+    made: Guarded = _load("guarded").Guarded(library, standing)
+    yield made
+    assert list(private.iterdir()) == []
 
 
 @pytest.fixture

@@ -128,6 +128,7 @@ def main() -> None:
         return
     memory("VmRSS")  # nobody may not be able to import what this needs
     if options["nobody"]:
+        importlib.import_module("prowess.install.installer")
         drop_privileges()
     if options["memory"]:
         limit_memory(options["memory"])

@@ -1,4 +1,4 @@
-"""What the tests of sources share: a skill written in a line, and a site on loopback."""
+"""What the tests of sources share: a skill written in a line, a site on loopback, and git's own servers."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import prowess
+from tests.git_servers import daemon, http
 from tests.serving import Site
 
 Load = Callable[..., prowess.Catalog]
@@ -56,3 +57,10 @@ def load(site: Site, cache: Path) -> Load:
         return prowess.Source.url(base or site.url, **(usual | options)).load()
 
     return loaded
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The addresses, by scheme, under which the repositories in the test's folder can be had."""
+    with daemon(tmp_path) as git, http(tmp_path) as web:
+        yield {"git": git, "http": web.address}

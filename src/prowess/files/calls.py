@@ -12,6 +12,11 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
+try:
+    import _winapi
+except ImportError:
+    _winapi = None  # type: ignore[assignment]
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -39,6 +44,13 @@ def _told(name: str, path: str) -> Iterator[None]:
     yield
     if _watcher is not None:
         _watcher(name, "after", path)
+
+
+def open_lock(path: str) -> int:
+    """A descriptor for a file that processes lock, made when it is not there; never through a link."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    with _told("open", path):
+        return os.open(path, flags, 0o600)
 
 
 def make_folder(path: str, mode: int = 0o777) -> None:
@@ -122,6 +134,16 @@ def link(target: str, path: str, *, folder: bool = True) -> None:
     """A symbolic link at ``path``."""
     with _told("symlink", path):
         os.symlink(target, path, target_is_directory=folder)
+
+
+def junction(target: str, path: str) -> bool:
+    """A junction at ``path``, which Windows makes without special rights; ``False`` where there are none."""
+    make = getattr(_winapi, "CreateJunction", None)
+    if make is None:
+        return False
+    with _told("junction", path):
+        make(target, path)
+    return True
 
 
 def set_mode(path: str, mode: int, *, fd: int | None = None) -> None:

@@ -325,6 +325,35 @@ def folder_info(path: str) -> os.stat_result | None:
     return info if stat.S_ISDIR(info.st_mode) else None
 
 
+def names_of(path: str) -> int:
+    """How many names a file has, 0 when it is not there."""
+    try:
+        return os.lstat(path).st_nlink
+    except OSError:
+        return 0
+
+
+def folder_size(path: str) -> int:
+    """The bytes of all files below a folder that may be changing meanwhile."""
+    total = 0
+    for where, _, names in os.walk(path):
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(where, name)).st_size
+    return total
+
+
 def exists(path: str) -> bool:
     """Whether anything has that path."""
     return os.path.lexists(path)
+
+
+def broken_links(path: str, most: int = 10_000) -> list[tuple[str, str]]:
+    """The links in a folder that lead nowhere, with what they lead to; nothing where there is no such folder."""
+    try:
+        with Folder(path) as folder:
+            names = folder.entries(most).links
+    except OSError:
+        return []
+    links = [os.path.join(path, name) for name in names]
+    return [(link, os.readlink(link)) for link in links if not os.path.exists(link)]

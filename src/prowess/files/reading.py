@@ -60,6 +60,10 @@ class OpenFile:
         if not stat.S_ISREG(self.info.st_mode):
             self.close()
             raise ResourceError(f"{self.path!r} is not a regular file", self.path, "not-a-regular-file")
+        if self.info.st_nlink > 1 and _is_foreign(base, parts, self.info):
+            self.close()
+            message = f"{self.path!r} is another name of a file that belongs to someone else"
+            raise ResourceError(message, self.path, "hard-link")
 
     def __enter__(self) -> Self:
         return self
@@ -133,6 +137,14 @@ class OpenFile:
             if not wants_more(head):
                 return head, False
         return head, len(head) >= self.info.st_size
+
+
+def _is_foreign(base: str, parts: tuple[str, ...], info: os.stat_result) -> bool:
+    """Whether a file with several names has another owner than its folder: a name that anyone could have made."""
+    try:
+        return os.lstat(os.path.join(base, *parts[:-1])).st_uid != info.st_uid
+    except OSError:
+        return True
 
 
 def read_known(path: str, known: Identity, offset: int, limit: int) -> bytes | None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.files import calls
+from prowess.files.handles import READ
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,15 +48,17 @@ def write_new(path: str, data: bytes, *, mode: int = 0o666, durable: bool = Fals
         os.close(fd)
 
 
-def make_folders(path: str, mode: int = 0o777) -> None:
-    """A folder and those above it that are missing."""
+def make_folders(path: str, mode: int = 0o777, *, durable: bool = False) -> None:
+    """A folder and those above it that are missing; ``durable``: they are on the disk when the call returns."""
     if os.path.isdir(path):
         return
     above = os.path.dirname(os.path.abspath(path))
     if above != path:
-        make_folders(above, mode)
+        make_folders(above, mode, durable=durable)
     with suppress(FileExistsError):
         calls.make_folder(path, mode)
+        if durable:
+            calls.sync_folder(above)
 
 
 def private_folder(parent: str | None = None, prefix: str = "prowess-") -> str:
@@ -83,3 +86,16 @@ def _make_below(folder: str, relative: str, made: set[str]) -> None:
     _make_below(folder, relative.rpartition("/")[0], made)
     calls.make_folder(os.path.join(folder, *relative.split("/")), 0o755)
     made.add(relative)
+
+
+def sync_tree(folder: str) -> None:
+    """Have the disk hold every file and folder below ``folder``, and the folder itself."""
+    for where, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(where, name)
+            fd = os.open(path, READ)
+            try:
+                calls.sync(fd, path)
+            finally:
+                os.close(fd)
+        calls.sync_folder(where)

@@ -230,6 +230,16 @@ class Catalog:
             self._issues = tuple(sorted(found, key=lambda issue: (issue.path, issue.line, issue.code)))
         return self._issues
 
+    @property
+    def failures(self) -> tuple[Issue, ...]:
+        """What kept skills, or whole places, from loading; found during discovery, hence without further looks."""
+        return tuple(issue for issue in self._found if issue.severity == "error")
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Every place that was looked at, in the order in which they win."""
+        return self._places
+
     def explain(self, name: str) -> Explanation:
         """Where the name comes from, which copies lost and why, what was wrong, and every place looked at."""
         skill = self._by_name.get(name)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import Issue, ResourceError, SkillLoadError, SkillValidationError
-from prowess.files.folders import folder_info, list_tree
+from prowess.files.folders import folder_info, list_tree, names_of
 from prowess.files.reading import OpenFile
 from prowess.library.resources import tree_issues
 from prowess.library.skill import Home, Skill, documented
@@ -154,7 +154,13 @@ def validate(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -
         return (Issue(code, "", error.message, where),)
     except OSError as error:
         return (*found, Issue("unreadable-directory", "", f"cannot be listed: {error.strerror}", where))
-    return (*found, *tree_issues(tree, where, limits))
+    return (*found, *tree_issues(tree, where, limits), *_hard_links(os.path.dirname(where), tree.files, where))
+
+
+def _hard_links(folder: str, files: list[str], where: str) -> list[Issue]:
+    """A file with several names changes with each of them, whoever writes to it."""
+    names = [path for path in files if names_of(os.path.join(folder, path)) > 1]
+    return [Issue("hard-link", path, "has other names elsewhere", where, 0, "warning") for path in names]
 
 
 def _text_findings(where: str, limits: Limits) -> tuple[Issue, ...]:

@@ -64,6 +64,20 @@ def cut_text(data: bytes, most: int, size: int, path: str) -> str:
     return _cut(data[:most], path) + _CUT.format(limit=most, size=size)
 
 
+def within(data: bytes, path: str, most: int) -> bytes:
+    """Bytes that were read already, under the caller's bound."""
+    if len(data) > most:
+        raise too_large(path, len(data), most)
+    return data
+
+
+def shown_text(data: bytes, path: str, most: int, *, truncate: bool) -> str:
+    """The text of bytes that were read already, under the caller's bound."""
+    if len(data) <= most or not truncate:
+        return decoded(within(data, path, most), path)
+    return _cut(data[:most], path) + _CUT.format(limit=most, size=len(data))
+
+
 def decoded(data: bytes, path: str) -> str:
     if b"\0" in data:
         raise BinaryResourceError(f"{path!r} is not text: NUL at byte {data.index(0)}", path)

@@ -15,10 +15,14 @@ from prowess.model import Place
 from prowess.spec.document import Policy, checked_mode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from prowess.errors import Issue
+    from prowess.library.skill import Skill
     from prowess.limits import Limits
     from prowess.model import Mode, OnDuplicate
+
+    Sift = Callable[[list[Skill]], tuple[list[Skill], list[Issue]]]
 
 
 def scan(
@@ -62,6 +66,7 @@ def discover(
     home: str | os.PathLike[str] | None = None,
     agents: Iterable[str] | None = None,
     project: bool = True,  # noqa: FBT001, FBT002 - the public signature
+    verify: Literal["lock"] | None = None,
     *,
     limits: Limits | None = None,
 ) -> Catalog:
@@ -69,7 +74,12 @@ def discover(
 
     ``agents``: further agents whose folders count, by id. ``project=False`` leaves the project's skills out. With
     ``home`` given, no environment variable moves a folder.
+
+    ``verify="lock"``: an installed skill counts only while every file of it is what the lock file says, which is looked
+    at now, on each activation and on each read. Skills outside the install folders are not in lock files and stay.
     """
+    if verify not in {None, "lock"}:
+        raise SourceError(f"verify must be 'lock' or None, not {verify!r}")
     here = os.path.abspath(os.fspath(cwd) if cwd is not None else os.getcwd())
     house = os.path.abspath(os.fspath(home) if home is not None else os.path.expanduser("~"))
     env = os.environ if home is None else {}
@@ -77,7 +87,13 @@ def discover(
     rules = Rules(Policy(limits=limits or DEFAULT_LIMITS))
     root = git_root(here, house) if project else None
     allowed = (*([root] if root else ()), *install_bases(house, env))
-    return scan_places(places, rules, allowed=allowed)
+    sift = None
+    if verify is not None:
+        from prowess.library.installs import standard_scopes  # noqa: PLC0415 - only for those who ask
+        from prowess.library.pins import Pins  # noqa: PLC0415
+
+        sift = Pins(standard_scopes(here, house, env, project=project), rules.policy.limits).sift
+    return scan_places(places, rules, allowed=allowed, sift=sift)
 
 
 def scan_places(
@@ -86,9 +102,17 @@ def scan_places(
     *,
     on_duplicate: OnDuplicate = "first",
     allowed: tuple[str, ...] | None = None,
+    sift: Sift | None = None,
 ) -> Catalog:
-    """The catalogue of what lies in ``places``, in their order; ``allowed``: where links may lead besides."""
+    """The catalogue of what lies in ``places``, in their order; ``allowed``: where links may lead besides.
+
+    ``sift`` says which of the skills found count, and why the others do not.
+    """
     walk = Walk(rules, places, allowed)
     looked = [walk.root(place) for place in places]
     skills = walk.without_repeats()
-    return Catalog(skills, on_duplicate=on_duplicate, issues=walk.issues, places=looked)
+    issues = walk.issues
+    if sift is not None:
+        skills, refused = sift(skills)
+        issues = [*issues, *refused]
+    return Catalog(skills, on_duplicate=on_duplicate, issues=issues, places=looked)

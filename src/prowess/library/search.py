@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,6 +62,8 @@ class SearchIndex:
     """An index over some skills; safe to share between threads."""
 
     def __init__(self, skills: Sequence[Skill]) -> None:
+        import sqlite3  # noqa: PLC0415 - only when something is searched
+
         self._skills = skills
         self._lock = Lock()
         self._db = sqlite3.connect(":memory:", check_same_thread=False)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from prowess.files.reading import Identity
     from prowess.library.contents import Contents
+    from prowess.library.pins import Pin
     from prowess.limits import Limits
     from prowess.model import FileList, Resources, SkillScope, Value
     from prowess.spec.document import Document
@@ -50,6 +51,8 @@ class Home(NamedTuple):
     """Whether discovery saw that the body is not blank."""
     contents: Contents | None = None
     """What gives the files of a skill that has no folder here."""
+    pin: Pin | None = None
+    """What a lock file says of its files; every read is compared with it."""
 
 
 class Skill:
@@ -278,6 +281,11 @@ class Skill:
             self._issues = tuple(found)
         return self._issues
 
+    @property
+    def repairs(self) -> tuple[Issue, ...]:
+        """What had to be mended for it to load; empty for a head that nothing was wrong with."""
+        return tuple(issue for issue in self._issues or () if issue.code.startswith("repaired-"))
+
     def placed(
         self,
         *,
@@ -285,6 +293,7 @@ class Skill:
         preload: bool | None = None,
         scope: SkillScope | None = None,
         origin: str | None = None,
+        pin: Pin | None = None,
     ) -> Skill:
         """A copy that differs in what a source decides."""
         home = self._home
@@ -296,6 +305,7 @@ class Skill:
             preload=home.preload if preload is None else preload,
             scope=home.scope if scope is None else scope,
             origin=home.origin if origin is None else origin,
+            pin=home.pin if pin is None else pin,
         )
         return other
 
@@ -324,6 +334,8 @@ class Skill:
 
     def _read_body(self) -> str:
         known = self._identity
+        if self._home.pin is not None:
+            return self._pinned_body()
         if known is not None:
             data = read_known(self.location, known, self._offset, self._home.policy.limits.max_body_bytes)
             if data is not None:
@@ -341,6 +353,12 @@ class Skill:
         except ResourceError as error:
             raise SkillValidationError(f"cannot read the file: {error.message}", self.location, error.code) from None
         return self._decoded(data, at)
+
+    def _pinned_body(self) -> str:
+        data, _ = self._read_file()
+        most = self.limits.max_frontmatter_bytes
+        at = self._document(data[:most], whole=len(data) <= most).body
+        return self._decoded(data[at:], at)
 
     def _decoded(self, data: bytes, at: int) -> str:
         if len(data) > self.limits.max_body_bytes:
@@ -399,6 +417,8 @@ class Skill:
         """The skill as its file is now, with its instructions; the file is parsed again, whatever discovery saw."""
         if not self._home.base:
             return self._load_elsewhere()
+        if self._home.pin is not None:
+            self._home.pin.check_tree(self._real_folder(), self.location, self.limits)
         data, identity = self._read_file()
         if identity is self._identity and self._has_head(data):
             return LoadedSkill(self, _instructions(self._decoded(data[self._offset :], self._offset)))
@@ -436,7 +456,16 @@ class Skill:
         end = len(raw) + 4
         return data.startswith(raw, 4) and data.startswith(b"---\n") and data[end : self._offset] == b"---\n"
 
+    def _real_folder(self) -> str:
+        return os.path.join(self._home.base, *self._parts())
+
     def _read_file(self) -> tuple[bytes, Identity]:
+        data, identity = self._file_bytes()
+        if self._home.pin is not None:
+            self._home.pin.check_instructions(self._home.file, data, self.location)
+        return data, identity
+
+    def _file_bytes(self) -> tuple[bytes, Identity]:
         known = self._identity
         if known is not None:
             data = read_known(self.location, known, 0, self.limits.max_body_bytes)
@@ -499,6 +528,8 @@ class Skill:
         most = self._home.policy.limits.max_resource_bytes if max_bytes is None else max_bytes
         if self._home.contents is not None:
             return contents.read_text(self._home.contents, path, most, truncate=truncate)
+        if self._home.pin is not None:
+            return resources.shown_text(self._pinned_bytes(path), path, most, truncate=truncate)
         return resources.read_text(self._home.base, self._parts(), path, most, truncate=truncate)
 
     def read_bytes(self, path: str, max_bytes: int | None = None) -> bytes:
@@ -506,7 +537,16 @@ class Skill:
         most = self._home.policy.limits.max_file_bytes if max_bytes is None else max_bytes
         if self._home.contents is not None:
             return contents.read_bytes(self._home.contents, path, most)
+        if self._home.pin is not None:
+            return resources.within(self._pinned_bytes(path), path, most)
         return resources.read_bytes(self._home.base, self._parts(), path, most)
+
+    def _pinned_bytes(self, path: str) -> bytes:
+        """The whole file, which is what the lock file says: what is given is what was hashed."""
+        data = resources.read_bytes(self._home.base, self._parts(), path, self.limits.max_install_bytes)
+        if self._home.pin is not None:
+            self._home.pin.check_resource(path, data)
+        return data
 
     def digest(self) -> str:
         """The SHA-256 (hex) of everything in its folder; links, special files and limits are errors."""

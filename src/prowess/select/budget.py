@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     Render = Callable[[Sequence[Entry]], str]
 
+_ANOTHER: Entry = ("a", "b", "c")  # a listing that an entry is added to
 _SHORTEST = 24  # a description cut below this says nothing
 
 
@@ -60,6 +61,13 @@ def render_catalog(skills: Iterable[Listed], style: Style = "xml", budget: int |
     if budget is None and style == "xml":
         return render_xml(skills)
     return fit(skills, budget, lambda entries: render_entries(entries, style))[0]
+
+
+def listing_costs(skills: Iterable[Listed], style: Style = "xml") -> dict[str, int]:
+    """About how many tokens each skill adds to a listing, by name."""
+    alone = estimate_tokens(render_entries([_ANOTHER], style))
+    entries = (listed(skill) for skill in skills)
+    return {entry[0]: estimate_tokens(render_entries([_ANOTHER, entry], style)) - alone for entry in entries}
 
 
 def fit(skills: Iterable[Listed], budget: int | None, render: Render) -> tuple[str, BudgetReport]:

@@ -26,7 +26,7 @@ def choose(
         waiting = next(steps)
         while True:
             try:
-                answer = _in_thread(waiting)
+                answer = in_thread(waiting)
             except Exception as error:  # noqa: BLE001 - the selector's; the steps decide
                 waiting = steps.throw(error)
             else:
@@ -82,7 +82,7 @@ def _asked(selector: Selector, query: str, candidates: tuple[Skill, ...], failed
     return picked if picked or strict else candidates
 
 
-def _in_thread(awaitable: Any) -> Any:  # noqa: ANN401 - whatever the selector answers
+def in_thread(awaitable: Any) -> Any:  # noqa: ANN401 - whatever the selector answers
     """The result of an awaitable, also where a loop is already running."""
     import asyncio  # noqa: PLC0415 - few selectors need it
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415

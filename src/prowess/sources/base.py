@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.model import Mode, OnDuplicate, SkillScope
     from prowess.sources.http import UrlSource
+    from prowess.sources.installed import InstalledSource
+    from prowess.spec.refs import SkillRef
 
 
 class Source:
@@ -120,3 +122,22 @@ class Source:
             on_duplicate=on_duplicate,
             limits=limits,
         )
+
+    @staticmethod
+    def installed(
+        ref: str | SkillRef,
+        *,
+        mount_as: str = "",
+        preload: bool = False,
+        verify: Literal["lock"] | None = None,
+        user_dir: str | os.PathLike[str] | None = None,
+        project_dir: str | os.PathLike[str] | None = None,
+    ) -> InstalledSource:
+        """The skills of an install, ``@org/name[@version]``, the project's first; the version only makes a warning.
+
+        ``verify="lock"``: they count only while they are what the lock file says.
+        """
+        from prowess.sources.installed import InstalledSource  # noqa: PLC0415 - only for those who install
+
+        bases = (user_dir, project_dir)
+        return InstalledSource(ref, mount_as=mount_as, preload=preload, verify=verify, bases=bases)

@@ -32,9 +32,10 @@ class _NoSource:
 def load_sources(file: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> list[SkillSource]:
     """The sources that a file lists, in order: a list, or a mapping with the list under ``skills``.
 
-    An entry has ``dir`` (or ``path``; with both, ``dir`` counts), optionally ``mount_as`` and ``preload``; or ``name``,
-    ``description`` and ``instructions``, optionally ``preload``. With a folder the inline fields are ignored; an entry
-    with neither has no skills. Relative folders are relative to the file.
+    An entry has ``dir`` (or ``path``; with both, ``dir`` counts), which is a folder or the ``@org/name`` of an install,
+    optionally ``mount_as`` and ``preload``; or ``name``, ``description`` and ``instructions``, optionally ``preload``.
+    With a folder the inline fields are ignored; an entry with neither has no skills. Relative folders are relative to
+    the file.
     """
     where = os.path.abspath(os.fspath(file))
     entries = _entries(_text(where, limits), where, limits)
@@ -74,6 +75,10 @@ def _source(entry: dict[str, object], index: int, folder: str) -> SkillSource:
     path = _str(entry, "dir", index) or _str(entry, "path", index)
     preload = str(entry.get("preload", "")).strip().lower() in _TRUE
     mount = _str(entry, "mount_as", index)
+    if path.startswith("@"):
+        from prowess.sources.installed import InstalledSource  # noqa: PLC0415 - only for those who install
+
+        return InstalledSource(path, mount_as=mount, preload=preload)
     if path:
         return DirectorySource(os.path.join(folder, path), mount_as=mount, preload=preload)
     if not any(entry.get(key) for key in ("name", "description", "instructions")):

@@ -47,3 +47,9 @@ def one_line(text: str) -> str:
     if shown.isascii() and not _CONTROL.search(shown):
         return " ".join(shown.split())
     return _BREAKS.sub(" ", shown).strip(" ")
+
+
+def hidden_at(text: str) -> int | None:
+    """Where the first hidden code point stands, or ``None``."""
+    found = None if text.isascii() else _HIDDEN.search(text)
+    return found.start() if found else None

@@ -32,7 +32,7 @@ _TOKEN = re.compile(
 )
 
 
-_FOLDER = re.compile(r"\$\{(?:" + "|".join(FOLDER_NAMES) + r")\}|\{baseDir\}")
+FOLDER = re.compile(r"\$\{(?:" + "|".join(FOLDER_NAMES) + r")\}|\{baseDir\}")
 
 
 class Substituted(NamedTuple):
@@ -40,6 +40,14 @@ class Substituted(NamedTuple):
 
     text: str
     used_arguments: bool
+
+
+class Filled(NamedTuple):
+    """The text, whether it said where the arguments belong, and where in it something was put in."""
+
+    text: str
+    used_arguments: bool
+    spans: tuple[tuple[int, int], ...] = ()
 
 
 def substitute(
@@ -51,14 +59,29 @@ def substitute(
     variables: Mapping[str, str] | None = None,
 ) -> Substituted:
     """``text`` with its placeholders filled, each once; what is put in is never looked at again."""
+    made = filled(text, arguments, names=names, folder=folder, variables=variables)
+    return Substituted(made.text, made.used_arguments)
+
+
+def filled(
+    text: str,
+    arguments: str = "",
+    *,
+    names: Sequence[str] = (),
+    folder: str = "",
+    variables: Mapping[str, str] | None = None,
+) -> Filled:
+    """What ``substitute`` gives, and where it put something in."""
     if "$" not in text and "{baseDir}" not in text:
-        return Substituted(text, used_arguments=False)
+        return Filled(text, used_arguments=False)
     words = split_arguments(arguments)
     known = dict.fromkeys(FOLDER_NAMES, folder) if folder else {}
     known.update(variables or {})
     used = False
+    spans: list[tuple[int, int]] = []
+    grown = 0
 
-    def fill(match: re.Match[str]) -> str:
+    def value(match: re.Match[str]) -> str:
         nonlocal used
         kind = match.lastgroup
         if kind == "escaped":
@@ -67,20 +90,29 @@ def substitute(
             return folder or match[0]
         if kind == "braced":
             return known.get(match["braced"], match[0])
-        value = _argument(match, arguments, words, names)
-        if value is None:
+        found = _argument(match, arguments, words, names)
+        if found is None:
             return match[0]
         used = True
-        return value
+        return found
 
-    return Substituted(_TOKEN.sub(fill, text), used)
+    def fill(match: re.Match[str]) -> str:
+        nonlocal grown
+        put = value(match)
+        if put != match[0] and match.lastgroup != "escaped":
+            spans.append((match.start() + grown, match.start() + grown + len(put)))
+        grown += len(put) - len(match[0])
+        return put
+
+    made = _TOKEN.sub(fill, text)
+    return Filled(made, used, tuple(spans))
 
 
 def fill_folder(text: str, folder: str) -> str:
     """``text`` with only the skill's folder put in: what a model that loads a skill is given."""
     if "{" not in text:
         return text
-    return _FOLDER.sub(lambda _: folder, text)
+    return FOLDER.sub(lambda _: folder, text)
 
 
 def _argument(match: re.Match[str], arguments: str, words: Sequence[str], names: Sequence[str]) -> str | None:

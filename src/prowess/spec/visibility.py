@@ -30,6 +30,11 @@ def model_invocable(front: Frontmatter) -> bool:
     return not any(_is(front, key, _TRUE) for key in _MODEL_KEYS)
 
 
+def is_true(text: str) -> bool:
+    """Whether a value says yes, in any of the usual ways."""
+    return text.strip().lower() in _TRUE
+
+
 def _is(front: Frontmatter, key: str, words: frozenset[str]) -> bool:
     value = front.extra.get(key)
     return isinstance(value, str) and value.strip().lower() in words

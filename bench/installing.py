@@ -1,0 +1,126 @@
+"""What installing and verifying cost: ``python -m bench.installing TASK ROOT`` prints one JSON object.
+
+An install is mostly other processes and the disk, so it is measured by the clock on the wall; verifying by CPU time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import prowess
+from bench.floor import clocked
+from bench.generate import VARIED, make_library
+from prowess.files.trees import digest_of, hash_tree
+from prowess.install.installer import Installer
+from prowess.install.lockfile import lock_text
+from prowess.library.lock import LockedSkill
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Measured = dict[str, float]
+
+_ENV = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    **{f"GIT_{who}_{what}": "a@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+}
+
+
+def make_repository(root: Path) -> None:
+    """A repository with one skill of ten files."""
+    root.mkdir()
+    (root / "SKILL.md").write_text("---\nname: pdf\ndescription: d\n---\n" + "Do it.\n" * 500, encoding="utf-8")
+    for number in range(9):
+        path = root / "references" / f"{number}.md"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"{number}\n" * 2_000, encoding="utf-8")
+    for args in (("init", "-q", "."), ("add", "."), ("commit", "-qm", "skill")):
+        _git(root, *args)
+
+
+def _git(root: Path, *args: str) -> None:
+    subprocess.run(["git", *args], cwd=root, env={**os.environ, **_ENV}, check=True)
+
+
+def make_installed(root: Path, count: int) -> None:
+    """A project with so many installs, as ``Installer`` leaves them."""
+    base = root / ".prowess" / "skills" / "acme"
+    make_library(base, count, mix=VARIED)
+    agents = root / ".agents" / "skills"
+    agents.mkdir(parents=True)
+    locked = {}
+    for folder in sorted(base.iterdir()):
+        files = hash_tree(str(folder), prowess.Limits()).files
+        name = folder.name
+        (agents / name).symlink_to(f"../../.prowess/skills/acme/{name}")
+        locked[f"acme/{name}"] = LockedSkill(
+            f"acme/{name}",
+            f"https://github.com/acme/{name}",
+            skills={name: ""},
+            digest=digest_of(files),
+            files=files,
+            links=(f".agents/skills/{name}",),
+        )
+    (root / "prowess.lock").write_text(lock_text(locked) or "", encoding="utf-8")
+
+
+def clone(root: str) -> Measured:
+    """``git clone --depth 1``."""
+    with tempfile.TemporaryDirectory(prefix="prowess-bench-") as folder:
+        began = time.perf_counter()
+        _git(Path(folder), "clone", "--quiet", "--depth", "1", f"file://{root}", "clone")
+        return {"value": time.perf_counter() - began, "count": 1}
+
+
+def install(root: str) -> Measured:
+    """The same repository installed, linked and locked."""
+    with tempfile.TemporaryDirectory(prefix="prowess-bench-") as folder:
+        project = Path(folder) / "project"
+        installer = Installer(Path(folder) / "user", project / ".prowess" / "skills")
+        began = time.perf_counter()
+        installer.install(f"file://{root}", project=True)
+        seconds = time.perf_counter() - began
+        assert not installer.verify()
+        return {"value": seconds, "count": 1}
+
+
+def verify(root: str) -> Measured:
+    installer = Installer(Path(root) / "user", Path(root) / ".prowess" / "skills")
+    seconds, issues = clocked(installer.verify)
+    assert not issues, issues[:3]
+    return {"value": seconds, "count": len(installer.list())}
+
+
+def verify_floor(root: str) -> Measured:
+    """Every file of the same installs found, read and hashed, and nothing else."""
+    base = Path(root) / ".prowess" / "skills"
+    seconds, _ = clocked(lambda: _hash_all(str(base)))
+    return {"value": seconds, "count": len(list((base / "acme").iterdir()))}
+
+
+def _hash_all(base: str) -> list[str]:
+    found: list[str] = []
+    for where, _, names in os.walk(base):
+        for name in names:
+            fd = os.open(os.path.join(where, name), os.O_RDONLY)  # noqa: PTH118 - path objects cost more than reading
+            found.append(hashlib.sha256(os.read(fd, 1 << 20)).hexdigest())
+            os.close(fd)
+    return found
+
+
+TASKS: dict[str, Callable[[str], Measured]] = {task.__name__: task for task in (clone, install, verify, verify_floor)}
+
+
+if __name__ == "__main__":
+    assert shutil.which("git")
+    print(json.dumps(TASKS[sys.argv[1]](sys.argv[2])))

@@ -1,0 +1,128 @@
+"""Every finding about skills: each by the rules, and all of them together."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from prowess.authoring.findings import placed, rows_of
+from prowess.authoring.fix import fix, left_over
+from prowess.authoring.similar import similar_issues
+from prowess.errors import Issue, SkillError, SourceError
+from prowess.files.folders import exists, folder_info
+from prowess.library.load import FILENAME, read_metadata, validate
+from prowess.library.scan import scan
+from prowess.limits import DEFAULT_LIMITS
+from prowess.select.budget import listing_costs, render_catalog
+from prowess.spec.tokens import estimate_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from prowess.authoring.findings import Finding
+    from prowess.errors import Severity
+    from prowess.library.skill import Skill
+    from prowess.limits import Limits
+
+_RANK: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What was found: the skills that were looked at, every finding, and what a listing of them costs."""
+
+    skills: tuple[str, ...]
+    """The SKILL.md of each."""
+    findings: tuple[Finding, ...]
+    tokens: int
+    """About what a listing of those that load costs."""
+    costs: Mapping[str, int]
+    """The same for each, by name."""
+
+    def count(self, severity: Severity) -> int:
+        """How many findings are that bad."""
+        return sum(finding.severity == severity for finding in self.findings)
+
+    def ok(self, *, strict: bool = False) -> bool:
+        """Whether nothing is wrong: no error, and under ``strict`` no warning."""
+        return not self.count("error") and not (strict and self.count("warning"))
+
+
+def check(*paths: str | os.PathLike[str], budget: int | None = None, limits: Limits = DEFAULT_LIMITS) -> CheckReport:
+    """Every finding about the skills at, or below, ``paths``: a skill's folder, its SKILL.md, or a collection of them.
+
+    Several skills are also compared with each other, and the cost of listing them with ``budget`` (tokens). Every
+    finding names a line. Raises ``SourceError`` for a path without a skill.
+    """
+    files = tuple(dict.fromkeys(file for path in paths for file in skill_files(path, limits=limits)))
+    skills = [skill for file in files if (skill := _loaded(file, limits)) is not None]
+    issues = [issue for file in files for issue in validate(file, limits=limits)]
+    issues += [_odd_case(file) for file in files if os.path.basename(file) != FILENAME]
+    issues += similar_issues(skills, limits)
+    tokens = estimate_tokens(render_catalog(skills))
+    issues += _over_budget(skills, tokens, budget)
+    return CheckReport(files, tuple(_sorted(_findings(issues, limits))), tokens, listing_costs(skills))
+
+
+def skill_files(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> tuple[str, ...]:
+    """The SKILL.md of the skill at ``path``, or of every skill below it, those that do not load included."""
+    where = os.path.abspath(os.fspath(path))
+    if folder_info(where) is None:
+        if os.path.basename(where) == FILENAME and exists(where):
+            return (where,)
+        raise SourceError(
+            "there is no skill: name a skill's folder, its SKILL.md, or a folder of skills", where, "missing-skill-md"
+        )
+    if exists(os.path.join(where, FILENAME)):
+        return (os.path.join(where, FILENAME),)
+    catalog = scan(where, limits=limits)
+    found = {*(skill.location for skill in catalog), *(lost.location for lost in catalog.shadowed)}
+    found |= {issue.path for issue in catalog.failures if os.path.basename(issue.path).lower() == FILENAME.lower()}
+    if not found:
+        raise SourceError("there is no skill in this folder", where, "missing-skill-md")
+    return tuple(sorted(found))
+
+
+def _odd_case(file: str) -> Issue:
+    message = f"the file is named {os.path.basename(file)}, not {FILENAME}"
+    return Issue("filename-case", "", message, file, 1, "warning")
+
+
+def _loaded(file: str, limits: Limits) -> Skill | None:
+    try:
+        return read_metadata(file, "lenient", limits=limits)
+    except SkillError:
+        return None
+
+
+def _over_budget(skills: list[Skill], tokens: int, budget: int | None) -> Iterator[Issue]:
+    if budget is not None and tokens > budget and skills:
+        message = f"{len(skills)} skills cost about {tokens:,} tokens to list; the budget is {budget:,}"
+        yield Issue(
+            "listing-too-large", "", message, max(skills, key=lambda s: len(s.description)).location, 1, "warning"
+        )
+
+
+def _findings(issues: Iterable[Issue], limits: Limits) -> Iterator[Finding]:
+    by_file: dict[str, list[Issue]] = {}
+    for issue in issues:
+        by_file.setdefault(issue.path, []).append(replace(issue, line=max(issue.line, 1)))
+    for path, found in by_file.items():
+        yield from placed(found, rows_of(*os.path.split(path), limits), _mendable(path, found, limits))
+
+
+def _mendable(path: str, found: list[Issue], limits: Limits) -> frozenset[tuple[str, str]]:
+    """Code and field of what ``fix`` would put right."""
+    try:
+        mended = fix(path, limits=limits) if any(issue.severity != "info" for issue in found) else None
+    except SkillError:
+        mended = None
+    if not mended:
+        return frozenset()
+    left = {(issue.code, issue.field) for issue in left_over(mended, limits=limits)}
+    return frozenset((issue.code, issue.field) for issue in found if (issue.code, issue.field) not in left)
+
+
+def _sorted(findings: Iterator[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda f: (f.path, f.line, _RANK[f.severity], f.code, f.column))

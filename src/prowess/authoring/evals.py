@@ -1,0 +1,190 @@
+"""Whether queries find the skill that they should: trigger tests, against a selector, without a model.
+
+Two shapes of file are read: a list of ``{"query", "should_trigger"}``, and ``{"skill_name", "evals": [{"prompt"}]}``,
+whose prompts should all find the skill. The skill is the one that the file names, else the one in whose folder it lies.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from prowess.errors import ResourceError, SourceError
+from prowess.files.folders import Folder, folder_info
+from prowess.files.reading import OpenFile
+from prowess.library.load import FILENAME
+from prowess.library.scan import scan
+from prowess.limits import DEFAULT_LIMITS
+from prowess.select.choose import in_thread
+from prowess.select.selectors import LexicalSelector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from prowess.library.catalog import Catalog
+    from prowess.library.skill import Skill
+    from prowess.limits import Limits
+    from prowess.select.selectors import Selector
+
+Outcome = Literal["hit", "miss", "quiet", "false-fire"]
+
+_LISTS = ("evals", "triggers", "queries", "cases")
+_FOLDER = "evals"
+
+
+class EvalCase(NamedTuple):
+    """A query, the skill that it is about, and whether it should find it."""
+
+    query: str
+    skill: str
+    should_trigger: bool = True
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EvalResult:
+    """A case, what the selector picked (best first), and how that is to be judged."""
+
+    case: EvalCase
+    picked: tuple[str, ...]
+    outcome: Outcome
+
+    @property
+    def right(self) -> bool:
+        """Whether it came out as it should."""
+        return self.outcome in {"hit", "quiet"}
+
+
+@dataclass(frozen=True, slots=True)
+class EvalReport:
+    """How all cases came out."""
+
+    results: tuple[EvalResult, ...]
+    top: int
+
+    def count(self, outcome: Outcome) -> int:
+        """How many came out that way."""
+        return sum(result.outcome == outcome for result in self.results)
+
+    @property
+    def hit_rate(self) -> float | None:
+        """The share of queries that should find their skill and do; ``None`` without any."""
+        return _share(self.count("hit"), self.count("miss"))
+
+    @property
+    def false_fire_rate(self) -> float | None:
+        """The share of queries that should not find the skill and do; ``None`` without any."""
+        return _share(self.count("false-fire"), self.count("quiet"))
+
+    @property
+    def score(self) -> float:
+        """The share of all cases that came out right."""
+        return sum(result.right for result in self.results) / len(self.results) if self.results else 1.0
+
+
+def _share(part: int, rest: int) -> float | None:
+    return part / (part + rest) if part + rest else None
+
+
+def evaluate(
+    cases: Sequence[EvalCase], catalog: Catalog, *, selector: Selector | None = None, top: int = 1
+) -> EvalReport:
+    """Judge each case: found means among the first ``top`` that the selector (lexical) picks of the catalogue.
+
+    Raises ``UnknownSkillError`` for a case about a skill that the catalogue does not have.
+    """
+    chosen = selector or LexicalSelector()
+    candidates = tuple(skill for skill in catalog if skill.model_invocable)
+    return EvalReport(tuple(_judged(case, catalog, chosen, candidates, top=top) for case in cases), top)
+
+
+def _judged(
+    case: EvalCase, catalog: Catalog, selector: Selector, candidates: tuple[Skill, ...], *, top: int
+) -> EvalResult:
+    name = catalog[case.skill].name
+    answer = selector.select(case.query, candidates)
+    picked = tuple(in_thread(answer) if inspect.isawaitable(answer) else answer)[:top]
+    outcomes: dict[tuple[bool, bool], Outcome] = {
+        (True, True): "hit",
+        (True, False): "miss",
+        (False, True): "false-fire",
+        (False, False): "quiet",
+    }
+    return EvalResult(case, picked, outcomes[case.should_trigger, name in picked])
+
+
+def load_evals(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> tuple[EvalCase, ...]:
+    """The cases in a file, in a skill's ``evals/``, or in those of every skill below a folder.
+
+    Raises ``SourceError`` where there are none, or where the file that was named holds something else.
+    """
+    where = os.path.abspath(os.fspath(path))
+    if folder_info(where) is None:
+        cases = _cases(where, limits)
+        if cases is None:
+            raise SourceError(
+                "no queries: expected a list of {query, should_trigger}, or {evals: [{prompt}]}", where, "bad-evals"
+            )
+        return cases
+    found = tuple(case for file in _files_below(where, limits) for case in _cases(file, limits) or ())
+    if not found:
+        raise SourceError("there are no evals: a skill has them in evals/, as JSON", where, "bad-evals")
+    return found
+
+
+def _files_below(where: str, limits: Limits) -> Iterator[str]:
+    folders = [where]
+    if folder_info(os.path.join(where, _FOLDER)) is None:
+        folders = [skill.folder for skill in scan(where, limits=limits)]
+    for folder in folders:
+        inner = os.path.join(folder, _FOLDER)
+        if folder_info(inner) is not None:
+            with Folder(inner) as held:
+                names = held.entries(limits.max_entries_per_skill).files
+            yield from (os.path.join(inner, name) for name in names if name.endswith(".json"))
+
+
+def _cases(file: str, limits: Limits) -> tuple[EvalCase, ...] | None:
+    """The cases of a file; ``None`` when it holds something else."""
+    data = _json(file, limits)
+    named = data.get("skill_name", data.get("skill")) if isinstance(data, dict) else None
+    rows = next((data[key] for key in _LISTS if key in data), None) if isinstance(data, dict) else data
+    if not isinstance(rows, list) or not rows:
+        return None
+    skill = named if isinstance(named, str) else _skill_around(file)
+    cases = [_case(row, skill, file) for row in rows]
+    found = tuple(case for case in cases if case is not None)
+    return found if len(found) == len(cases) else None
+
+
+def _case(row: object, skill: str, file: str) -> EvalCase | None:
+    if not isinstance(row, dict):
+        return None
+    query = row.get("query", row.get("prompt"))
+    wanted = row.get("should_trigger", True)
+    own = row.get("skill", skill)
+    if not isinstance(query, str) or not isinstance(wanted, bool) or not isinstance(own, str):
+        return None
+    return EvalCase(query, own, wanted, file)
+
+
+def _skill_around(file: str) -> str:
+    """The folder of the skill that holds the file."""
+    folder = os.path.dirname(file)
+    if not os.path.lexists(os.path.join(folder, FILENAME)) and os.path.basename(folder) == _FOLDER:
+        folder = os.path.dirname(folder)
+    return os.path.basename(folder)
+
+
+def _json(file: str, limits: Limits) -> object:
+    folder, name = os.path.split(file)
+    try:
+        with OpenFile(folder, (name,)) as opened:
+            return json.loads(opened.read_all(limits.max_file_bytes))
+    except ResourceError as error:
+        raise SourceError(f"cannot read the evals: {error.message}", file, error.code) from None
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"not JSON: {error}", file, "bad-evals") from None

@@ -1,0 +1,110 @@
+"""A finding: an issue with the very text that it is about, for people who mend it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from prowess.errors import HINTS, ResourceError
+from prowess.files.reading import OpenFile
+from prowess.spec.hidden import hidden_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from prowess.errors import Issue, Severity
+    from prowess.limits import Limits
+
+_KEY = re.compile(r"\s*([\w.-]{1,128})\s*:\s*")
+_ON_THE_KEY = frozenset(("unknown-field", "inert-field", "yaml-duplicate-key", "blank-field"))
+_FENCE = re.compile(r"---\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding about one line: which rule, how bad, what, where, the text of the line, and the part of it meant."""
+
+    code: str
+    severity: Severity
+    message: str
+    path: str
+    line: int
+    column: int
+    """Counted from 1."""
+    length: int
+    text: str
+    field: str = ""
+    fixable: bool = False
+
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        return HINTS.get(self.code, "")
+
+
+def rows_of(folder: str, name: str, limits: Limits) -> list[str]:
+    """The lines of a file as far as they can be read, for showing."""
+    try:
+        with OpenFile(folder, (name,)) as file:
+            data = file.read(limits.max_frontmatter_bytes + limits.max_body_bytes)
+    except ResourceError:
+        return []
+    return data.decode("utf-8-sig", "replace").split("\n")
+
+
+def placed(
+    issues: Iterable[Issue], rows: Sequence[str], fixable: frozenset[tuple[str, str]] = frozenset()
+) -> Iterator[Finding]:
+    """Each issue with its line of ``rows`` and the part of that line that it is about.
+
+    ``fixable``: code and field of what can be mended mechanically.
+    """
+    for issue in issues:
+        number, begin, length = _part(issue, rows)
+        text = rows[number - 1].rstrip("\r") if number <= len(rows) else ""
+        yield Finding(
+            issue.code,
+            issue.severity,
+            issue.message,
+            issue.path,
+            number,
+            begin + 1,
+            length,
+            text,
+            issue.field,
+            (issue.code, issue.field) in fixable,
+        )
+
+
+def _part(issue: Issue, rows: Sequence[str]) -> tuple[int, int, int]:
+    """Line (from 1), column (from 0) and length."""
+    number = max(issue.line, 1)
+    if issue.code == "hidden-text":
+        found = _hidden(issue, rows, number)
+        if found:
+            return found
+    text = rows[number - 1].rstrip("\r") if number <= len(rows) else ""
+    begin, end = _in_line(issue, text)
+    return number, begin, max(end - begin, 1)
+
+
+def _in_line(issue: Issue, text: str) -> tuple[int, int]:
+    key = _KEY.match(text)
+    last = len(text.rstrip())
+    if key is None or issue.field.rpartition(".")[2] != key[1] or issue.code == "yaml-duplicate-key":
+        return len(text) - len(text.lstrip()), last
+    if issue.code in _ON_THE_KEY or key.end() >= last:
+        return key.start(1), key.end(1)
+    return key.end(), last
+
+
+def _hidden(issue: Issue, rows: Sequence[str], number: int) -> tuple[int, int, int] | None:
+    """The first hidden character, in the body or in the field."""
+    fences = [at for at, row in enumerate(rows) if _FENCE.fullmatch(row)]
+    begin = fences[1] + 1 if issue.field == "body" and len(fences) > 1 else number - 1
+    for at in range(begin, len(rows)):
+        found = hidden_at(rows[at])
+        if found is not None:
+            return at + 1, found, 1
+    return None

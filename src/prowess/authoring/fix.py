@@ -1,0 +1,292 @@
+"""Mechanical mending: what can be put right without knowing what the author meant.
+
+A fix never changes what the file says. After each one the text is read again, and unless it says what lenient mode read
+before (only the name may become the folder's), the fix is dropped.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import ResourceError, SkillError, SkillLoadError, SkillValidationError
+from prowess.files.reading import OpenFile
+from prowess.files.writing import write_atomic
+from prowess.library.load import FILENAME, parse_skill
+from prowess.limits import DEFAULT_LIMITS
+from prowess.spec.rules import is_spec_name
+from prowess.spec.wrapping import looks_wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from prowess.errors import Issue
+    from prowess.library.load import ParsedSkill
+    from prowess.limits import Limits
+
+_MOST_ROUNDS = 50
+_KEY = re.compile(r"[A-Za-z_][\w.-]{0,127}[ \t]*:")
+_SAFE = re.compile(r"[A-Za-z][\w ()/,.;+-]*")
+_FENCE = re.compile(r"---[ \t]*")
+_ODD_BREAKS = re.compile("[\r\x85\u2028\u2029]")
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What mending a file comes to: its text before and after, and the codes of what was mended."""
+
+    path: str
+    before: str
+    after: str
+    codes: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        """Whether anything changes."""
+        return self.before != self.after
+
+    def diff(self, name: str = "") -> str:
+        """The change as a unified diff."""
+        shown = name or self.path
+        rows = difflib.unified_diff(
+            self.before.splitlines(keepends=True),
+            self.after.splitlines(keepends=True),
+            f"{shown} (before)",
+            f"{shown} (after)",
+        )
+        return "".join(row if row.endswith("\n") else f"{row}\n" for row in rows)
+
+
+class _File(NamedTuple):
+    """A SKILL.md that loads leniently: its lines, and where the frontmatter lies among them."""
+
+    rows: list[str]
+    read: ParsedSkill
+    folder: str
+
+    @property
+    def close(self) -> int:
+        """The row of the closing dashes; the rows between stand after row 0."""
+        return next(at for at, row in enumerate(self.rows) if at and _FENCE.fullmatch(row.rstrip("\r\n")))
+
+    def entry(self, key: str) -> tuple[int, int] | None:
+        """The rows of a key: its own, and those below that belong to it."""
+        begin = next((at for at in range(1, self.close) if self.rows[at].startswith(f"{key}:")), None)
+        if begin is None:
+            return None
+        end = begin + 1
+        while end < self.close and not _KEY.match(self.rows[end]) and not self.rows[end].startswith("#"):
+            end += 1
+        return begin, end
+
+
+def fix(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> Fix:
+    """How the SKILL.md at ``path`` (or in that folder) would be mended; nothing is written."""
+    where = _file_of(path)
+    before = _text(where, limits)
+    after = before
+    codes: list[str] = []
+    for _ in range(_MOST_ROUNDS):
+        found = _next(after, where, limits, tuple(codes))
+        if found is None:
+            break
+        code, after = found
+        codes.append(code)
+    return Fix(where, before, after, tuple(dict.fromkeys(codes)))
+
+
+def left_over(found: Fix, *, limits: Limits = DEFAULT_LIMITS) -> tuple[Issue, ...]:
+    """What would still be wrong with the text of a mended file, under the strict rules."""
+    try:
+        return parse_skill(found.after, found.path, limits=limits).issues
+    except SkillLoadError as error:
+        return error.issues
+
+
+def apply_fix(found: Fix, *, limits: Limits = DEFAULT_LIMITS) -> None:
+    """Write a mended file; ``SkillValidationError`` when it is not any more what was looked at."""
+    if not found:
+        return
+    if _text(found.path, limits) != found.before:
+        raise SkillValidationError("the file has changed since it was looked at", found.path, "changed-during-read")
+    mode = os.stat(found.path).st_mode & 0o777
+    try:
+        write_atomic(found.path, found.after.encode("utf-8"), mode=mode)
+    except OSError as error:
+        raise SkillValidationError(f"cannot write the file: {error.strerror}", found.path, "unwritable") from None
+
+
+def _file_of(path: str | os.PathLike[str]) -> str:
+    where = os.path.abspath(os.fspath(path))
+    return os.path.join(where, FILENAME) if os.path.isdir(where) else where
+
+
+def _text(where: str, limits: Limits) -> str:
+    try:
+        with OpenFile(os.path.dirname(where), (os.path.basename(where),)) as file:
+            data = file.read_all(limits.max_frontmatter_bytes + limits.max_body_bytes)
+        return data.decode("utf-8")
+    except ResourceError as error:
+        raise SkillValidationError(f"cannot read the file: {error.message}", where, error.code) from None
+    except UnicodeDecodeError:
+        raise SkillValidationError("the file is not UTF-8", where, "not-utf8") from None
+
+
+def _next(text: str, where: str, limits: Limits, done: tuple[str, ...]) -> tuple[str, str] | None:
+    """The next fix: its code and the new text."""
+    read = _lenient(text, where, limits)
+    if read is None:
+        return None
+    for issue in _issues(text, where, read, limits):
+        mender = _MENDERS.get(issue.code)
+        if mender is None or done.count(issue.code) > _MOST_ROUNDS // 2:
+            continue
+        folder = os.path.basename(os.path.dirname(where))
+        for mended in mender(_File(text.splitlines(keepends=True), read, folder), issue):
+            if mended != text and _says_the_same(read, mended, where, limits, renamed=issue.code in _NAMES):
+                return issue.code, mended
+    return None
+
+
+def _issues(text: str, where: str, read: ParsedSkill, limits: Limits) -> tuple[Issue, ...]:
+    """What lenient mode mended first, since nothing else is certain before; then what strict mode refuses."""
+    repaired = tuple(
+        issue for issue in read.issues if issue.code in _MENDERS and issue.code.startswith(("repaired-", "line-"))
+    )
+    if repaired:
+        return repaired
+    try:
+        return parse_skill(text, where, limits=limits).issues
+    except SkillLoadError as error:
+        return error.issues
+    except SkillError:
+        return ()
+
+
+def _lenient(text: str, where: str, limits: Limits) -> ParsedSkill | None:
+    try:
+        return parse_skill(text, where, "lenient", limits=limits)
+    except SkillError:
+        return None
+
+
+def _says_the_same(read: ParsedSkill, mended: str, where: str, limits: Limits, *, renamed: bool) -> bool:
+    again = _lenient(mended, where, limits)
+    if again is None or again.body != read.body:
+        return False
+    ours, theirs = read.skill.frontmatter, again.skill.frontmatter
+    if renamed:
+        theirs = theirs.renamed(ours.name)
+    return _without_blanks(ours) == _without_blanks(theirs)
+
+
+def _without_blanks(front: object) -> dict[str, object]:
+    """The fields that say something; a blank line end of a block text says nothing."""
+    from dataclasses import fields  # noqa: PLC0415
+
+    found = {field.name: getattr(front, field.name) for field in fields(front) if field.compare}  # type: ignore[arg-type]
+    return {name: value.strip() if isinstance(value, str) else value for name, value in found.items() if value}
+
+
+# -- how each is mended ------------------------------------------------------------------------------------------------
+
+
+def _rewritten(file: _File, issue: Issue) -> Iterator[str]:
+    """The entry of the key as one line, its value quoted where it needs to be."""
+    key = issue.field.partition(".")[0]
+    at = file.entry(key)
+    value = _value(file.read, key)
+    if at is None or value is None:
+        return
+    for written in (quoted(value), _double(value)):
+        yield "".join([*file.rows[: at[0]], f"{key}: {written}\n", *file.rows[at[1] :]])
+
+
+def _value(read: ParsedSkill, key: str) -> str | None:
+    front = read.skill.frontmatter
+    value = front.extra.get(key, getattr(front, key.replace("-", "_"), None))
+    if key == "allowed-tools":
+        value = front.allowed_tools_raw
+    return value if isinstance(value, str) else None
+
+
+def quoted(value: str) -> str:
+    """A text as YAML: bare where nothing in it means anything, else in double quotes."""
+    return value if _SAFE.fullmatch(value) and value == value.strip() else _double(value)
+
+
+def _double(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'
+
+
+def _renamed(file: _File, _issue: Issue) -> Iterator[str]:
+    """The folder's name, where it can be one."""
+    if not is_spec_name(file.folder):
+        return
+    at = file.entry("name")
+    row = f"name: {file.folder}\n"
+    if at is None:
+        yield "".join([file.rows[0], row, *file.rows[1:]])
+    else:
+        yield "".join([*file.rows[: at[0]], row, *file.rows[at[1] :]])
+
+
+def _removed(file: _File, issue: Issue) -> Iterator[str]:
+    at = file.entry(issue.field)
+    if at is not None:
+        yield "".join([*file.rows[: at[0]], *file.rows[at[1] :]])
+
+
+def _unglued(file: _File, _issue: Issue) -> Iterator[str]:
+    """``---# Title`` on two lines."""
+    for at, row in enumerate(file.rows):
+        if at and row.startswith("---") and not _FENCE.fullmatch(row.rstrip("\r\n")):
+            yield "".join([*file.rows[:at], "---\n", row[3:].lstrip(), *file.rows[at + 1 :]])
+        elif at and row.rstrip().endswith("---") and row.strip("- \t\r\n"):
+            yield "".join([*file.rows[:at], row.rstrip()[:-3].rstrip() + "\n", "---\n", *file.rows[at + 1 :]])
+
+
+def _unwrapped(file: _File, _issue: Issue) -> Iterator[str]:
+    """The file from its first dashes on; what stood above goes below the frontmatter where it is a comment."""
+    if not looks_wrapped("".join(file.rows).encode()):
+        return
+    first = next((at for at, row in enumerate(file.rows) if _FENCE.fullmatch(row.rstrip("\r\n"))), None)
+    if not first:
+        return
+    rows = file.rows[first:]
+    yield "".join(rows)
+    ends = [at for at, row in enumerate(rows) if row.strip().startswith("```")]
+    for at in ends[:1]:
+        yield "".join([*rows[:at], *rows[at + 1 :]])
+
+
+def _plain_breaks(file: _File, _issue: Issue) -> Iterator[str]:
+    rows = [
+        _ODD_BREAKS.sub(" ", row[:-1].removesuffix("\r")) + "\n" if at < file.close else row
+        for at, row in enumerate(file.rows)
+    ]
+    yield "".join(rows)
+
+
+_MENDERS: dict[str, Callable[[_File, Issue], Iterator[str]]] = {
+    "repaired-colon": _rewritten,
+    "repaired-block-text": _rewritten,
+    "repaired-leading-character": _rewritten,
+    "repaired-missing-blank": _rewritten,
+    "repaired-brackets": _rewritten,
+    "repaired-quotes": _rewritten,
+    "repaired-value": _rewritten,
+    "repaired-glued-dashes": _unglued,
+    "repaired-comment": _unwrapped,
+    "repaired-code-fence": _unwrapped,
+    "repaired-name": _renamed,
+    "line-break": _plain_breaks,
+    "missing-name": _renamed,
+    "name-mismatch": _renamed,
+    "bad-name": _renamed,
+    "blank-field": _removed,
+}
+_NAMES = frozenset(("missing-name", "name-mismatch", "bad-name", "repaired-name"))

@@ -1,0 +1,124 @@
+"""A new skill: a folder that passes every check, to be filled in."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from prowess.authoring.fix import quoted
+from prowess.errors import SourceError
+from prowess.files.calls import rename, set_mode
+from prowess.files.removing import remove_tree
+from prowess.files.writing import NewFile, make_folders, private_folder, write_tree
+from prowess.limits import MAX_DESCRIPTION_LENGTH
+from prowess.spec.rules import is_spec_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+_DESCRIPTION = (
+    "Says what {name} does, in one sentence. Use when somebody asks for it, in the words that they would use."
+)
+_BODY = """\
+# {title}
+
+What this is for, in a sentence or two: what is there at the start, what is there at the end.
+
+## Steps
+
+1. Look at what was given, and ask for what is missing.
+2. Do the work.{steps}
+3. Check the result before you answer.
+
+## Done when
+
+- Say how one sees that it worked.
+"""
+_REFERENCE = (
+    "# Details\n\nWhat only some tasks need: it is read when the instructions say so, and costs nothing before.\n"
+)
+_SCRIPT = '''\
+"""Print the number of lines of each file named on the command line."""
+
+import sys
+
+for name in sys.argv[1:]:
+    with open(name, encoding="utf-8") as file:
+        print(f"{sum(1 for _ in file):>8} {name}")
+'''
+_EVALS = """\
+[
+  {"query": "replace this by a request that should find the skill", "should_trigger": true},
+  {"query": "and this by one that should not", "should_trigger": false}
+]
+"""
+
+PARTS: dict[str, tuple[str, str, str]] = {
+    "references": ("references/details.md", _REFERENCE, " Read `references/details.md` when a case is unusual."),
+    "scripts": ("scripts/count.py", _SCRIPT, " Run `python3 scripts/count.py FILE` to count lines."),
+    "assets": ("assets/template.md", "# Title\n\nSummary.\n", " Begin with `assets/template.md`."),
+    "evals": ("evals/triggers.json", _EVALS, ""),
+}
+"""What a new skill can have besides its SKILL.md: the file, its text, and what the instructions say of it."""
+
+
+def create_skill(
+    name: str, folder: str | os.PathLike[str] = ".", *, description: str = "", parts: Iterable[str] = ()
+) -> Path:
+    """A new skill ``name`` in ``folder``, with ``parts`` of ``references``, ``scripts``, ``assets`` and ``evals``.
+
+    Raises ``SourceError`` for a name that the specification does not allow, and when there is something already.
+    """
+    from pathlib import Path  # noqa: PLC0415 - nothing else here needs it
+
+    chosen = _checked(name, description, tuple(dict.fromkeys(parts)))
+    above = os.path.abspath(os.fspath(folder))
+    where = os.path.join(above, name)
+    files = [NewFile("SKILL.md", _skill_md(name, description, chosen).encode())]
+    files += [NewFile(PARTS[part][0], PARTS[part][1].encode(), part == "scripts") for part in chosen]
+    place_tree(where, files)
+    return Path(where)
+
+
+def place_tree(where: str, files: list[NewFile]) -> None:
+    """Write a new folder at once: it is there whole, or not at all. Raises ``SourceError``."""
+    _refuse_existing(where)
+    try:
+        make_folders(os.path.dirname(where))
+        staged = private_folder(os.path.dirname(where), ".prowess-new-")
+        try:
+            write_tree(staged, files)
+            set_mode(staged, 0o755)
+            _refuse_existing(where)
+            rename(staged, where)
+        except BaseException:
+            remove_tree(staged)
+            raise
+    except OSError as error:
+        raise SourceError(f"cannot write the folder: {error.strerror}", where, "unwritable") from None
+
+
+def _refuse_existing(where: str) -> None:
+    if os.path.lexists(where):
+        raise SourceError(f"there is something already: {where}", where, "already-there")
+
+
+def _checked(name: str, description: str, parts: tuple[str, ...]) -> tuple[str, ...]:
+    if not is_spec_name(name):
+        raise SourceError(f"{name[:80]!r} cannot be the name of a skill", code="bad-name")
+    if len(description) > MAX_DESCRIPTION_LENGTH or "\n" in description.strip():
+        raise SourceError(
+            f"a description is one line of at most {MAX_DESCRIPTION_LENGTH} characters", code="description-too-long"
+        )
+    unknown = [part for part in parts if part not in PARTS]
+    if unknown:
+        raise SourceError(f"no part {unknown[0]!r}; one of {', '.join(PARTS)}")
+    return parts
+
+
+def _skill_md(name: str, description: str, parts: tuple[str, ...]) -> str:
+    said = quoted(description.strip() or _DESCRIPTION.format(name=name.replace("-", " ")))
+    steps = "".join(PARTS[part][2] for part in parts)
+    title = name.replace("-", " ").capitalize()
+    return f"---\nname: {name}\ndescription: {said}\n---\n{_BODY.format(title=title, steps=steps)}"

@@ -1,0 +1,1 @@
+"""The command line: a thin layer that asks the library, prints the answer and ends with a status."""

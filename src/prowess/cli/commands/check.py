@@ -1,0 +1,225 @@
+"""``prowess check``: every finding about skills."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from prowess.authoring.check import CheckReport, check, skill_files
+from prowess.authoring.fix import apply_fix, fix
+from prowess.cli import output
+from prowess.cli.blocks import Line, line
+from prowess.cli.command import command as new_command
+from prowess.cli.harmless import one_row
+from prowess.cli.options import complete_code, home_relative, json_option, settings_of
+from prowess.errors import SkillError, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prowess.authoring.findings import Finding
+    from prowess.authoring.fix import Fix
+    from prowess.cli.blocks import Block, Style
+    from prowess.library.settings import Settings
+
+_STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
+_GITHUB = {"error": "error", "warning": "warning", "info": "notice"}
+_WIDEST = 160
+
+
+@new_command(
+    "check",
+    ("prowess check", "the skill in this folder, or the project's skills"),
+    ("prowess check skills/ --strict", "a collection; warnings count"),
+    ("prowess check skills/ --fix", "mend what is mechanical, and show how"),
+    ("prowess check --format github", "annotations for a pull request"),
+)
+@click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATH]...")
+@click.option("--strict", is_flag=True, default=None, help="Warnings count as failures.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("text", "json", "github")),
+    default="text",
+    show_default=True,
+    help="How findings are written.",
+)
+@click.option("--fix", "mend", is_flag=True, help="Mend what is mechanical, and show the difference.")
+@click.option("--diff", "only_show", is_flag=True, help="Show what --fix would change, and change nothing.")
+@click.option(
+    "--ignore", multiple=True, metavar="CODE", shell_complete=complete_code, help="Leave out findings of this code."
+)
+@click.option("--only", multiple=True, metavar="CODE", shell_complete=complete_code, help="Only findings of this code.")
+@click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="What listing them all may cost.")
+@json_option
+def command(
+    paths: tuple[str, ...],
+    *,
+    strict: bool | None,
+    form: str,
+    mend: bool,
+    only_show: bool,
+    ignore: tuple[str, ...],
+    only: tuple[str, ...],
+    budget: int | None,
+    as_data: bool,
+) -> int:
+    """Check skills: every finding with its line, the text that it is about, and what to do.
+
+    PATH is a skill's folder, its SKILL.md, or a folder of skills; several skills are also compared with each other.
+    Exit status 1: there is an error, or under --strict a warning.
+    """
+    settings = settings_of(strict=strict, budget=budget)
+    chosen = paths or _own(settings)
+    as_json = as_data or form == "json"
+    fixes = _fixes(chosen, write=mend) if mend or only_show else []
+    report = check(*chosen, budget=settings.number("budget"))
+    report = _narrowed(report, frozenset(only), frozenset(ignore))
+    if form == "github" and not as_json:
+        for finding in report.findings:
+            output.plain_line(_annotation(finding))
+    else:
+        output.answer(lambda: _data(report, fixes), lambda: _blocks(report, fixes, written=mend), as_data=as_json)
+    return 0 if report.ok(strict=bool(settings["strict"])) else 1
+
+
+def _own(settings: Settings) -> tuple[str, ...]:
+    """What is meant without a path: the skill in this folder, else the folders that are set, else the project's."""
+    if os.path.lexists("SKILL.md"):
+        return (".",)
+    if settings.names("folders"):
+        return settings.names("folders")
+    from prowess.library.scan import discover  # noqa: PLC0415 - only without a path
+    from prowess.model import SkillScope  # noqa: PLC0415
+
+    places = discover(agents=settings.names("agents")).places
+    found = tuple(place.path for place in places if place.scope is SkillScope.PROJECT and place.state != "missing")
+    if not found:
+        raise SourceError(
+            "there is no skill here: name a skill's folder, or a folder of skills", os.getcwd(), "missing-skill-md"
+        )
+    return found
+
+
+def _fixes(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
+    found: list[Fix] = []
+    for file in dict.fromkeys(file for path in paths for file in skill_files(path)):
+        try:
+            mended = fix(file)
+        except SkillError:  # what cannot be read is among the findings
+            continue
+        if mended:
+            found.append(mended)
+        if write:
+            apply_fix(mended)
+    return found
+
+
+def _narrowed(report: CheckReport, only: frozenset[str], ignore: frozenset[str]) -> CheckReport:
+    kept = (f for f in report.findings if f.code not in ignore and (not only or f.code in only))
+    return CheckReport(report.skills, tuple(kept), report.tokens, report.costs)
+
+
+def _data(report: CheckReport, fixes: list[Fix]) -> dict[str, object]:
+    return {
+        "skills": list(report.skills),
+        "errors": report.count("error"),
+        "warnings": report.count("warning"),
+        "infos": report.count("info"),
+        "listing_tokens": report.tokens,
+        "costs": [{"name": name, "tokens": tokens} for name, tokens in report.costs.items()],
+        "findings": [_finding_data(finding) for finding in report.findings],
+        "fixes": [{"path": one.path, "codes": list(one.codes), "diff": one.diff()} for one in fixes],
+    }
+
+
+def _finding_data(finding: Finding) -> dict[str, object]:
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "message": finding.message,
+        "field": finding.field,
+        "path": finding.path,
+        "line": finding.line,
+        "column": finding.column,
+        "length": finding.length,
+        "text": finding.text,
+        "hint": finding.hint,
+        "fixable": finding.fixable,
+    }
+
+
+def _annotation(finding: Finding) -> str:
+    """A workflow command as GitHub reads it."""
+    place = f"file={_property(home_relative(finding.path))},line={finding.line},col={finding.column}"
+    subject = f"{finding.field}: " if finding.field else ""
+    message = f"{subject}{finding.message} ({finding.hint})"
+    return f"::{_GITHUB[finding.severity]} {place},title={_property(finding.code)}::{_escaped(message)}"
+
+
+def _escaped(text: str) -> str:
+    return one_row(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
+
+
+def _property(text: str) -> str:
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _blocks(report: CheckReport, fixes: list[Fix], *, written: bool) -> Iterator[Block]:
+    for one in fixes:
+        yield line(
+            (f"{'mended' if written else 'would mend'} ", "good"),
+            (home_relative(one.path), "name"),
+            f": {', '.join(one.codes)}",
+        )
+        for row in one.diff(home_relative(one.path)).splitlines():
+            style: Style = "added" if row.startswith("+") else "removed" if row.startswith("-") else "plain"
+            yield line((row, style))
+        yield Line()
+    for finding in report.findings:
+        yield from _shown(finding)
+    yield _summary(report)
+
+
+def _shown(finding: Finding) -> Iterator[Block]:
+    subject = f"{finding.field}: " if finding.field else ""
+    yield line(
+        (f"{home_relative(finding.path)}:{finding.line}:{finding.column}: ", "name"),
+        (f"{finding.severity}[{finding.code}] ", _STYLES[finding.severity]),
+        f"{subject}{finding.message}",
+    )
+    number = str(finding.line)
+    margin = " " * len(number)
+    if finding.text.strip():
+        before, meant, after = _window(finding.text, finding.column - 1, finding.length)
+        under = ("^" * max(len(one_row(meant)), 1), _STYLES[finding.severity])
+        yield line((f"{number} | ", "dim"), before, meant, after, indent=2, cut=True)
+        yield line((f"{margin} | ", "dim"), " " * len(one_row(before)), under, indent=2, cut=True)
+    mends = " (prowess check --fix mends it)" if finding.fixable else ""
+    if finding.hint:
+        yield line((f"{margin} = ", "dim"), finding.hint, (mends, "good"), indent=2)
+
+
+def _window(text: str, begin: int, length: int) -> tuple[str, str, str]:
+    """What stands before the part that is meant, that part, and what follows, of a line that may be very long."""
+    first = max(0, begin - _WIDEST // 2)
+    last = first + _WIDEST
+    before = ("…" if first else "") + text[first:begin]
+    return (
+        before,
+        text[begin : min(begin + length, last)],
+        text[begin + length : last] + ("…" if len(text) > last else ""),
+    )
+
+
+def _summary(report: CheckReport) -> Line:
+    skills = f"{len(report.skills)} skill{'' if len(report.skills) == 1 else 's'}"
+    counts = [
+        f"{report.count(s)} {s}{'' if report.count(s) == 1 else 's'}" for s in ("error", "warning") if report.count(s)
+    ]
+    notes = [f"{report.count('info')} to know"] if report.count("info") else []
+    said = ", ".join(counts + notes) or "nothing found"
+    style: Style = "bad" if report.count("error") else "warn" if report.count("warning") else "good"
+    return line((f"{skills}: {said}", style), f"; listing costs about {report.tokens:,} tokens")

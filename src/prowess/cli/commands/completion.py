@@ -1,0 +1,29 @@
+"""``prowess completion``: the completion script of a shell."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from prowess.cli import output
+from prowess.cli.command import command as new_command
+from prowess.cli.options import json_option
+
+
+@new_command(
+    "completion",
+    ('eval "$(prowess completion bash)"', "in ~/.bashrc"),
+    ('eval "$(prowess completion zsh)"', "in ~/.zshrc"),
+    ("prowess completion fish > ~/.config/fish/completions/prowess.fish", "once"),
+)
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+@json_option
+@click.pass_context
+def command(ctx: click.Context, shell: str, *, as_data: bool) -> None:
+    """Print the script that completes commands, options, and the names of skills, agents and codes."""
+    made = get_completion_class(shell)
+    assert made is not None  # noqa: S101 - one of the choices
+    script = made(ctx.find_root().command, {}, "prowess", "_PROWESS_COMPLETE").source()
+    output.answer(lambda: {"shell": shell, "script": script}, list, as_data=as_data)
+    if not as_data:
+        output.plain_text(script.rstrip("\n") + "\n")

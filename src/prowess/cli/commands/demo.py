@@ -1,0 +1,53 @@
+"""``prowess demo``: all of it in under a minute, without keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from prowess.cli import output
+from prowess.cli.command import command as new_command
+from prowess.cli.demonstration import blocks_of, steps
+from prowess.cli.options import json_option
+from prowess.cli.plain import rendered
+from prowess.files.removing import remove_tree
+from prowess.files.writing import private_folder
+
+if TYPE_CHECKING:
+    from prowess.cli.demonstration import Step
+
+
+@new_command(
+    "demo",
+    ("prowess demo", "watch it"),
+    ("prowess demo --record demo.svg", "also as a picture of the screen"),
+)
+@click.option("--record", type=click.Path(dir_okay=False), help="Write a picture of the screen (SVG) as well.")
+@json_option
+def command(*, record: str | None, as_data: bool) -> None:
+    """Show the main job end to end: a scripted model holds a conversation with real skills.
+
+    What the model sees, each call and its result, a refused file, a script and a command before and after trust, a
+    fork, an install that is pinned and a tampering that is found, and what it all costs in tokens. Everything happens
+    in a temporary folder; nothing of yours is read or changed.
+    """
+    done: list[Step] = []
+    folder = private_folder(prefix="prowess-demo-")
+    try:
+        for number, step in enumerate(steps(Path(folder)), 1):
+            done.append(step)
+            if not as_data:
+                output.show(blocks_of(step, number))
+    finally:
+        remove_tree(folder)
+    if as_data:
+        output.answer(
+            lambda: {"steps": [{"title": one.title, "text": rendered(one.blocks)} for one in done]}, list, as_data=True
+        )
+    if record is not None:
+        from prowess.cli.recording import recorded  # noqa: PLC0415 - only for a picture
+
+        recorded((block for number, step in enumerate(done, 1) for block in blocks_of(step, number)), record)
+        output.note(f"recorded in {record}", quiet=as_data)

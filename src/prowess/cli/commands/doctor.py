@@ -1,0 +1,45 @@
+"""``prowess doctor``: what works here and what does not."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from prowess.cli import output
+from prowess.cli.blocks import Line, Table, line
+from prowess.cli.command import command as new_command
+from prowess.cli.options import json_option
+from prowess.health import Diagnosis, doctor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prowess.cli.blocks import Block, Style
+
+_STYLES: dict[str, Style] = {"ok": "good", "note": "dim", "problem": "bad"}
+
+
+@new_command("doctor", ("prowess doctor", "what works here and what does not"))
+@json_option
+def command(*, as_data: bool) -> int:
+    """Look at programs, settings, folders, agents, links, lock files, skills and grants.
+
+    Each problem comes with its remedy; nothing is changed. Exit status 1: there is a problem.
+    """
+    with output.busy("looking around"):
+        found = doctor()
+    output.answer(lambda: {"diagnoses": [asdict(one) for one in found]}, lambda: _blocks(found), as_data=as_data)
+    return 1 if any(one.state == "problem" for one in found) else 0
+
+
+def _blocks(found: tuple[Diagnosis, ...]) -> Iterator[Block]:
+    yield Table([((one.state, _STYLES[one.state]), (one.topic, "name"), one.message) for one in found])
+    problems = [one for one in found if one.state == "problem"]
+    yield Line()
+    if not problems:
+        yield line(("No problems.", "good"))
+        return
+    yield line((f"{len(problems)} problem{'' if len(problems) == 1 else 's'}:", "bad"))
+    for one in problems:
+        yield line((f"{one.topic}: ", "name"), one.message, indent=2)
+        yield line(("remedy: ", "dim"), one.remedy, indent=4)

@@ -1,0 +1,133 @@
+"""``prowess eval``: whether the queries of a skill's evals would find it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from prowess.authoring.evals import EvalReport, evaluate, load_evals
+from prowess.cli import output
+from prowess.cli.blocks import Table, Title, line
+from prowess.cli.command import command as new_command
+from prowess.cli.options import catalog_of, home_relative, json_option, settings_of, where_options
+from prowess.library.scan import scan
+from prowess.select.selectors import LexicalSelector, ModelDrivenSelector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import prowess
+    from prowess.authoring.evals import EvalCase, EvalResult
+    from prowess.cli.blocks import Block, Style
+
+_STYLES: dict[str, Style] = {"hit": "good", "quiet": "good", "miss": "bad", "false-fire": "bad"}
+
+
+@new_command(
+    "eval",
+    ("prowess eval skills/csv-report", "one skill among those that there are"),
+    ("prowess eval skills/ --min 0.9", "a whole collection, for CI"),
+    ("prowess eval skills/ --top 3 --json", "found means among the first three"),
+)
+@click.argument("path", type=click.Path(exists=True))
+@click.option("--min", "least", type=click.FloatRange(0, 1), help="The share of queries that must come out right.")
+@click.option("--top", type=click.IntRange(1), help="Found means among the first so many.")
+@click.option("--selector", type=click.Choice(("lexical", "all")), help="What picks skills for a query.")
+@where_options
+@json_option
+def command(
+    path: str,
+    *,
+    least: float | None,
+    top: int | None,
+    selector: str | None,
+    folders: tuple[str, ...],
+    agents: tuple[str, ...],
+    project: bool | None,
+    as_data: bool,
+) -> int:
+    """Test whether the queries of evals find their skill, and only that one, among the skills that there are.
+
+    PATH is a skill's folder (its evals/*.json are read), a folder of skills, or a JSON file: a list of {"query",
+    "should_trigger"}, or {"skill_name", "evals": [{"prompt"}]}. Exit status 1: fewer came out right than --min.
+    """
+    settings = settings_of(min=least, top=top, selector=selector, folders=folders, agents=agents, project=project)
+    cases = load_evals(path)
+    chosen = LexicalSelector() if settings.text("selector") == "lexical" else ModelDrivenSelector()
+    catalog = _competitors(path, cases, named=bool(settings.names("folders"))) | catalog_of(settings)
+    report = evaluate(cases, catalog, selector=chosen, top=settings.number("top") or 1)
+    output.answer(lambda: _data(report, len(catalog)), lambda: _blocks(report, len(catalog)), as_data=as_data)
+    wanted = settings["min"]
+    return 0 if not isinstance(wanted, float) or report.score >= wanted else 1
+
+
+def _competitors(path: str, cases: tuple[EvalCase, ...], *, named: bool) -> prowess.Catalog:
+    """The skills that lie where the evals do: those of a collection, or the skill itself and its neighbours."""
+    where = os.path.abspath(path)
+    folder = where if os.path.isdir(where) else os.path.dirname(where)
+    while os.path.basename(folder) == "evals" or (os.path.lexists(os.path.join(folder, "SKILL.md")) and not named):
+        folder = os.path.dirname(folder)
+    found = scan(folder)
+    return found if found or not cases else scan(where)
+
+
+def _data(report: EvalReport, skills: int) -> dict[str, object]:
+    return {
+        "cases": len(report.results),
+        "skills": skills,
+        "top": report.top,
+        "score": round(report.score, 4),
+        "hit_rate": _rounded(report.hit_rate),
+        "false_fire_rate": _rounded(report.false_fire_rate),
+        "results": [
+            {
+                "query": r.case.query,
+                "skill": r.case.skill,
+                "should_trigger": r.case.should_trigger,
+                "outcome": r.outcome,
+                "picked": list(r.picked),
+                "source": r.case.source,
+            }
+            for r in report.results
+        ],
+    }
+
+
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, 4)
+
+
+def _blocks(report: EvalReport, skills: int) -> Iterator[Block]:
+    wrong = [result for result in report.results if not result.right]
+    if wrong:
+        yield Title("Came out wrong")
+        yield Table([_row(result) for result in wrong], head=("", "skill", "won instead", "query"), indent=2)
+        winners = _winners(wrong)
+        if winners:
+            yield Title("Who won instead")
+            yield Table([((name, "name"), str(count)) for name, count in winners], indent=2)
+    yield Title(
+        f"{sum(r.right for r in report.results)} of {len(report.results)} right ({report.score:.0%})",
+        f"among {skills} skills, first {report.top}",
+    )
+    for what, share in (("hit rate", report.hit_rate), ("false fires", report.false_fire_rate)):
+        yield line(f"{what}: {'no such queries' if share is None else f'{share:.0%}'}", indent=2)
+    sources = sorted({result.case.source for result in report.results})
+    yield line((f"from {', '.join(map(home_relative, sources))}", "dim"), indent=2)
+
+
+def _row(result: EvalResult) -> tuple[tuple[str, Style], tuple[str, Style], str, str]:
+    others = [name for name in result.picked if name != result.case.skill]
+    won = ", ".join(others) or "nobody" if result.outcome == "miss" else ""
+    return (result.outcome, _STYLES[result.outcome]), (result.case.skill, "name"), won, result.case.query
+
+
+def _winners(wrong: list[EvalResult]) -> list[tuple[str, int]]:
+    counts: dict[str, int] = {}
+    for result in wrong:
+        for name in result.picked[:1]:
+            if result.outcome == "miss":
+                counts[name] = counts.get(name, 0) + 1
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))

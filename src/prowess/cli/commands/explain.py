@@ -1,0 +1,85 @@
+"""``prowess explain``: why a name is, or is not, what a model sees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prowess.cli import output
+from prowess.cli.blocks import Table, Title, line
+from prowess.cli.command import command as new_command
+from prowess.cli.options import catalog_of, home_relative, json_option, settings_of, skill_argument, where_options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prowess.cli.blocks import Block
+    from prowess.model import Explanation
+
+
+@new_command(
+    "explain",
+    ("prowess explain csv-report", "which copy wins, and why"),
+    ("prowess explain no-such-skill", "where it was looked for"),
+)
+@skill_argument
+@where_options
+@json_option
+def command(
+    skill: str, *, folders: tuple[str, ...], agents: tuple[str, ...], project: bool | None, as_data: bool
+) -> int:
+    """Explain why a name is, or is not, what a model sees: the copy that wins, those that lose, every place looked at.
+
+    Exit status 1: there is no such skill.
+    """
+    found = catalog_of(settings_of(folders=folders, agents=agents, project=project)).explain(skill)
+    output.answer(lambda: _data(found), lambda: _blocks(found), as_data=as_data)
+    return 0 if found.location else 1
+
+
+def _data(found: Explanation) -> dict[str, object]:
+    return {
+        "name": found.name,
+        "location": found.location,
+        "visible": found.visible,
+        "reasons": list(found.reasons),
+        "shadowed": [
+            {"name": s.name, "location": s.location, "winner": s.winner, "reason": s.reason} for s in found.shadowed
+        ],
+        "issues": [
+            {
+                "code": i.code,
+                "severity": i.severity,
+                "path": i.path,
+                "line": i.line,
+                "field": i.field,
+                "message": i.message,
+                "hint": i.hint,
+            }
+            for i in found.issues
+        ],
+        "places": [
+            {"path": p.path, "scope": p.scope.value if p.scope else None, "state": p.state, "found": p.found}
+            for p in found.places
+        ],
+    }
+
+
+def _blocks(found: Explanation) -> Iterator[Block]:
+    yield Title(found.name, home_relative(found.location) if found.location else "not found")
+    for reason in found.reasons:
+        yield line((reason, "plain" if found.visible else "warn"), indent=2)
+    if found.shadowed:
+        yield Title("Copies that lost")
+        yield Table([((home_relative(s.location), "name"), s.reason) for s in found.shadowed], indent=2)
+    if found.issues:
+        yield Title("Findings")
+        rows = [
+            ((f"{home_relative(i.path)}:{i.line}", "name"), (i.code, "warn"), f"{i.field}: {i.message}".strip(": "))
+            for i in found.issues
+        ]
+        yield Table(rows, indent=2)
+    yield Title("Places looked at", "the first that has a name wins")
+    rows2 = [
+        (home_relative(p.path), p.scope.value if p.scope else "", p.state, f"{p.found} found") for p in found.places
+    ]
+    yield Table(rows2, indent=2)

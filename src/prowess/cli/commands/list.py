@@ -1,0 +1,154 @@
+"""``prowess list``: the skills there are, by scope and place."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from prowess.cli import output
+from prowess.cli.blocks import Line, Table, Title, line
+from prowess.cli.command import command as new_command
+from prowess.cli.options import catalog_of, home_relative, json_option, settings_of, where_options
+from prowess.cli.trusting import Trusted
+from prowess.cli.verified import Verified
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import prowess
+    from prowess.cli.blocks import Block, Span
+    from prowess.model import Place, Shadowed
+
+
+class _Row(NamedTuple):
+    skill: prowess.Skill
+    marks: tuple[str, ...]
+
+
+@new_command(
+    "list",
+    ("prowess list", "in the standard places"),
+    ("prowess list skills/", "below a folder"),
+    ("prowess list --agent codex --json", "also where Codex looks, as data"),
+)
+@click.argument("below", nargs=-1, type=click.Path(file_okay=False), metavar="[FOLDER]...")
+@where_options
+@json_option
+def command(
+    below: tuple[str, ...], *, folders: tuple[str, ...], agents: tuple[str, ...], project: bool | None, as_data: bool
+) -> None:
+    """List the skills there are, by scope and place, in the order in which copies win.
+
+    Marks: hidden (models do not see it), models only (people cannot call it), repaired (its head had to be mended),
+    trusted (its commands and scripts may run), changed since trusted, verified (installed, and what the lock file
+    says), changed since installed, shadowed (another copy of the name wins).
+    """
+    settings = settings_of(folders=(*below, *folders), agents=agents, project=project)
+    catalog = catalog_of(settings)
+    marked = _marked(catalog)
+    output.answer(lambda: _data(catalog, marked), lambda: _blocks(catalog, marked), as_data=as_data)
+
+
+def _marked(catalog: prowess.Catalog) -> list[_Row]:
+    trusted, verified = Trusted(), Verified()
+    return [_Row(skill, tuple(_marks(skill, trusted, verified))) for skill in catalog.skills]
+
+
+def _marks(skill: prowess.Skill, trusted: Trusted, verified: Verified) -> Iterator[str]:
+    if not skill.model_invocable:
+        yield "hidden"
+    if not skill.user_invocable:
+        yield "models only"
+    if skill.repairs:
+        yield "repaired"
+    yield from filter(None, (trusted.state(skill), verified.state(skill)))
+
+
+def _data(catalog: prowess.Catalog, rows: list[_Row]) -> dict[str, object]:
+    return {
+        "skills": [_skill_data(row) for row in rows],
+        "shadowed": [
+            {"name": s.name, "location": s.location, "winner": s.winner, "reason": s.reason} for s in catalog.shadowed
+        ],
+        "failures": [
+            {"code": i.code, "path": i.path, "line": i.line, "message": i.message, "hint": i.hint}
+            for i in catalog.failures
+        ],
+        "places": [_place_data(place) for place in catalog.places],
+    }
+
+
+def _skill_data(row: _Row) -> dict[str, object]:
+    skill = row.skill
+    return {
+        "name": skill.name,
+        "description": skill.description,
+        "location": skill.location,
+        "scope": skill.scope.value if skill.scope else None,
+        "origin": skill.origin,
+        "marks": list(row.marks),
+    }
+
+
+def _place_data(place: Place) -> dict[str, object]:
+    return {
+        "path": place.path,
+        "scope": place.scope.value if place.scope else None,
+        "state": place.state,
+        "found": place.found,
+    }
+
+
+def _blocks(catalog: prowess.Catalog, rows: list[_Row]) -> Iterator[Block]:
+    groups = _groups(catalog, rows)
+    for place, (own, lost) in groups.items():
+        if own or lost:
+            scope = f"{place.scope.value}: " if place.scope else ""
+            yield Title(f"{scope}{home_relative(place.path)}", _count(len(own), "skill"))
+            yield Table([*map(_shown, own), *map(_lost, lost)], indent=2, cut=True)
+    if not rows:
+        yield from _nothing(catalog)
+    if catalog.failures:
+        count = len({issue.path for issue in catalog.failures})
+        yield Line()
+        yield line((f"{_count(count, 'file')} could not be loaded:", "warn"))
+        yield Table(
+            [((home_relative(i.path), "name"), (i.code, "warn"), i.message) for i in catalog.failures], indent=2
+        )
+
+
+def _groups(catalog: prowess.Catalog, rows: list[_Row]) -> dict[Place, tuple[list[_Row], list[Shadowed]]]:
+    from prowess.model import Place  # noqa: PLC0415 - loaded already
+
+    groups: dict[Place, tuple[list[_Row], list[Shadowed]]] = {place: ([], []) for place in catalog.places}
+    paths = sorted(((place.path.rstrip(os.sep) + os.sep, place) for place in groups), key=lambda pair: -len(pair[0]))
+
+    def home_of(location: str) -> Place:
+        return next((place for path, place in paths if location.startswith(path)), Place("elsewhere"))
+
+    for row in rows:
+        groups.setdefault(home_of(row.skill.location), ([], []))[0].append(row)
+    for lost in catalog.shadowed:
+        groups.setdefault(home_of(lost.location), ([], []))[1].append(lost)
+    return groups
+
+
+def _shown(row: _Row) -> tuple[Span, tuple[Span, ...]]:
+    marks: tuple[Span, ...] = ((f"[{', '.join(row.marks)}] ", "warn"),) if row.marks else ()
+    return (row.skill.name, "name"), (*marks, " ".join(row.skill.description.split()))
+
+
+def _lost(lost: Shadowed) -> tuple[Span, tuple[Span, ...]]:
+    return (lost.name, "dim"), (("[shadowed] ", "warn"), (f"by {home_relative(lost.winner)}: {lost.reason}", "dim"))
+
+
+def _nothing(catalog: prowess.Catalog) -> Iterator[Block]:
+    yield line("No skills found. Looked in:")
+    yield Table([(home_relative(place.path), (place.state, "dim")) for place in catalog.places], indent=2)
+    yield line("Begin one with 'prowess new NAME', or name a folder: 'prowess list FOLDER'.")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,49 @@
+"""``prowess new``: begin a skill."""
+
+from __future__ import annotations
+
+import click
+
+from prowess.authoring.new import PARTS, create_skill
+from prowess.cli import output
+from prowess.cli.blocks import line
+from prowess.cli.command import command as new_command
+from prowess.cli.options import home_relative, json_option
+
+
+def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    head, _, last = incomplete.rpartition(",")
+    return [f"{head}{',' if head else ''}{part}" for part in PARTS if part.startswith(last)]
+
+
+@new_command(
+    "new",
+    ("prowess new weekly-report", "in this folder"),
+    ("prowess new weekly-report --dir .agents/skills --with scripts,references", "where agents look, with files"),
+)
+@click.argument("name")
+@click.option("-d", "--dir", "folder", default=".", type=click.Path(file_okay=False), help="The folder to begin it in.")
+@click.option("--description", default="", metavar="TEXT", help="What it does and when to use it.")
+@click.option(
+    "--with",
+    "parts",
+    default="",
+    metavar="PARTS",
+    shell_complete=_complete,
+    help=f"Also: {', '.join(PARTS)}; commas between.",
+)
+@json_option
+def command(name: str, *, folder: str, description: str, parts: str, as_data: bool) -> None:
+    """Begin a skill: a folder NAME with a SKILL.md that passes 'prowess check'."""
+    chosen = [part.strip() for part in parts.split(",") if part.strip()]
+    made = create_skill(name, folder, description=description, parts=chosen)
+    files = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
+    where = home_relative(str(made))
+    output.answer(
+        lambda: {"name": name, "folder": str(made), "files": files},
+        lambda: [
+            line("Made ", (where, "name"), f" with {', '.join(files)}."),
+            line(f"Next: fill in SKILL.md, then 'prowess check ./{where}' and 'prowess preview ./{where}'."),
+        ],
+        as_data=as_data,
+    )

@@ -1,0 +1,32 @@
+"""``prowess outdated``: installed skills whose source has something newer."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from prowess.cli import output
+from prowess.cli.blocks import Table, line
+from prowess.cli.command import command as new_command
+from prowess.cli.installing import issue_data, notes
+from prowess.cli.options import json_option
+from prowess.install.installer import Installer
+
+
+@new_command("outdated", ("prowess outdated", "what 'prowess update' would change"))
+@json_option
+def command(*, as_data: bool) -> int:
+    """List the installed skills whose source has something newer. Exit status 1: there are some."""
+    installer = Installer()
+    with output.busy("asking the sources"):
+        found = installer.outdated()
+    rows = [((one.name, "name"), one.ref or "-", one.current[:12], one.newest[:12]) for one in found]
+    output.answer(
+        lambda: {"outdated": [asdict(one) for one in found], "issues": [issue_data(i) for i in installer.issues]},
+        lambda: (
+            [Table(rows, head=("skill", "asked for", "here", "there"))] if rows else [line("Everything is current.")]
+        ),
+        as_data=as_data,
+    )
+    if not as_data:
+        notes(installer.issues)
+    return 1 if found else 0

@@ -1,0 +1,59 @@
+"""``prowess pack``: a skill as one file."""
+
+from __future__ import annotations
+
+import click
+
+from prowess.authoring.pack import FORMATS, ArchiveFormat, pack, write_packed
+from prowess.cli import output
+from prowess.cli.blocks import line
+from prowess.cli.command import command as new_command
+from prowess.cli.options import home_relative, json_option
+
+
+@new_command(
+    "pack",
+    ("prowess pack skills/csv-report", "csv-report.skill in this folder"),
+    ("prowess pack skills/csv-report --format tar.gz -o dist/csv-report.tar.gz", "SKILL.md on top, for a site"),
+)
+@click.argument("path", type=click.Path(exists=True))
+@click.option(
+    "-o", "--output", "target", type=click.Path(dir_okay=False), help="The file to write; NAME.FORMAT otherwise."
+)
+@click.option("--format", "form", type=click.Choice(FORMATS), help="By the end of --output, else skill.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@json_option
+def command(path: str, *, target: str | None, form: ArchiveFormat | None, force: bool, as_data: bool) -> None:
+    """Pack the skill in a folder: the same content gives the same bytes.
+
+    A .skill file is a zip with one folder in it; .zip and .tar.gz have SKILL.md on top. The skill must pass 'check'.
+    """
+    chosen = form or _format_of(target or "")
+    packed = pack(path, form=chosen)
+    where = target or f"{packed.name}.{chosen}"
+    write_packed(packed, where, replace=force)
+    output.answer(
+        lambda: {
+            "name": packed.name,
+            "path": where,
+            "format": chosen,
+            "bytes": len(packed.data),
+            "sha256": packed.digest,
+            "files": list(packed.files),
+            "left_out": list(packed.left_out),
+        },
+        lambda: [
+            line(
+                "Packed ",
+                (packed.name, "name"),
+                f": {home_relative(where)}, {len(packed.files)} files, {len(packed.data):,} bytes",
+            ),
+            line((f"sha256 {packed.digest}", "dim"), indent=2),
+            *([line((f"left out: {', '.join(packed.left_out)}", "dim"), indent=2)] if packed.left_out else []),
+        ],
+        as_data=as_data,
+    )
+
+
+def _format_of(target: str) -> ArchiveFormat:
+    return next((known for known in FORMATS if target.endswith(f".{known}")), "skill")

@@ -1,0 +1,56 @@
+"""``prowess preview``: what a model would receive on activation, expansions marked."""
+
+from __future__ import annotations
+
+import click
+
+from prowess.cli import output
+from prowess.cli.blocks import Verbatim
+from prowess.cli.command import command as new_command
+from prowess.cli.conversation import session_for
+from prowess.cli.options import json_option, settings_of, skill_argument, where_options
+from prowess.spec.tokens import estimate_tokens
+from prowess.tools.preview import preview
+
+
+@new_command(
+    "preview",
+    ("prowess preview ./csv-report", "what a model that loads it receives"),
+    ("prowess preview deep-review main...HEAD", "what a person's '/deep-review main...HEAD' sends"),
+)
+@skill_argument
+@click.argument("arguments", nargs=-1, metavar="[ARGS]...")
+@click.option("--no-run", is_flag=True, help="Leave commands as they are written, even of a trusted skill.")
+@where_options
+@json_option
+def command(
+    skill: str,
+    arguments: tuple[str, ...],
+    *,
+    no_run: bool,
+    folders: tuple[str, ...],
+    agents: tuple[str, ...],
+    project: bool | None,
+    as_data: bool,
+) -> None:
+    """Show what a model would receive on activation; what the author did not write is marked.
+
+    With ARGS: what a person's explicit call with them sends. Commands of a trusted skill run, as they would then.
+    """
+    settings = settings_of(folders=folders, agents=agents, project=project)
+    session, name = session_for(settings, skill, run=not no_run)
+    shown = preview(session, name, " ".join(arguments) if arguments else None)
+    output.answer(
+        lambda: {
+            "name": name,
+            "content": shown.content,
+            "marks": [{"begin": begin, "end": end} for begin, end in shown.marks],
+            "tokens": estimate_tokens(shown.content),
+            "issues": [{"code": i.code, "field": i.field, "message": i.message, "hint": i.hint} for i in shown.issues],
+        },
+        lambda: [Verbatim(shown.content, shown.marks)],
+        as_data=as_data,
+    )
+    for issue in () if as_data else shown.issues:
+        output.warn(f"[{issue.code}] {issue.message}")
+    output.note(f"about {estimate_tokens(shown.content):,} tokens", quiet=as_data)

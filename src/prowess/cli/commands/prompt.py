@@ -1,0 +1,153 @@
+"""``prowess prompt``: exactly what a model would receive, and what it costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from prowess.cli import output
+from prowess.cli.blocks import Table, line
+from prowess.cli.command import command as new_command
+from prowess.cli.options import catalog_of, json_option, settings_of, where_options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import prowess
+    from prowess.cli.blocks import Block
+    from prowess.library.settings import Settings
+
+STYLES = ("xml", "markdown", "text", "json")
+DIALECTS = ("prowess", "load_skill", "skill__activate", "read_skill", "skill_load", "use_skill")
+
+
+@new_command(
+    "prompt",
+    ("prowess prompt", "the block for a system prompt"),
+    ("prowess prompt --style text --budget 500", "a listing that costs at most 500 tokens"),
+    ('prowess prompt --query "profile this csv" --tools', "with the tools, for one request"),
+)
+@click.option("--style", type=click.Choice(STYLES), help="A bare listing in this style instead of a dialect's block.")
+@click.option("--dialect", type=click.Choice(DIALECTS), help="The names and shapes of the tools.")
+@click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="What the listing may cost.")
+@click.option("--query", default="", help="A request: the selector picks the skills that fit it.")
+@click.option("--filter", "pattern", metavar="PATTERN", help="Only skills whose path fits.")
+@click.option("--tools", "with_tools", is_flag=True, help="The tool definitions too, as JSON.")
+@where_options
+@json_option
+def command(
+    style: str | None,
+    dialect: str | None,
+    budget: int | None,
+    query: str,
+    pattern: str | None,
+    *,
+    with_tools: bool,
+    folders: tuple[str, ...],
+    agents: tuple[str, ...],
+    project: bool | None,
+    as_data: bool,
+) -> None:
+    """Print exactly what a model would receive; what it costs, skill by skill, goes to the error stream.
+
+    The tools are part of it: they are shown with --tools, and where a dialect says everything in them.
+    """
+    settings = settings_of(
+        style=style, dialect=dialect, budget=budget, filter=pattern, folders=folders, agents=agents, project=project
+    )
+    shown = _Prompt(settings, query, bare=style is not None or (dialect is None and bool(settings["style"])))
+    output.answer(shown.data, list, as_data=as_data)
+    if as_data:
+        return
+    if shown.text:
+        output.exact_text(shown.text)
+    if with_tools or not (shown.text or shown.bare):
+        output.exact_text(shown.tools_text())
+    output.show(shown.costs(), error=True)
+
+
+class _Prompt:
+    """The prompt of one request."""
+
+    def __init__(self, settings: Settings, query: str, *, bare: bool) -> None:
+        from prowess.runtime.session import Session  # noqa: PLC0415 - what a conversation needs
+        from prowess.select.selectors import LexicalSelector  # noqa: PLC0415
+        from prowess.tools.toolset import Toolset  # noqa: PLC0415
+
+        selector = LexicalSelector() if settings.text("selector") == "lexical" else None
+        session = Session(catalog_of(settings), selector=selector, filter=settings.text("filter"))
+        self.budget = settings.number("budget")
+        self.toolset = Toolset(session, settings.text("dialect"), fork="host", budget=self.budget)
+        self.style = settings.text("style") or "xml"
+        self.skills = session.candidates(query)
+        self.query = query
+        self.bare = bare
+        self.report = self._listing()
+
+    def _listing(self) -> prowess.BudgetReport:
+        from prowess.select.budget import fit  # noqa: PLC0415
+        from prowess.spec.render import render_entries  # noqa: PLC0415
+
+        if not self.bare:
+            self.text = self.toolset.prompt(self.query)
+            return self.toolset.report()
+        self.text, report = fit(self.skills, self.budget, lambda entries: render_entries(entries, self.style))  # type: ignore[arg-type]
+        return report
+
+    def tools(self) -> list[dict[str, object]]:
+        return [] if self.bare else [tool.to_json_schema() for tool in self.toolset.tools(self.query)]
+
+    def tools_text(self) -> str:
+        from prowess.cli.harmless import as_json  # noqa: PLC0415
+
+        return as_json(self.tools())
+
+    def each(self) -> dict[str, int]:
+        """What each skill adds."""
+        from prowess.select.budget import listing_costs  # noqa: PLC0415
+
+        if self.bare:
+            return listing_costs(self.skills, self.style)  # type: ignore[arg-type]  # one of the styles
+        names = [skill.name for skill in self.skills]
+        alone = {name: self._received(name) for name in names[:2]}
+        return {name: self._added(name, alone) for name in names}
+
+    def _added(self, name: str, alone: dict[str, int]) -> int:
+        other = next((known for known in alone if known != name), "")
+        return self._received(name, other) - alone[other] if other else alone[name] - self._received()
+
+    def _received(self, *names: str) -> int:
+        """The tokens of prompt and tools for some of the skills."""
+        from prowess.cli.harmless import as_json  # noqa: PLC0415
+        from prowess.spec.tokens import estimate_tokens  # noqa: PLC0415
+        from prowess.tools.toolset import Toolset  # noqa: PLC0415
+
+        small = Toolset(self.toolset.session, self.toolset.dialect, names, fork="host")
+        return estimate_tokens(small.prompt() + as_json([tool.to_json_schema() for tool in small.tools()], None))
+
+    def data(self) -> dict[str, object]:
+        from prowess.cli.harmless import as_json  # noqa: PLC0415
+        from prowess.spec.tokens import estimate_tokens  # noqa: PLC0415
+
+        report = self.report
+        return {
+            "prompt": self.text,
+            "tokens": estimate_tokens(self.text),
+            "tool_tokens": estimate_tokens(as_json(self.tools(), None)) if not self.bare else 0,
+            "dialect": None if self.bare else self.toolset.dialect,
+            "style": self.style if self.bare else None,
+            "tools": self.tools(),
+            "listed": list(report.shown),
+            "shortened": list(report.shortened),
+            "without_description": list(report.dropped),
+            "omitted": list(report.omitted),
+            "costs": [{"name": name, "tokens": tokens} for name, tokens in self.each().items()],
+        }
+
+    def costs(self) -> Iterator[Block]:
+        from prowess.spec.tokens import estimate_tokens  # noqa: PLC0415
+
+        yield line((f"about {estimate_tokens(self.text):,} tokens; {self.report}", "title"))
+        rows = sorted(self.each().items(), key=lambda pair: (-pair[1], pair[0]))
+        yield Table([((name, "name"), f"{tokens:,}") for name, tokens in rows], indent=2, right=frozenset((1,)))

@@ -1,0 +1,55 @@
+"""``prowess read``: the instructions of a skill, or one of its files."""
+
+from __future__ import annotations
+
+import click
+
+from prowess.cli import output
+from prowess.cli.command import command as new_command
+from prowess.cli.options import complete_skill, json_option, named, settings_of, where_options
+from prowess.limits import DEFAULT_LIMITS
+
+
+def _complete_file(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    try:
+        skill = named(settings_of(), ctx.params["skill"])
+        return [path for path in skill.files() if path.startswith(incomplete)]
+    except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
+        return []
+
+
+@new_command(
+    "read",
+    ("prowess read csv-report", "its instructions"),
+    ("prowess read csv-report references/columns.md", "one of its files"),
+    ("prowess read csv-report assets/sample.csv --raw > sample.csv", "a file, byte for byte"),
+)
+@click.argument("skill", metavar="NAME", shell_complete=complete_skill)
+@click.argument("file", required=False, shell_complete=_complete_file)
+@click.option("--raw", is_flag=True, help="The bytes as they are; not to a terminal.")
+@where_options
+@json_option
+def command(
+    skill: str,
+    file: str | None,
+    *,
+    raw: bool,
+    folders: tuple[str, ...],
+    agents: tuple[str, ...],
+    project: bool | None,
+    as_data: bool,
+) -> None:
+    r"""Read the instructions of a skill, or one of its files.
+
+    Control characters are shown as what they are (\x1b). Commands in instructions stay as they are written: nothing
+    runs.
+    """
+    found = named(settings_of(folders=folders, agents=agents, project=project), skill)
+    if raw:
+        output.raw(found.read_bytes(file) if file else found.read_body().encode())
+        return
+    text = found.read_resource(file, DEFAULT_LIMITS.max_body_bytes) if file else found.read_body()
+    if as_data:
+        output.answer(lambda: {"name": found.name, "file": file, "content": text}, list, as_data=True)
+    else:
+        output.exact_text(text)

@@ -1,0 +1,83 @@
+"""``prowess run-script``: a script of a trusted skill, in a sandbox."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from prowess.cli import output
+from prowess.cli.command import command as new_command
+from prowess.cli.options import json_option, named, settings_of, skill_argument, where_options
+from prowess.runtime.scripts import Scripts
+from prowess.runtime.trust import Trust
+
+if TYPE_CHECKING:
+    import prowess
+
+STOPPED = 124
+"""The status of a script that met a limit, as that of ``timeout``."""
+
+
+@new_command(
+    "run-script",
+    ("prowess trust grant csv-report", "first: nothing runs without it"),
+    ("prowess run-script csv-report scripts/profile.py -- --help", "then; what follows -- is the script's"),
+    ("prowess run-script csv-report scripts/profile.py --folder . data.csv", "working in this folder"),
+    context_settings={"ignore_unknown_options": False},
+)
+@skill_argument
+@click.argument("script")
+@click.argument("arguments", nargs=-1, metavar="[ARGS]...")
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, exists=True),
+    help="Where it works and may write; otherwise a new folder.",
+)
+@click.option("--sandbox", type=click.Choice(("auto", "bwrap", "none")), help="The isolation; none only by name.")
+@click.option("--network", is_flag=True, help="Let it use the network.")
+@click.option("--stdin", "with_stdin", is_flag=True, help="Pass this command's standard input on.")
+@where_options
+@json_option
+def command(
+    skill: str,
+    script: str,
+    arguments: tuple[str, ...],
+    *,
+    folder: str | None,
+    sandbox: str | None,
+    network: bool,
+    with_stdin: bool,
+    folders: tuple[str, ...],
+    agents: tuple[str, ...],
+    project: bool | None,
+    as_data: bool,
+) -> int:
+    """Run a script of a skill that is trusted as it is now, from a private copy, in a sandbox, within limits.
+
+    The exit status is the script's own, 124 when it met a limit, 3 when it did not run.
+    """
+    settings = settings_of(sandbox=sandbox, folders=folders, agents=agents, project=project)
+    found = named(settings, skill)
+    how = Scripts(sandbox=settings.text("sandbox"), folder=folder, network=network)  # type: ignore[arg-type]  # its choices
+    given = sys.stdin.buffer.read(how.limits.max_script_input_bytes + 1) if with_stdin else b""
+    result = how.run(found, script, arguments, stdin=given, trust=Trust())
+    output.answer(lambda: _data(result), list, as_data=as_data)
+    if not as_data:
+        _pass_on(result)
+    return STOPPED if result.limit else result.status if 0 <= result.status < STOPPED else 1
+
+
+def _data(result: prowess.ScriptResult) -> dict[str, object]:
+    names = ("status", "stdout", "stderr", "seconds", "sandbox", "limit", "stdout_cut", "stderr_cut")
+    return {name: getattr(result, name) for name in names}
+
+
+def _pass_on(result: prowess.ScriptResult) -> None:
+    if result.stdout:
+        output.exact_text(result.stdout)
+    if result.stderr:
+        output.error_text(result.stderr)
+    if result.limit:
+        output.warn(f"stopped at its limit of {result.limit} after {result.seconds:.1f} s")

@@ -1,0 +1,50 @@
+"""``prowess search``: the skills that fit a query."""
+
+from __future__ import annotations
+
+import click
+
+from prowess.cli import output
+from prowess.cli.blocks import Table
+from prowess.cli.command import command as new_command
+from prowess.cli.options import catalog_of, json_option, settings_of, where_options
+
+
+@new_command(
+    "search",
+    ("prowess search fill a pdf form", "the words of a request"),
+    ("prowess search csv --limit 3 --json", "the three best, as data"),
+)
+@click.argument("query", nargs=-1, required=True)
+@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="The most to show.")
+@where_options
+@json_option
+def command(
+    query: tuple[str, ...],
+    *,
+    limit: int,
+    folders: tuple[str, ...],
+    agents: tuple[str, ...],
+    project: bool | None,
+    as_data: bool,
+) -> int:
+    """Search names, descriptions and tags for the words of QUERY, best first. Exit status 1: nothing fits."""
+    catalog = catalog_of(settings_of(folders=folders, agents=agents, project=project))
+    hits = catalog.search(" ".join(query), limit)
+    output.answer(
+        lambda: {
+            "hits": [
+                {"name": h.name, "description": h.description, "score": round(h.score, 4), "location": h.skill.location}
+                for h in hits
+            ]
+        },
+        lambda: [
+            Table(
+                [((h.name, "name"), (f"{h.score:.2f}", "dim"), " ".join(h.description.split())) for h in hits], cut=True
+            )
+        ],
+        as_data=as_data,
+    )
+    if not hits:
+        output.note(f"Nothing among {len(catalog)} skills fits.", quiet=as_data)
+    return 0 if hits else 1

@@ -1,0 +1,135 @@
+"""``prowess show``: one skill, what it holds, and what of it would run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prowess.cli import output
+from prowess.cli.blocks import Table, Title, line
+from prowess.cli.command import command as new_command
+from prowess.cli.options import home_relative, json_option, named, settings_of, skill_argument, where_options
+from prowess.cli.trusting import Trusted
+from prowess.errors import SkillError
+from prowess.library.inventory import inventory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import prowess
+    from prowess.cli.blocks import Block, Cell
+    from prowess.library.inventory import Inventory
+
+
+@new_command(
+    "show",
+    ("prowess show csv-report", "a skill by name"),
+    ("prowess show ./csv-report", "the skill in a folder"),
+    ("prowess show csv-report --json", "as data"),
+)
+@skill_argument
+@where_options
+@json_option
+def command(
+    skill: str, *, folders: tuple[str, ...], agents: tuple[str, ...], project: bool | None, as_data: bool
+) -> None:
+    """Show one skill: its fields, its files with sizes and tokens, and what of it would run.
+
+    NAME is the name of a skill, or the path of its folder.
+    """
+    found = named(settings_of(folders=folders, agents=agents, project=project), skill)
+    held = inventory(found)
+    state = Trusted().state(found) or "not trusted"
+    output.answer(lambda: _data(found, held, state), lambda: _blocks(found, held, state), as_data=as_data)
+
+
+def _data(skill: prowess.Skill, held: Inventory, state: str) -> dict[str, object]:
+    front = skill.frontmatter
+    return {
+        "name": skill.name,
+        "description": skill.description,
+        "location": skill.location,
+        "scope": skill.scope.value if skill.scope else None,
+        "origin": skill.origin,
+        "license": front.license,
+        "compatibility": front.compatibility,
+        "metadata": dict(front.metadata),
+        "allowed_tools": list(front.allowed_tools),
+        "tags": list(front.tags),
+        "version_of_skill": front.version,
+        "model": front.model,
+        "context": front.context,
+        "extra": dict(front.extra),
+        "model_invocable": skill.model_invocable,
+        "user_invocable": skill.user_invocable,
+        "digest": _digest(skill),
+        "instructions_tokens": held.tokens,
+        "files": [file._asdict() for file in held.files],
+        "commands": list(held.commands),
+        "scripts": list(held.scripts),
+        "trust": state,
+        "repairs": [{"code": i.code, "line": i.line, "field": i.field, "message": i.message} for i in skill.repairs],
+        "issues": [{"code": i.code, "field": i.field, "message": i.message} for i in held.issues],
+    }
+
+
+def _digest(skill: prowess.Skill) -> str | None:
+    try:
+        return skill.digest()
+    except SkillError:
+        return None
+
+
+def _blocks(skill: prowess.Skill, held: Inventory, state: str) -> Iterator[Block]:
+    yield Title(skill.name, home_relative(skill.location))
+    yield line(" ".join(skill.description.split()))
+    yield Table([*_fields(skill), ("digest", _digest(skill) or "none: it cannot be hashed")], indent=2)
+    yield Title("Files", f"{len(held.files)} files, {held.size:,} bytes; instructions: about {held.tokens:,} tokens")
+    rows = [(file.path, f"{file.size:,}", "-" if file.tokens is None else f"{file.tokens:,}") for file in held.files]
+    yield Table(rows, head=("file", "bytes", "tokens"), indent=2, right=frozenset((1, 2)))
+    yield from _acting(skill, held, state)
+    notes = [
+        *((i.code, f"line {i.line}: {i.field}: {i.message}") for i in skill.repairs),
+        *((i.code, f"{i.field} {i.message}") for i in held.issues),
+    ]
+    if notes:
+        yield Title("Worth knowing")
+        yield Table([((code, "warn"), text) for code, text in notes], indent=2)
+
+
+def _fields(skill: prowess.Skill) -> Iterator[tuple[Cell, Cell]]:
+    front = skill.frontmatter
+    shown = {
+        "scope": skill.scope.value if skill.scope else "",
+        "license": front.license,
+        "compatibility": front.compatibility,
+        "version": front.version,
+        "model": front.model,
+        "context": front.context,
+        "tags": ", ".join(front.tags),
+        "allowed tools": ", ".join(front.allowed_tools),
+        **{f"metadata.{key}": value for key, value in front.metadata.items()},
+        **{key: str(value) for key, value in front.extra.items()},
+        "models": "" if skill.model_invocable else "do not see it (disable-model-invocation)",
+        "people": "" if skill.user_invocable else "cannot call it (user-invocable: false)",
+    }
+    for key, value in shown.items():
+        if value:
+            yield (key, "dim"), value
+
+
+def _acting(skill: prowess.Skill, held: Inventory, state: str) -> Iterator[Block]:
+    rows: list[tuple[Cell, Cell]] = [("command", text) for text in held.commands]
+    rows += [("script", path) for path in held.scripts]
+    rows += [("sub-agent", f"context: fork, model: {skill.model or 'that of the parent'}")] if skill.is_fork else []
+    if not rows:
+        return
+    allowed = state == "trusted"
+    yield Title("What would run")
+    yield Table(rows, indent=2)
+    if held.acts:
+        verdict = (
+            "and may: this state of it is trusted"
+            if allowed
+            else f"and does not: {state} (prowess trust grant {skill.name})"
+        )
+        yield line((verdict, "good" if allowed else "warn"), indent=2)

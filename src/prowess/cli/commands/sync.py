@@ -1,0 +1,46 @@
+"""``prowess sync``: the disk made equal to the lock file, the lock file to the manifest."""
+
+from __future__ import annotations
+
+import click
+
+from prowess.cli import output
+from prowess.cli.blocks import line
+from prowess.cli.command import command as new_command
+from prowess.cli.installing import dry_option, installed_data, installed_line, show_plan, yes_option
+from prowess.cli.options import json_option
+from prowess.install.installer import Installer
+
+
+@new_command(
+    "sync",
+    ("prowess sync", "install what prowess.toml declares, restore what prowess.lock records"),
+    ("prowess sync --locked --yes", "for CI: fail on any difference from the lock file"),
+)
+@click.option("--locked", is_flag=True, help="Do not change the lock file; whatever differs from it is an error.")
+@click.option("--user", is_flag=True, help="Your own skills, not the project's.")
+@dry_option
+@yes_option
+@json_option
+def command(*, locked: bool, user: bool, dry_run: bool, yes: bool, as_data: bool) -> int:
+    """Make the disk equal prowess.lock, and prowess.lock what prowess.toml declares.
+
+    Exit status 1: you said no; with --dry-run: something would change.
+    """
+    installer = Installer()
+    rows = list(installer.difference(project=not user))
+    if rows:
+        show_plan(rows)
+    if dry_run or (rows and not output.confirm("Do this?", yes=yes)):
+        output.answer(
+            lambda: {"plan": rows, "installed": []}, lambda: [] if rows else [line("Nothing to do.")], as_data=as_data
+        )
+        return 1 if rows else 0
+    with output.busy("syncing"):
+        done = installer.sync(locked=locked, project=not user)
+    output.answer(
+        lambda: {"plan": rows, "installed": [installed_data(one) for one in done]},
+        lambda: [installed_line("Installed", one) for one in done] or [line("Nothing to do." if not rows else "Done.")],
+        as_data=as_data,
+    )
+    return 0

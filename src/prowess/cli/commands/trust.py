@@ -1,0 +1,176 @@
+"""``prowess trust``: the grants by which commands and scripts may run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from prowess.cli import output
+from prowess.cli.blocks import Line, Table, line
+from prowess.cli.command import Command, Group
+from prowess.cli.options import (
+    catalog_of,
+    complete_skill,
+    home_relative,
+    is_path,
+    json_option,
+    settings_of,
+    skill_of,
+    where_options,
+)
+from prowess.errors import NotTrustedError
+from prowess.library.inventory import inventory
+from prowess.runtime.trust import Trust
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import prowess
+    from prowess.cli.blocks import Block, Span
+
+_FILES = 20
+
+
+@click.group(
+    "trust",
+    cls=Group,
+    examples=(
+        ("prowess trust grant csv-report", "after a look at what would run"),
+        ("prowess trust list", "every grant"),
+        ("prowess trust revoke csv-report", "take it back"),
+    ),
+)
+def command() -> None:
+    """The grants by which commands and scripts of skills may run.
+
+    A grant is for one state of a skill, by its digest: change one byte of it, and it is gone.
+    """
+
+
+@command.command("list", cls=Command, examples=(("prowess trust list --json", "every grant, as data"),))
+@json_option
+def _list(*, as_data: bool) -> None:
+    """List every grant."""
+    trust = Trust()
+    grants = trust.grants()
+    rows = [((g.name, "name"), g.digest[:12], g.granted, home_relative(g.location)) for g in grants]
+    output.answer(
+        lambda: {"path": trust.path, "grants": [asdict(grant) for grant in grants]},
+        lambda: [Table(rows, head=("skill", "digest", "granted", "where"))] if rows else [line("Nothing is trusted.")],
+        as_data=as_data,
+    )
+
+
+@command.command(
+    "grant",
+    cls=Command,
+    examples=(
+        ("prowess trust grant csv-report", "shows what would run, and asks"),
+        ("prowess trust grant ./skills/csv-report --yes", "a folder, without being asked"),
+    ),
+)
+@click.argument("skills", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_skill)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@where_options
+@json_option
+def _grant(
+    skills: tuple[str, ...],
+    *,
+    yes: bool,
+    folders: tuple[str, ...],
+    agents: tuple[str, ...],
+    project: bool | None,
+    as_data: bool,
+) -> int:
+    """Trust skills as they are now: show what of them would run, ask, and record the grant.
+
+    Exit status 1: you said no.
+    """
+    settings = settings_of(folders=folders, agents=agents, project=project)
+    found = _found(settings, skills)
+    seen = [skill.digest() for skill in found]
+    output.show(
+        (block for skill, digest in zip(found, seen, strict=True) for block in _asked(skill, digest)), error=True
+    )
+    if not output.confirm("Trust this, as it is now?" if len(found) == 1 else f"Trust these {len(found)}?", yes=yes):
+        return 1
+    trust = Trust()
+    grants = [_granted(trust, skill, digest) for skill, digest in zip(found, seen, strict=True)]
+    output.answer(
+        lambda: {"grants": [asdict(grant) for grant in grants]},
+        lambda: [line("Trusted ", (grant.name, "name"), f" as it is now ({grant.digest[:12]}).") for grant in grants],
+        as_data=as_data,
+    )
+    return 0
+
+
+@command.command(
+    "revoke",
+    cls=Command,
+    examples=(("prowess trust revoke csv-report", "by name"), ("prowess trust revoke --all", "everything")),
+)
+@click.argument("skills", nargs=-1, metavar="[NAME|DIGEST|PATH]...", shell_complete=complete_skill)
+@click.option("--all", "everything", is_flag=True, help="Take every grant back.")
+@json_option
+def _revoke(skills: tuple[str, ...], *, everything: bool, as_data: bool) -> int:
+    """Take grants back, by the name of the skill, its digest, or the path of its SKILL.md.
+
+    Exit status 1: there was no such grant.
+    """
+    trust = Trust()
+    if not skills and not everything:
+        raise click.UsageError("name a skill, or say --all")
+    wanted = [grant.digest for grant in trust.grants()] if everything else [_key(name) for name in skills]
+    count = sum(trust.revoke(one) for one in wanted)
+    output.answer(
+        lambda: {"revoked": count},
+        lambda: [line(f"Took {count} grant{'' if count == 1 else 's'} back.")],
+        as_data=as_data,
+    )
+    return 0 if count or everything else 1
+
+
+def _key(name: str) -> str:
+    if not is_path(name):
+        return name
+    from prowess.library.catalog import Catalog  # noqa: PLC0415
+
+    return skill_of(Catalog(), name).location
+
+
+def _found(settings: prowess.Settings, names: tuple[str, ...]) -> list[prowess.Skill]:
+    from prowess.library.catalog import Catalog  # noqa: PLC0415
+
+    catalog = Catalog() if all(map(is_path, names)) else catalog_of(settings)
+    found = [skill_of(catalog, name) for name in names]
+    for skill in found:
+        if not skill.is_local:
+            raise NotTrustedError(f"skill {skill.name!r} is not a folder on this machine", skill.location, "not-local")
+    return found
+
+
+def _granted(trust: Trust, skill: prowess.Skill, seen: str) -> prowess.Grant:
+    """The grant, for the very state that was shown."""
+    grant = trust.grant(skill)
+    if grant.digest != seen:
+        trust.revoke(grant.digest)
+        raise NotTrustedError(
+            f"skill {skill.name!r} changed while you looked at it", skill.location, "changed-during-read"
+        )
+    return grant
+
+
+def _asked(skill: prowess.Skill, digest: str) -> Iterator[Block]:
+    """What a person decides about."""
+    held = inventory(skill)
+    yield line((skill.name, "name"), f"  {home_relative(skill.location)}")
+    rows: list[tuple[Span, Span]] = [(("would run", "warn"), text) for text in held.commands]
+    rows += [(("could run", "warn"), path) for path in held.scripts]
+    yield Table(rows or [("nothing", "no commands, no scripts")], indent=2)
+    names = [file.path for file in held.files]
+    more = f" and {len(names) - _FILES} more" if len(names) > _FILES else ""
+    yield line(f"files: {', '.join(names[:_FILES])}{more}", indent=2)
+    yield line(f"digest: {digest}", indent=2)
+    yield Line()

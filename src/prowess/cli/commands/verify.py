@@ -1,0 +1,30 @@
+"""``prowess verify``: whether everything installed is what the lock files say."""
+
+from __future__ import annotations
+
+from prowess.cli import output
+from prowess.cli.blocks import Table, line
+from prowess.cli.command import command as new_command
+from prowess.cli.installing import issue_data
+from prowess.cli.options import home_relative, json_option
+from prowess.install.installer import Installer
+
+
+@new_command("verify", ("prowess verify", "every file hashed and compared"), ("prowess verify --json", "as data"))
+@json_option
+def command(*, as_data: bool) -> int:
+    """Hash every installed file and compare it with the lock files: each changed, missing or extra file by name.
+
+    Exit status 1: something differs.
+    """
+    installer = Installer()
+    with output.busy("hashing"):
+        found = installer.verify()
+    count = len(installer.list())
+    rows = [((i.code, "bad"), (home_relative(i.path), "name"), i.message, (i.hint, "dim")) for i in found]
+    output.answer(
+        lambda: {"installed": count, "issues": [issue_data(issue) for issue in found]},
+        lambda: [Table(rows)] if rows else [line((f"{count} installed, all as the lock files say.", "good"))],
+        as_data=as_data,
+    )
+    return 1 if found else 0

@@ -1,0 +1,26 @@
+"""A conversation's session and toolset, as the command line sets them up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prowess.cli.options import catalog_of, is_path, skill_of
+
+if TYPE_CHECKING:
+    import prowess
+    from prowess.library.settings import Settings
+
+
+def session_for(settings: Settings, name: str = "", *, run: bool = True) -> tuple[prowess.Session, str]:
+    """A session, and the name of the skill that the command line means; what was granted runs, unless not ``run``."""
+    from prowess.library.catalog import Catalog  # noqa: PLC0415
+    from prowess.runtime.session import Session  # noqa: PLC0415
+    from prowess.runtime.trust import Trust  # noqa: PLC0415
+
+    if is_path(name):
+        found = skill_of(Catalog(), name)
+        catalog, name = Catalog([found]), found.name
+    else:
+        catalog = catalog_of(settings)
+    trust = Trust() if run else None
+    return Session(catalog, trust=trust, filter=settings.text("filter")), name

@@ -1,0 +1,45 @@
+"""Text that can do nothing to a terminal or a log: control characters are shown as what they are."""
+
+from __future__ import annotations
+
+import json
+import re
+
+# Controls (C0, DEL, C1), line and paragraph separators, direction marks and overrides, zero-width and tag characters,
+# halves of characters. Joiners stay: whole scripts, and families of emoji, are written with them.
+_ODD = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e007f"
+)
+_IN_TEXT = re.compile(f"[{_ODD}]")
+_IN_LINE = re.compile(f"[\t\n{_ODD}]")
+
+
+def one_row(text: str) -> str:
+    r"""``text`` on one line: breaks and tabs are shown as ``\n`` and ``\t`` too."""
+    return text if text.isascii() and text.isprintable() else _IN_LINE.sub(_shown, text)
+
+
+def many_rows(text: str) -> str:
+    """``text`` with its line breaks and tabs."""
+    return _IN_TEXT.sub(_shown, text.replace("\r\n", "\n"))
+
+
+def _shown(match: re.Match[str]) -> str:
+    point = ord(match[0])
+    names = {9: "\\t", 10: "\\n", 13: "\\r"}
+    if point in names:
+        return names[point]
+    if point <= 0xFF:  # noqa: PLR2004 - the points that two digits can write
+        return f"\\x{point:02x}"
+    return f"\\u{point:04x}" if point <= 0xFFFF else f"\\U{point:08x}"  # noqa: PLR2004
+
+
+def as_json(data: object, indent: int | None = 2) -> str:
+    """JSON in which every odd character is escaped, hence the data exact and the text harmless."""
+    return _IN_TEXT.sub(_escaped, json.dumps(data, ensure_ascii=False, indent=indent))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

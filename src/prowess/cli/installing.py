@@ -1,0 +1,85 @@
+"""What the commands that install share: which install a name means, how plans and notes are shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from prowess.cli import output
+from prowess.cli.blocks import Line, line
+from prowess.cli.options import complete_agent, home_relative
+from prowess.errors import NotInstalledError, nearest_first
+from prowess.install.installer import Installer
+from prowess.library.lock import read_lock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import prowess
+    from prowess.cli.blocks import Block
+
+yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+dry_option = click.option("--dry-run", is_flag=True, help="Only show what would be done.")
+agents_option = click.option(
+    "--agent", "agents", multiple=True, metavar="ID", shell_complete=complete_agent, help="Also link it for this agent."
+)
+
+
+def complete_installed(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Names of installs for the shell."""
+    try:
+        return [one.full_name for one in Installer().list() if one.full_name.startswith(incomplete)]
+    except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
+        return []
+
+
+installed_argument = click.argument("name", metavar="NAME", shell_complete=complete_installed)
+
+
+def ref_of(installer: Installer, written: str) -> str:
+    """The install that a person means: ``@org/name[@version]``, ``org/name``, its name, or that of a skill in it."""
+    if written.startswith("@"):
+        return written
+    bare, _, version = written.partition("@")
+    known = [one.full_name for one in installer.list()]
+    fitting = [name for name in known if bare in {name, name.partition("/")[2]}] or _holding(installer, bare)
+    if len(set(fitting)) > 1:
+        message = f"{bare!r} could be {' or '.join(sorted(set(fitting)))}: write the whole name"
+        raise NotInstalledError(message)
+    if not fitting:
+        near = ", ".join(nearest_first(bare, known)[:5])
+        raise NotInstalledError(f"{bare!r} is not installed" + (f"; installed: {near}" if near else ""))
+    return f"@{fitting[0]}{f'@{version}' if version else ''}"
+
+
+def _holding(installer: Installer, skill: str) -> list[str]:
+    """The installs that hold a skill of that name."""
+    scopes = (installer.project, installer.user)
+    return [entry.name for scope in scopes for entry in read_lock(scope.records).values() if skill in entry.skills]
+
+
+def show_plan(rows: Iterable[str]) -> None:
+    """What is going to happen, on the error stream."""
+    output.show([line(("Plan:", "title")), *(line(f"- {row}", indent=2) for row in rows), Line()], error=True)
+
+
+def notes(issues: Iterable[prowess.Issue]) -> None:
+    """What a command found worth saying, though it went on."""
+    for issue in issues:
+        output.warn(f"[{issue.code}] {issue.message}")
+
+
+def issue_data(issue: prowess.Issue) -> dict[str, object]:
+    """An issue as data."""
+    return {"code": issue.code, "field": issue.field, "message": issue.message, "path": issue.path, "hint": issue.hint}
+
+
+def installed_data(one: prowess.InstalledSkill) -> dict[str, object]:
+    """An install as data."""
+    return {"name": one.full_name, "location": one.location, "path": str(one.path)}
+
+
+def installed_line(what: str, one: prowess.InstalledSkill) -> Block:
+    """An install for people."""
+    return line(f"{what} ", (one.full_name, "name"), f" for the {one.location}: {home_relative(str(one.path))}")

@@ -1,0 +1,122 @@
+"""Options that several commands share, and the catalogue that they choose."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from prowess.cli import output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import prowess
+    from prowess.library.settings import Settings
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+def complete_skill(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Names of skills for the shell; nothing where that fails."""
+    try:
+        return [name for name in catalog_of(settings_of()).names if name.startswith(incomplete)]
+    except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
+        return []
+
+
+def complete_agent(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Ids of agents for the shell."""
+    from prowess.library.agents import AGENTS  # noqa: PLC0415 - only for completion
+
+    return [name for name in sorted(AGENTS) if name.startswith(incomplete)]
+
+
+def complete_code(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Codes of issues for the shell."""
+    from prowess.errors import HINTS  # noqa: PLC0415 - only for completion
+
+    return [code for code in sorted(HINTS) if code.startswith(incomplete)]
+
+
+json_option = click.option("--json", "as_data", is_flag=True, help="Data instead of text (docs/cli-json.md).")
+skill_argument = click.argument("skill", metavar="NAME", shell_complete=complete_skill)
+
+
+def where_options(command: F) -> F:
+    """``--dir``, ``--agent`` and ``--no-project``: which skills there are."""
+    for option in (
+        click.option("--no-project", "project", flag_value=False, default=None, help="Leave the project's skills out."),
+        click.option(
+            "--agent",
+            "agents",
+            multiple=True,
+            metavar="ID",
+            shell_complete=complete_agent,
+            help="Also look where this agent does.",
+        ),
+        click.option(
+            "-d",
+            "--dir",
+            "folders",
+            multiple=True,
+            metavar="FOLDER",
+            type=click.Path(file_okay=False),
+            help="Look in this folder instead of the standard places.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def settings_of(**flags: Any) -> Settings:  # noqa: ANN401 - the values of settings
+    """The settings, with those that the command line gives; what is wrong in the files is told."""
+    from prowess.library.settings import load_settings  # noqa: PLC0415 - the version needs none
+
+    settings = load_settings(flags=flags)
+    for issue in settings.issues:
+        output.warn(f"{issue.path}: [{issue.code}] {issue.field} {issue.message}")
+    return settings
+
+
+def catalog_of(settings: Settings) -> prowess.Catalog:
+    """The skills that the settings choose: below folders that were named, else in the standard places."""
+    from prowess.library.scan import discover, scan  # noqa: PLC0415
+
+    folders = settings.names("folders")
+    if folders:
+        return scan(*folders, missing="error")
+    return discover(agents=settings.names("agents"), project=bool(settings["project"]))
+
+
+def skill_of(catalog: prowess.Catalog, name: str) -> prowess.Skill:
+    """The skill of that name; or the one in a folder, where ``name`` is a path."""
+    if is_path(name):
+        from prowess.library.load import read_metadata  # noqa: PLC0415
+
+        return read_metadata(name, mode="lenient")
+    return catalog[name]
+
+
+def is_path(name: str) -> bool:
+    """Whether a person means a folder or a file rather than a name."""
+    return name in {".", ".."} or "/" in name or os.sep in name or name.endswith("SKILL.md")
+
+
+def named(settings: Settings, name: str) -> prowess.Skill:
+    """The skill that the command line means; the standard places are looked at only for a name."""
+    from prowess.library.catalog import Catalog  # noqa: PLC0415
+
+    return skill_of(Catalog() if is_path(name) else catalog_of(settings), name)
+
+
+def home_relative(path: str) -> str:
+    """A path as people write it: relative to the working folder where it lies there, with ``~`` in the home folder."""
+    here, house = os.getcwd(), os.path.expanduser("~")
+    for base, begin in ((here, ""), (house, "~" + os.sep)):
+        if path == base:
+            return "." if base == here else "~"
+        if base not in {os.sep, ""} and path.startswith(base + os.sep):
+            return begin + path[len(base) + 1 :]
+    return path

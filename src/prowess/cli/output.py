@@ -1,0 +1,214 @@
+"""The one printer: the answer on the output stream, everything else on the error stream.
+
+On a terminal through rich; elsewhere as plain text; with ``--json`` as data. Whatever a skill says is made harmless on
+the way (``harmless``), in all three.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import click
+
+from prowess.cli.harmless import as_json, many_rows, one_row
+from prowess.cli.remedies import remedy
+from prowess.errors import SkillError, SkillLoadError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import IO
+
+    from prowess.cli.blocks import Block
+
+SCHEMA = 1
+"""The version of the shapes that ``--json`` gives; it changes when a field is taken away or changes its meaning."""
+
+
+def answer(data: Callable[[], Mapping[str, object]], blocks: Callable[[], Iterable[Block]], *, as_data: bool) -> None:
+    """Print the answer, as data or for people; only what is printed is made."""
+    if as_data:
+        _write(sys.stdout, as_json({"version": SCHEMA, **data()}) + "\n")
+    else:
+        show(blocks())
+
+
+def show(blocks: Iterable[Block], *, error: bool = False) -> None:
+    """Blocks for people, on the output stream or on the error stream."""
+    stream = sys.stderr if error else sys.stdout
+    if is_terminal(stream):
+        from prowess.cli.coloured import console  # noqa: PLC0415 - only on a terminal
+        from prowess.cli.coloured import show as show_coloured  # noqa: PLC0415
+
+        show_coloured(blocks, console(stream))
+        return
+    from prowess.cli.plain import rendered  # noqa: PLC0415 - only elsewhere
+
+    _write(stream, rendered(blocks))
+
+
+def is_terminal(stream: IO[str] | None = None) -> bool:
+    """Whether people look at a stream directly."""
+    with suppress(ValueError):
+        return (stream or sys.stdout).isatty()
+    return False
+
+
+def raw(data: bytes) -> None:
+    """Bytes as they are: not to a terminal, which would obey them."""
+    if is_terminal():
+        raise SkillError(
+            "raw bytes are not written to a terminal: redirect them, or leave --raw out", code="bad-argument"
+        )
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+
+
+def exact_text(text: str) -> None:
+    """Text of several lines as it is but for control characters, ended by a line break."""
+    _write(sys.stdout, many_rows(text).removesuffix("\n") + "\n")
+
+
+def plain_line(text: str) -> None:
+    """One line, without colours."""
+    _write(sys.stdout, one_row(text) + "\n")
+
+
+def plain_text(text: str) -> None:
+    """Text of our own."""
+    _write(sys.stdout, text)
+
+
+# -- what is not the answer --------------------------------------------------------------------------------------------
+
+
+def error_text(text: str) -> None:
+    """What a program said on its error stream, passed on to ours."""
+    _write(sys.stderr, many_rows(text).removesuffix("\n") + "\n")
+
+
+def note(text: str, *, quiet: bool = False) -> None:
+    """Something worth knowing, on the error stream."""
+    if not quiet:
+        show([_line(text)], error=True)
+
+
+def warn(text: str) -> None:
+    """Something that may be wrong, on the error stream."""
+    from prowess.cli.blocks import line  # noqa: PLC0415
+
+    show([line(("warning: ", "warn"), text)], error=True)
+
+
+def _line(text: str) -> Block:
+    from prowess.cli.blocks import line  # noqa: PLC0415
+
+    return line(text)
+
+
+def fail(error: SkillError, *, as_json: bool = False) -> None:
+    """An error: its code, what, where, and what to do."""
+    if as_json:
+        _write(sys.stderr, _error_json(error) + "\n")
+        return
+    from prowess.cli.blocks import line  # noqa: PLC0415
+
+    where = f"{error.path}: " if error.path and error.path not in error.message else ""
+    rows = [line((f"error[{error.code}]: ", "bad"), f"{where}{_message(error)}")]
+    if isinstance(error, SkillLoadError) and len(error.issues) > 1:
+        rows += [line(f"line {i.line}: [{i.code}] {i.field}: {i.message}", indent=2) for i in error.issues]
+    said = remedy(error.code)
+    show([*rows, *([line(("hint: ", "dim"), said, indent=2)] if said else [])], error=True)
+
+
+def _message(error: SkillError) -> str:
+    several = isinstance(error, SkillLoadError) and len(error.issues) > 1
+    return f"{len(error.issues)} violations" if several and isinstance(error, SkillLoadError) else error.message
+
+
+def _error_json(error: SkillError) -> str:
+    data = {"code": error.code, "message": error.message, "path": error.path, "hint": remedy(error.code)}
+    return as_json({"version": SCHEMA, "error": data}, None)
+
+
+def usage_error(error: click.UsageError) -> None:
+    """A command line that makes no sense, and where to read how it would."""
+    name = error.ctx.command_path if error.ctx else "prowess"
+    from prowess.cli.blocks import line  # noqa: PLC0415
+
+    rows = [
+        line(("error[usage]: ", "bad"), error.format_message()),
+        line(("hint: ", "dim"), f"see {name} --help", indent=2),
+    ]
+    show(rows, error=True)
+
+
+def crashed(error: BaseException) -> None:
+    """The trace of what should not have happened."""
+    from traceback import format_exception  # noqa: PLC0415 - only when something went wrong
+
+    _write(
+        sys.stderr, f"{many_rows(''.join(format_exception(error)))}This is a mistake in Prowess: please report it.\n"
+    )
+
+
+def interrupted() -> None:
+    """Say that it was."""
+    with suppress(OSError, ValueError):
+        _write(sys.stderr, "interrupted\n")
+
+
+def confirm(question: str, *, yes: bool) -> bool:
+    """Whether to go on: ``yes`` was said already, or a person says so now."""
+    if yes:
+        return True
+    if not is_terminal(sys.stdin):
+        raise click.UsageError("nobody is here to ask: say --yes to go on without being asked")
+    return click.confirm(one_row(question), err=True)
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Show on a terminal that something takes its time."""
+    if not is_terminal(sys.stderr):
+        yield
+        return
+    from prowess.cli.coloured import console  # noqa: PLC0415 - only on a terminal
+
+    with console(sys.stderr).status(one_row(what)):
+        yield
+
+
+def progress(items: list[str], what: str) -> Iterator[str]:
+    """The items one by one, with a bar on a terminal."""
+    if not is_terminal(sys.stderr) or not items:
+        yield from items
+        return
+    from rich.progress import track  # noqa: PLC0415 - only on a terminal
+
+    from prowess.cli.coloured import console  # noqa: PLC0415
+
+    yield from track(items, one_row(what), console=console(sys.stderr), transient=True)
+
+
+def flush() -> None:
+    """Have everything written before the process says that all is well."""
+    sys.stdout.flush()
+
+
+def abandon() -> None:
+    """Nobody reads any more: let Python end without trying to write again."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+
+
+def _write(stream: IO[str], text: str) -> None:
+    """Also where the stream has a smaller alphabet."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        stream.write(text)
+    except UnicodeEncodeError:
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))

@@ -1,0 +1,22 @@
+"""Remedies in the words of the command line, for codes whose hint names a keyword of the library."""
+
+from __future__ import annotations
+
+from prowess.errors import HINTS
+
+REMEDIES: dict[str, str] = {
+    "already-installed": "update it with 'prowess update', or install it with --replace",
+    "binary": "write its bytes to a file: --raw > FILE",
+    "commands-not-run": "look at them with 'prowess show NAME', then 'prowess trust grant NAME'",
+    "local-edits": "keep your changes elsewhere, or update with --force, which keeps a backup",
+    "lock-outdated": "run 'prowess sync' without --locked, and commit the lock file",
+    "name-taken": "remove the other one, or install with --replace",
+    "no-sandbox": "install bubblewrap, or say --sandbox none",
+    "not-trusted": "look at it with 'prowess show NAME', then 'prowess trust grant NAME'",
+    "unknown-agent": "see 'prowess list --help' for --agent, and docs/discovery.md for the known agents",
+}
+
+
+def remedy(code: str) -> str:
+    """What to do about a code, here."""
+    return REMEDIES.get(code) or HINTS.get(code, "")

@@ -1,0 +1,140 @@
+"""Skills that already lie where agents look, taken over as they are: nothing is fetched."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import BadReferenceError, Issue, NotInstalledError, UnsafeTreeError
+from prowess.files.folders import Folder, exists, folder_info
+from prowess.files.trees import is_real_folder, read_tree
+from prowess.files.writing import NewFile
+from prowess.install.apply import Arrival, Wishes, refuse_taken, stage
+from prowess.install.contents import find_skills
+from prowess.install.entries import recorded_source
+from prowess.install.links import leads_to
+from prowess.install.store import opened
+from prowess.install.trees import Tree, check_paths
+from prowess.library.load import FILENAME
+from prowess.library.lock import npm_hash, read_npm_lock
+from prowess.library.places import COMPATIBLE, SHARED
+from prowess.spec.addresses import SourceSpec, parse_source
+from prowess.spec.refs import is_safe_part, link_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prowess.install.store import Store
+    from prowess.library.installs import Scope
+    from prowess.library.lock import NpmLocked
+    from prowess.limits import Limits
+
+_FOLDERS: tuple[tuple[str, tuple[str, ...]], ...] = ((SHARED, ()), (COMPATIBLE, ("claude-code",)))
+_REMOTE = frozenset(("github", "gitlab", "git"))
+_LEFT_OUT = frozenset((".git", "__pycache__", "node_modules"))
+
+
+class Candidate(NamedTuple):
+    """A skill that was found where agents look: its tree, its source as far as it is known, the agents it is for."""
+
+    tree: Tree
+    spec: SourceSpec
+    agents: tuple[str, ...]
+    folder: str
+    issues: tuple[Issue, ...] = ()
+
+
+def adopt(scope: Scope, names: tuple[str, ...], limits: Limits) -> tuple[list[str], list[Issue]]:
+    """Take over the skills that are there, or those named: where they are then, and what was noticed."""
+    issues: list[Issue] = []
+    done: dict[str, str] = {}
+    with opened(scope, limits) as store:
+        for found in candidates(scope, limits, names):
+            ours = {store.landings.path(link) for entry in store.locked.values() for link in entry.links}
+            if found.folder in ours:
+                continue
+            issues += (*found.issues, *_taken_over(store, found))
+            done[os.path.basename(found.folder)] = found.tree.name
+    missing = [name for name in names if name not in done]
+    if missing:
+        raise NotInstalledError(f"there is no skill {missing[0]!a} to adopt", scope.root)
+    return list(done.values()), issues
+
+
+def _taken_over(store: Store, found: Candidate) -> list[Issue]:
+    source = recorded_source(found.spec, store.scope)
+    refuse_taken(found.tree.name, source, store.scope, store.locked)
+    arrival = Arrival(found.spec, "", Wishes(found.agents, replace=True))
+    locked, issues = stage(store, store.locked, found.tree, arrival)
+    entry = locked[found.tree.name]
+    if entry.kind == "folder":  # it is its own source no more
+        locked |= {entry.name: replace(entry, kind="adopted", source="")}
+    store.commit(locked)
+    return issues
+
+
+def candidates(scope: Scope, limits: Limits, names: tuple[str, ...] = ()) -> Iterator[Candidate]:
+    """The skills in the shared folder and in Claude Code's that are real folders; all of them, or those named."""
+    known = read_npm_lock(scope.root, limits=limits)
+    seen: set[str] = set()
+    for place, agents in _FOLDERS:
+        parent = os.path.join(scope.root, *place.split("/"))
+        for name in _folders(parent):
+            folder = os.path.join(parent, name)
+            if name in seen or (names and name not in names) or not _is_skill(folder):
+                continue
+            seen.add(name)
+            linked = leads_to(os.path.join(scope.root, *COMPATIBLE.split("/"), name), folder)
+            yield _candidate(folder, known.get(name), ("claude-code",) if linked else agents, limits)
+
+
+def _folders(parent: str) -> list[str]:
+    if folder_info(parent) is None:
+        return []
+    with Folder(parent) as opened:
+        return [name for name in opened.entries().folders if is_safe_part(name)]
+
+
+def _is_skill(folder: str) -> bool:
+    return is_real_folder(folder) and exists(os.path.join(folder, FILENAME))
+
+
+def _candidate(folder: str, known: NpmLocked | None, agents: tuple[str, ...], limits: Limits) -> Candidate:
+    read = read_tree(folder, limits)
+    for code, path in read.odd:
+        raise UnsafeTreeError(f"{path!a} cannot be adopted", folder, code)
+    files = tuple(NewFile(*file) for file in read.files)
+    check_paths([file.path for file in files], limits)
+    by_path = {file.path: file.content for file in files}
+    name = os.path.basename(folder)
+    found, issues = find_skills(by_path, by_path.__getitem__, name=name, limits=limits)
+    if not found:
+        raise UnsafeTreeError(f"its SKILL.md does not load: {issues[0].message}", folder, issues[0].code)
+    spec = _spec(name, known, folder)
+    subpath = known.skill_path.removesuffix(FILENAME).strip("/") if known and spec.kind == "git" else ""
+    select = found[0].name if spec.kind == "git" else ""
+    tree = Tree(spec.full_name, subpath, select, files, {found[0].name: ""})
+    return Candidate(tree, spec, agents, folder, tuple(_changed(known, files, folder)))
+
+
+def _spec(name: str, known: NpmLocked | None, folder: str) -> SourceSpec:
+    """Where it came from, as the npm tool recorded it; else the folder itself."""
+    plain = link_name(name)
+    if known is not None and known.source_type in _REMOTE:
+        try:
+            spec = parse_source(known.source_url or known.source)
+            if spec.kind == "git" and not spec.local:
+                return SourceSpec("git", spec.address, spec.org, plain, known.ref)
+        except BadReferenceError:
+            pass
+    return SourceSpec("folder", folder, "local", plain, local=True)
+
+
+def _changed(known: NpmLocked | None, files: tuple[NewFile, ...], folder: str) -> Iterator[Issue]:
+    if known is None or not known.computed_hash:
+        return
+    kept = ((file.path, file.content) for file in files if _LEFT_OUT.isdisjoint(file.path.split("/")))
+    if npm_hash(kept) != known.computed_hash:
+        message = "has changed since the npm tool recorded it in skills-lock.json"
+        yield Issue("changed-since-locked", known.name, message, folder, 0, "warning")

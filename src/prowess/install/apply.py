@@ -1,0 +1,243 @@
+"""One install into a held store: conflicts first, then trees and links staged, then everything at once."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import AlreadyInstalledError, InstallError, Issue, NameTakenError, UnsafeTreeError
+from prowess.files.folders import exists, folder_info
+from prowess.files.trees import is_link
+from prowess.install.entries import differences, recorded_source
+from prowess.install.links import is_dead, leads_to
+from prowess.install.store import Link
+from prowess.library.installs import installed
+from prowess.library.lock import Locked, LockedSkill
+from prowess.spec.refs import link_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from prowess.files.writing import NewFile
+    from prowess.install.store import Store
+    from prowess.install.trees import Tree
+    from prowess.library.installs import Scope
+    from prowess.spec.addresses import SourceSpec
+
+
+class Wishes(NamedTuple):
+    """What a caller asked for besides the source."""
+
+    agents: tuple[str, ...] = ()
+    replace: bool = False
+    declared: str = ""
+    keep: bool = False
+    """Whether whatever is replaced goes to the backups, edited or not."""
+
+
+class Arrival(NamedTuple):
+    """What came: from where, as which commit, and what is asked of it."""
+
+    spec: SourceSpec
+    commit: str
+    wishes: Wishes
+
+
+def refuse_taken(name: str, source: str, scope: Scope, locked: Locked) -> None:
+    """Raise when there is something in the place ``name`` of a scope, or under a name that differs in case only."""
+    twin = _twin(name, scope)
+    place = scope.place(twin or name)
+    if not twin and not exists(place):
+        return
+    entry = locked.get(twin or name)
+    if entry is not None and entry.source != source:
+        message = f"{name} is installed from {entry.source}, not from {source}"
+        raise NameTakenError(message, place)
+    raise AlreadyInstalledError(f"skill {twin or name} already installed at {place}", place)
+
+
+def _twin(name: str, scope: Scope) -> str:
+    return next((one.full_name for one in installed(scope) if one.full_name.lower() == name.lower()), "")
+
+
+def stage(store: Store, locked: Locked, tree: Tree, arrival: Arrival) -> tuple[Locked, list[Issue]]:
+    """Stage a tree and its links; the lock file's entries as they will be, and what was noticed."""
+    spec, commit, wishes = arrival
+    scope = store.scope
+    source = recorded_source(spec, scope)
+    if not wishes.replace:
+        refuse_taken(tree.name, source, scope, locked)
+    before = locked.get(tree.name)
+    after = {name: entry for name, entry in locked.items() if name.lower() != tree.name.lower()}
+    wanted, issues = _wanted(store, tree, wishes)
+    after = _displace(store, after, wanted, (tree, source), wishes)
+    _put(store, tree, before, wishes)
+    for link in wanted:
+        store.link(_kept(store, link, before))
+    _unlink_old(store, before, {link.path for link in wanted})
+    links = tuple(store.landings.recorded(link.path) for link in wanted)
+    after[tree.name] = LockedSkill(
+        tree.name,
+        source,
+        spec.kind,
+        spec.ref,
+        commit,
+        tree.subpath,
+        tree.select,
+        tree.skills,
+        tree.digest,
+        tree.hashes,
+        links,
+        tuple(link for link in links if link in store.copies),
+        wishes.agents,
+        wishes.declared,
+    )
+    return after, issues
+
+
+def _put(store: Store, tree: Tree, before: LockedSkill | None, wishes: Wishes) -> None:
+    twin = _twin(tree.name, store.scope)
+    place = store.scope.place(twin or tree.name)
+    keep = exists(place) and (wishes.keep or is_edited(store, before, place))
+    if twin and twin != tree.name:
+        store.drop(twin, keep=keep)
+    store.put(tree.name, tree.files, keep=keep)
+
+
+def is_edited(store: Store, entry: LockedSkill | None, place: str) -> bool:
+    """Whether a place holds anything that no source could give back."""
+    if is_link(place):
+        return False
+    return entry is None or folder_info(place) is None or bool(differences(entry, place, store.limits))
+
+
+# -- links -------------------------------------------------------------------------------------------------------------
+
+
+def _wanted(store: Store, tree: Tree, wishes: Wishes) -> tuple[list[Link], list[Issue]]:
+    """The links that a tree's skills get, and those that get none."""
+    folders = store.landings.folders(wishes.agents)
+    place = store.scope.place(tree.name)
+    links: dict[str, Link] = {}
+    issues: list[Issue] = []
+    for skill, folder in tree.skills.items():
+        name = link_name(skill)
+        target = os.path.join(place, *folder.split("/")) if folder else place
+        paths = [os.path.join(into, name) for into in folders]
+        if not name or paths[0] in links:
+            why = "cannot name a folder" if not name else "has the name of another skill of the source"
+            issues.append(Issue("bad-name", "name", f"{skill!a} {why}; it is not linked", folder, 0, "warning"))
+            continue
+        links |= {path: Link(path, target, _files_of(tree, folder)) for path in paths}
+    if issues and not links:
+        raise UnsafeTreeError(issues[0].message, code="bad-name")
+    return list(links.values()), issues
+
+
+def _files_of(tree: Tree, folder: str) -> Sequence[NewFile]:
+    prefix = f"{folder}/" if folder else ""
+    return [file._replace(path=file.path.removeprefix(prefix)) for file in tree.files if file.path.startswith(prefix)]
+
+
+def _displace(store: Store, locked: Locked, wanted: Sequence[Link], new: tuple[Tree, str], wishes: Wishes) -> Locked:
+    """The other entries, without the links that the new one takes over; raises unless the caller asked for that."""
+    tree, source = new
+    for link in wanted:
+        holder = _holder(store, locked, link.path)
+        if holder is None:
+            _refuse_foreign(store, link, tree, (source, wishes))
+            continue
+        if not wishes.replace:
+            name = os.path.basename(link.path)
+            message = (
+                f"the skill {name!r} is installed from {holder.source} ({holder.name}); this one comes from {source}"
+            )
+            raise NameTakenError(message, link.path)
+        locked = _without(store, locked, holder, link.path)
+    return locked
+
+
+def _holder(store: Store, locked: Locked, path: str) -> LockedSkill | None:
+    recorded = store.landings.recorded(path)
+    return next((entry for entry in locked.values() if recorded in entry.links), None)
+
+
+def _refuse_foreign(store: Store, link: Link, tree: Tree, new: tuple[str, Wishes]) -> None:
+    source, wishes = new
+    before = store.locked.get(tree.name)
+    ours = before is not None and store.landings.recorded(link.path) in before.links
+    if ours or wishes.replace or not exists(link.path) or leads_to(link.path, link.target) or is_dead(link.path):
+        return
+    name = os.path.basename(link.path)
+    message = (
+        f"the skill {name!r} is at {link.path} already and was not installed by Prowess; this one comes from {source}"
+    )
+    raise NameTakenError(message, link.path)
+
+
+def _without(store: Store, locked: Locked, holder: LockedSkill, path: str) -> Locked:
+    """Take a link from its holder; one that has no skill left is removed."""
+    taken = store.landings.recorded(path)
+    name = posixpath.basename(taken)
+    links = tuple(link for link in holder.links if link != taken)
+    skills = {skill: folder for skill, folder in holder.skills.items() if link_name(skill) != name}
+    rest = {other: entry for other, entry in locked.items() if other != holder.name}
+    if skills:
+        copies = tuple(copy for copy in holder.copies if copy != taken)
+        return rest | {holder.name: replace(holder, links=links, copies=copies, skills=skills)}
+    for link in links:
+        store.unlink(store.landings.path(link))
+    store.drop(holder.name, keep=is_edited(store, holder, store.scope.place(holder.name)))
+    return rest
+
+
+def _kept(store: Store, link: Link, before: LockedSkill | None) -> Link:
+    """A folder that stands where a link goes is kept, unless it is the copy that we made."""
+    recorded = store.landings.recorded(link.path)
+    copied = before is not None and recorded in before.copies
+    foreign = exists(link.path) and not is_link(link.path) and not copied
+    return link._replace(keep=foreign)
+
+
+def _unlink_old(store: Store, before: LockedSkill | None, wanted: set[str]) -> None:
+    for path in _paths(store, before):
+        if path not in wanted:
+            unlink(store, path, before)
+
+
+def _paths(store: Store, entry: LockedSkill | None) -> Iterator[str]:
+    for recorded in entry.links if entry is not None else ():
+        yield store.landings.path(recorded)
+
+
+def unlink(store: Store, path: str, entry: LockedSkill | None) -> None:
+    """Take away a link that an entry records, if it is one still, or the copy that we made."""
+    recorded = store.landings.recorded(path)
+    if is_link(path):
+        place = os.path.realpath(store.scope.place(entry.name)) if entry is not None else ""
+        if is_dead(path) or os.path.realpath(path).startswith(place):
+            store.unlink(path)
+    elif entry is not None and recorded in entry.copies:
+        store.unlink(path, keep=_is_edited_copy(store, path, entry))
+
+
+def _is_edited_copy(store: Store, path: str, entry: LockedSkill) -> bool:
+    name = os.path.basename(path)
+    folder = next((at for skill, at in entry.skills.items() if link_name(skill) == name), "")
+    return bool(differences(replace(entry, files=entry.below(folder)), path, store.limits))
+
+
+def remove(store: Store, name: str) -> None:
+    """Take an install, its links and its entry away; what someone edited goes to the backups."""
+    place = store.scope.place(name)
+    entry = store.locked.get(name)
+    org = os.path.dirname(place)
+    if is_link(org):
+        raise InstallError("a folder of the install base is a link", org, "link-refused")
+    for path in _paths(store, entry):
+        unlink(store, path, entry)
+    if exists(place):
+        store.drop(name, keep=is_edited(store, entry, place) and entry is not None)
+    store.commit({other: kept for other, kept in store.locked.items() if other != name})

@@ -1,0 +1,73 @@
+"""Between a lock file's entry and the source that it records; and how the disk differs from the entry."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from prowess.errors import InstallError
+from prowess.files.folders import folder_info
+from prowess.files.trees import hash_tree
+from prowess.spec.addresses import SourceSpec, checked_address
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from prowess.install.trees import Tree
+    from prowess.library.installs import Scope
+    from prowess.library.lock import LockedSkill
+    from prowess.limits import Limits
+    from prowess.spec.addresses import Kind
+
+_PATH = re.compile(r"\.\.?(?:/|$)|/|[A-Za-z]:[\\/]")
+_KINDS: dict[str, Kind] = {"git": "git", "folder": "folder", "archive": "archive", "index": "index"}
+
+
+def recorded_source(spec: SourceSpec, scope: Scope) -> str:
+    """A source as the lock file has it: a path of this machine from the lock file's folder, in a project."""
+    if not spec.local:
+        return spec.address
+    where = os.path.abspath(os.path.expanduser(spec.address))
+    if scope.location == "user":
+        return where
+    inner = os.path.relpath(where, scope.records).replace(os.sep, "/")
+    return inner if inner.startswith("..") else f"./{inner}"
+
+
+def spec_of_entry(entry: LockedSkill, scope: Scope, *, ref: str = "") -> SourceSpec:
+    """The source that an entry records, at ``ref``."""
+    kind = _KINDS.get(entry.kind)
+    if kind is None:
+        raise InstallError(f"{entry.name} has no source that it could be fetched from", scope.records, "lock-mismatch")
+    org, _, name = entry.name.partition("/")
+    local = _PATH.match(entry.source) is not None
+    address = os.path.normpath(os.path.join(scope.records, entry.source)) if local else entry.source
+    if not local and kind == "git":
+        checked_address(address, ("https", "http", "ssh", "git"))
+    return SourceSpec(kind, address, org, name, ref if kind == "git" else "", entry.subpath, local=local)
+
+
+def differences(entry: LockedSkill, folder: str, limits: Limits) -> list[tuple[str, str]]:
+    """How a folder differs from what the lock file says: ``(code, path)``, by path."""
+    if folder_info(folder) is None:
+        return [("missing-skill", "")]
+    found = hash_tree(folder, limits)
+    listed = dict(entry.files)
+    rows = [("missing-file", path) for path in listed.keys() - found.files.keys()]
+    rows += [("extra-file", path) for path in found.files.keys() - listed.keys()]
+    rows += [("changed-file", path) for path in listed.keys() & found.files.keys() if listed[path] != found.files[path]]
+    rows += [("extra-file", path) for _, path in found.odd]
+    return sorted(rows, key=lambda row: (row[1], row[0]))
+
+
+def named(rows: Iterable[tuple[str, str]], most: int = 5) -> str:
+    """Differences for a message, the first few of them."""
+    listed = [f"{path or 'the folder'} ({code.removesuffix('-file').removesuffix('-skill')})" for code, path in rows]
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + more
+
+
+def same_content(entry: LockedSkill, tree: Tree) -> bool:
+    """Whether a tree is byte for byte what the entry records."""
+    return tree.digest == entry.digest

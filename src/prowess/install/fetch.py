@@ -1,0 +1,139 @@
+"""From where a source says it is to its files in memory: repositories, folders, archives, well-known addresses."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from prowess.errors import InstallError, ResourceError, SkillValidationError, UnsafeTreeError
+from prowess.files.folders import folder_info
+from prowess.files.reading import OpenFile
+from prowess.files.trees import read_tree
+from prowess.files.writing import NewFile
+from prowess.sources.git import Remote
+from prowess.spec.addresses import redacted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from prowess.install.trees import Bundle
+    from prowess.limits import Limits
+    from prowess.sources.git import Commit
+    from prowess.sources.git_program import Git
+    from prowess.spec.addresses import SourceSpec
+
+_ARCHIVE_HOSTS = frozenset(
+    ("codeload.github.com", "objects.githubusercontent.com", "release-assets.githubusercontent.com")
+)
+"""Where GitHub's own addresses of archives lead."""
+
+
+class Reach(NamedTuple):
+    """How sources are reached: by which schemes, with which git, within which limits."""
+
+    schemes: Sequence[str]
+    git: Git | None
+    limits: Limits
+
+    def remote(self, spec: SourceSpec) -> Remote:
+        """The repository that a source names."""
+        return Remote(spec.address, spec.local, self.schemes, self.git, self.limits)
+
+    @contextmanager
+    def opened(self, spec: SourceSpec) -> Iterator[Bundle]:
+        """What the source holds now; whatever had to be written for it is gone at the end."""
+        if spec.kind == "git":
+            with self.remote(spec).fetched(spec.ref) as commit:
+                yield _Fetched(commit, self.limits)
+        elif spec.kind == "folder":
+            yield _folder(spec.address, self.limits)
+        elif spec.kind == "archive":
+            yield _archive(spec, self.limits)
+        else:
+            yield _index(spec, self.limits)
+
+
+class _Fetched:
+    """A commit's files."""
+
+    def __init__(self, commit: Commit, limits: Limits) -> None:
+        self._commit, self._limits = commit, limits
+        self._entries = {entry.path: entry for entry in commit.files}
+        self.paths = tuple(entry.path for entry in commit.files)
+        self.odd = commit.odd
+        self.commit = commit.id
+
+    def read(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
+        return tuple(self._commit.read([self._entries[path] for path in paths], self._limits))
+
+
+class InMemory:
+    """Files that are in memory already."""
+
+    def __init__(self, files: Sequence[NewFile], odd: Sequence[tuple[str, str]] = ()) -> None:
+        self._files = {file.path: file for file in files}
+        self.paths = tuple(file.path for file in files)
+        self.odd = tuple(odd)
+        self.commit = ""
+
+    def read(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
+        return tuple(self._files[path] for path in paths)
+
+
+def _folder(path: str, limits: Limits) -> InMemory:
+    where = os.path.abspath(os.path.expanduser(path))
+    if folder_info(where) is None:
+        raise InstallError(f"source path {path!r} is not a directory", where, "not-a-directory")
+    try:
+        files, odd = read_tree(where, limits)
+    except ResourceError as error:
+        raise UnsafeTreeError(f"cannot copy the folder: {error.message}", where, error.code) from None
+    except OSError as error:
+        raise InstallError(f"cannot read the folder: {error.strerror}", where, "unreadable-directory") from None
+    return InMemory([NewFile(*file) for file in files], odd)
+
+
+def _archive(spec: SourceSpec, limits: Limits) -> InMemory:
+    data = _file_bytes(spec.address, limits) if spec.local else _downloaded(spec.address, limits)
+    try:
+        return InMemory(_room("archive").unpack(data, name=spec.address, limits=limits))
+    except SkillValidationError as error:
+        raise UnsafeTreeError(error.message, error.path, error.code) from None
+
+
+def _file_bytes(path: str, limits: Limits) -> bytes:
+    where = os.path.abspath(os.path.expanduser(path))
+    folder, name = os.path.split(where)
+    try:
+        with OpenFile(folder, (name,)) as file:
+            return file.read_all(limits.max_install_bytes)
+    except ResourceError as error:
+        raise InstallError(f"cannot read the archive: {error.message}", where, error.code) from None
+
+
+def _downloaded(address: str, limits: Limits) -> bytes:
+    allowed = _room("addresses").Allowed(hosts=_ARCHIVE_HOSTS)
+    answer = (
+        _room("fetching")
+        .Fetcher(address, allowed, limits)
+        .get(address, limits.max_install_bytes, bound="max_install_bytes")
+    )
+    if answer.status != 200:  # noqa: PLR2004 - the one answer with a body
+        raise InstallError(f"there is no archive: the server answered {answer.status}", redacted(address))
+    return bytes(answer.body)
+
+
+def _index(spec: SourceSpec, limits: Limits) -> InMemory:
+    """Every skill that a well-known index lists, each in a folder of its name."""
+    files: list[NewFile] = []
+    for skill in _room("base").Source.url(spec.address, missing="error", limits=limits).load():
+        read = ((path, skill.read_bytes(path, limits.max_install_bytes)) for path in skill.files())
+        files += (NewFile(f"{skill.name}/{path}", content) for path, content in read)
+    return InMemory(files)
+
+
+def _room(name: str) -> Any:  # noqa: ANN401 - modules that are loaded only by those who need the network
+    from importlib import import_module  # noqa: PLC0415
+
+    return import_module(f"prowess.sources.{name}")

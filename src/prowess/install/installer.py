@@ -1,0 +1,357 @@
+"""``Installer``: brings skills here, pins them, proves that they are unchanged."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prowess.errors import AlreadyInstalledError, InstallError, Issue, NotInstalledError, SkillError, SourceError
+from prowess.files.folders import exists, folder_info
+from prowess.install import apply
+from prowess.install.adopt import adopt
+from prowess.install.apply import Arrival, Wishes
+from prowess.install.failures import typed
+from prowess.install.fetch import Reach
+from prowess.install.linking import add_links, take_links
+from prowess.install.links import Landings
+from prowess.install.manifest import read_manifest
+from prowess.install.plan import Plan, plan_install, spec_for
+from prowess.install.resemblance import near_names
+from prowess.install.store import opened
+from prowess.install.syncing import gap, refuse_gap, restored, settle
+from prowess.install.trees import cut
+from prowess.install.updates import Outdated, Update, at_version, newer, try_update, updated
+from prowess.install.vendoring import put_into
+from prowess.install.verify import verify_scope
+from prowess.library.installs import InstalledSkill, Scope, installed, project_scope, resolve, user_scope
+from prowess.library.lock import read_lock
+from prowess.limits import DEFAULT_LIMITS
+from prowess.spec.addresses import SCHEMES, SourceSpec
+from prowess.spec.refs import SkillRef, checked_part
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from prowess.install.manifest import Declared
+    from prowess.install.store import Store
+    from prowess.install.trees import Tree
+    from prowess.library.lock import LockedSkill
+    from prowess.limits import Limits
+    from prowess.sources.git_program import Git
+
+_ODD = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class Installer:
+    """Installs, updates, removes and verifies skills, for the project or for the user.
+
+    Every change is all or nothing, whenever the process ends; what was interrupted is finished, or taken back, by
+    the next command. Commands wait for each other; readers never wait.
+    """
+
+    def __init__(
+        self,
+        user_dir: str | os.PathLike[str] | None = None,
+        project_dir: str | os.PathLike[str] | None = None,
+        git: Git | None = None,
+        *,
+        schemes: Sequence[str] = SCHEMES,
+        limits: Limits | None = None,
+    ) -> None:
+        """``user_dir``, ``project_dir``: the bases. ``git``: called as ``git(args, cwd, env)`` in place of the program.
+
+        ``schemes``: how repositories may be reached; neither ``http`` nor ``git`` is encrypted.
+        """
+        self.user = user_scope(user_dir)
+        self.project = project_scope(project_dir)
+        self._limits = limits or DEFAULT_LIMITS
+        self._reach = Reach(tuple(schemes), getattr(git, "run", git), self._limits)
+        self.issues: tuple[Issue, ...] = ()
+        """What the last command found worth saying, though it went on."""
+
+    def __repr__(self) -> str:
+        """The two bases."""
+        return f"Installer({self.user.base!r}, {self.project.base!r})"
+
+    def _scope(self, project: bool) -> Scope:  # noqa: FBT001 - as in the public calls
+        return self.project if project else self.user
+
+    # -- installing --------------------------------------------------------------------------------------------------
+
+    def plan(
+        self,
+        ref: str | SkillRef | SourceSpec,
+        project: bool = False,  # noqa: FBT001, FBT002 - the public signature
+        *,
+        select: str | Sequence[str] | None = None,
+        agents: Sequence[str] = (),
+        replace: bool = False,
+    ) -> Plan:
+        """What ``install`` would do, without fetching or changing anything; raises when a place is taken."""
+        scope = self._scope(project)
+        spec = _named(spec_for(ref, select))
+        locked = read_lock(scope.records, limits=self._limits)
+        plan = plan_install(spec, scope, locked, Wishes(_several(agents), replace))
+        if not replace and not spec.skills:
+            apply.refuse_taken(spec.full_name, plan.source, scope, locked)
+        return plan
+
+    def install(
+        self,
+        ref: str | SkillRef | SourceSpec,
+        project: bool = False,  # noqa: FBT001, FBT002 - the public signature
+        *,
+        select: str | Sequence[str] | None = None,
+        agents: Sequence[str] = (),
+        replace: bool = False,
+    ) -> Path:
+        """Fetch what ``ref`` names and install it; where it is then (of several skills chosen, the first).
+
+        ``select``: of a source with many skills, only these, each in a place of its own. ``agents``: in whose folders
+        they are linked, besides ``.agents/skills``. ``replace``: take the place of what is there.
+        """
+        return self.apply(self.plan(ref, project, select=select, agents=agents, replace=replace))[0].path
+
+    def apply(self, plan: Plan) -> tuple[InstalledSkill, ...]:
+        """Do what a plan says."""
+        scope = self._scope(plan.location == "project")
+        with typed(), self._reach.opened(plan.spec) as bundle:
+            trees = cut(bundle, plan.spec, self._limits)
+            return self._install(scope, trees, Arrival(plan.spec, bundle.commit, plan.wishes))
+
+    def _install(self, scope: Scope, trees: Sequence[Tree], arrival: Arrival) -> tuple[InstalledSkill, ...]:
+        issues = [issue for tree in trees for issue in tree.issues]
+        with opened(scope, self._limits) as store:
+            locked = store.locked
+            for tree in trees:
+                issues += near_names((*tree.skills, tree.name), arrival.spec.org, self._known(tree))
+                locked, more = apply.stage(store, locked, tree, arrival)
+                issues += more
+            store.commit(locked)
+        self.issues = tuple(issues)
+        return tuple(_installed(scope, tree.name) for tree in trees)
+
+    def _known(self, tree: Tree) -> set[str]:
+        """The names of everything else that is installed."""
+        known: set[str] = set()
+        for scope in (self.user, self.project):
+            with suppress(InstallError):
+                for name, entry in read_lock(scope.records, limits=self._limits).items():
+                    known |= {name, *entry.skills} if name != tree.name else set()
+            known |= {one.full_name for one in installed(scope) if one.full_name != tree.name}
+        return known
+
+    def install_local(
+        self,
+        path: str | os.PathLike[str],
+        project: bool = False,  # noqa: FBT001, FBT002 - the public signature
+        *,
+        select: str | Sequence[str] | None = None,
+        agents: Sequence[str] = (),
+        replace: bool = False,
+    ) -> Path:
+        """Copy a folder (or an archive) of this machine and install it as ``@local/<its name>``."""
+        return self.install(_local(path), project, select=select, agents=agents, replace=replace)
+
+    def install_into(
+        self,
+        ref: str | SkillRef | SourceSpec,
+        folder: str | os.PathLike[str],
+        *,
+        select: str | Sequence[str] | None = None,
+    ) -> Path:
+        """Fetch what ``ref`` names into ``<folder>/<name>``: no links, no lock file, yours from then on."""
+        spec = _named(spec_for(ref, select))
+        where = os.path.abspath(os.fspath(folder))
+        for name in spec.skills or (spec.name,):
+            place = os.path.join(where, name)
+            if exists(place):
+                raise AlreadyInstalledError(f"skill {spec.full_name} already exists at {place}", place)
+        with typed(), self._reach.opened(spec) as bundle:
+            trees = cut(bundle, spec, self._limits)
+            return Path(put_into(where, trees, self._limits)[0])
+
+    def install_local_into(
+        self,
+        path: str | os.PathLike[str],
+        folder: str | os.PathLike[str],
+        *,
+        select: str | Sequence[str] | None = None,
+    ) -> Path:
+        """Copy a folder (or an archive) of this machine into ``<folder>/<its name>``."""
+        return self.install_into(_local(path), folder, select=select)
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    def list(self) -> tuple[InstalledSkill, ...]:
+        """Everything that is installed: the project's, then the user's, by ``org/name``."""
+        return (*installed(self.project), *installed(self.user))
+
+    def resolve(self, ref: str | SkillRef) -> Path:
+        """Where a skill is installed, the project's first; the version does not matter."""
+        return Path(resolve(ref, (self.project, self.user))[1])
+
+    def verify(self) -> tuple[Issue, ...]:
+        """Every file and link that is not what the lock files say; nothing when all is well."""
+        found: list[Issue] = []
+        for scope in (self.user, self.project):
+            if folder_info(scope.base) is None:
+                locked = read_lock(scope.records, limits=self._limits)
+                found += verify_scope(scope, locked, Landings(scope), self._limits)
+                continue
+            with typed(), opened(scope, self._limits, create=False) as store:
+                found += verify_scope(scope, store.locked, store.landings, self._limits)
+        return tuple(found)
+
+    def outdated(self) -> tuple[Outdated, ...]:
+        """The installs whose source has something newer than what is here, by name; nothing is changed."""
+        found: list[Outdated] = []
+        issues: list[Issue] = []
+        for scope in (self.project, self.user):
+            for entry in read_lock(scope.records, limits=self._limits).values():
+                try:
+                    found += newer(entry, scope, self._reach)
+                except SkillError as error:
+                    issues.append(Issue(error.code, entry.name, error.message, error.path, 0, "warning"))
+        self.issues = tuple(issues)
+        return tuple(found)
+
+    # -- changing ----------------------------------------------------------------------------------------------------
+
+    def remove(self, ref: str | SkillRef) -> Path:
+        """Take a skill, its links and its lock entry away, the project's first; where it was."""
+        scope, place = resolve(ref, (self.project, self.user))
+        name = (ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)).full_name
+        with typed(), opened(scope, self._limits) as store:
+            if not exists(place):
+                raise NotInstalledError(f"skill {name} is not installed")
+            apply.remove(store, name)
+        return Path(place)
+
+    def update(
+        self, ref: str | SkillRef | None = None, *, force: bool = False, dry_run: bool = False
+    ) -> tuple[Update, ...]:
+        """Bring one skill, or all, to what their sources have now; each with a diff.
+
+        A reference with a version moves the skill to that version. What someone changed by hand is kept: naming such
+        a skill raises ``LocalEditsError``, and among all it is passed over; ``force`` overwrites it and keeps a
+        backup. ``dry_run`` only says what would change.
+        """
+        if ref is not None:
+            wanted = ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)
+            scope, _ = resolve(wanted, (self.project, self.user))
+            entry = self._entry(scope, wanted.full_name)
+            return (self._noted(updated(scope, at_version(entry, wanted.version), self._reach, force, dry_run)),)
+        pairs = [(s, e) for s in (self.project, self.user) for e in read_lock(s.records, limits=self._limits).values()]
+        return tuple(try_update(scope, entry, self._reach, force, dry_run) for scope, entry in pairs)
+
+    def _noted(self, came: tuple[Update, tuple[Issue, ...]]) -> Update:
+        update, self.issues = came
+        return update
+
+    def _entry(self, scope: Scope, name: str) -> LockedSkill:
+        entry = read_lock(scope.records, limits=self._limits).get(name)
+        if entry is None:
+            raise InstallError(
+                f"{name} is in no lock file, so its source is not known", scope.place(name), "not-in-lock"
+            )
+        return entry
+
+    def link(self, ref: str | SkillRef, agents: Sequence[str]) -> tuple[str, ...]:
+        """Link an installed skill for further agents; the links that were made, as the lock file has them."""
+        return self._relinked(ref, agents, add_links)
+
+    def unlink(self, ref: str | SkillRef, agents: Sequence[str]) -> tuple[str, ...]:
+        """Take an installed skill's links for those agents away; the links that are gone. The shared one stays."""
+        return self._relinked(ref, agents, take_links)
+
+    def _relinked(
+        self, ref: str | SkillRef, agents: Sequence[str], change: Callable[[Store, str, Sequence[str]], tuple[str, ...]]
+    ) -> tuple[str, ...]:
+        scope, _ = resolve(ref, (self.project, self.user))
+        name = (ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)).full_name
+        with typed(), opened(scope, self._limits) as store:
+            return change(store, name, _several(agents))
+
+    def difference(self, *, project: bool = True) -> tuple[str, ...]:
+        """What ``sync`` would change, a line each; nothing is fetched or changed."""
+        scope = self._scope(project)
+        locked = read_lock(scope.records, limits=self._limits)
+        found = gap(read_manifest(scope.records, self._limits), locked, scope)
+        rows = [f"install {wish.text}, which the manifest declares" for wish in found.missing]
+        rows += [f"remove {name}, which the manifest declares no more" for name in found.spare]
+        rows += [f"record {name} as declared" for name in found.same]
+        issues = verify_scope(scope, locked, Landings(scope), self._limits)
+        return (*rows, *(f"restore: {issue.message} ({issue.path})" for issue in issues))
+
+    def sync(self, *, locked: bool = False, project: bool = True) -> tuple[InstalledSkill, ...]:
+        """Make the disk equal the lock file, and the lock file what the manifest declares; what was installed.
+
+        ``locked``: the lock file is not changed, and whatever differs from it raises ``LockMismatchError``: a manifest
+        that declares something else, an install that someone edited, a source that gives other bytes. Otherwise
+        edited installs, and those that are in no lock file, go to the backups.
+        """
+        scope = self._scope(project)
+        declared = read_manifest(scope.records, self._limits)
+        found = gap(declared, read_lock(scope.records, limits=self._limits), scope)
+        if locked and found:
+            refuse_gap(found, scope)
+        done = [one for wish in found.missing for one in self._declared(scope, wish)]
+        with typed():
+            names = restored(scope, self._reach, locked=locked)
+            if not locked:
+                settle(scope, declared, self._limits)
+        return (*done, *(_installed(scope, name) for name in names))
+
+    def _declared(self, scope: Scope, wish: Declared) -> tuple[InstalledSkill, ...]:
+        """Install what the manifest declares; an earlier declaration of the same place gives way."""
+        spec = _named(wish.spec)
+        before = read_lock(scope.records, limits=self._limits)
+        with typed(), self._reach.opened(spec) as bundle:
+            trees = cut(bundle, spec, self._limits)
+            given = all(tree.name in before and before[tree.name].declared for tree in trees)
+            return self._install(scope, trees, Arrival(spec, bundle.commit, Wishes(wish.agents, given, wish.text)))
+
+    def adopt(self, *names: str, project: bool = True) -> tuple[InstalledSkill, ...]:
+        """Take over skills that lie in ``.agents/skills`` or ``.claude/skills`` as they are, without fetching them.
+
+        Their source is what ``skills-lock.json`` says, else nothing; the folders become links, and what stood there
+        is kept as a backup.
+        """
+        scope = self._scope(project)
+        with typed():
+            adopted, issues = adopt(scope, names, self._limits)
+        self.issues = tuple(issues)
+        return tuple(_installed(scope, name) for name in adopted)
+
+
+def _several(agents: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(agents, str):
+        raise SourceError(f"agents is a list of names, not the text {agents!r}")
+    return tuple(agents)
+
+
+def _installed(scope: Scope, full_name: str) -> InstalledSkill:
+    org, _, name = full_name.partition("/")
+    return InstalledSkill(org, name, scope.location, Path(scope.place(full_name)))
+
+
+def _local(path: str | os.PathLike[str]) -> SourceSpec:
+    """A folder or archive that the caller named as a path, however it is written."""
+    where = os.path.abspath(os.path.expanduser(os.fspath(path)))
+    kind = spec_for(where).kind
+    return SourceSpec("archive" if kind == "archive" else "folder", where, "local", spec_for(where).name, local=True)
+
+
+def _named(spec: SourceSpec) -> SourceSpec:
+    """A source whose name is safe in a path; of ``.`` only the disk knows it."""
+    if not spec.local:
+        checked_part(spec.org)
+        checked_part(spec.name)
+        return spec
+    own = spec.name or os.path.basename(os.path.abspath(os.path.expanduser(spec.address)))
+    return replace(spec, name=checked_part(_ODD.sub("-", own).strip(".-")))

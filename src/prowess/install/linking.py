@@ -1,0 +1,75 @@
+"""Links added to, or taken from, what is installed: nothing is fetched, and the lock file says so."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from prowess.errors import InstallError, NameTakenError
+from prowess.files.folders import exists
+from prowess.files.trees import read_tree
+from prowess.files.writing import NewFile
+from prowess.install.apply import unlink
+from prowess.install.links import is_dead, leads_to
+from prowess.install.store import Link
+from prowess.spec.refs import link_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from prowess.install.store import Store
+    from prowess.library.lock import LockedSkill
+
+
+def add_links(store: Store, name: str, agents: Sequence[str]) -> tuple[str, ...]:
+    """Link the skills of an install for further agents as well; the links that were made."""
+    entry = _entry(store, name)
+    wanted = [link for link in _links(store, entry, agents) if store.landings.recorded(link.path) not in entry.links]
+    for link in wanted:
+        if exists(link.path) and not leads_to(link.path, link.target) and not is_dead(link.path):
+            raise NameTakenError("there is something already that was not installed by Prowess", link.path)
+        store.link(link)
+    made = tuple(store.landings.recorded(link.path) for link in wanted)
+    copies = (*entry.copies, *(link for link in made if link in store.copies))
+    known = tuple(dict.fromkeys((*entry.agents, *agents)))
+    after = replace(entry, links=(*entry.links, *made), copies=copies, agents=known)
+    store.commit(store.locked | {name: after})
+    return made
+
+
+def take_links(store: Store, name: str, agents: Sequence[str]) -> tuple[str, ...]:
+    """Take the links for those agents away, but never those in the shared folder; the links that are gone."""
+    entry = _entry(store, name)
+    folders = {folder for folder in store.landings.folders(agents) if folder != store.landings.shared}
+    gone = tuple(link for link in entry.links if os.path.dirname(store.landings.path(link)) in folders)
+    for link in gone:
+        unlink(store, store.landings.path(link), entry)
+    after = replace(
+        entry,
+        links=tuple(link for link in entry.links if link not in gone),
+        copies=tuple(link for link in entry.copies if link not in gone),
+        agents=tuple(agent for agent in entry.agents if agent not in agents),
+    )
+    store.commit(store.locked | {name: after})
+    return gone
+
+
+def _entry(store: Store, name: str) -> LockedSkill:
+    entry = store.locked.get(name)
+    if entry is None:
+        raise InstallError(
+            f"{name} is in no lock file, so its links are not known", store.scope.place(name), "not-in-lock"
+        )
+    return entry
+
+
+def _links(store: Store, entry: LockedSkill, agents: Sequence[str]) -> Iterator[Link]:
+    place = store.scope.place(entry.name)
+    files = [NewFile(*row) for row in read_tree(place, store.limits).files]
+    for into in store.landings.folders(agents):
+        for skill, folder in entry.skills.items():
+            if own := link_name(skill):
+                prefix = f"{folder}/" if folder else ""
+                below = [f._replace(path=f.path.removeprefix(prefix)) for f in files if f.path.startswith(prefix)]
+                yield Link(os.path.join(into, own), os.path.join(place, *folder.split("/")) if folder else place, below)

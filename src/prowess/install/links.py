@@ -1,0 +1,142 @@
+"""Where agents find installed skills: a link in ``.agents/skills``, and in the folders of the agents asked for.
+
+A relative link where the system lets us make one, else a junction, else a copy. What a lock file or a journal may name
+is only ever a plain name in one of the known folders.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from typing import TYPE_CHECKING
+
+from prowess.errors import InstallError, SourceError
+from prowess.files import calls
+from prowess.files.folders import Folder, exists, folder_info
+from prowess.files.trees import is_link, link_text, same_folder
+from prowess.files.writing import make_folders, sync_tree, write_tree
+from prowess.library.agents import AGENTS
+from prowess.library.places import SHARED
+from prowess.spec.refs import is_safe_part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from prowess.files.writing import NewFile
+    from prowess.library.agents import Agent
+    from prowess.library.installs import Scope
+
+_NO_LINKS = frozenset((errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP))
+"""What says that links cannot be made here, as opposed to that something went wrong."""
+
+
+class Landings:
+    """The folders of one scope in which skills are linked."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        env: Mapping[str, str] = os.environ if scope.root == os.path.expanduser("~") else {}
+        self._env = env
+        # Another scope may link into the same folder: what it has under way is none of our business.
+        self._prefix = f".prowess-{hashlib.sha256(os.fsencode(scope.base)).hexdigest()[:8]}-"
+        self.shared = os.path.normpath(os.path.join(scope.root, SHARED))
+        own = (os.path.normpath(folder) for agent in AGENTS.values() for folder in self._folders(agent))
+        self._known = dict.fromkeys((self.shared, *own))
+
+    def _folders(self, agent: Agent) -> list[str]:
+        if self._scope.location == "project":
+            return [os.path.join(self._scope.root, agent.project)]
+        return list(agent.user_folders(self._scope.root, self._env))
+
+    def folders(self, agents: Iterable[str]) -> list[str]:
+        """The shared folder, then those of the agents, each once."""
+        found = {self.shared: None}
+        for name in agents:
+            if name not in AGENTS:
+                raise SourceError(f"unknown agent {name!r}", code="unknown-agent")
+            own = self._folders(AGENTS[name])
+            if not own:
+                raise SourceError(f"{AGENTS[name].title} has no folder for the {self._scope.location}'s skills")
+            found[os.path.normpath(own[0])] = None
+        return list(found)
+
+    def path(self, recorded: str) -> str:
+        """Where a recorded link is; ``InstallError`` when that is not a plain name in a known folder."""
+        path = os.path.normpath(
+            os.path.join(self._scope.root, *recorded.split("/")) if recorded[:1] != "/" else recorded
+        )
+        if os.path.dirname(path) not in self._known or not is_safe_part(os.path.basename(path)):
+            raise InstallError(f"{recorded[:120]!a} is no place where agents look", self._scope.records, "bad-lock")
+        return path
+
+    def recorded(self, path: str) -> str:
+        """A path as the lock file has it: from the root, with ``/``, where it lies below."""
+        inner = os.path.relpath(path, self._scope.root)
+        return path if inner.startswith(os.pardir) or os.path.isabs(inner) else inner.replace(os.sep, "/")
+
+    def prepare(self, folder: str) -> None:
+        """Make a folder for links. In a project none may lead out of it: its files may be somebody else's."""
+        if self._scope.location == "project" and not _inside(folder, self._scope.root):
+            raise InstallError("the folder for links leads out of the project", folder, "link-refused")
+        make_folders(folder, durable=True)
+
+    def beside(self, path: str, token: str) -> str:
+        """What a link that is on its way to ``path`` is called, without its ending."""
+        return os.path.join(os.path.dirname(path), f"{self._prefix}{token}")
+
+    def litter(self) -> list[str]:
+        """What a process that was killed may have left in the folders of this scope."""
+        found: list[str] = []
+        for folder in self._known:
+            if folder_info(folder) is not None:
+                with Folder(folder) as opened:
+                    entries = opened.entries()
+                names = (*entries.folders, *entries.links)
+                found += (os.path.join(folder, name) for name in names if name.startswith(self._prefix))
+        return found
+
+
+def _inside(path: str, root: str) -> bool:
+    real, base = os.path.realpath(path), os.path.realpath(root)
+    return real == base or real.startswith(base.rstrip(os.sep) + os.sep)
+
+
+def stage_link(target: str, staged: str, final: str, files: Sequence[NewFile]) -> bool:
+    """Make at ``staged`` what will lead from ``final`` to ``target``; whether it is a copy of ``files``."""
+    text = relative(target, final)
+    try:
+        calls.link(text, staged)
+    except (OSError, NotImplementedError) as error:
+        if isinstance(error, OSError) and error.errno not in _NO_LINKS and not getattr(error, "winerror", 0):
+            raise
+        if calls.junction(target, staged):
+            return False
+        calls.make_folder(staged, 0o755)
+        write_tree(staged, files)
+        sync_tree(staged)
+        return True
+    return False
+
+
+def relative(target: str, final: str) -> str:
+    """What a link at ``final`` says to lead to ``target``, from where its folder really is."""
+    return os.path.relpath(os.path.realpath(target), os.path.realpath(os.path.dirname(final)))
+
+
+def leads_to(path: str, folder: str) -> bool:
+    """Whether there is a link that leads to a folder, be it there or not."""
+    if not is_link(path):
+        return False
+    if same_folder(path, folder):
+        return True
+    text = link_text(path)
+    if text is None:
+        return os.path.realpath(path) == os.path.realpath(folder)
+    aimed = os.path.join(os.path.realpath(os.path.dirname(path)), text)
+    return os.path.realpath(aimed) == os.path.realpath(folder)
+
+
+def is_dead(path: str) -> bool:
+    """Whether there is a link that leads nowhere."""
+    return is_link(path) and folder_info(path) is None and exists(path)

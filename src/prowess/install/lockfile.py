@@ -1,0 +1,59 @@
+"""``prowess.lock``, written: sorted, one line a file, the same text for the same installs, so that changes merge."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from prowess.files.trees import digest_of
+from prowess.library.lock import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from prowess.files.trees import FileHash
+    from prowess.library.lock import Locked, LockedSkill
+
+_HEAD = (
+    "# What is installed, byte for byte. Prowess writes this file; keep it under version control.\n"
+    f"version = {VERSION}\n"
+)
+_OPTIONAL = ("ref", "commit", "subpath", "select", "declared")
+
+
+def lock_text(locked: Locked) -> str | None:
+    """The text of the lock file; ``None`` when there is nothing to record."""
+    if not locked:
+        return None
+    return _HEAD + "".join(f"\n{_entry(locked[name])}" for name in sorted(locked))
+
+
+def _entry(entry: LockedSkill) -> str:
+    rows = [
+        "[[skill]]",
+        f"name = {_text(entry.name)}",
+        f"source = {_text(entry.source)}",
+        f"kind = {_text(entry.kind)}",
+    ]
+    rows += [f"{key} = {_text(getattr(entry, key))}" for key in _OPTIONAL if getattr(entry, key)]
+    rows.append(f"digest = {_text(digest_of(dict(entry.files)))}")
+    rows += _list("agents", sorted(entry.agents))
+    rows += _list("links", sorted(entry.links))
+    rows += _list("copies", sorted(entry.copies))
+    rows += ["files = [", *(f"  {_text(row)}," for row in _files(entry.files)), "]"]
+    rows += ["[skill.skills]", *(f"{_text(name)} = {_text(entry.skills[name])}" for name in sorted(entry.skills))]
+    return "\n".join(rows) + "\n"
+
+
+def _list(key: str, values: list[str]) -> list[str]:
+    return [f"{key} = [{', '.join(_text(value) for value in values)}]"] if values else []
+
+
+def _files(files: Mapping[str, FileHash]) -> list[str]:
+    ordered = sorted(files, key=lambda path: path.encode())
+    return [f"{files[p].sha256} {'x' if files[p].executable else '-'} {files[p].size} {p}" for p in ordered]
+
+
+def _text(value: str) -> str:
+    """A TOML string; JSON's escapes are TOML's for whatever may stand here."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,99 @@
+"""What a project declares: ``prowess.toml``, or ``[tool.prowess]`` in ``pyproject.toml``.
+
+``skills`` is a list; an entry is a source as people type it, or a table with ``source`` and, as needed, ``ref``,
+``skills`` and ``agents``. ``agents`` beside the list is for all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from prowess.errors import BadReferenceError, InstallError
+from prowess.library.lock import read_text
+from prowess.spec.addresses import SourceSpec, chosen, parse_source
+from prowess.spec.refs import checked_version
+
+if TYPE_CHECKING:
+    from prowess.limits import Limits
+
+MANIFEST_FILE = "prowess.toml"
+_PYPROJECT = "pyproject.toml"
+_KEYS = frozenset(("source", "ref", "skills", "agents"))
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One entry: the source, the agents it is linked for, and the entry as text, which the lock file repeats."""
+
+    spec: SourceSpec
+    agents: tuple[str, ...]
+    text: str
+
+
+def read_manifest(folder: str, limits: Limits) -> tuple[Declared, ...] | None:
+    """What the manifest in a folder declares; ``None`` when there is none."""
+    text = read_text(folder, MANIFEST_FILE, limits)
+    if text is not None:
+        return _declared(_parsed(text, folder, MANIFEST_FILE), folder)
+    text = read_text(folder, _PYPROJECT, limits)
+    if text is None:
+        return None
+    tool = _parsed(text, folder, _PYPROJECT).get("tool", {})
+    table = tool.get("prowess") if isinstance(tool, dict) else None
+    return _declared(table, folder) if isinstance(table, dict) else None
+
+
+def _parsed(text: str, folder: str, file: str) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - only programs that install need it
+
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _bad(f"{file} is not TOML: {error}", folder) from None
+
+
+def _declared(table: dict[str, Any], folder: str) -> tuple[Declared, ...]:
+    entries = table.get("skills", [])
+    agents = _texts(table.get("agents", []), "agents", folder)
+    if not isinstance(entries, list):
+        raise _bad("skills must be a list", folder)
+    found = [_entry(entry, agents, folder) for entry in entries]
+    if len({one.text for one in found}) != len(found):
+        raise _bad("a source is declared twice", folder)
+    return tuple(found)
+
+
+def _entry(entry: object, agents: tuple[str, ...], folder: str) -> Declared:
+    table = {"source": entry} if isinstance(entry, str) else entry
+    if not isinstance(table, dict) or not isinstance(table.get("source"), str) or table.keys() - _KEYS:
+        raise _bad(f"an entry is a source, or a table with {', '.join(sorted(_KEYS))}: {str(entry)[:120]!a}", folder)
+    skills = _texts(table.get("skills", []), "skills", folder)
+    own = _texts(table.get("agents", []), "agents", folder)
+    try:
+        spec = chosen(_beside(parse_source(table["source"]), folder), skills)
+        ref = table.get("ref", "")
+        spec = replace(spec, ref=checked_version(ref)) if ref else spec
+    except (BadReferenceError, TypeError) as error:
+        raise _bad(f"{table['source'][:120]!a}: {error}", folder) from None
+    text = table["source"] if table.keys() == {"source"} else json.dumps(table, sort_keys=True, ensure_ascii=False)
+    return Declared(spec, tuple(dict.fromkeys((*agents, *own))), text)
+
+
+def _beside(spec: SourceSpec, folder: str) -> SourceSpec:
+    """A path is meant from the manifest's folder."""
+    if not spec.local or spec.address.startswith("~"):
+        return spec
+    return replace(spec, address=os.path.normpath(os.path.join(folder, spec.address)))
+
+
+def _texts(value: object, key: str, folder: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise _bad(f"{key} must be a list of texts", folder)
+    return tuple(item for item in value if isinstance(item, str))
+
+
+def _bad(message: str, folder: str) -> InstallError:
+    return InstallError(f"the manifest makes no sense: {message}", folder, "bad-manifest")

@@ -1,0 +1,68 @@
+"""What an install is going to do, before anything is fetched: pure, and printable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from prowess.install.entries import recorded_source
+from prowess.install.links import Landings
+from prowess.spec.addresses import SourceSpec, chosen, parse_source, spec_of
+from prowess.spec.refs import SkillRef
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from prowess.install.apply import Wishes
+    from prowess.library.installs import Location, Scope
+    from prowess.library.lock import Locked
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One install to come: from where, to where, linked in which folders, in place of what."""
+
+    spec: SourceSpec
+    location: Location
+    source: str
+    """The source as the lock file will have it."""
+    places: tuple[str, ...]
+    links: tuple[str, ...]
+    """The folders in which each skill is linked."""
+    wishes: Wishes
+    replaces: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """A few lines for people."""
+        version = f" at {self.spec.ref}" if self.spec.ref else ""
+        part = f", folder {self.spec.subpath}" if self.spec.subpath else ""
+        rows = [f"fetch {self.source}{version}{part}"]
+        rows += [f"put it at {place}" for place in self.places]
+        rows += [f"replace what came from {old}" for old in self.replaces]
+        rows += [f"link each skill in {folder}" for folder in self.links]
+        return "\n".join([*rows, "record it in prowess.lock"])
+
+
+def spec_for(ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None = None) -> SourceSpec:
+    """The source that a caller means, with the skills that it chose."""
+    if isinstance(ref, SkillRef):
+        spec = spec_of(SkillRef.parse(str(ref)))
+    else:
+        spec = ref if isinstance(ref, SourceSpec) else parse_source(ref)
+    names = (select,) if isinstance(select, str) else tuple(select or ())
+    return chosen(spec, names)
+
+
+def plan_install(spec: SourceSpec, scope: Scope, locked: Locked, wishes: Wishes) -> Plan:
+    """The plan for one source in one scope."""
+    names = [f"{spec.org}/{name}" for name in spec.skills] or [spec.full_name]
+    replaced = tuple(locked[name].source for name in names if name in locked)
+    return Plan(
+        spec,
+        scope.location,
+        recorded_source(spec, scope),
+        tuple(scope.place(name) for name in names),
+        tuple(Landings(scope).folders(wishes.agents)),
+        wishes,
+        replaced,
+    )

@@ -1,0 +1,200 @@
+"""The store of a scope: one process at a time, interrupted changes finished first, trees staged and swapped in."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import secrets
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import InstallError
+from prowess.files import calls
+from prowess.files.folders import Folder, exists, folder_info
+from prowess.files.locking import held
+from prowess.files.removing import remove_tree
+from prowess.files.trees import inode, is_link
+from prowess.files.writing import make_folders, sync_tree, write_new, write_tree
+from prowess.install.journal import Journal, Journals, Move
+from prowess.install.links import Landings, stage_link
+from prowess.install.lockfile import lock_text
+from prowess.library.installs import JOURNAL, STORE
+from prowess.library.lock import LOCK_FILE, parse_lock, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from prowess.files.writing import NewFile
+    from prowess.library.installs import Scope
+    from prowess.library.lock import Locked
+    from prowess.limits import Limits
+
+_HOLDER = "holder"
+_TOKEN = re.compile(r"([0-9a-f]{11,14})-[0-9a-f]{12}\.(new|old)(\.spare)?")
+_LEFTOVER = re.compile(rf"\.(?:{JOURNAL}|{_HOLDER})\.[0-9a-f]{{12}}\.tmp".replace("journal.json", r"journal\.json"))
+
+
+class Link(NamedTuple):
+    """A link to be made: its path, the folder it leads to, and the files to copy where links cannot be made."""
+
+    path: str
+    target: str
+    files: Sequence[NewFile] = ()
+    keep: bool = False
+
+
+class Store:
+    """One scope, held by this process."""
+
+    def __init__(self, scope: Scope, limits: Limits) -> None:
+        self.scope, self.limits = scope, limits
+        self.landings = Landings(scope)
+        self._journals = Journals(scope, self.landings, limits)
+        self._folder = os.path.join(scope.base, STORE)
+        self._text = read_text(scope.records, LOCK_FILE, limits)
+        self.locked: Locked = parse_lock(self._text, scope.records) if self._text is not None else {}
+        self._moves: list[Move] = []
+        self.copies: set[str] = set()
+
+    # -- what a change does ------------------------------------------------------------------------------------------
+
+    def put(self, name: str, files: Sequence[NewFile], *, keep: bool = False) -> None:
+        """Stage a tree for the place ``name``; ``keep``: what is there goes to the backups."""
+        make_folders(self._folder)
+        place = self.scope.place(name)
+        org = os.path.dirname(place)
+        if is_link(org):
+            raise InstallError("a folder of the install base is a link", org, "link-refused")
+        make_folders(org, durable=True)
+        move = Move(name, _token(), keep=keep, old=inode(place))
+        staged = self._journals.spot(move).staged
+        try:
+            calls.make_folder(staged, 0o755)
+            write_tree(staged, files)
+            sync_tree(staged)
+        finally:
+            self._moves.append(_with_new(move, inode(staged)))
+
+    def drop(self, name: str, *, keep: bool = False) -> None:
+        """Have a place emptied."""
+        make_folders(self._folder)
+        place = self.scope.place(name)
+        self._moves.append(Move(name, _token(), old=inode(place), keep=keep))
+
+    def link(self, link: Link) -> None:
+        """Stage a link."""
+        self.landings.prepare(os.path.dirname(link.path))
+        move = Move(self.landings.recorded(link.path), _token(), old=inode(link.path), link=True, keep=link.keep)
+        staged = self._journals.spot(move).staged
+        try:
+            if stage_link(link.target, staged, link.path, link.files):
+                self.copies.add(move.name)
+        finally:
+            self._moves.append(_with_new(move, inode(staged)))
+
+    def unlink(self, path: str, *, keep: bool = False) -> None:
+        """Have a link taken away."""
+        if exists(path):
+            self._moves.append(Move(self.landings.recorded(path), _token(), old=inode(path), link=True, keep=keep))
+
+    def commit(self, locked: Locked) -> None:
+        """Make everything that was staged happen, together with the lock file."""
+        text = lock_text(locked)
+        if not self._moves and text == self._text:
+            return
+        make_folders(self._folder, durable=True)
+        for folder in sorted({os.path.dirname(self._journals.spot(move).staged) for move in self._moves if move.new}):
+            calls.sync_folder(folder)
+        self._journals.run(Journal(tuple(self._moves), self._text, text))
+        self._moves.clear()
+        self._text, self.locked = text, locked
+
+    def discard(self) -> None:
+        """Delete what was staged and not committed."""
+        for move in self._moves:
+            if move.new and not exists(os.path.join(self._folder, JOURNAL)):
+                with suppress(OSError):
+                    remove_tree(self._journals.spot(move).staged)
+        self._moves.clear()
+
+    # -- beginning and end -------------------------------------------------------------------------------------------
+
+    def sweep(self) -> None:
+        """Delete what nobody needs any more: staged trees that never got their place, trees replaced a while ago."""
+        for path in self.landings.litter():
+            remove_tree(path)
+        if folder_info(self._folder) is None:
+            return
+        with Folder(self._folder) as opened:
+            entries = opened.entries()
+        for name in (*entries.folders, *entries.files, *entries.links):
+            if self._is_spent(name):
+                with suppress(OSError):
+                    remove_tree(os.path.join(self._folder, name))
+
+    def _is_spent(self, name: str) -> bool:
+        match = _TOKEN.fullmatch(name)
+        if match is None:
+            return _LEFTOVER.fullmatch(name) is not None
+        age = time.time() - int(match[1], 16) / 1000
+        return match[2] == "new" or not 0 <= age < self.limits.keep_replaced_seconds
+
+    def announce(self) -> None:
+        """Say who is at work, for those who wait."""
+        if folder_info(self.scope.base) is None:
+            return
+        make_folders(self._folder)
+        text = f"process {os.getpid()} on {platform.node() or 'this machine'}"
+        staged = os.path.join(self._folder, f".{_HOLDER}.{secrets.token_hex(6)}.tmp")
+        with suppress(OSError):
+            write_new(staged, text.encode("ascii", "replace"), mode=0o644)
+            calls.rename(staged, os.path.join(self._folder, _HOLDER))
+
+    def leave(self) -> None:
+        """Take the name off again, and the store itself when it is empty."""
+        with suppress(OSError):
+            calls.delete(os.path.join(self._folder, _HOLDER))
+        with suppress(OSError):
+            calls.delete_folder(self._folder)
+
+
+def _with_new(move: Move, number: int) -> Move:
+    return Move(move.name, move.token, number, move.old, move.link, move.keep)
+
+
+def _token() -> str:
+    return f"{int(time.time() * 1000):x}-{secrets.token_hex(6)}"
+
+
+@contextmanager
+def opened(scope: Scope, limits: Limits, *, create: bool = True) -> Iterator[Store]:
+    """The store of a scope for this process alone; whatever was interrupted is finished first."""
+    _check_base(scope)
+    if create:
+        make_folders(scope.base, durable=True)
+    holder = os.path.join(scope.base, STORE, _HOLDER)
+    with held(scope.base, seconds=limits.max_lock_seconds, holder=holder):
+        Journals(scope, Landings(scope), limits).recover()
+        store = Store(scope, limits)
+        store.sweep()
+        if create:
+            store.announce()
+        try:
+            yield store
+        finally:
+            store.discard()
+            if create:
+                store.leave()
+
+
+def _check_base(scope: Scope) -> None:
+    """The base and the store must be real folders of the project: a repository may hold links that lead anywhere."""
+    for path in (os.path.join(scope.base, STORE), os.path.join(scope.base, STORE, JOURNAL)):
+        if is_link(path):
+            raise InstallError("a part of the install base is a link", path, "link-refused")
+    if scope.location == "project" and scope.root != scope.base:
+        real, root = os.path.realpath(scope.base), os.path.realpath(scope.root)
+        if not real.startswith(root.rstrip(os.sep) + os.sep):
+            raise InstallError("the install base leads out of the project", scope.base, "link-refused")

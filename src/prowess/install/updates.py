@@ -1,0 +1,185 @@
+"""Newer versions: whether there are any, what they change, and what someone changed by hand."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from prowess.errors import LocalEditsError, NotInstalledError, SkillError
+from prowess.files.folders import exists
+from prowess.files.trees import read_tree
+from prowess.install.apply import Arrival, Wishes, stage
+from prowess.install.entries import differences, named, spec_of_entry
+from prowess.install.failures import typed
+from prowess.install.store import opened
+from prowess.install.trees import cut
+from prowess.spec.addresses import chosen
+from prowess.spec.refs import checked_version, is_commit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from prowess.errors import Issue
+    from prowess.files.writing import NewFile
+    from prowess.install.fetch import Reach
+    from prowess.install.store import Store
+    from prowess.install.trees import Bundle, Tree
+    from prowess.library.installs import Scope
+    from prowess.library.lock import LockedSkill
+    from prowess.limits import Limits
+    from prowess.spec.addresses import SourceSpec
+
+Status = Literal["updated", "current", "edited", "failed", "available"]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What came of one update: the commits before and after, what changes, and why not if it did not."""
+
+    name: str
+    status: Status
+    before: str
+    after: str = ""
+    diff: str = ""
+    why: str = ""
+    path: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """An install whose source has something newer: the version asked for, the commit here, the one there."""
+
+    name: str
+    ref: str
+    current: str
+    newest: str
+
+
+def at_version(entry: LockedSkill, version: str) -> LockedSkill:
+    """The entry, moved to another version of its source."""
+    return replace(entry, ref=checked_version(version)) if version else entry
+
+
+def newer(entry: LockedSkill, scope: Scope, reach: Reach) -> Iterator[Outdated]:
+    """What the source of an entry has that is not here; a commit that was asked for by its id never gets old."""
+    if entry.kind == "adopted" or is_commit(entry.ref):
+        return
+    spec = spec_of_entry(entry, scope, ref=entry.ref)
+    if spec.kind == "git":
+        newest, current = reach.remote(spec).newest(entry.ref), entry.commit
+    else:
+        with typed(), reach.opened(spec) as bundle:
+            newest, current = tree_for(entry, bundle, spec, reach.limits).digest, entry.digest
+    if newest != current:
+        yield Outdated(entry.name, entry.ref, current, newest)
+
+
+def try_update(scope: Scope, entry: LockedSkill, reach: Reach, force: bool, dry_run: bool) -> Update:  # noqa: FBT001
+    """One of many: what keeps it from being updated is its status, not an error."""
+    try:
+        return updated(scope, entry, reach, force, dry_run)[0]
+    except LocalEditsError as error:
+        return Update(entry.name, "edited", entry.commit, why=error.message)
+    except SkillError as error:
+        return Update(entry.name, "failed", entry.commit, why=error.message)
+
+
+def updated(
+    scope: Scope,
+    entry: LockedSkill,
+    reach: Reach,
+    force: bool,  # noqa: FBT001 - as the caller's caller said
+    dry_run: bool,  # noqa: FBT001
+) -> tuple[Update, tuple[Issue, ...]]:
+    """Fetch what the source of an entry has now, and put it in place of what is here."""
+    if entry.kind == "adopted":
+        return Update(entry.name, "current", entry.commit), ()
+    spec = spec_of_entry(entry, scope, ref=entry.ref)
+    with typed(), reach.opened(spec) as bundle:
+        tree = tree_for(entry, bundle, spec, reach.limits)
+        arrival = Arrival(spec, bundle.commit, Wishes(entry.agents, replace=True))
+    with typed(), opened(scope, reach.limits) as store:
+        return _Here(store, entry.name).take(tree, arrival, force=force, dry_run=dry_run)
+
+
+class _Here:
+    """An install as it is now, with what someone changed by hand."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store = store
+        self._place = store.scope.place(name)
+        now = store.locked.get(name)
+        if now is None or not exists(self._place):
+            raise NotInstalledError(f"skill {name} is not installed")
+        self._now = now
+        self._edits = differences(now, self._place, store.limits)
+
+    def take(self, tree: Tree, arrival: Arrival, *, force: bool, dry_run: bool) -> tuple[Update, tuple[Issue, ...]]:
+        """Put a tree in place of it, unless there is a reason not to."""
+        same = tree.digest == self._now.digest
+        if dry_run:
+            return self._said("edited" if self._edits else "current" if same else "available", tree, arrival), ()
+        if same and not self._edits and arrival.spec.ref == self._now.ref:
+            self._note(arrival.commit)
+            return self._said("current", tree, arrival), ()
+        if self._edits and not force:
+            raise LocalEditsError(f"{self._now.name} was changed by hand: {named(self._edits)}", self._place)
+        said = self._said("updated", tree, arrival)
+        wishes = arrival.wishes._replace(declared=self._now.declared, keep=bool(self._edits))
+        locked, issues = stage(self._store, self._store.locked, tree, arrival._replace(wishes=wishes))
+        self._store.commit(locked)
+        return said, (*tree.issues, *issues)
+
+    def _said(self, status: Status, tree: Tree, arrival: Arrival) -> Update:
+        diff = diff_of(self._place, tree.files, self._store.limits)
+        return Update(self._now.name, status, self._now.commit, arrival.commit, diff, path=Path(self._place))
+
+    def _note(self, commit: str) -> None:
+        """The same bytes may have a newer commit."""
+        if commit != self._now.commit:
+            self._store.commit(self._store.locked | {self._now.name: replace(self._now, commit=commit)})
+
+
+def tree_for(entry: LockedSkill, bundle: Bundle, spec: SourceSpec, limits: Limits) -> Tree:
+    """The tree that takes an entry's place, out of a newer version: a chosen skill may have moved meanwhile."""
+    moved = entry.select and not any(path.startswith(f"{entry.subpath}/") for path in bundle.paths)
+    wanted = spec if not moved or not entry.subpath else _by_name(spec, entry.select)
+    tree = cut(bundle, wanted, limits)[0]
+    return tree._replace(name=entry.name, select=entry.select)
+
+
+def _by_name(spec: SourceSpec, name: str) -> SourceSpec:
+    return chosen(replace(spec, subpath=""), (name,))
+
+
+def diff_of(folder: str, files: Sequence[NewFile], limits: Limits) -> str:
+    """What changes when ``files`` take the place of a folder, as a unified diff; large and binary files by name."""
+    old = {path: (content, executable) for path, content, executable in read_tree(folder, limits).files}
+    new = {file.path: (file.content, file.executable) for file in files}
+    rows: list[str] = []
+    for path in sorted(old.keys() | new.keys()):
+        if old.get(path) != new.get(path):
+            rows += _file_diff(path, old.get(path), new.get(path), limits.max_resource_bytes)
+    return "".join(rows)
+
+
+def _file_diff(path: str, old: tuple[bytes, bool] | None, new: tuple[bytes, bool] | None, most: int) -> Iterator[str]:
+    names = (f"a/{path}" if old else "/dev/null", f"b/{path}" if new else "/dev/null")
+    before, after = (side[0] if side else b"" for side in (old, new))
+    if old and new and old[1] != new[1]:
+        yield f"mode of {path}: {'executable' if new[1] else 'not executable'}\n"
+    if max(len(before), len(after)) > most or not (_is_text(before) and _is_text(after)):
+        yield f"binary or large files {names[0]} and {names[1]} differ\n"
+        return
+    lines = [side.decode("utf-8").splitlines(keepends=True) for side in (before, after)]
+    for row in difflib.unified_diff(lines[0], lines[1], *names):
+        yield row if row.endswith("\n") else f"{row}\n\\ no newline at the end\n"
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return b"\0" not in data and data.decode("utf-8") is not None
+    except UnicodeDecodeError:
+        return False

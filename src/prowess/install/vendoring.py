@@ -1,0 +1,63 @@
+"""Skills copied into a folder of the caller's: whole or not at all, and nothing else is left there."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from prowess.errors import AlreadyInstalledError
+from prowess.files import calls
+from prowess.files.folders import Folder, exists
+from prowess.files.locking import held
+from prowess.files.removing import remove_tree
+from prowess.files.writing import make_folders, sync_tree, write_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from prowess.install.trees import Tree
+    from prowess.limits import Limits
+
+_STAGED = re.compile(r"\.prowess-[0-9a-f]{16}")
+
+
+def put_into(folder: str, trees: Sequence[Tree], limits: Limits) -> list[str]:
+    """Where the trees are then, each under its name. What an interrupted process left in the folder goes first."""
+    make_folders(folder)
+    with held(folder, seconds=limits.max_lock_seconds, holder=""):
+        _sweep(folder)
+        try:
+            staged = [(_staged(folder, tree), os.path.join(folder, tree.name.partition("/")[2])) for tree in trees]
+            for waiting, place in staged:
+                _move(waiting, place)
+            calls.sync_folder(folder)
+        except BaseException:
+            with suppress(OSError):
+                _sweep(folder)
+            raise
+        return [place for _, place in staged]
+
+
+def _staged(folder: str, tree: Tree) -> str:
+    where = os.path.join(folder, f".prowess-{secrets.token_hex(8)}")
+    calls.make_folder(where, 0o755)
+    write_tree(where, tree.files)
+    sync_tree(where)
+    return where
+
+
+def _move(staged: str, place: str) -> None:
+    if exists(place):
+        raise AlreadyInstalledError(f"there is something at {place} already", place)
+    calls.rename(staged, place)
+
+
+def _sweep(folder: str) -> None:
+    with Folder(folder) as opened:
+        names = opened.entries().folders
+    for name in names:
+        if _STAGED.fullmatch(name):
+            remove_tree(os.path.join(folder, name))

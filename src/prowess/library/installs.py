@@ -1,0 +1,125 @@
+"""Where installed skills lie, and which there are. Nothing here changes anything.
+
+A scope has a base (``<base>/<org>/<name>``), a root below which agents look, and a lock file. The project's base is
+``.prowess/skills`` in its folder, which is then the root and holds ``prowess.lock``; the user's is ``prowess/skills``
+in the configuration folder, the home folder is the root, and the lock file lies beside ``skills``. With a base of any
+other shape everything stays inside it.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from prowess.errors import NotInstalledError
+from prowess.files.folders import Folder, folder_info
+from prowess.library.places import NATIVE_PROJECT, config_home, project_folders
+from prowess.limits import DEFAULT_LIMITS
+from prowess.spec.refs import SkillRef, is_safe_part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+Location = Literal["project", "user"]
+STORE = ".store"
+"""The folder in a base where trees wait for their place, and where replaced ones go."""
+JOURNAL = "journal.json"
+_USER_TAIL = ("prowess", "skills")
+_CONFIG = ".config"
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledSkill:
+    """An install: whose, which, for the ``"project"`` or the ``"user"``, and where."""
+
+    org: str
+    name: str
+    location: Location
+    path: Path
+
+    @property
+    def full_name(self) -> str:
+        """``org/name``."""
+        return f"{self.org}/{self.name}"
+
+
+class Scope(NamedTuple):
+    """The folders that one lock covers together."""
+
+    location: Location
+    base: str
+    root: str
+    """Below it agents look for skills."""
+    records: str
+    """The folder with the lock file and the manifest."""
+
+    def place(self, full_name: str) -> str:
+        """The folder of an install."""
+        return os.path.join(self.base, *full_name.split("/"))
+
+
+def default_user_dir() -> Path:
+    """``$XDG_CONFIG_HOME/prowess/skills``, else ``~/.config/prowess/skills``, on every platform."""
+    return Path(config_home(os.path.expanduser("~"), os.environ), *_USER_TAIL)
+
+
+def default_project_dir() -> Path:
+    """``.prowess/skills`` in the working folder."""
+    return Path(os.getcwd(), *NATIVE_PROJECT.split("/"))
+
+
+def project_scope(base: str | os.PathLike[str] | None = None) -> Scope:
+    """The project's scope, in the working folder unless a base is given."""
+    where = os.path.abspath(os.fspath(base) if base is not None else default_project_dir())
+    head = where.removesuffix(os.sep + NATIVE_PROJECT.replace("/", os.sep))
+    return Scope("project", where, head, head)
+
+
+def user_scope(base: str | os.PathLike[str] | None = None) -> Scope:
+    """The user's scope."""
+    usual = os.fspath(default_user_dir())
+    where = os.path.abspath(os.fspath(base) if base is not None else usual)
+    above = where.removesuffix(os.sep + "skills")
+    config = above.removesuffix(os.sep + "prowess")
+    if where == usual:
+        return Scope("user", where, os.path.expanduser("~"), above)
+    if where == os.path.join(config, *_USER_TAIL) and os.path.basename(config) == _CONFIG:
+        return Scope("user", where, os.path.dirname(config), above)
+    return Scope("user", where, where, where)
+
+
+def standard_scopes(cwd: str, home: str, env: Mapping[str, str], *, project: bool = True) -> tuple[Scope, ...]:
+    """The scopes whose skills ``discover`` finds: those of the project's folders, the nearest first, and the user's."""
+    config = config_home(home, env)
+    user = Scope("user", os.path.join(config, *_USER_TAIL), home, os.path.join(config, _USER_TAIL[0]))
+    folders = project_folders(cwd, home) if project else ()
+    return (*(project_scope(os.path.join(folder, *NATIVE_PROJECT.split("/"))) for folder in folders), user)
+
+
+def resolve(ref: SkillRef | str, scopes: tuple[Scope, ...]) -> tuple[Scope, str]:
+    """The first scope that has the skill, and its folder there; the version does not matter."""
+    wanted = ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)
+    SkillRef.parse(str(wanted))  # one that a program put together is checked as well
+    for scope in scopes:
+        place = scope.place(wanted.full_name)
+        if folder_info(place) is not None:
+            return scope, place
+    raise NotInstalledError(f"skill {wanted.full_name} is not installed")
+
+
+def installed(scope: Scope) -> Iterator[InstalledSkill]:
+    """Every folder two levels below the base, by name; links and hidden names do not count."""
+    for org in _folders(scope.base):
+        for name in _folders(os.path.join(scope.base, org)):
+            yield InstalledSkill(org, name, scope.location, Path(scope.base, org, name))
+
+
+def _folders(path: str) -> list[str]:
+    try:
+        with Folder(path) as folder:
+            entries = folder.entries(DEFAULT_LIMITS.max_entries_per_folder)
+    except OSError:
+        return []
+    return [name for name in entries.folders if is_safe_part(name)]

@@ -1,0 +1,299 @@
+"""Lock files, read: ``prowess.lock``, and the ``skills-lock.json`` that the npm ``skills`` tool writes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import unicodedata
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from prowess.errors import InstallError, PathTraversalError, ResourceChangedError, ResourceError, ResourceNotFoundError
+from prowess.files.reading import OpenFile
+from prowess.files.trees import FileHash, digest_of
+from prowess.limits import DEFAULT_LIMITS
+from prowess.names import relative_parts
+from prowess.spec.refs import is_safe_part
+from prowess.spec.rules import is_usable_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from prowess.limits import Limits
+
+LOCK_FILE = "prowess.lock"
+NPM_LOCK_FILE = "skills-lock.json"
+VERSION = 1
+_TRIES = 100
+_ROW = re.compile(r"([0-9a-f]{64}) ([x-]) (\d{1,15}) (.+)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class LockedSkill:
+    """What the lock file says of one install: where it came from, what it holds, where it is linked."""
+
+    name: str
+    """``org/name``: its folder below the base."""
+    source: str
+    kind: str = "git"
+    ref: str = ""
+    commit: str = ""
+    subpath: str = ""
+    select: str = ""
+    """The one skill of the source that this is, where skills were chosen."""
+    skills: Mapping[str, str] = field(default_factory=dict)
+    """The skills in it by name, each with its folder below the install."""
+    digest: str = ""
+    files: Mapping[str, FileHash] = field(default_factory=dict)
+    links: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
+    """Those of ``links`` that are copies, because the system would not link."""
+    agents: tuple[str, ...] = ()
+    declared: str = ""
+    """How the manifest declares it, if it does."""
+
+    def below(self, folder: str) -> dict[str, FileHash]:
+        """The files of one folder of it, named from there."""
+        prefix = f"{folder}/" if folder else ""
+        return {path.removeprefix(prefix): hash_ for path, hash_ in self.files.items() if path.startswith(prefix)}
+
+
+Locked = dict[str, LockedSkill]
+"""Every install of a scope by ``org/name``."""
+
+
+def read_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS, file: str = LOCK_FILE) -> Locked:
+    """What the lock file in ``folder`` says; nothing when there is none. ``InstallError`` when it makes no sense."""
+    text = read_text(folder, file, limits)
+    return parse_lock(text, f"{folder}/{file}") if text is not None else {}
+
+
+def read_text(folder: str, file: str, limits: Limits = DEFAULT_LIMITS) -> str | None:
+    """The text of a file that people keep under version control; ``None`` when it is not there."""
+    try:
+        return _read_whole(folder, file, limits).decode("utf-8")
+    except ResourceNotFoundError:
+        return None
+    except ResourceError as error:
+        raise InstallError(f"cannot read {file}: {error.message}", folder, "bad-lock") from None
+    except UnicodeDecodeError:
+        raise InstallError(f"{file} is not UTF-8", folder, "bad-lock") from None
+
+
+def _read_whole(folder: str, file: str, limits: Limits) -> bytes:
+    """The bytes of a file that may be replaced at any moment: the old ones or the new ones."""
+    for _ in range(_TRIES):
+        with suppress(ResourceChangedError), OpenFile(folder, (file,)) as found:
+            return found.read_all(limits.max_lock_bytes)
+    raise ResourceChangedError(f"{file!r} is replaced all the time", file)
+
+
+def parse_lock(text: str, path: str = "") -> Locked:
+    """The installs that a lock file's text records."""
+    data = _as_written(text)
+    if data is None:
+        data = _as_toml(text, path)
+    if data.get("version") != VERSION:
+        raise _bad(f"the lock file has version {data.get('version')!r}; this Prowess reads {VERSION}", path)
+    entries = data.get("skill", [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise _bad("the lock file must hold [[skill]] entries", path)
+    locked = [_entry(entry, path) for entry in entries]
+    if len({entry.name.lower() for entry in locked}) != len(locked):
+        raise _bad("the lock file records one name twice", path)
+    return {entry.name: entry for entry in locked}
+
+
+def _as_toml(text: str, path: str) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - only for files that somebody else wrote
+
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _bad(f"the lock file is not TOML: {error}", path) from None
+
+
+def _as_written(text: str) -> dict[str, Any] | None:
+    """What a TOML parser gives for a file as Prowess writes it, in a tenth of the time; ``None`` for any other."""
+    data: dict[str, Any] = {"skill": []}
+    table: dict[str, Any] = data
+    files: list[str] | None = None
+    for row in text.split("\n"):
+        if files is not None:
+            if row == "]":
+                files = None
+            elif row[:3] == '  "' and row[-2:] == '",' and "\\" not in row and row.count('"') == 2:  # noqa: PLR2004
+                files.append(row[3:-2])
+            else:
+                return None
+        elif row == "[[skill]]":
+            table = {}
+            data["skill"].append(table)
+        elif row == "[skill.skills]" and table is not data and "skills" not in table:
+            table["skills"] = table = {}
+        elif row == "files = [" and "files" not in table:
+            files = table["files"] = []
+        elif row and row[0] != "#" and not _took(row, table):
+            return None
+    return data if files is None and data["skill"] else None
+
+
+def _took(row: str, table: dict[str, Any]) -> bool:
+    """Whether a row is a key with a value that JSON writes the same way; then it is in the table."""
+    key, mark, value = row.partition(" = ")
+    try:
+        name = json.loads(key) if key[:1] == '"' else key
+        plain = value[:1] == '"' == value[-1:] and value.count('"') == 2 and "\\" not in value  # noqa: PLR2004
+        found = value[1:-1] if plain else json.loads(value)
+    except (ValueError, RecursionError):
+        return False
+    if not mark or not isinstance(name, str) or name in table or (key is name and not name.isidentifier()):
+        return False
+    table[name] = found
+    return True
+
+
+_TEXTS = ("name", "source", "kind", "ref", "commit", "subpath", "select", "digest", "declared")
+_LISTS = ("links", "copies", "agents")
+
+
+def _entry(data: dict[str, Any], path: str) -> LockedSkill:
+    texts: dict[str, Any] = {key: _text(data, key, path) for key in _TEXTS}
+    lists: dict[str, Any] = {key: tuple(_texts(data.get(key, []), key, path)) for key in _LISTS}
+    org, _, name = texts["name"].partition("/")
+    if not is_safe_part(org) or not is_safe_part(name):
+        raise _bad(f"the lock file names {texts['name'][:80]!r}, which is no org/name", path)
+    files = dict(_file(row, path) for row in _texts(data.get("files", []), "files", path))
+    if digest_of(files) != texts["digest"]:
+        raise _bad(f"the lock file's digest of {texts['name']} does not fit its list of files", path)
+    return LockedSkill(**texts, **lists, skills=_skills(data.get("skills", {}), path), files=files)
+
+
+def _text(data: dict[str, Any], key: str, path: str) -> str:
+    value = data.get(key, "")
+    if not isinstance(value, str):
+        raise _bad(f"the lock file's {key} must be text", path)
+    return value
+
+
+def _texts(value: object, key: str, path: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise _bad(f"the lock file's {key} must be a list of texts", path)
+    return [item for item in value if isinstance(item, str)]
+
+
+def _skills(value: object, path: str) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(folder, str) for folder in value.values()):
+        raise _bad("the lock file's skills must be names with folders", path)
+    for name, folder in value.items():
+        if not is_usable_name(name) or (folder and _safe_path(folder, path) != folder):
+            raise _bad(f"the lock file names the skill {name[:80]!r} in {folder[:80]!r}", path)
+    return dict(value)
+
+
+def _file(row: str, path: str) -> tuple[str, FileHash]:
+    match = _ROW.fullmatch(row)
+    if match is None:
+        raise _bad(f"the lock file lists a file as {row[:120]!r}", path)
+    content, mode, size, name = match.groups()
+    return _safe_path(name, path), FileHash(int(size), mode == "x", content)
+
+
+def _safe_path(name: str, path: str) -> str:
+    try:
+        return _normal(name)
+    except PathTraversalError as error:
+        raise _bad(f"the lock file lists a file that leads elsewhere: {error.message}", path) from None
+
+
+@lru_cache(4096)
+def _normal(name: str) -> str:
+    """A relative path, checked; most skills name their files alike."""
+    return "/".join(relative_parts(name))
+
+
+def _bad(message: str, path: str) -> InstallError:
+    return InstallError(message, path, "bad-lock")
+
+
+# -- the npm tool's file -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NpmLocked:
+    """What ``skills-lock.json`` says of one skill."""
+
+    name: str
+    source: str
+    source_type: str = ""
+    source_url: str = ""
+    ref: str = ""
+    skill_path: str = ""
+    computed_hash: str = ""
+
+
+_NPM_KEYS = {
+    "source": "source",
+    "sourceType": "source_type",
+    "sourceUrl": "source_url",
+    "ref": "ref",
+    "skillPath": "skill_path",
+    "computedHash": "computed_hash",
+}
+
+
+def read_npm_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS) -> dict[str, NpmLocked]:
+    """The skills that the npm ``skills`` tool has recorded in ``folder``, by name; nothing when it has not."""
+    text = read_text(folder, NPM_LOCK_FILE, limits)
+    return parse_npm_lock(text, f"{folder}/{NPM_LOCK_FILE}") if text is not None else {}
+
+
+def parse_npm_lock(text: str, path: str = "") -> dict[str, NpmLocked]:
+    """The skills that such a file's text records; entries with unusable names are left out."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        raise _bad(f"{NPM_LOCK_FILE} is not JSON", path) from None
+    skills = data.get("skills") if isinstance(data, dict) else None
+    if not isinstance(skills, dict):
+        raise _bad(f"{NPM_LOCK_FILE} holds no skills", path)
+    return {name: _npm_entry(name, entry) for name, entry in skills.items() if _is_npm(name, entry)}
+
+
+def _is_npm(name: str, entry: object) -> bool:
+    return is_usable_name(name) and isinstance(entry, dict)
+
+
+def _npm_entry(name: str, entry: dict[str, Any]) -> NpmLocked:
+    values = {ours: str(entry.get(theirs) or "") for theirs, ours in _NPM_KEYS.items()}
+    return NpmLocked(name, **values)
+
+
+_PUNCTUATION = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
+
+
+def npm_hash(files: Iterable[tuple[str, bytes]]) -> str:
+    """The ``computedHash`` of a skill: SHA-256 over each path and its bytes, sorted as JavaScript's locale compares."""
+    total = hashlib.sha256()
+    for path, content in sorted(files, key=lambda file: _collated(file[0])):
+        total.update(path.encode())
+        total.update(content)
+    return total.hexdigest()
+
+
+def _collated(text: str) -> tuple[list[tuple[int, int | str]], list[str], list[bool]]:
+    """Letters first, then accents, then case: lower before upper. Punctuation comes before digits and letters."""
+    plain = unicodedata.normalize("NFD", text)
+    base = [char for char in plain if not unicodedata.combining(char)]
+    first = [_weight(char) for char in base]
+    return first, [char for char in plain if unicodedata.combining(char)], [char.isupper() for char in base]
+
+
+def _weight(char: str) -> tuple[int, int | str]:
+    at = _PUNCTUATION.find(char)
+    if at >= 0:
+        return 0, at
+    return (1 if char.isdigit() else 2), char.lower()

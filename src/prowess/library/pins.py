@@ -1,0 +1,170 @@
+"""Installed skills that count only while they are what the lock file says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import InstallError, Issue, ResourceError, SkillValidationError
+from prowess.files.trees import digest_of, hash_tree
+from prowess.library.installs import JOURNAL, STORE
+from prowess.library.lock import parse_lock, read_lock, read_text
+from prowess.names import relative_parts
+from prowess.spec.refs import link_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from prowess.files.trees import FileHash
+    from prowess.library.installs import Scope
+    from prowess.library.lock import Locked, LockedSkill
+    from prowess.library.skill import Skill
+    from prowess.limits import Limits
+
+_CODE = "changed-since-locked"
+_TRIES = 100  # only as long as the lock file keeps changing under our eyes
+
+
+class Pin(NamedTuple):
+    """The files of one skill as the lock file has them, named from the skill's folder."""
+
+    files: Mapping[str, FileHash]
+
+    def check_tree(self, folder: str, location: str, limits: Limits) -> None:
+        """Raise ``SkillValidationError`` unless the whole folder is what the lock file says."""
+        wrong = self.difference(folder, limits)
+        if wrong:
+            raise SkillValidationError(wrong, location, _CODE)
+
+    def difference(self, folder: str, limits: Limits) -> str:
+        """The first thing that is not as the lock file says, or ``""``."""
+        try:
+            found = hash_tree(folder, limits)
+        except OSError as error:
+            return f"the folder cannot be read: {error.strerror}"
+        if found.odd:
+            return f"{found.odd[0][1]} is not in the lock file"
+        if digest_of(found.files) == digest_of(dict(self.files)):
+            return ""
+        for path in sorted(self.files.keys() | found.files.keys()):
+            if self.files.get(path) != found.files.get(path):
+                return f"{path} {_how(path, self.files, found.files)}"
+        return ""
+
+    def check_instructions(self, file: str, data: bytes, location: str) -> None:
+        """Raise ``SkillValidationError`` unless these are the bytes of the SKILL.md that the lock file means."""
+        if not self._is(file, data):
+            raise SkillValidationError(f"{file} is not what the lock file says", location, _CODE)
+
+    def check_resource(self, path: str, data: bytes) -> None:
+        """Raise ``ResourceError`` unless these are the bytes of the file that the lock file means."""
+        if not self._is("/".join(relative_parts(path)), data):
+            raise ResourceError(f"{path!r} is not what the lock file says", path, _CODE)
+
+    def _is(self, path: str, data: bytes) -> bool:
+        known = self.files.get(path)
+        return known is not None and known.sha256 == hashlib.sha256(data).hexdigest()
+
+
+def _how(path: str, wanted: Mapping[str, FileHash], found: Mapping[str, FileHash]) -> str:
+    if path not in found:
+        return "is missing"
+    return "is not what the lock file says" if path in wanted else "is not in the lock file"
+
+
+class Pins:
+    """The lock files of several scopes, and which of the skills found they vouch for."""
+
+    def __init__(self, scopes: tuple[Scope, ...], limits: Limits) -> None:
+        self._records = [_Records(scope, limits) for scope in scopes]
+        self._limits = limits
+
+    def sift(self, skills: list[Skill]) -> tuple[list[Skill], list[Issue]]:
+        """The skills that count, those that are in a lock file pinned to it; and an issue for each of the others."""
+        kept: list[Skill] = []
+        issues: list[Issue] = []
+        for skill in skills:
+            judged = self._judged(skill)
+            if isinstance(judged, Issue):
+                issues.append(judged)
+            else:
+                kept.append(judged)
+        return kept, issues
+
+    def _judged(self, skill: Skill) -> Skill | Issue:
+        folder = os.path.realpath(skill._real_folder())
+        for records in self._records:
+            where = records.where(folder)
+            if where is not None:
+                return self._pinned(skill, folder, records, where)
+        return skill
+
+    def _pinned(self, skill: Skill, folder: str, records: _Records, where: tuple[str, str]) -> Skill | Issue:
+        wrong, code = "", "not-in-lock"
+        for _ in range(_TRIES):
+            for locked in (records.recorded, records.pending):  # in this order: what is pending is recorded next
+                pin = _pin(locked(), where)
+                wrong = pin.difference(folder, self._limits) if pin is not None else wrong
+                if pin is not None and not wrong:
+                    return skill.placed(pin=pin)
+                code = code if pin is None else _CODE
+            if not records.reread():
+                break
+        return Issue(code, "", wrong or records.trouble or "is in no lock file", skill.location)
+
+
+def _pin(locked: Locked, where: tuple[str, str]) -> Pin | None:
+    entry = locked.get(where[0])
+    files = entry.below(where[1]) if entry is not None else None
+    return Pin(files) if files else None
+
+
+class _Records:
+    """What the lock file of one scope says, and what is on its way there."""
+
+    def __init__(self, scope: Scope, limits: Limits) -> None:
+        self._scope = scope
+        self._limits = limits
+        self._base = os.path.realpath(scope.base)
+        self.trouble = ""
+        self.locked = self._read()
+
+    def _read(self) -> Locked:
+        try:
+            return read_lock(self._scope.records, limits=self._limits)
+        except InstallError as error:
+            self.trouble = error.message
+            return {}
+
+    def recorded(self) -> Locked:
+        """What the lock file said when it was last read."""
+        return self.locked
+
+    def reread(self) -> bool:
+        """Read the lock file again; whether it has changed meanwhile."""
+        before, self.locked = self.locked, self._read()
+        return before != self.locked
+
+    def pending(self) -> Locked:
+        """What the lock file will say once the change that another process is making is done."""
+        with suppress(InstallError, OSError, ValueError, KeyError, TypeError):
+            text = read_text(os.path.join(self._scope.base, STORE), JOURNAL, self._limits)
+            return parse_lock(json.loads(text)["lock"]["after"]) if text else {}
+        return {}
+
+    def where(self, folder: str) -> tuple[str, str] | None:
+        """The install that a folder belongs to and its path in there; ``None`` when this scope has not put it there."""
+        if folder.startswith(self._base + os.sep):
+            parts = folder[len(self._base) + 1 :].split(os.sep)
+            return "/".join(parts[:2]), "/".join(parts[2:])
+        return next((found for entry in self.locked.values() if (found := self._copied(entry, folder))), None)
+
+    def _copied(self, entry: LockedSkill, folder: str) -> tuple[str, str] | None:
+        for link in entry.copies:
+            if os.path.realpath(os.path.join(self._scope.root, link)) == folder:
+                name = os.path.basename(link)
+                return entry.name, next((at for skill, at in entry.skills.items() if link_name(skill) == name), "")
+        return None

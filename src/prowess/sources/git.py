@@ -1,0 +1,159 @@
+"""A commit of a git repository, as files in memory: fetched alone, into a private place that is then removed."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, NamedTuple, Self
+from urllib.parse import quote
+
+from prowess.errors import GitError, UnsafeTreeError
+from prowess.files.folders import folder_info
+from prowess.files.reading import OpenFile
+from prowess.files.removing import remove_tree
+from prowess.files.writing import NewFile, private_folder, write_tree
+from prowess.limits import DEFAULT_LIMITS
+from prowess.sources.git_objects import Objects
+from prowess.sources.git_program import GitProgram, environment, settings_for_reaching
+from prowess.spec.addresses import SCHEMES, checked_address
+from prowess.spec.refs import checked_version, is_commit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from prowess.limits import Limits
+    from prowess.sources.git_objects import Entry
+    from prowess.sources.git_program import Git
+
+_SKELETON = (
+    NewFile("HEAD", b"ref: refs/heads/none\n"),
+    NewFile("objects/info/.keep", b""),
+    NewFile("refs/heads/.keep", b""),
+)
+_CONFIG = "[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{more}"
+_SHA256 = "[extensions]\n\tobjectFormat = sha256\n"
+_FETCH = (
+    *("--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"),
+    *("--no-write-commit-graph", "--no-show-forced-updates"),
+)
+_OTHER_IDS = "mismatched algorithms"
+
+
+class Commit(NamedTuple):
+    """What a version is: the commit's id, its files (their bytes read on demand), and what else it holds."""
+
+    id: str
+    files: tuple[Entry, ...]
+    odd: tuple[tuple[str, str], ...]
+    objects: Objects
+
+    def read(self, entries: Sequence[Entry], limits: Limits) -> Iterator[NewFile]:
+        """The bytes of some of its files, within the bounds of an install, which are looked at first."""
+        left = limits.max_install_bytes
+        for entry in entries:
+            size = self.objects.size(entry.object)
+            if size is None:
+                raise UnsafeTreeError(f"{entry.path} was not sent: it is too large", code="missing-blob")
+            left -= size
+            if left < 0:
+                message = f"the files have more than {limits.max_install_bytes} bytes together"
+                raise UnsafeTreeError(message, code="too-many-bytes")
+        for entry in entries:
+            yield NewFile(entry.path, self.objects.blob(entry.object), entry.executable)
+
+
+class Remote(NamedTuple):
+    """A repository, and how it may be reached."""
+
+    address: str
+    local: bool = False
+    schemes: Sequence[str] = SCHEMES
+    git: Git | None = None
+    limits: Limits = DEFAULT_LIMITS
+
+    @contextmanager
+    def fetched(self, ref: str = "") -> Iterator[Commit]:
+        """The commit that ``ref`` (a tag, a branch, a commit id; else the default branch) means there now."""
+        version = checked_version(ref) if ref else "HEAD"
+        with ExitStack() as stack:
+            yield self._fetch(version, stack)
+
+    def _fetch(self, version: str, stack: ExitStack) -> Commit:
+        at = stack.enter_context(_Workplace(self, ""))
+        try:
+            at.fetch(version)
+        except GitError as error:
+            if _OTHER_IDS not in error.message:
+                raise
+            at = stack.enter_context(_Workplace(self, _SHA256))
+            at.fetch(version)
+        objects = Objects(at.run)
+        commit = objects.commit(at.fetched)
+        files, odd = objects.listing(commit, self.limits)
+        return Commit(commit, tuple(files), tuple(odd), objects)
+
+    def newest(self, ref: str = "") -> str:
+        """The id of the commit that ``ref`` means there now; nothing is fetched."""
+        version = checked_version(ref) if ref else "HEAD"
+        if is_commit(version):
+            return version
+        with _Workplace(self, "") as at:
+            names = (version, f"{version}^{{}}")
+            printed = at.run("ls-remote", "--quiet", "--", at.address, *names).decode("utf-8", "replace")
+        rows = (row.partition("\t") for row in printed.splitlines())
+        found = {name: commit for commit, tab, name in rows if tab}
+        for pattern in ("{}", "refs/tags/{}^{{}}", "refs/tags/{}", "refs/heads/{}"):
+            name = pattern.format(version)
+            if name in found:
+                return found[name]
+        raise GitError(f"{self.address} has no version {version!r}", code="unknown-version")
+
+
+class _Workplace:
+    """An empty repository of our own, and git running in it; removed at the end, whatever happens."""
+
+    def __init__(self, remote: Remote, more: str) -> None:
+        self._remote = remote
+        self._more = more
+        self.folder = ""
+        self.schemes: Sequence[str] = ()
+        self.address = ""
+        self.fetched = ""
+        self._reaching: Mapping[str, str] = {}
+
+    def __enter__(self) -> Self:
+        remote = self._remote
+        self.schemes = ("file",) if remote.local else tuple(remote.schemes)
+        self.address = _local(remote.address) if remote.local else checked_address(remote.address, tuple(self.schemes))
+        self.folder = private_folder()
+        config = _CONFIG.format(version=1 if self._more else 0, more=self._more)
+        write_tree(self.folder, (*_SKELETON, NewFile("config", config.encode())))
+        if self.address.startswith("https://"):
+            self._reaching = settings_for_reaching(remote.git or GitProgram(remote.limits), self.folder)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        remove_tree(self.folder)
+
+    def fetch(self, version: str) -> None:
+        """Bring one commit here; from then on nothing is fetched any more, not even what turns out to be missing."""
+        blobs = f"--filter=blob:limit={self._remote.limits.max_install_bytes}"
+        self.run("fetch", *_FETCH, blobs, "--", self.address, version)
+        self.schemes = ()
+        with OpenFile(self.folder, ("FETCH_HEAD",)) as file:
+            self.fetched = file.read(4096).split(b"\t")[0].decode("ascii", "replace").strip()
+
+    def run(self, *args: str, printed: int | None = None) -> bytes:
+        """What git printed, at most so much."""
+        limits = self._remote.limits
+        slow = {"http.lowSpeedLimit": "1", "http.lowSpeedTime": str(max(1, int(limits.max_idle_seconds)))}
+        env = environment(self.schemes, {**slow, **self._reaching}) | {"GIT_DIR": self.folder}
+        return (self._remote.git or GitProgram(limits, printed=printed))(args, self.folder, env)
+
+
+def _local(path: str) -> str:
+    """The address of a repository on this machine that the caller named by its path."""
+    where = os.path.abspath(os.path.expanduser(path))
+    if folder_info(where) is None:
+        raise GitError("there is no repository", where)
+    return f"file://{quote(where)}"

@@ -1,0 +1,89 @@
+"""Skills that are installed, by their reference."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prowess.errors import BadReferenceError, InstallError, Issue, NotInstalledError, SourceError
+from prowess.library.catalog import Catalog
+from prowess.library.installs import project_scope, resolve, user_scope
+from prowess.library.lock import read_lock
+from prowess.sources.directory import DirectorySource, check_mount
+from prowess.spec.refs import SkillRef
+
+if TYPE_CHECKING:
+    import os
+    from typing import Literal
+
+    from prowess.library.installs import Scope
+
+
+class InstalledSource:
+    """An install, the project's first."""
+
+    __slots__ = ("_bases", "_mount_as", "_preload", "_ref", "_verify")
+
+    def __init__(
+        self,
+        ref: str | SkillRef,
+        *,
+        mount_as: str = "",
+        preload: bool = False,
+        verify: Literal["lock"] | None = None,
+        bases: tuple[str | os.PathLike[str] | None, str | os.PathLike[str] | None] = (None, None),
+    ) -> None:
+        self._ref = ref
+        self._mount_as = mount_as
+        self._preload = preload
+        self._verify = verify
+        self._bases = bases
+
+    def __repr__(self) -> str:
+        """The reference."""
+        return f"Source.installed({str(self._ref)!r})"
+
+    def load(self) -> Catalog:
+        """The skills in it now; ``SourceError`` when the reference is none, or nothing is installed under it."""
+        check_mount(self._mount_as)
+        if self._verify not in {None, "lock"}:
+            raise SourceError(f"verify must be 'lock' or None, not {self._verify!r}")
+        ref = self._parsed()
+        scope, place = self._resolved(ref)
+        found = DirectorySource(place, mount_as=self._mount_as, preload=self._preload).load()
+        if self._verify == "lock":
+            found = _sifted(found, scope)
+        return found | Catalog(issues=_version(ref, scope, place))
+
+    def _parsed(self) -> SkillRef:
+        try:
+            return SkillRef.parse(str(self._ref))
+        except BadReferenceError as error:
+            raise SourceError(f"parsing skill reference: {error.message}", code=error.code) from None
+
+    def _resolved(self, ref: SkillRef) -> tuple[Scope, str]:
+        user, project = self._bases
+        try:
+            return resolve(ref, (project_scope(project), user_scope(user)))
+        except NotInstalledError as error:
+            message = f"resolving skill reference {ref}: {error.message}"
+            raise SourceError(message, code=error.code) from None
+
+
+def _sifted(found: Catalog, scope: Scope) -> Catalog:
+    from prowess.library.pins import Pins  # noqa: PLC0415 - only for those who ask
+    from prowess.limits import DEFAULT_LIMITS  # noqa: PLC0415
+
+    kept, refused = Pins((scope,), DEFAULT_LIMITS).sift(list(found.skills))
+    return Catalog(kept, issues=(*found._found, *refused))  # noqa: SLF001 - what was met on the way stays known
+
+
+def _version(ref: SkillRef, scope: Scope, place: str) -> list[Issue]:
+    """Which version is installed is the lock file's business; that it is another one is worth knowing."""
+    try:
+        entry = read_lock(scope.records).get(ref.full_name)
+    except InstallError as error:
+        return [Issue(error.code, "", error.message, error.path, 0, "warning")]
+    if not ref.version or entry is None or ref.version in {entry.ref, entry.commit}:
+        return []
+    message = f"version {entry.ref or entry.commit or 'unknown'} is installed, not {ref.version}"
+    return [Issue("version-mismatch", "version", message, place, 0, "warning")]

@@ -1,0 +1,322 @@
+"""What people type to say where skills come from, as data.
+
+First match wins: ``@org/name[@version]``; a path (``./x``, ``../x``, ``/x``, ``~/x``, ``.``, or one with a drive), with
+``#ref`` for a local repository; ``github:owner/repo`` and ``gitlab:owner/repo``; pages of GitHub, GitLab and Azure that
+show a folder; archives by address; any other git address (``.git``, ``ssh://``, ``git@host:path``); any other
+``https://`` address, where a well-known index is looked for; and ``owner/repo[/sub/path][@skill]`` on GitHub. ``#ref``
+or ``#ref@skill`` may follow whatever is a repository.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from prowess.errors import BadReferenceError, PathTraversalError
+from prowess.names import relative_parts
+from prowess.spec.refs import SkillRef, checked_part, checked_version, is_safe_part
+from prowess.spec.rules import is_usable_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from urllib.parse import SplitResult
+
+Kind = Literal["git", "folder", "archive", "index"]
+
+SCHEMES = ("https", "ssh")
+"""What a repository may be fetched by, unless the caller allows more."""
+
+MAX_ADDRESS_CHARS = 2_000
+_ARCHIVES = (".zip", ".skill", ".tar.gz", ".tgz", ".tar")
+_KNOWN = frozenset(("https", "http", "ssh", "git", "file"))
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_SCP = re.compile(r"(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9_.-]*)@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*):(?P<path>[^/].*)")
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]+")
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_PLAIN = re.compile(r"[\x21-\x7e]*")
+_DOWNLOADS = re.compile(
+    r"https://(?:raw\.githubusercontent\.com|codeload\.github\.com)/.+"
+    r"|https://[^/]+/[^/]+/[^/]+/(?:archive|releases/download|raw)/.+"
+    r"|https://[^/]+/.+/-/(?:archive|raw)/.+"
+)
+_GITHUB = re.compile(
+    r"https://(?:www\.)?github\.com/([^/]+)/([^/]+?)(?:\.git)?(?:/(?:tree|blob)/([^/]+)(?:/(.*?))?)?/?"
+)
+_GITLAB = re.compile(r"(https://[^/]+/.+?)/-/(?:tree|blob)/([^/]+)(?:/(.*?))?/?")
+_GITLAB_HOME = re.compile(r"https://gitlab\.com/[^/]+/.+?/?")
+_AZURE = re.compile(r"https://[^/]+/.+/_git/[^/?]+")
+_SHORT = re.compile(r"([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)((?:/[^@/]+)*)/?(?:@(.+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """Where skills come from: the kind of source, its address, and which part of it is wanted."""
+
+    kind: Kind
+    address: str
+    """A git address, a path, or the address of an archive or an index."""
+    org: str
+    name: str
+    ref: str = ""
+    subpath: str = ""
+    skills: tuple[str, ...] = ()
+    local: bool = False
+    """Whether the caller named a path of this machine."""
+
+    @property
+    def full_name(self) -> str:
+        """``org/name``: the folder below an install base."""
+        return f"{self.org}/{self.name}"
+
+    def __str__(self) -> str:
+        """For people: the address, the version, the part."""
+        part = f"/{self.subpath}" if self.subpath else ""
+        chosen = f" ({', '.join(self.skills)})" if self.skills else ""
+        return f"{self.address}{part}" + (f"#{self.ref}" if self.ref else "") + chosen
+
+
+def parse_source(text: str) -> SourceSpec:
+    """What ``text`` names; ``BadReferenceError`` when it names nothing, or something that could do harm."""
+    if not text.strip() or len(text) > MAX_ADDRESS_CHARS or text.startswith("-"):
+        raise BadReferenceError(f"this names no source of skills: {_shown(text)}")
+    if any(ord(char) < 0x20 or ord(char) == 0x7F for char in text):  # noqa: PLR2004 - control characters
+        raise BadReferenceError(f"an address must not hold control characters: {_shown(text)}")
+    if text.startswith("@"):
+        return spec_of(SkillRef.parse(text))
+    local = _local(text)
+    if local is not None:
+        return local
+    bare, ref, skill = _fragment(text)
+    return _with(_remote(bare), ref, skill)
+
+
+def spec_of(ref: SkillRef) -> SourceSpec:
+    """The source behind a reference."""
+    return SourceSpec("git", ref.git_url, ref.org, ref.name, ref.version)
+
+
+def chosen(spec: SourceSpec, skills: Sequence[str]) -> SourceSpec:
+    """The same source with these of its skills; none named: what it says itself."""
+    return replace(spec, skills=tuple(_skill(name) for name in skills)) if skills else spec
+
+
+# -- this machine ------------------------------------------------------------------------------------------------------
+
+
+def _local(text: str) -> SourceSpec | None:
+    if text.lower().startswith("file://"):
+        parts = urlsplit(text)
+        if parts.netloc not in {"", "localhost"}:
+            raise BadReferenceError(f"a file address has no host: {_shown(text)}", code="bad-scheme")
+        return _local_repository(unquote(parts.path), unquote(parts.fragment))
+    path, hash_, ref = text.partition("#")
+    if not (path in {".", "..", "~"} or path.startswith(("./", "../", "/", "~/", ".\\", "..\\")) or _DRIVE.match(path)):
+        return None
+    if hash_ and ref:
+        return _local_repository(path, ref)
+    if path.rstrip("/\\").endswith(".git"):
+        return _local_repository(path, "")
+    kind: Kind = "archive" if path.lower().endswith(_ARCHIVES) else "folder"
+    return SourceSpec(kind, path, "local", _last_name(path), local=True)
+
+
+def _local_repository(path: str, fragment: str) -> SourceSpec:
+    ref, _, skill = fragment.partition("@")
+    spec = SourceSpec("git", path, "local", _last_name(path), local=True)
+    return _with(spec, ref, skill)
+
+
+def _last_name(path: str) -> str:
+    """The name of a path's last part, without what says its format; ``""`` where only the disk knows (``.``)."""
+    name = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    for ending in (".git", *_ARCHIVES):
+        if name.lower().endswith(ending) and len(name) > len(ending):
+            name = name[: -len(ending)]
+            break
+    return "" if name in {"", ".", "..", "~"} else name
+
+
+# -- elsewhere ---------------------------------------------------------------------------------------------------------
+
+
+def _fragment(text: str) -> tuple[str, str, str]:
+    """The text without ``#ref[@skill]``, the version, the skill."""
+    bare, _, fragment = text.partition("#")
+    ref, _, skill = unquote(fragment).partition("@")
+    return bare, ref, skill
+
+
+def _with(spec: SourceSpec, ref: str, skill: str) -> SourceSpec:
+    if spec.kind != "git" and (ref or skill):
+        raise BadReferenceError(f"only a repository has versions: {_shown(spec.address)}")
+    spec = replace(spec, ref=checked_version(ref)) if ref else spec
+    return chosen(spec, (skill,)) if skill else spec
+
+
+def _remote(text: str) -> SourceSpec:
+    for prefix, host in (("github:", "github.com"), ("gitlab:", "gitlab.com")):
+        if text.startswith(prefix):
+            return _shorthand(text.removeprefix(prefix), host)
+    if text.partition("://")[0].lower() in _KNOWN and "://" in text:
+        return _address(checked_address(text, tuple(_KNOWN)))
+    if ":" not in text:
+        return _shorthand(text, "github.com")
+    scp = _SCP.fullmatch(text)
+    if scp is None or "::" in text or not scp["user"]:
+        raise BadReferenceError(f"this is no address of a repository: {_shown(text)}", code="bad-scheme")
+    return _git(checked_address(text, ("ssh",)), scp["host"], scp["path"])
+
+
+def _address(text: str) -> SourceSpec:
+    for pattern, make in _PAGES:
+        if pattern.fullmatch(text):
+            return make(text)
+    parts = urlsplit(text)
+    host = parts.hostname or ""
+    if _DOWNLOADS.fullmatch(text) or parts.path.lower().endswith(_ARCHIVES):
+        return SourceSpec("archive", text, _safe(host), _safe(_last_name(parts.path) or host))
+    if parts.scheme in {"ssh", "git"} or parts.path.rstrip("/").endswith(".git"):
+        return _git(text, host, parts.path)
+    if _AZURE.fullmatch(text.partition("?")[0]):
+        return _azure(parts)
+    return SourceSpec("index", text, _safe(host), _safe(_last_name(parts.path) or host))
+
+
+def _git(address: str, host: str, path: str) -> SourceSpec:
+    """A repository by its address; the last two names of its path are where it is installed."""
+    names = [name for name in path.removesuffix("/").removesuffix(".git").split("/") if name not in {"", "~"}]
+    if not names:
+        raise BadReferenceError(f"the address names no repository: {_shown(address)}")
+    org = names[-2] if len(names) > 1 else host
+    return SourceSpec("git", address, _safe(org), _safe(names[-1]))
+
+
+def _github(text: str) -> SourceSpec:
+    found = _GITHUB.fullmatch(text)
+    assert found is not None  # noqa: S101 - the table matched it
+    org, name, ref, path = found.groups(default="")
+    return _page(f"https://github.com/{checked_part(org)}/{checked_part(name)}", org, name, (unquote(ref), path))
+
+
+def _gitlab(text: str) -> SourceSpec:
+    found = _GITLAB.fullmatch(text)
+    assert found is not None  # noqa: S101 - the table matched it
+    address, ref, path = found.groups(default="")
+    names = [_safe(name) for name in urlsplit(address).path.removesuffix(".git").split("/") if name]
+    if len(names) < 2:  # noqa: PLR2004 - a group and a project
+        raise BadReferenceError(f"the address names no repository: {_shown(text)}")
+    return _page(address, names[-2], names[-1], (unquote(ref), path))
+
+
+def _gitlab_home(text: str) -> SourceSpec:
+    parts = urlsplit(text)
+    return _git(text.rstrip("/"), parts.hostname or "", parts.path)
+
+
+def _page(address: str, org: str, name: str, shown: tuple[str, str]) -> SourceSpec:
+    """What a page of a repository shows: a folder, or a file whose folder is meant, at a version."""
+    ref, path = shown
+    subpath = unquote(path).removesuffix("SKILL.md").rstrip("/")
+    spec = SourceSpec("git", address, checked_part(org), checked_part(name), subpath=_subpath(subpath))
+    return replace(spec, ref=checked_version(ref)) if ref else spec
+
+
+def _azure(parts: SplitResult) -> SourceSpec:
+    query = parse_qs(parts.query)
+    spec = _git(f"{parts.scheme}://{parts.netloc}{parts.path}", parts.hostname or "", parts.path.replace("/_git/", "/"))
+    version = next(iter(query.get("version", [])), "")
+    folder = next(iter(query.get("path", [])), "").strip("/")
+    ref = checked_version(version[2:]) if version[:2] in {"GB", "GT", "GC"} else ""
+    return replace(spec, ref=ref, subpath=_subpath(folder))
+
+
+_PAGES = ((_GITHUB, _github), (_GITLAB, _gitlab), (_GITLAB_HOME, _gitlab_home))
+
+
+def _shorthand(text: str, host: str) -> SourceSpec:
+    found = _SHORT.fullmatch(text)
+    if found is None:
+        raise BadReferenceError(f"this names no source of skills: {_shown(text)}")
+    org, name, path, skill = found.groups(default="")
+    org, name = checked_part(org), checked_part(name.removesuffix(".git"))
+    spec = SourceSpec("git", f"https://{host}/{org}/{name}", org, name, subpath=_subpath(path.strip("/")))
+    return chosen(spec, (skill,)) if skill else spec
+
+
+# -- checks ------------------------------------------------------------------------------------------------------------
+
+
+def checked_address(text: str, schemes: tuple[str, ...]) -> str:
+    """``text``, unless its scheme is not among ``schemes``, or it holds an option, a secret, or no host."""
+    if _PLAIN.fullmatch(text) is None:
+        raise BadReferenceError(f"an address must be plain ASCII without blanks: {_shown(text)}")
+    scheme, mark, _ = text.partition("://")
+    if not mark:
+        return _checked_scp(text, schemes)
+    if scheme.lower() not in schemes:
+        raise BadReferenceError(f"{scheme} is not among {', '.join(schemes)}: {_shown(text)}", code="bad-scheme")
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        raise BadReferenceError(f"this is no address: {_shown(text)}") from None
+    _refuse_secret(parts, text)
+    if _HOST.fullmatch(host) is None or host.startswith("-"):
+        raise BadReferenceError(f"this is no host: {_shown(text)}")
+    if any(name.startswith("-") and name != "-" for name in parts.path.split("/")):
+        raise BadReferenceError(f"a name in an address must not begin with '-': {_shown(text)}")
+    return text
+
+
+def _checked_scp(text: str, schemes: tuple[str, ...]) -> str:
+    found = _SCP.fullmatch(text)
+    harmless = found is not None and found["user"] and not found["path"].startswith("-") and "::" not in text
+    if not harmless or "ssh" not in schemes:
+        raise BadReferenceError(f"this is no address of a repository: {_shown(text)}", code="bad-scheme")
+    return text
+
+
+def _refuse_secret(parts: SplitResult, text: str) -> None:
+    named = parts.username is not None or parts.password is not None
+    harmless = parts.scheme == "ssh" and parts.password is None and _USER.fullmatch(parts.username or "")
+    if named and not harmless:
+        message = f"an address must not hold a user or a password: {_shown(text)}"
+        raise BadReferenceError(message, code="secret-in-address")
+
+
+def _subpath(path: str) -> str:
+    if not path:
+        return ""
+    try:
+        return "/".join(relative_parts(path))
+    except PathTraversalError as error:
+        raise BadReferenceError(error.message) from None
+
+
+def _skill(name: str) -> str:
+    if not is_usable_name(name):
+        raise BadReferenceError(f"{_shown(name)} is no name of a skill")
+    return name
+
+
+def _safe(name: str) -> str:
+    """A name for a folder: what an address has, with odd characters replaced."""
+    cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", unquote(name)).strip(".-")
+    if not is_safe_part(cleaned):
+        raise BadReferenceError(f"{_shown(name)} cannot name a folder")
+    return cleaned
+
+
+_USERINFO = re.compile(r"(?<=://)\S*@")
+
+
+def redacted(text: str) -> str:
+    """A text without what stands before an ``@`` in its addresses."""
+    return _USERINFO.sub("", text)
+
+
+def _shown(text: str, most: int = 120) -> str:
+    text = redacted(text)
+    return ascii(text if len(text) <= most else text[:most] + "...")

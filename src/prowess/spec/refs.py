@@ -1,0 +1,115 @@
+"""References to skills that are shared: ``@org/name[@version]``, checked before anything is joined to a path."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from prowess.errors import BadReferenceError
+from prowess.names import is_device_name
+
+MAX_PART_CHARS = 100
+MAX_VERSION_CHARS = 200
+_PART = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?")
+_VERSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+@-]*")
+_COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")
+_OTHER = re.compile(r"[^a-z0-9._]+")
+_LOCAL = ("./", "../", "/")
+
+
+@dataclass(frozen=True, slots=True)
+class SkillRef:
+    """A shared skill: whose, which, and which version (``""``: the newest of the default branch)."""
+
+    org: str
+    name: str
+    version: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> SkillRef:
+        """The reference that ``text`` is; ``BadReferenceError`` says what is wrong with it.
+
+        The version is what follows the last ``@`` and may hold slashes (a branch).
+        """
+        if not text.startswith("@"):
+            raise _bad(f"a skill reference must start with @: {_short(text)}")
+        rest, at, version = text[1:].rpartition("@")
+        if not at:
+            rest, version = version, ""
+        elif not version:
+            raise _bad(f"empty version in skill reference: {_short(text)}")
+        org, slash, name = rest.partition("/")
+        if not slash or not org or not name:
+            raise _bad(f"a skill reference must be @org/name: {_short(text)}")
+        if "/" in name:
+            raise _bad(f"a skill name must not contain /: {_short(name)}")
+        return cls(checked_part(org), checked_part(name), checked_version(version) if version else "")
+
+    @property
+    def full_name(self) -> str:
+        """``org/name``."""
+        return f"{self.org}/{self.name}"
+
+    @property
+    def git_url(self) -> str:
+        """Where it is fetched from."""
+        return f"https://github.com/{self.org}/{self.name}"
+
+    def __str__(self) -> str:
+        """The text that ``parse`` reads."""
+        return f"@{self.full_name}" + (f"@{self.version}" if self.version else "")
+
+
+def is_local_path(text: str) -> bool:
+    """Whether ``text`` names a path of this machine: it begins with ``./``, ``../`` or ``/``."""
+    return text.startswith(_LOCAL)
+
+
+def is_safe_part(text: str) -> bool:
+    """Whether ``text`` is one plain name on every platform, in ASCII."""
+    return len(text) <= MAX_PART_CHARS and _PART.fullmatch(text) is not None and not is_device_name(text)
+
+
+def link_name(skill: str) -> str:
+    """The folder name under which agents find a skill: its own, in the characters that every agent accepts.
+
+    ``""`` when nothing is left, or when the name is not plain ASCII: such names are easily mistaken for others.
+    """
+    if not skill.isascii():
+        return ""
+    name = _OTHER.sub("-", skill.lower()).strip(".-")
+    return name if is_safe_part(name) else ""
+
+
+def checked_part(text: str) -> str:
+    """``text``, which is an org or a name, unless it could be anything but one plain name in a path."""
+    if not is_safe_part(text):
+        raise _bad(f"{_short(text)} is no plain name: letters, digits, '.', '_' and '-'")
+    return text
+
+
+def checked_version(text: str) -> str:
+    """``text``, which names a tag, a branch or a commit, unless git could take it for anything else."""
+    parts = text.split("/")
+    odd = (
+        len(text) > MAX_VERSION_CHARS
+        or _VERSION.fullmatch(text) is None
+        or ".." in text
+        or any(not part or part.startswith(".") or part.endswith((".", ".lock")) for part in parts)
+    )
+    if odd:
+        raise BadReferenceError(f"{_short(text)} is no version", code="bad-version")
+    return text
+
+
+def is_commit(version: str) -> bool:
+    """Whether a version is a whole commit id, which never means anything else later."""
+    return _COMMIT.fullmatch(version) is not None
+
+
+def _bad(message: str) -> BadReferenceError:
+    return BadReferenceError(message)
+
+
+def _short(text: str, most: int = 120) -> str:
+    return ascii(text if len(text) <= most else text[:most] + "...")

@@ -1,0 +1,22 @@
+"""What the tests of authoring share: real skills, where the optional data folder is there."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session")
+def corpus(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The folders of real skills, unpacked."""
+    folder = tmp_path_factory.mktemp("corpus")
+    with tarfile.open(shared / "corpus" / "skills.tar.xz") as archive:
+        archive.extractall(folder, filter="fully_trusted")  # noqa: S202 - real skills hold links that lead nowhere
+    rows = (folder / "skills" / "MANIFEST.jsonl").read_text(encoding="utf-8").splitlines()
+    return [folder / "skills" / json.loads(row)["dir"] for row in rows]

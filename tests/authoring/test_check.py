@@ -1,0 +1,152 @@
+"""Checking: every finding with its line and the text that it is about; skills compared with each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import prowess
+
+BROKEN = Path(__file__).resolve().parents[2] / "examples" / "broken"
+
+
+def put(folder: Path, name: str, description: str = "", head: str = "", body: str = "Do it.\n") -> Path:
+    """A skill in a folder."""
+    where = folder / name
+    where.mkdir(parents=True)
+    said = description or f"Does {name} and nothing else."
+    (where / "SKILL.md").write_text(f"---\nname: {name}\ndescription: {said}\n{head}---\n{body}", encoding="utf-8")
+    return where
+
+
+def codes(report: prowess.CheckReport) -> list[str]:
+    return [finding.code for finding in report.findings]
+
+
+def meant(finding: prowess.Finding) -> str:
+    """The part of the line that a finding is about."""
+    return finding.text[finding.column - 1 :][: finding.length]
+
+
+def test_a_good_skill_has_no_findings(tmp_path: Path) -> None:
+    report = prowess.check(put(tmp_path, "good"))
+    assert (report.findings, report.ok(strict=True), len(report.skills)) == ((), True, 1)
+
+
+@pytest.mark.parametrize(
+    ("head", "code", "part"),
+    [
+        ("license: ''\n", "blank-field", "license"),
+        ("frobnicate: yes\n", "unknown-field", "frobnicate"),
+        ("hooks: x\n", "inert-field", "hooks"),
+        ("compatibility: " + "x" * 501 + "\n", "compatibility-too-long", "x" * 501),
+    ],
+)
+def test_a_finding_points_at_the_key_or_the_value(tmp_path: Path, head: str, code: str, part: str) -> None:
+    (finding,) = prowess.check(put(tmp_path, "one", head=head)).findings
+    assert (finding.code, finding.line, meant(finding)) == (code, 4, part)
+    assert finding.hint
+
+
+def test_hidden_characters_are_found_where_they_stand(tmp_path: Path) -> None:
+    where = put(tmp_path, "one", description="Does\u200b it well.", body="Fine.\n\nOdd \u202e text.\n")
+    found = {finding.field: finding for finding in prowess.check(where).findings}
+    assert (found["description"].line, meant(found["description"])) == (3, "\u200b")
+    assert (found["body"].line, meant(found["body"])) == (7, "\u202e")
+
+
+def test_every_finding_has_a_line_that_exists_or_is_the_first(tmp_path: Path) -> None:
+    where = put(tmp_path, "one")
+    (where / "references").mkdir()
+    (where / "references" / "link.md").symlink_to("../SKILL.md")
+    report = prowess.check(where, BROKEN)
+    assert "link-in-skill" in codes(report)
+    for finding in report.findings:
+        rows = Path(finding.path).read_text(encoding="utf-8").split("\n")
+        assert 1 <= finding.line <= len(rows)
+        assert finding.text == rows[finding.line - 1]
+
+
+def test_a_finding_is_fixable_when_a_fix_would_end_it() -> None:
+    for finding in prowess.check(BROKEN).findings:
+        mended = prowess.fix(finding.path)
+        assert finding.fixable == bool(mended), finding
+
+
+def test_names_that_people_confuse_are_found(tmp_path: Path) -> None:
+    for name in ("make-report", "make-reports", "pdf-tools", "pdftools", "step-1", "step-2", "abc", "abd"):
+        put(tmp_path, name)
+    found = [finding for finding in prowess.check(tmp_path).findings if finding.code == "confusing-name"]
+    assert sorted(meant(finding) for finding in found) == ["make-reports", "pdftools"]
+
+
+def test_one_name_in_two_folders_is_found(tmp_path: Path) -> None:
+    put(tmp_path / "a", "one")
+    put(tmp_path / "b", "one")
+    report = prowess.check(tmp_path / "a", tmp_path / "b")
+    assert codes(report) == ["duplicate-name"]
+    assert codes(prowess.check(tmp_path)) == ["duplicate-name"]
+
+
+def test_descriptions_that_say_the_same_are_found(tmp_path: Path) -> None:
+    said = "Fills in forms of the tax office for small companies and checks every sum twice."
+    put(tmp_path, "one", said)
+    put(tmp_path, "two", said)
+    put(tmp_path, "three", said.replace("twice", "again"))
+    put(tmp_path, "four", "Waters the plants in the office when nobody else is there to do it.")
+    assert sorted(codes(prowess.check(tmp_path))) == [
+        "confusing-description",
+        "confusing-description",
+        "duplicate-description",
+    ]
+
+
+def test_at_most_so_many_skills_are_compared(tmp_path: Path) -> None:
+    for name in ("one-skill", "another-one", "one-skills"):
+        put(tmp_path, name)
+    assert codes(prowess.check(tmp_path)) == ["confusing-name"]
+    assert codes(prowess.check(tmp_path, limits=prowess.Limits(max_compared_skills=2))) == []
+
+
+def test_a_listing_over_the_budget_is_a_warning(tmp_path: Path) -> None:
+    put(tmp_path, "one")
+    report = prowess.check(tmp_path, budget=5)
+    assert codes(report) == ["listing-too-large"]
+    assert (report.ok(), report.ok(strict=True)) == (True, False)
+    assert prowess.check(tmp_path, budget=500).findings == ()
+
+
+@pytest.mark.parametrize("name", ["nothing", "notes.txt"])
+def test_a_path_without_a_skill_is_an_error(tmp_path: Path, name: str) -> None:
+    (tmp_path / "nothing").mkdir()
+    (tmp_path / "notes.txt").write_text("x", encoding="utf-8")
+    with pytest.raises(prowess.SourceError) as caught:
+        prowess.check(tmp_path / name)
+    assert caught.value.code == "missing-skill-md"
+
+
+def test_real_skills_are_checked_and_mended_without_losing_a_word(corpus: list[Path]) -> None:
+    assert len(corpus) == 534
+    for folder in corpus:
+        report = prowess.check(folder)
+        assert len(report.skills) == 1
+        for finding in report.findings:
+            assert min(finding.line, finding.column, finding.length) >= 1
+            assert finding.hint
+        _mended(Path(report.skills[0]))
+
+
+def _mended(file: Path) -> None:
+    """A fix says what the file said."""
+    try:
+        found = prowess.fix(file)
+    except prowess.SkillValidationError:
+        return
+    if not found:
+        return
+    before = prowess.parse_skill(found.before, file, "lenient")
+    after = prowess.parse_skill(found.after, file, "lenient")
+    assert after.body == before.body
+    assert after.skill.description == before.skill.description
+    assert len(after.issues) < len(before.issues) or after.skill.name != before.skill.name

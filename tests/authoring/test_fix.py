@@ -1,0 +1,138 @@
+"""Mending: mechanical, shown first, and never a change of what a file says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import prowess
+from prowess.authoring.fix import quoted
+from prowess.spec.yaml_text import parse_yaml
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def write(folder: Path, text: str, name: str = "one") -> Path:
+    where = folder / name
+    where.mkdir(exist_ok=True)
+    (where / "SKILL.md").write_bytes(text.encode())
+    return where
+
+
+@pytest.mark.parametrize(
+    ("head", "mended", "code"),
+    [
+        ("name: one\ndescription: Use when: x\n", 'name: one\ndescription: "Use when: x"\n', "repaired-colon"),
+        ("name: one\ndescription: > Does\n  it.\n", "name: one\ndescription: Does it.\n", "repaired-block-text"),
+        (
+            "name: one\ndescription: *bold* text\n",
+            'name: one\ndescription: "*bold* text"\n',
+            "repaired-leading-character",
+        ),
+        (
+            "name: one\ndescription: @file does\n",
+            'name: one\ndescription: "@file does"\n',
+            "repaired-leading-character",
+        ),
+        ('name: one\ndescription:"Does it"\n', "name: one\ndescription: Does it\n", "repaired-missing-blank"),
+        ('name: one\ndescription: "Does it\n', "name: one\ndescription: Does it\n", "repaired-quotes"),
+        ("name: two\ndescription: Does it.\n", "name: one\ndescription: Does it.\n", "name-mismatch"),
+        ("name: One Skill\ndescription: Does it.\n", "name: one\ndescription: Does it.\n", "bad-name"),
+        ("description: Does it.\n", "name: one\ndescription: Does it.\n", "repaired-name"),
+        ("name: one\ndescription: Does it.\nlicense: ''\n", "name: one\ndescription: Does it.\n", "blank-field"),
+    ],
+)
+def test_what_is_mechanical_is_mended(tmp_path: Path, head: str, mended: str, code: str) -> None:
+    found = prowess.fix(write(tmp_path, f"---\n{head}---\nDo it.\n"))
+    assert found.after == f"---\n{mended}---\nDo it.\n"
+    assert code in found.codes
+    prowess.apply_fix(found)
+    assert prowess.validate(tmp_path / "one") == ()
+    assert not prowess.fix(tmp_path / "one")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nname: one\ndescription: Does it.\n---# Title\nDo it.\n",
+        "<!-- a comment -->\n---\nname: one\ndescription: Does it.\n---\nDo it.\n",
+        "```yaml\n---\nname: one\ndescription: Does it.\n---\n```\nDo it.\n",
+        "---\nname: one\ndescription: Does\u2028it.\n---\nDo it.\n",
+    ],
+)
+def test_frontmatter_in_a_wrapping_is_put_where_it_belongs(tmp_path: Path, text: str) -> None:
+    where = write(tmp_path, text)
+    before = prowess.parse_skill_file(where, "lenient")
+    found = prowess.fix(where)
+    prowess.apply_fix(found)
+    after = prowess.parse_skill_file(where)
+    assert (after.body, after.skill.description) == (before.body, before.skill.description)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nname: one\ndescription: Does it.\n---\nDo it.\n",
+        "---\r\nname: one\r\ndescription: Does it.\r\n---\r\nDo it.\r\n",
+        "no frontmatter\n",
+        "---\nname: one\ndescription: a\ndescription: b\n---\nx\n",
+        "---\nname: one\ndescription: &a [x]\n---\nx\n",
+        "---\nname: one\n---\nx\n",
+    ],
+)
+def test_what_is_fine_or_not_mechanical_is_left_alone(tmp_path: Path, text: str) -> None:
+    found = prowess.fix(write(tmp_path, text))
+    assert (bool(found), found.after, found.diff()) == (False, text, "")
+
+
+def test_a_folder_that_cannot_name_a_skill_gives_no_name(tmp_path: Path) -> None:
+    assert not prowess.fix(write(tmp_path, "---\nname: one\ndescription: Does it.\n---\nx\n", "Odd Folder"))
+
+
+def test_several_mistakes_are_mended_at_once(tmp_path: Path) -> None:
+    head = "name: Two\ndescription: Use when: x\nargument-hint: [a] [b]\nlicense:\n"
+    found = prowess.fix(write(tmp_path, f"---\n{head}---\nDo it.\n"))
+    assert set(found.codes) == {"repaired-colon", "repaired-brackets", "bad-name", "blank-field"} | (
+        {"name-mismatch"} & set(found.codes)
+    )
+    prowess.apply_fix(found)
+    assert not [issue for issue in prowess.validate(tmp_path / "one") if issue.severity == "error"]
+
+
+def test_line_ends_and_modes_outside_of_what_is_mended_stay(tmp_path: Path) -> None:
+    where = write(tmp_path, "---\nname: two\ndescription: Does it.\n---\r\nDo\r\nit.\n")
+    (where / "SKILL.md").chmod(0o640)
+    prowess.apply_fix(prowess.fix(where))
+    assert (where / "SKILL.md").read_bytes() == b"---\nname: one\ndescription: Does it.\n---\r\nDo\r\nit.\n"
+    assert (where / "SKILL.md").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_file_that_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    where = write(tmp_path, "---\nname: two\ndescription: Does it.\n---\nx\n")
+    found = prowess.fix(where)
+    write(tmp_path, "---\nname: two\ndescription: Something else.\n---\nx\n")
+    with pytest.raises(prowess.SkillValidationError) as caught:
+        prowess.apply_fix(found)
+    assert caught.value.code == "changed-during-read"
+    assert "Something else" in (where / "SKILL.md").read_text(encoding="utf-8")
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    where = write(tmp_path, "---\nname: two\ndescription: Does it.\n---\nx\n", "two")
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "SKILL.md").symlink_to(where / "SKILL.md")
+    with pytest.raises(prowess.SkillValidationError):
+        prowess.fix(tmp_path / "one")
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\n\t\"'\\:#")))
+def test_a_quoted_text_is_read_back_as_it_was(text: str) -> None:
+    odd = {"\x85", "\u2028", "\u2029", "\ufffe", "\uffff", "\ufeff"}
+    if odd & set(text):
+        return
+    values, _ = parse_yaml(f"key: {quoted(text)}\n", prowess.Limits())
+    assert values["key"] == text

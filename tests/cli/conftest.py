@@ -1,0 +1,151 @@
+"""What the tests of the command line share: a project of their own, and three ways to run a command."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import termios
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import prowess
+from prowess.cli.main import root
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+KILL_AFTER = 60
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended, and what it said on each stream."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:  # noqa: ANN401 - whatever the command answers
+        """The answer as data."""
+        return json.loads(self.out)
+
+
+class Command:
+    """Runs a command line in this process, through click's own runner."""
+
+    def __call__(self, *words: str, stdin: str = "") -> Ran:
+        done = CliRunner().invoke(root, list(words), prog_name="prowess", input=stdin)
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return Ran(done.exit_code, done.stdout, done.stderr)
+
+
+class Process:
+    """Runs a command line as a process of its own, its output in pipes."""
+
+    def __call__(self, *words: str, stdin: str = "", env: dict[str, str] | None = None) -> Ran:
+        done = subprocess.run(
+            [sys.executable, "-m", "prowess", *words],
+            input=stdin,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=KILL_AFTER,
+            env={**os.environ, **(env or {})},
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+
+class Terminal:
+    """Runs a command line as a process whose output is a terminal."""
+
+    def __call__(self, *words: str, columns: int = 80, env: dict[str, str] | None = None) -> Ran:
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        environment = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES", "NO_COLOR"}}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "prowess", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=slave,
+            stderr=subprocess.PIPE,
+            env={**environment, "TERM": "xterm-256color", **(env or {})},
+        )
+        os.close(slave)
+        try:
+            shown = _read_all(master)
+            assert process.stderr is not None
+            said = process.stderr.read().decode()
+            process.stderr.close()
+            return Ran(process.wait(KILL_AFTER), shown, said)
+        finally:
+            os.close(master)
+            process.kill()
+            process.wait()
+
+
+def _read_all(master: int) -> str:
+    parts: list[bytes] = []
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        parts.append(part)
+    return b"".join(parts).decode().replace("\r\n", "\n")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with the example skills where agents look, in a home folder of its own; the working folder."""
+    home = tmp_path / "home"
+    made = home / "project"
+    (made / ".git").mkdir(parents=True)
+    for name in ("skills", "acting"):
+        shutil.copytree(EXAMPLES / name, made / ".agents" / "skills", dirs_exist_ok=True)
+    for name in list(os.environ):
+        if name.startswith("PROWESS_") and name != "PROWESS_TEST_SEED":
+            monkeypatch.delenv(name)
+    for name in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(made)
+    return made
+
+
+@pytest.fixture
+def command(project: Path) -> Command:  # noqa: ARG001 - a fixture for its effect
+    """A command line in this process."""
+    return Command()
+
+
+@pytest.fixture
+def process(project: Path) -> Process:  # noqa: ARG001 - a fixture for its effect
+    """A command line as a process."""
+    return Process()
+
+
+@pytest.fixture
+def terminal(project: Path) -> Terminal:  # noqa: ARG001 - a fixture for its effect
+    """A command line on a terminal."""
+    return Terminal()
+
+
+@pytest.fixture
+def needs_sandbox() -> None:
+    """Skip where scripts cannot be isolated."""
+    if not any(kind.usable for kind in prowess.sandbox.available() if kind.name != "none"):
+        pytest.skip("needs bubblewrap")

@@ -1,0 +1,121 @@
+"""One ordinary call of every command, in the project of the tests, and what must be there before it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import prowess
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SKILLS = Path(".agents") / "skills"
+
+
+class Sample(NamedTuple):
+    """Words of a command line, its statuses, the shape of its data, and what is done before."""
+
+    words: tuple[str, ...]
+    shape: str = ""
+    statuses: frozenset[int] = frozenset((0,))
+    before: tuple[Callable[[], object], ...] = ()
+    sandbox: bool = False
+
+
+def with_evals() -> None:
+    """Queries for csv-report."""
+    folder = SKILLS / "csv-report" / "evals"
+    folder.mkdir()
+    cases = [
+        {"query": "what is in this csv file?", "should_trigger": True},
+        {"query": "translate en.json into German", "should_trigger": False},
+    ]
+    (folder / "triggers.json").write_text(json.dumps(cases), encoding="utf-8")
+
+
+def packed() -> None:
+    """An archive in the working folder."""
+    prowess.write_packed(prowess.pack(SKILLS / "csv-report"), "packed.skill")
+
+
+def granted() -> None:
+    """folder-report trusted."""
+    prowess.Trust().grant(prowess.scan(SKILLS)["folder-report"])
+
+
+def another() -> None:
+    """A skill in a folder that agents do not look in."""
+    prowess.create_skill("notes", "elsewhere", description="Writes notes.")
+
+
+def installed() -> None:
+    """That skill, installed for the project."""
+    another()
+    prowess.Installer().install_local("elsewhere/notes", project=True)
+
+
+def linked() -> None:
+    """The same, linked for one more agent."""
+    installed()
+    prowess.Installer().link("@local/notes", ["claude-code"])
+
+
+def edited() -> None:
+    """The same, and then changed at its source."""
+    installed()
+    with Path("elsewhere/notes/SKILL.md").open("a", encoding="utf-8") as file:
+        file.write("\nOne more line.\n")
+
+
+SAMPLES: dict[str, Sample] = {
+    "list": Sample(()),
+    "show": Sample(("csv-report",)),
+    "read": Sample(("csv-report", "references/columns.md")),
+    "search": Sample(("profile", "a", "csv")),
+    "explain": Sample(("csv-report",)),
+    "prompt": Sample(("--query", "profile a csv")),
+    "doctor": Sample((), statuses=frozenset((0, 1))),
+    "new": Sample(("fresh-one", "--with", "scripts,references,assets,evals")),
+    "check": Sample((str(SKILLS),)),
+    "preview": Sample(("deep-review", "main..HEAD")),
+    "eval": Sample((str(SKILLS / "csv-report"),), before=(with_evals,)),
+    "pack": Sample((str(SKILLS / "csv-report"),)),
+    "unpack": Sample(("packed.skill",), before=(packed,)),
+    "install": Sample(("./elsewhere/notes", "--project", "--yes"), before=(another,)),
+    "remove": Sample(("notes", "--yes"), before=(installed,)),
+    "sync": Sample(("--yes",), before=(installed,)),
+    "update": Sample(("--yes",), before=(edited,)),
+    "outdated": Sample((), statuses=frozenset((1,)), before=(edited,)),
+    "verify": Sample((), before=(installed,)),
+    "link": Sample(("notes", "--agent", "claude-code", "--yes"), before=(installed,)),
+    "unlink": Sample(("notes", "--agent", "claude-code", "--yes"), before=(linked,)),
+    "adopt": Sample(("csv-report", "--yes")),
+    "trust list": Sample((), before=(granted,)),
+    "trust grant": Sample(("folder-report", "--yes")),
+    "trust revoke": Sample(("folder-report",), before=(granted,)),
+    "activate": Sample(("csv-report",)),
+    "call": Sample(("load_skill", '{"name": "csv-report"}')),
+    "call (no tool)": Sample(()),
+    "run-script": Sample(("folder-report", "scripts/sizes.py", "nothing"), before=(granted,), sandbox=True),
+    "demo": Sample(()),
+    "config": Sample(()),
+    "completion": Sample(("bash",)),
+}
+
+
+def words_of(name: str, *more: str) -> list[str]:
+    """The whole command line of a sample."""
+    return [*name.partition(" (")[0].split(), *SAMPLES[name].words, *more]
+
+
+def prepare(name: str) -> None:
+    """Do what a sample needs before."""
+    for step in SAMPLES[name].before:
+        step()
+
+
+def can_isolate() -> bool:
+    """Whether scripts can be run here."""
+    return any(kind.usable for kind in prowess.sandbox.available() if kind.name != "none")

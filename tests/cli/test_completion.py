@@ -1,0 +1,71 @@
+"""Completion: what a shell is offered, in its own protocol and in a real shell."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.samples import installed
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Command
+
+BIN = Path(sys.executable).parent
+
+
+def offered(*words: str) -> list[str]:
+    """What bash would be offered for the last word."""
+    env = {**os.environ, "_PROWESS_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(["prowess", *words])}
+    env["COMP_CWORD"] = str(len(words))
+    done = subprocess.run([BIN / "prowess"], env=env, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    return [row.partition(",")[2] for row in done.stdout.splitlines() if row]
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["un"], {"unpack", "unlink"}),
+        (["show", "csv"], {"csv-report"}),
+        (["read", "csv-report", "ref"], {"references/columns.md"}),
+        (["list", "--agent", "claude"], {"claude-code"}),
+        (["check", "--ignore", "repaired-c"], {"repaired-colon", "repaired-comment", "repaired-code-fence"}),
+        (["config", "san"], {"sandbox"}),
+        (["prompt", "--style", "m"], {"markdown"}),
+        (["trust", "re"], {"revoke"}),
+        (["new", "x", "--with", "scripts,ref"], {"scripts,references"}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_commands_options_and_names_are_completed(words: list[str], expected: set[str]) -> None:
+    assert set(offered(*words)) == expected
+
+
+@pytest.mark.usefixtures("project")
+def test_installs_are_completed() -> None:
+    installed()
+    assert offered("remove", "loc") == ["local/notes"]
+
+
+def test_where_nothing_can_be_read_nothing_is_offered(project: Path) -> None:
+    (project / "prowess.toml").write_text("nonsense", encoding="utf-8")
+    assert offered("show", "csv") == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_gets_a_script_that_it_accepts(command: Command, shell: str, tmp_path: Path) -> None:
+    ran = command("completion", shell)
+    assert "_PROWESS_COMPLETE" in ran.out
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"{shell} is not installed")
+    file = tmp_path / "script"
+    file.write_text(ran.out, encoding="utf-8")
+    subprocess.run([program, "-n", file], check=True)

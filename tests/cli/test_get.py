@@ -1,0 +1,237 @@
+"""Getting skills: plans before they are applied, real repositories, interruptions that lose nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+from tests.cli.samples import another, edited, installed, linked
+from tests.repositories import Repository
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Command
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """A git repository with two skills."""
+    made = Repository(tmp_path / "repositories" / "pair")
+    for name in ("skills/alpha", "skills/beta"):
+        made.skill(name)
+    made.commit(tag="v1")
+    return made
+
+
+def listing(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+def test_a_repository_is_installed_pinned_linked_and_listed(
+    command: Command, project: Path, repository: Repository
+) -> None:
+    ran = command("install", repository.address, "--project", "--yes")
+    assert ran.status == 0, ran.err
+    assert "Plan:" in ran.err
+    assert "record it in prowess.lock" in ran.err
+    assert ran.out == "Installed local/pair for the project: .prowess/skills/local/pair\n"
+    assert (project / ".agents/skills/alpha").is_symlink()
+    assert "verified" in command("list").out
+    assert command("verify").status == 0
+
+
+def test_one_skill_of_a_repository_can_be_chosen(command: Command, project: Path, repository: Repository) -> None:
+    command("install", repository.address, "--project", "--yes", "--skill", "beta", "--agent", "claude-code")
+    assert (project / ".claude/skills/beta").is_symlink()
+    assert not (project / ".agents/skills/alpha").exists()
+
+
+def test_a_plan_is_shown_and_nothing_done(command: Command, project: Path) -> None:
+    another()
+    before = listing(project)
+    ran = command("install", "./elsewhere/notes", "--project", "--dry-run")
+    assert (ran.status, ran.out) == (0, "")
+    assert ".prowess/skills/local/notes" in ran.err
+    assert command("install", "./elsewhere/notes", "--project").status == 2
+    assert command("install", "./elsewhere/notes", "--dry-run", "--json").data["installed"] == []
+    assert listing(project) == before
+
+
+def test_for_the_user_is_the_default(command: Command, project: Path) -> None:
+    another()
+    command("install", "./elsewhere/notes", "--yes")
+    assert (project.parent / ".config/prowess/skills/local/notes").is_dir()
+    assert (project.parent / ".agents/skills/notes").is_symlink()
+
+
+def test_a_copy_into_a_folder_has_no_links_and_no_lock(command: Command, project: Path) -> None:
+    another()
+    assert command("install", "./elsewhere/notes", "--into", "vendor", "--dry-run").status == 0
+    assert not (project / "vendor").exists()
+    assert command("install", "./elsewhere/notes", "--into", "vendor", "--yes").status == 0
+    assert (project / "vendor/notes/SKILL.md").is_file()
+    assert not (project / "prowess.lock").exists()
+
+
+def test_what_is_taken_is_replaced_only_by_name(command: Command) -> None:
+    installed()
+    words = ("install", "./elsewhere/notes", "--project", "--yes")
+    ran = command(*words)
+    assert (ran.status, "error[already-installed]" in ran.err) == (3, True)
+    assert command(*words, "--replace").status == 0
+
+
+@pytest.mark.parametrize("source", ["ext::sh -c touch% pwned", "--upload-pack=x", "http://host/x.git", "no such thing"])
+def test_a_source_that_makes_no_sense_or_could_do_harm_is_refused(command: Command, project: Path, source: str) -> None:
+    ran = command("install", "--yes", "--", source)
+    assert ran.status == 3
+    assert "error[" in ran.err
+    assert not (project / "pwned").exists()
+
+
+@pytest.mark.parametrize("name", ["notes", "local/notes", "@local/notes"])
+def test_an_install_is_removed_by_any_of_its_names(command: Command, project: Path, name: str) -> None:
+    installed()
+    assert command("remove", name, "--dry-run").status == 0
+    assert (project / ".prowess/skills/local/notes").exists()
+    assert command("remove", name, "--yes").status == 0
+    assert not (project / ".prowess/skills/local/notes").exists()
+    ran = command("remove", name, "--yes")
+    assert (ran.status, "error[not-installed]" in ran.err) == (3, True)
+
+
+def test_a_skill_names_the_install_that_holds_it(command: Command, repository: Repository) -> None:
+    command("install", repository.address, "--project", "--yes")
+    assert command("remove", "alpha", "--yes").out == "Removed @local/pair.\n"
+
+
+def test_sync_restores_what_changed_after_showing_it(command: Command, project: Path) -> None:
+    installed()
+    assert command("sync").out == "Nothing to do.\n"
+    file = project / ".prowess/skills/local/notes/SKILL.md"
+    text = file.read_bytes()
+    file.write_bytes(text + b"tampered\n")
+    found = command("verify")
+    assert found.status == 1
+    assert "changed-file" in found.out
+    assert command("sync", "--dry-run").status == 1
+    assert command("sync", "--locked", "--yes").status == 3
+    assert file.read_bytes() != text
+    assert command("sync", "--yes").status == 0
+    assert file.read_bytes() == text
+    assert command("sync", "--user").status == 0
+
+
+def test_sync_installs_what_the_manifest_declares(command: Command, project: Path) -> None:
+    another()
+    (project / "prowess.toml").write_text(
+        'skills = ["./elsewhere/notes"]\n[settings]\nstrict = true\n', encoding="utf-8"
+    )
+    ran = command("sync", "--yes")
+    assert (ran.status, "install ./elsewhere/notes" in ran.err) == (0, True)
+    assert "notes" in command("list").out
+    (project / "prowess.toml").write_text("skills = []\n", encoding="utf-8")
+    assert "declares no more" in command("sync", "--dry-run").err
+    assert command("sync", "--yes").status == 0
+    assert not (project / ".prowess/skills/local/notes").exists()
+
+
+def test_update_shows_the_difference_and_takes_it(command: Command) -> None:
+    edited()
+    assert command("outdated").status == 1
+    looked = command("update", "--dry-run")
+    assert (looked.status, looked.out) == (0, "")
+    assert "+One more line." in looked.err
+    assert command("outdated").status == 1
+    assert command("update").status == 2
+    assert command("update", "notes", "--yes").out.startswith("updated local/notes")
+    assert (command("outdated").status, command("update", "--yes").status) == (0, 0)
+
+
+def test_what_was_changed_by_hand_is_kept_unless_forced(command: Command, project: Path) -> None:
+    edited()
+    file = project / ".prowess/skills/local/notes/SKILL.md"
+    file.write_text(file.read_text(encoding="utf-8") + "mine\n", encoding="utf-8")
+    assert command("update", "--yes").status == 0
+    assert "mine" in file.read_text(encoding="utf-8")
+    assert command("update", "--force", "--yes").status == 0
+    assert "mine" not in file.read_text(encoding="utf-8")
+
+
+def test_links_are_made_and_taken_away(command: Command, project: Path) -> None:
+    installed()
+    link = project / ".claude/skills/notes"
+    assert command("link", "notes", "--agent", "claude-code", "--dry-run").status == 0
+    assert not link.exists()
+    assert command("link", "notes", "--agent", "claude-code", "--yes").out == "Linked .claude/skills/notes\n"
+    assert link.is_symlink()
+    assert command("link", "notes", "--agent", "claude-code", "--yes").out == "Nothing to do.\n"
+    assert command("verify").status == 0
+    assert command("unlink", "notes", "--agent", "claude-code", "--yes").out == "Unlinked .claude/skills/notes\n"
+    assert not link.exists()
+    assert (project / ".agents/skills/notes").is_symlink()
+    assert command("verify").status == 0
+    assert command("link", "notes", "--agent", "nobody", "--yes").status == 3
+
+
+def test_a_link_takes_nobodys_place(command: Command, project: Path) -> None:
+    installed()
+    taken = project / ".claude/skills/notes"
+    taken.mkdir(parents=True)
+    ran = command("link", "notes", "--agent", "claude-code", "--yes")
+    assert (ran.status, "error[name-taken]" in ran.err) == (3, True)
+    assert taken.is_dir()
+    assert not taken.is_symlink()
+    assert command("verify").status == 0
+
+
+def test_removing_takes_every_link_along(command: Command, project: Path) -> None:
+    linked()
+    command("remove", "notes", "--yes")
+    assert not (project / ".claude/skills/notes").exists()
+
+
+def test_skills_that_lie_here_are_adopted_as_they_are(command: Command, project: Path) -> None:
+    before = prowess.read_metadata(project / ".agents/skills/csv-report").digest()
+    assert command("adopt", "csv-report", "--dry-run").status == 0
+    assert command("adopt", "csv-report", "--yes").status == 0
+    assert (project / ".agents/skills/csv-report").is_symlink()
+    assert prowess.discover()["csv-report"].digest() == before
+    assert command("verify").status == 0
+
+
+def test_an_interrupt_in_the_middle_of_an_install_loses_nothing(
+    command: Command, project: Path, repository: Repository, tmp_path: Path
+) -> None:
+    """Git is a program that never answers; the interrupt comes when it has been started."""
+    installed()
+    before, locked = listing(project), (project / "prowess.lock").read_bytes()
+    tell = tmp_path / "started"
+    os.mkfifo(tell)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "git").write_text(f"#!/bin/sh\necho > {tell}\nexec sleep 100\n", encoding="utf-8")
+    (programs / "git").chmod(0o755)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "prowess", "install", repository.address, "--project", "--yes"],
+        env={**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with tell.open("rb") as told:
+        told.read(1)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, b"")
+    assert err.endswith(b"interrupted\n")
+    assert (listing(project), (project / "prowess.lock").read_bytes()) == (before, locked)
+    assert command("verify").status == 0
+    assert command("install", repository.address, "--project", "--yes").status == 0

@@ -1,0 +1,270 @@
+"""Looking at skills: what is listed and why, what one holds, what a model would receive, what works here."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+from tests.cli.samples import granted, installed
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Command, Terminal
+
+BROKEN = Path(__file__).resolve().parents[2] / "examples" / "broken"
+
+
+def put(folder: Path, name: str, extra: str = "", body: str = "Do it.\n") -> Path:
+    """A skill in a folder."""
+    where = folder / name
+    where.mkdir(parents=True)
+    text = f"---\nname: {name}\ndescription: Does {name}.\n{extra}---\n{body}"
+    (where / "SKILL.md").write_text(text, encoding="utf-8")
+    return where
+
+
+def marks(command: Command, *words: str) -> dict[str, list[str]]:
+    """What is special about each skill."""
+    return {skill["name"]: skill["marks"] for skill in command("list", *words, "--json").data["skills"]}
+
+
+# -- list --------------------------------------------------------------------------------------------------------------
+
+
+def test_skills_are_listed_by_scope_and_place_in_the_order_in_which_they_win(command: Command, project: Path) -> None:
+    put(project.parent / ".claude" / "skills", "of-the-user")
+    out = command("list").out
+    assert out.index("project: .agents/skills  (6 skills)") < out.index("user: ~/.claude/skills  (1 skill)")
+    assert out.index("csv-report") < out.index("of-the-user")
+
+
+def test_hidden_repaired_and_shadowed_skills_are_marked(command: Command, project: Path) -> None:
+    here = project / ".agents" / "skills"
+    put(here, "hidden", "disable-model-invocation: true\n")
+    put(here, "quiet", "user-invocable: false\n")
+    shutil.copytree(BROKEN / "unquoted-colon", here / "unquoted-colon")
+    put(project.parent / ".claude" / "skills", "csv-report")
+    found = marks(command)
+    assert found["hidden"] == ["hidden"]
+    assert found["quiet"] == ["models only"]
+    assert found["unquoted-colon"] == ["repaired"]
+    assert found["csv-report"] == []
+    out = command("list").out
+    assert "[shadowed] by .agents/skills/csv-report/SKILL.md: a project's skill wins over the user's" in out
+    assert "[hidden] Does hidden." in out
+
+
+def test_trusted_skills_are_marked_until_they_change(command: Command, project: Path) -> None:
+    granted()
+    assert marks(command)["folder-report"] == ["trusted"]
+    (project / ".agents/skills/folder-report/notes.md").write_text("more", encoding="utf-8")
+    assert marks(command)["folder-report"] == ["changed since trusted"]
+
+
+def test_a_damaged_file_of_grants_does_not_keep_skills_from_being_listed(command: Command, project: Path) -> None:
+    granted()
+    (project.parent / ".config/prowess/trust.json").write_text("{", encoding="utf-8")
+    assert marks(command)["folder-report"] == []
+
+
+def test_installed_skills_are_marked_as_verified_until_they_change(command: Command, project: Path) -> None:
+    installed()
+    assert marks(command)["notes"] == ["verified"]
+    (project / ".prowess/skills/local/notes/SKILL.md").write_text(
+        "---\nname: notes\ndescription: x\n---\ny\n", encoding="utf-8"
+    )
+    assert marks(command)["notes"] == ["changed since installed"]
+    (project / "prowess.lock").write_text("version = 1\n", encoding="utf-8")
+    assert marks(command)["notes"] == ["not in the lock file"]
+    (project / "prowess.lock").write_text("nonsense", encoding="utf-8")
+    assert marks(command)["notes"] == []
+
+
+def test_files_that_do_not_load_are_told(command: Command) -> None:
+    ran = command("list", str(BROKEN))
+    assert ran.status == 0
+    assert "5 files could not be loaded:" in ran.out
+    assert "yaml-anchor" in ran.out
+    codes = {issue["code"] for issue in command("list", str(BROKEN), "--json").data["failures"]}
+    assert {"yaml-anchor", "missing-description", "no-frontmatter"} <= codes
+
+
+def test_where_nothing_is_found_every_place_is_told(command: Command, project: Path) -> None:
+    shutil.rmtree(project / ".agents")
+    ran = command("list")
+    assert ran.status == 0
+    assert ran.out.startswith("No skills found. Looked in:\n")
+    assert "~/.config/prowess/skills" in ran.out
+    assert "prowess new NAME" in ran.out
+
+
+def test_folders_agents_and_the_project_can_be_chosen(command: Command, project: Path) -> None:
+    put(project / "mine", "one")
+    put(project / ".windsurf" / "skills", "two")
+    assert list(marks(command, "mine")) == ["one"]
+    assert list(marks(command, "--dir", "mine")) == ["one"]
+    assert "two" not in marks(command)
+    assert "two" in marks(command, "--agent", "windsurf")
+    assert marks(command, "--no-project") == {}
+    ran = command("list", "--agent", "nobody")
+    assert (ran.status, "error[unknown-agent]" in ran.err) == (3, True)
+    assert command("list", "no-such-folder").status == 3
+
+
+# -- show and read -----------------------------------------------------------------------------------------------------
+
+
+def test_a_skill_is_shown_with_its_files_and_what_would_run(command: Command) -> None:
+    out = command("show", "folder-report").out
+    assert "command    ls | wc -l | tr -d ' '" in out
+    assert "script     scripts/sizes.py" in out
+    assert "sub-agent  context: fork, model: small" in out
+    assert "and does not: not trusted (prowess trust grant folder-report)" in out
+    granted()
+    assert "and may: this state of it is trusted" in command("show", "folder-report").out
+
+
+def test_sizes_tokens_and_the_digest_are_those_of_the_files(command: Command, project: Path) -> None:
+    data = command("show", "csv-report", "--json").data
+    skill = prowess.scan(project / ".agents" / "skills")["csv-report"]
+    assert data["digest"] == skill.digest()
+    assert [file["path"] for file in data["files"]] == list(skill.files())
+    sizes = {file["path"]: file["size"] for file in data["files"]}
+    assert sizes["assets/sample.csv"] == len(skill.read_bytes("assets/sample.csv"))
+    assert data["instructions_tokens"] == prowess.estimate_tokens(skill.read_body().strip())
+
+
+def test_a_path_names_the_skill_in_a_folder(command: Command, project: Path) -> None:
+    put(project / "mine", "one")
+    for path in ("./mine/one", "mine/one/SKILL.md", "mine/one/"):
+        assert command("show", path, "--json").data["name"] == "one"
+
+
+def test_what_had_to_be_mended_is_shown(command: Command) -> None:
+    out = command("show", str(BROKEN / "unquoted-colon")).out
+    assert "Worth knowing" in out
+    assert "repaired-colon" in out
+
+
+def test_instructions_and_files_are_read_as_they_are(command: Command) -> None:
+    catalog = prowess.scan(".agents/skills")
+    assert command("read", "csv-report").out == catalog.load_body("csv-report")
+    assert command("read", "csv-report", "references/columns.md").out == catalog.read_resource(
+        "csv-report", "references/columns.md"
+    )
+    data = command("read", "csv-report", "assets/sample.csv", "--json").data
+    assert data["content"] == catalog.read_resource("csv-report", "assets/sample.csv")
+
+
+def test_raw_bytes_reach_a_pipe_and_never_a_terminal(command: Command, terminal: Terminal, project: Path) -> None:
+    odd = b"\x1b[2J\x00\xff"
+    (project / ".agents/skills/csv-report/assets/odd.bin").write_bytes(odd)
+    ran = command("read", "csv-report", "assets/odd.bin", "--raw")
+    assert ran.status == 0
+    refused = terminal("read", "csv-report", "assets/odd.bin", "--raw")
+    assert (refused.status, refused.out) == (3, "")
+    assert "error[bad-argument]" in refused.err
+    assert command("read", "csv-report", "assets/odd.bin").status == 3
+
+
+@pytest.mark.parametrize("path", ["../../../outside", "/etc/passwd", "a\\b"])
+def test_nothing_outside_of_a_skill_is_read(command: Command, path: str) -> None:
+    ran = command("read", "csv-report", path)
+    assert (ran.status, ran.out) == (3, "")
+    assert "error[path-escape]" in ran.err
+
+
+# -- search and explain ------------------------------------------------------------------------------------------------
+
+
+def test_a_search_gives_the_best_first_and_status_1_for_nothing(command: Command) -> None:
+    assert command("search", "csv", "quality", "--json").data["hits"][0]["name"] == "csv-report"
+    assert len(command("search", "a", "report", "--limit", "1", "--json").data["hits"]) == 1
+    ran = command("search", "zebra")
+    assert (ran.status, ran.out) == (1, "")
+    assert "Nothing among 6 skills fits." in ran.err
+
+
+def test_an_explanation_names_the_winner_the_losers_and_every_place(command: Command, project: Path) -> None:
+    put(project.parent / ".claude" / "skills", "csv-report")
+    out = command("explain", "csv-report").out
+    assert out.startswith("csv-report  (.agents/skills/csv-report/SKILL.md)\n")
+    assert "Copies that lost" in out
+    assert "~/.claude/skills/csv-report/SKILL.md  a project's skill wins over the user's" in out
+    assert "~/.agents/skills" in out
+    missing = command("explain", "nope")
+    assert missing.status == 1
+    assert "not found" in missing.out
+
+
+def test_an_explanation_says_why_models_do_not_see_a_skill(command: Command, project: Path) -> None:
+    put(project / ".agents" / "skills", "hidden", "disable-model-invocation: true\n")
+    assert "models do not see it: disable-model-invocation is set" in command("explain", "hidden").out
+    assert command("explain", "hidden", "--json").data["visible"] is False
+
+
+# -- prompt ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_prompt_is_exactly_what_a_toolset_gives(command: Command) -> None:
+    session = prowess.Session(prowess.discover())
+    for dialect in prowess.DIALECTS:
+        ran = command("prompt", "--dialect", dialect)
+        expected = prowess.Toolset(session, dialect, fork="host").prompt()
+        assert ran.out == expected + "\n" or not expected
+    data = command("prompt", "--json").data
+    toolset = prowess.Toolset(session, fork="host")
+    assert data["prompt"] == toolset.prompt()
+    assert [tool["name"] for tool in data["tools"]] == [tool.name for tool in toolset.tools()]
+
+
+@pytest.mark.parametrize("style", ["xml", "markdown", "text", "json"])
+def test_a_style_gives_a_bare_listing(command: Command, style: str) -> None:
+    ran = command("prompt", "--style", style)
+    assert ran.out == prowess.render_catalog(prowess.discover(), style=style) + "\n"  # type: ignore[arg-type]
+    assert "csv-report" in ran.err
+
+
+def test_costs_are_told_apart_from_the_prompt_and_add_up(command: Command) -> None:
+    ran = command("prompt")
+    assert "tokens" in ran.err
+    assert "tokens" not in ran.out
+    data = command("prompt", "--style", "xml", "--json").data
+    assert abs(sum(cost["tokens"] for cost in data["costs"]) - data["tokens"]) < 0.1 * data["tokens"]
+
+
+def test_a_budget_cuts_and_says_what(command: Command) -> None:
+    data = command("prompt", "--style", "text", "--budget", "150", "--json").data
+    assert data["tokens"] <= 150
+    assert data["shortened"] or data["without_description"] or data["omitted"]
+
+
+def test_a_query_leaves_the_skills_that_fit(command: Command) -> None:
+    assert command("prompt", "--query", "profile a csv table", "--json").data["listed"] == ["csv-report"]
+
+
+def test_a_filter_leaves_the_skills_of_a_folder(command: Command) -> None:
+    data = command("prompt", "--filter", ".agents/skills/release-notes", "--json").data
+    assert data["listed"] == ["release-notes"]
+
+
+def test_tools_are_shown_on_request(command: Command) -> None:
+    assert '"name": "load_skill"' in command("prompt", "--tools").out
+
+
+# -- doctor ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_doctor_tells_each_problem_with_its_remedy(command: Command, project: Path) -> None:
+    (project / ".agents" / "skills" / "gone").symlink_to("../nowhere")
+    shutil.copytree(BROKEN / "no-frontmatter", project / ".agents" / "skills" / "no-frontmatter")
+    ran = command("doctor")
+    assert ran.status == 1
+    assert "remedy: remove the link, or install the skill again" in ran.out
+    assert "[no-frontmatter]" in ran.out
+    problems = [one for one in command("doctor", "--json").data["diagnoses"] if one["state"] == "problem"]
+    assert {"link", "skill"} <= {one["topic"] for one in problems}
+    assert all(one["remedy"] for one in problems)

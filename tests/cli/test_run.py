@@ -1,0 +1,204 @@
+"""Running: grants, activation, tool calls, scripts, the demonstration."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+from tests.cli.samples import granted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Command, Process
+
+
+# -- trust -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_grant_is_shown_before_it_is_made_and_kept_for_that_state(command: Command, project: Path) -> None:
+    ran = command("trust", "grant", "folder-report", "--yes")
+    assert "would run  ls | wc -l | tr -d ' '" in ran.err
+    assert "could run  scripts/sizes.py" in ran.err
+    assert ran.out.startswith("Trusted folder-report as it is now (")
+    skill = prowess.scan(project / ".agents/skills")["folder-report"]
+    assert prowess.Trust().is_trusted(skill)
+    assert command("trust", "list", "--json").data["grants"][0]["digest"] == skill.digest()
+
+
+def test_nobody_there_to_ask_means_no(command: Command) -> None:
+    ran = command("trust", "grant", "folder-report")
+    assert ran.status == 2
+    assert "say --yes" in ran.err
+    assert command("trust", "list").out == "Nothing is trusted.\n"
+
+
+@pytest.mark.parametrize(("answer", "status"), [("y\n", 0), ("n\n", 1), ("\n", 1)])
+def test_a_person_is_asked_on_a_terminal(project: Path, answer: str, status: int) -> None:
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "prowess", "trust", "grant", "folder-report"],
+        stdin=slave,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=project,
+    )
+    os.close(slave)
+    os.write(master, answer.encode())
+    out, err = process.communicate(timeout=60)
+    os.close(master)
+    assert process.returncode == status
+    assert b"Trust this, as it is now? [y/N]" in err
+    assert bool(prowess.Trust().grants()) == (status == 0) == out.startswith(b"Trusted ")
+
+
+def test_grants_are_taken_back_by_name_digest_path_or_all(command: Command, project: Path) -> None:
+    digest = prowess.scan(project / ".agents/skills")["folder-report"].digest()
+    for what in ("folder-report", digest, "./.agents/skills/folder-report", "--all"):
+        granted()
+        assert command("trust", "revoke", what).status == 0
+        assert prowess.Trust().grants() == ()
+    assert command("trust", "revoke", "folder-report").status == 1
+    assert command("trust", "revoke").status == 2
+
+
+# -- activate and call -------------------------------------------------------------------------------------------------
+
+
+def test_activation_gives_the_instructions_and_with_arguments_the_call(command: Command) -> None:
+    session = prowess.Session(prowess.discover())
+    assert command("activate", "csv-report").out == session.activate("csv-report").instructions + "\n"
+    expected = prowess.Session(prowess.discover()).expand("/deep-review main..HEAD")
+    assert command("activate", "deep-review", "main..HEAD").out == expected + "\n"
+    assert command("activate", "csv-report", "--json").data["added_tools"] == ["Bash(python3:*)", "Read"]
+
+
+def test_commands_run_only_for_what_was_granted(command: Command, project: Path) -> None:
+    ran = command("activate", "folder-report")
+    assert "There are !`ls | wc -l" in ran.out
+    assert "warning: [commands-not-run]" in ran.err
+    granted()
+    count = len([path for path in project.iterdir() if not path.name.startswith(".")])
+    assert f"There are {count} entries" in command("activate", "folder-report").out
+
+
+def test_a_tool_call_is_answered_as_for_a_model(command: Command) -> None:
+    ran = command("call", "load_skill", '{"name": "csv-report"}')
+    toolset = prowess.Toolset(prowess.Session(prowess.discover()))
+    assert ran.out == toolset.call("load_skill", {"name": "csv-report"}).content + "\n"
+    ran = command("call", "skill__activate", "-", "--dialect", "skill__activate", stdin='{"name": "csv-report"}')
+    assert "instructions" in json.loads(ran.out)
+
+
+@pytest.mark.parametrize(
+    "words", [("load_skill", '{"name": "nope"}'), ("load_skill", "{"), ("nope", "{}"), ("load_skill",)], ids=str
+)
+def test_a_call_that_fails_ends_with_1_and_says_why(command: Command, words: tuple[str, ...]) -> None:
+    ran = command("call", *words)
+    assert ran.status == 1
+    assert ran.out.strip()
+    assert command("call", *words, "--json").data["is_error"] is True
+
+
+def test_a_fork_is_given_to_the_host_as_data(command: Command) -> None:
+    data = command("call", "run_skill", '{"name": "folder-report", "task": "count"}', "--json").data
+    assert (data["fork"]["skill"], data["fork"]["task"], data["fork"]["model"]) == ("folder-report", "count", "small")
+
+
+def test_without_a_tool_those_that_are_offered_are_listed(command: Command) -> None:
+    names = [tool["name"] for tool in command("call", "--json").data["tools"]]
+    assert names[:3] == ["load_skill", "unload_skill", "read_skill_file"]
+    assert "run_skill_script" not in [tool["name"] for tool in command("call", "--no-scripts", "--json").data["tools"]]
+
+
+# -- run-script --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("needs_sandbox")
+def test_a_script_needs_a_grant_and_then_runs_in_a_sandbox(command: Command) -> None:
+    words = ("run-script", "folder-report", "scripts/sizes.py", "nothing")
+    refused = command(*words)
+    assert (refused.status, refused.out) == (3, "")
+    assert "error[not-trusted]" in refused.err
+    granted()
+    ran = command(*words)
+    assert (ran.status, ran.out) == (0, "         0 nothing\n")
+    assert command(*words, "--json").data["sandbox"] == "bwrap"
+
+
+@pytest.fixture
+def script(project: Path) -> str:
+    """A trusted script that does what it is told."""
+    made = prowess.create_skill("runner", project / ".agents" / "skills")
+    (made / "scripts").mkdir()
+    said = "print(sys.stdin.read() + ' '.join(sys.argv[2:]))\nprint('oh', file=sys.stderr)\n"
+    text = f"import sys\n{said}sys.exit(int(sys.argv[1]))\n"
+    (made / "scripts" / "say.py").write_text(text, encoding="utf-8")
+    prowess.Trust().grant(prowess.read_metadata(made))
+    return "runner"
+
+
+def test_the_status_streams_and_arguments_are_the_scripts(process: Process, script: str) -> None:
+    ran = process(
+        "run-script", script, "scripts/say.py", "--sandbox", "none", "--stdin", "--", "7", "--json", "x", stdin="in "
+    )
+    assert (ran.status, ran.out, ran.err) == (7, "in --json x\n", "oh\n")
+
+
+def test_a_project_cannot_ask_for_no_sandbox(command: Command, project: Path) -> None:
+    (project / "prowess.toml").write_text('[settings]\nsandbox = "none"\n', encoding="utf-8")
+    ran = command("config", "sandbox")
+    assert ran.out == "auto\n"
+    assert "warning: " in ran.err
+    assert "[user-setting]" in ran.err
+
+
+def test_a_script_works_in_the_folder_that_it_is_given(command: Command, project: Path) -> None:
+    granted()
+    (project / "data.txt").write_text("12345", encoding="utf-8")
+    words = ("run-script", "folder-report", "scripts/sizes.py", "data.txt", "--sandbox", "none")
+    assert command(*words).out == "         0 data.txt\n"
+    assert command(*words, "--folder", ".").out == "         5 data.txt\n"
+
+
+# -- demo --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_demonstration_shows_every_part_and_touches_nothing(command: Command, project: Path) -> None:
+    before = sorted(project.parent.rglob("*"))
+    ran = command("demo")
+    assert ran.status == 0
+    for title in ("What the model sees at first", "A conversation", "A fork", "Tokens in the context"):
+        assert title in ran.out
+    assert "refused resource path '../../../etc/passwd' holds '..'" in ran.out
+    assert "refused skill 'csv-report' is not trusted as it is now" in ran.out
+    assert "before the grant  There are !`ls" in ran.out
+    assert "after the grant   There are 5 entries" in ran.out
+    assert "changed-file: SKILL.md is not what the lock file says" in ran.out
+    assert "restored" in ran.out
+    assert sorted(project.parent.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("needs_sandbox")
+def test_the_demonstration_runs_a_script_in_the_sandbox(command: Command) -> None:
+    out = command("demo").out
+    assert "# Profile of orders.csv" in out
+    assert "sandbox: bwrap" in out
+
+
+def test_the_picture_shows_the_demonstration(command: Command, project: Path, pytestconfig: pytest.Config) -> None:
+    command("demo", "--record", "demo.svg")
+    made = (project / "demo.svg").read_text(encoding="utf-8")
+    assert made.startswith("<svg ")
+    assert "@font-face" not in made
+    kept = (pytestconfig.rootpath / "docs" / "demo.svg").read_text(encoding="utf-8")
+    for words in ("Tokens&#160;in&#160;the&#160;context", "refused", "restored"):
+        assert words in made
+        assert words in kept

@@ -1,0 +1,263 @@
+"""Writing skills: begun, checked, mended, previewed, evaluated, packed and unpacked."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+from tests.cli.samples import granted, packed, with_evals
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Command
+
+BROKEN = Path(__file__).resolve().parents[2] / "examples" / "broken"
+
+
+@pytest.fixture
+def broken(project: Path) -> Path:
+    """The broken examples, to be mended."""
+    shutil.copytree(BROKEN, project / "broken")
+    return project / "broken"
+
+
+# -- new ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parts", ["", "scripts", "references,assets", "scripts,references,assets,evals"])
+def test_a_new_skill_passes_the_strictest_check(command: Command, parts: str) -> None:
+    ran = command("new", "weekly-report", "--with", parts)
+    assert ran.status == 0
+    assert "prowess check ./weekly-report" in ran.out
+    checked = command("check", "weekly-report", "--strict", "--json")
+    assert (checked.status, checked.data["findings"]) == (0, [])
+
+
+def test_a_new_skill_has_the_description_that_was_given(command: Command, project: Path) -> None:
+    said = 'Writes it: "weekly". Use when: asked # often'
+    command("new", "one", "--dir", "mine", "--description", said)
+    assert prowess.read_metadata(project / "mine" / "one").description == said
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["Bad_Name"], "bad-name"),
+        (["../up"], "bad-name"),
+        (["con"], "bad-name"),
+        (["one", "--with", "pictures"], "bad-argument"),
+        (["one", "--description", "x" * 1025], "description-too-long"),
+    ],
+)
+def test_what_cannot_be_a_skill_is_refused(command: Command, project: Path, words: list[str], code: str) -> None:
+    before = sorted(project.rglob("*"))
+    ran = command("new", *words)
+    assert ran.status == 3
+    assert f"error[{code}]" in ran.err
+    assert sorted(project.rglob("*")) == before
+
+
+def test_nothing_that_exists_is_replaced(command: Command, project: Path) -> None:
+    (project / "one").mkdir()
+    assert "error[already-there]" in command("new", "one").err
+    assert list((project / "one").iterdir()) == []
+
+
+# -- check -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_finding_shows_its_line_underlined_and_a_remedy(command: Command, broken: Path) -> None:
+    rows = command("check", str(broken / "wrong-name")).out.splitlines()
+    assert rows[0].startswith("broken/wrong-name/SKILL.md:2:7: error[name-mismatch] name: 'commit-message'")
+    assert rows[1] == "  2 | name: commit-message"
+    assert rows[2] == "    |       ^^^^^^^^^^^^^^"
+    assert rows[3].startswith("    = rename the folder or the name")
+    assert rows[-1].startswith("1 skill: 1 error; listing costs about ")
+
+
+def test_the_status_goes_by_severity(command: Command, project: Path) -> None:
+    empty = project / "empty"
+    empty.mkdir()
+    (empty / "SKILL.md").write_text("---\nname: empty\ndescription: Does it.\n---\n", encoding="utf-8")
+    assert command("check", "empty").status == 0
+    assert command("check", "empty", "--strict").status == 1
+    assert command("check", "empty", "--strict", "--ignore", "empty-body").status == 0
+    assert command("check", "empty", "--strict", "--only", "bad-name").status == 0
+    assert command("check", str(BROKEN)).status == 1
+
+
+def test_annotations_are_one_line_each_and_escaped(command: Command, project: Path) -> None:
+    odd = project / "a,b:c%d"
+    odd.mkdir()
+    (odd / "SKILL.md").write_text("---\nname: Odd Name\ndescription: Does it.\n---\nx\n", encoding="utf-8")
+    rows = command("check", "a,b:c%d", "--format", "github").out.splitlines()
+    assert rows
+    assert all(row.startswith("::error file=a%2Cb%3Ac%25d/SKILL.md,line=2,col=7,title=") for row in rows)
+    assert "'Odd Name'" in rows[0]
+
+
+def test_json_is_a_format_too(command: Command, broken: Path) -> None:
+    assert command("check", str(broken), "--format", "json").data == command("check", str(broken), "--json").data
+
+
+def test_without_a_path_the_skill_here_or_those_of_the_project_are_meant(
+    command: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert len(command("check", "--json").data["skills"]) == 6
+    monkeypatch.chdir(project / ".agents/skills/csv-report")
+    assert len(command("check", "--json").data["skills"]) == 1
+    empty = project / "empty"
+    (empty / ".git").mkdir(parents=True)
+    monkeypatch.chdir(empty)
+    ran = command("check")
+    assert (ran.status, "error[missing-skill-md]" in ran.err) == (3, True)
+
+
+def test_a_collection_is_compared_and_its_listing_counted(command: Command, project: Path) -> None:
+    for name in ("make-report", "make-reports"):
+        command("new", name, "--dir", "mine", "--description", "Makes the very same monthly sales report for the team.")
+    data = command("check", "mine", "--budget", "20", "--json").data
+    codes = [finding["code"] for finding in data["findings"]]
+    assert {"confusing-name", "duplicate-description", "listing-too-large"} <= set(codes)
+    assert data["listing_tokens"] == prowess.estimate_tokens(prowess.render_catalog(prowess.scan(project / "mine")))
+
+
+def test_fix_mends_and_shows_how(command: Command, broken: Path) -> None:
+    ran = command("check", str(broken), "--fix")
+    assert "mended broken/unquoted-colon/SKILL.md: repaired-colon" in ran.out
+    assert '+description: "Renames photos by the date they were taken. Use when:' in ran.out
+    left = {finding["code"] for finding in command("check", str(broken), "--json").data["findings"]}
+    assert left == {
+        *("yaml-anchor", "yaml-duplicate-key", "unterminated-frontmatter", "missing-description", "no-frontmatter")
+    }
+    assert command("check", str(broken), "--fix", "--json").data["fixes"] == []
+
+
+def test_diff_changes_nothing(command: Command, broken: Path) -> None:
+    before = {path: path.read_bytes() for path in broken.rglob("*.md")}
+    ran = command("check", str(broken), "--diff")
+    assert "would mend broken/wrong-name/SKILL.md: name-mismatch" in ran.out
+    assert "+name: wrong-name" in ran.out
+    assert {path: path.read_bytes() for path in broken.rglob("*.md")} == before
+
+
+def test_settings_make_it_strict(command: Command, project: Path) -> None:
+    (project / "prowess.toml").write_text("[settings]\nstrict = true\nbudget = 10\n", encoding="utf-8")
+    assert command("check").status == 1
+
+
+# -- preview -----------------------------------------------------------------------------------------------------------
+
+
+def test_expansions_are_marked(command: Command) -> None:
+    out = command("preview", "deep-review", "main..HEAD").out
+    assert "Scope requested: ⟦main..HEAD⟧\n" in out
+    data = command("preview", "deep-review", "main..HEAD", "--json").data
+    assert [data["content"][mark["begin"] : mark["end"]] for mark in data["marks"]] == ["main..HEAD"]
+
+
+def test_without_arguments_it_is_what_a_model_that_loads_the_skill_receives(command: Command) -> None:
+    session = prowess.Session(prowess.discover())
+    loaded = prowess.Toolset(session).call("load_skill", {"name": "csv-report"}).content
+    assert command("preview", "csv-report").out == loaded + "\n"
+
+
+def test_commands_of_trusted_skills_run_unless_they_are_held_back(command: Command, project: Path) -> None:
+    ran = command("preview", "folder-report")
+    assert "!`ls | wc -l" in ran.out
+    assert "warning: [commands-not-run]" in ran.err
+    granted()
+    (project / "visible.txt").write_text("x", encoding="utf-8")
+    assert "There are ⟦1⟧ entries" in command("preview", "folder-report").out
+    assert "!`ls | wc -l" in command("preview", "folder-report", "--no-run").out
+
+
+# -- eval --------------------------------------------------------------------------------------------------------------
+
+
+def test_evals_tell_hits_misses_and_who_won_instead(command: Command, project: Path) -> None:
+    with_evals()
+    ran = command("eval", ".agents/skills/csv-report")
+    assert "2 of 2 right (100%)" in ran.out
+    assert "hit rate: 100%" in ran.out
+    assert "false fires: 0%" in ran.out
+    cases = [{"query": "draft release notes from git", "should_trigger": True}]
+    file = project / ".agents/skills/csv-report/evals/more.json"
+    file.write_text(json.dumps(cases), encoding="utf-8")
+    data = command("eval", str(file), "--json").data
+    assert [(row["outcome"], row["picked"]) for row in data["results"]] == [("miss", ["release-notes"])]
+    assert "Who won instead" in command("eval", str(file)).out
+
+
+def test_a_share_that_is_not_reached_ends_with_1(command: Command, project: Path) -> None:
+    file = project / "evals.json"
+    cases = {"skill_name": "csv-report", "evals": [{"id": 1, "prompt": "profile a csv"}, {"id": 2, "prompt": "zebra"}]}
+    file.write_text(json.dumps(cases), encoding="utf-8")
+    assert command("eval", "evals.json").status == 0
+    assert command("eval", "evals.json", "--min", "0.5").status == 0
+    assert command("eval", "evals.json", "--min", "0.6").status == 1
+    (project / "prowess.toml").write_text("[settings]\nmin = 0.6\n", encoding="utf-8")
+    assert command("eval", "evals.json").status == 1
+
+
+def test_top_and_selector_decide_what_found_means(command: Command, project: Path) -> None:
+    file = project / "evals.json"
+    cases = [{"query": "report the columns of a release incident", "skill": "csv-report"}]
+    file.write_text(json.dumps(cases), encoding="utf-8")
+    assert command("eval", "evals.json", "--selector", "all", "--top", "6", "--min", "1").status == 0
+    assert command("eval", "evals.json", "--top", "6", "--min", "1").status == 0
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '[{"question": 1}]', "[" * 100_000])
+def test_what_holds_no_queries_is_an_error(command: Command, project: Path, content: str) -> None:
+    (project / "evals.json").write_text(content, encoding="utf-8")
+    ran = command("eval", "evals.json")
+    assert ran.status == 3
+    assert "error[bad-evals]" in ran.err
+
+
+def test_queries_about_an_unknown_skill_are_an_error(command: Command, project: Path) -> None:
+    (project / "evals.json").write_text('[{"query": "x", "skill": "nope"}]', encoding="utf-8")
+    assert "error[unknown-skill]" in command("eval", "evals.json").err
+
+
+# -- pack and unpack ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["skill", "zip", "tar.gz"])
+def test_a_packed_skill_unpacks_to_what_it_was(command: Command, project: Path, form: str) -> None:
+    assert command("pack", ".agents/skills/csv-report", "--format", form).status == 0
+    assert command("unpack", f"csv-report.{form}", "--dir", "out").status == 0
+    before = prowess.read_metadata(project / ".agents/skills/csv-report")
+    assert prowess.read_metadata(project / "out" / "csv-report").digest() == before.digest()
+
+
+def test_the_format_follows_from_the_name_of_the_file(command: Command, project: Path) -> None:
+    data = command("pack", ".agents/skills/csv-report", "-o", "out/x.tar.gz", "--json").data
+    assert data["format"] == "tar.gz"
+    assert (project / "out/x.tar.gz").stat().st_size == data["bytes"]
+
+
+def test_an_archive_is_replaced_only_by_force(command: Command) -> None:
+    packed()
+    again = command("pack", ".agents/skills/csv-report", "-o", "packed.skill")
+    assert (again.status, "error[already-there]" in again.err) == (3, True)
+    assert command("pack", ".agents/skills/csv-report", "-o", "packed.skill", "--force").status == 0
+
+
+def test_a_skill_with_errors_is_not_packed(command: Command, broken: Path, project: Path) -> None:
+    ran = command("pack", str(broken / "wrong-name"))
+    assert "error[name-mismatch]" in ran.err
+    assert not list(project.glob("*.skill"))
+
+
+def test_an_archive_that_is_none_is_refused(command: Command, project: Path) -> None:
+    (project / "x.skill").write_bytes(b"PK\x03\x04 nonsense")
+    ran = command("unpack", "x.skill")
+    assert ran.status == 3
+    assert "error[bad-archive]" in ran.err
+    assert sorted(path.name for path in project.iterdir()) == [".agents", ".git", "x.skill"]

@@ -1,0 +1,135 @@
+"""git's own servers on this machine: its daemon, and its HTTP program behind a small server."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from tests.repositories import ENV
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Return once something listens; fail when the process has ended."""
+    while process.poll() is None:
+        with socket.socket() as probe:
+            probe.settimeout(0.2)
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+    raise AssertionError("git daemon has ended")
+
+
+@contextmanager
+def daemon(root: Path) -> Iterator[str]:
+    """The address of a git daemon that serves every repository below ``root``."""
+    port = free_port()
+    options = ("--export-all", f"--base-path={root}", "--reuseaddr", "--listen=127.0.0.1", f"--port={port}")
+    process = subprocess.Popen(
+        ["git", "daemon", *options, str(root)], env={**os.environ, **ENV}, start_new_session=True
+    )
+    try:
+        _wait_for(port, process)
+        yield f"git://127.0.0.1:{port}"
+    finally:
+        os.killpg(process.pid, 15)
+        process.wait()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Hands each request to ``git http-backend``; what was asked is kept in ``server.seen``."""
+
+    server: HttpServer
+
+    def do_GET(self) -> None:
+        self._answer(b"")
+
+    def do_POST(self) -> None:
+        length = self.headers.get("Content-Length")
+        self._answer(self.rfile.read(int(length)) if length else self._chunked())
+
+    def _chunked(self) -> bytes:
+        parts: list[bytes] = []
+        while size := int(self.rfile.readline(), 16):
+            parts.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(parts)
+
+    def _answer(self, body: bytes) -> None:
+        self.server.seen.append((self.path, dict(self.headers.items())))
+        if self.server.before is not None and self.server.before(self):
+            return
+        parts = urlsplit(self.path)
+        env = {
+            **os.environ,
+            **ENV,
+            "GIT_PROJECT_ROOT": str(self.server.root),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "PATH_INFO": parts.path,
+            "QUERY_STRING": parts.query,
+            "REQUEST_METHOD": self.command,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(body)),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+        }
+        done = subprocess.run(["git", "http-backend"], input=body, env=env, capture_output=True, check=False)
+        head, _, content = done.stdout.partition(b"\r\n\r\n")
+        rows = [row.partition(": ") for row in head.decode("ascii").split("\r\n") if row]
+        status = next((int(value.split()[0]) for name, _, value in rows if name == "Status"), 200)
+        self.send_response(status)
+        for name, _, value in rows:
+            if name != "Status":
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
+        """Tests print nothing."""
+
+
+class HttpServer(ThreadingHTTPServer):
+    """A server that knows which repositories it serves."""
+
+    daemon_threads = True
+
+    def __init__(self, root: Path, before: Callable[[Handler], bool] | None = None) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.root = root
+        self.before = before
+        self.seen: list[tuple[str, dict[str, str]]] = []
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+@contextmanager
+def http(root: Path, before: Callable[[Handler], bool] | None = None) -> Iterator[HttpServer]:
+    """An HTTP server for every repository below ``root``; ``before`` may answer a request itself."""
+    server = HttpServer(root, before)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

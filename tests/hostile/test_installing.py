@@ -1,0 +1,539 @@
+"""Names, folders and moments that mean harm to whoever installs, updates or removes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+from prowess.install.resemblance import skeleton
+from tests.repositories import skill_text
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from tests.hostile.conftest import Children
+    from tests.hostile.guarded import Guarded
+    from tests.hostile.standing import Library
+
+INSTALL = Path(__file__).parents[1] / "install"
+
+
+def source(guarded: Guarded, name: str = "evil", text: str | None = None) -> Path:
+    """A folder with a skill, outside of everything that must stay as it is."""
+    folder = guarded.base / "sources" / name
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(text or skill_text(name), encoding="utf-8")
+    return folder
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+LOOK_ALIKES = ("p\u0430ypal", "\uff50\uff44\uff46", "\ufb01le", "\u0130stanbul", "\u212aelvin")
+
+
+@pytest.mark.parametrize("name", LOOK_ALIKES)
+def test_a_name_that_is_not_plain_ascii_is_not_installed(guarded: Guarded, name: str) -> None:
+    """Case 31: as the name of a skill, of a folder, in a reference."""
+    folder = source(guarded, "evil", skill_text(name))
+    guarded.refused(lambda: guarded.installer.install_local(folder, project=True), "bad-name")
+    guarded.refused(lambda: guarded.installer.install(f"@acme/{name}", project=True), "bad-reference")
+    guarded.refused(lambda: guarded.installer.install(f"acme/{name}", project=True), "bad-reference")
+
+
+def test_among_other_skills_such_a_name_is_not_linked(guarded: Guarded) -> None:
+    """Case 31: the good ones are; it is said."""
+    repo = guarded.repository("many", skill=False)
+    repo.skill("skills/fine")
+    repo.skill("skills/odd", "p\u0430ypal")
+    repo.commit()
+    with guarded.unharmed():
+        guarded.installer.install(repo.address, project=True)
+        assert sorted(path.name for path in (guarded.project / ".agents" / "skills").iterdir()) == ["fine", "good"]
+        assert "bad-name" in {issue.code for issue in guarded.installer.issues}
+
+
+def test_a_name_that_looks_like_an_installed_one_is_pointed_out(guarded: Guarded) -> None:
+    """Case 31: by look or by one letter."""
+    for name in ("g00d", "goood"):
+        with guarded.unharmed():
+            guarded.installer.install_local(source(guarded, name), project=True)
+            assert "near-name" in {issue.code for issue in guarded.installer.issues}
+            guarded.installer.remove(f"@local/{name}")
+
+
+def test_a_naive_comparison_sees_two_names(naive: ModuleType) -> None:
+    """Twin of case 31: they are different texts, and look alike."""
+    fake = naive.frontmatter(skill_text("p\u0430ypal"))["name"]
+    assert fake != "paypal"
+    assert skeleton(fake) == skeleton("paypal")
+
+
+# -- folders to copy ---------------------------------------------------------------------------------------------------
+
+
+def test_a_link_within_the_skill_refuses_the_install(guarded: Guarded) -> None:
+    """Case 53: it stays in its tree, and is a link all the same; of a folder and of a repository."""
+    folder = source(guarded)
+    (folder / "references").mkdir()
+    (folder / "references" / "a.md").write_text("a", encoding="utf-8")
+    (folder / "references" / "b.md").symlink_to("a.md")
+    for call in (
+        lambda: guarded.installer.install_local(folder, project=True),
+        lambda: guarded.installer.install_local_into(folder, guarded.base / "installed" / "mine"),
+    ):
+        guarded.refused(call, "link-in-skill")
+    repo = guarded.repository("linked")
+    (repo.path / "b.md").symlink_to("SKILL.md")
+    repo.commit()
+    guarded.refused(lambda: guarded.installer.install(repo.address, project=True), "link-in-skill")
+
+
+def test_a_naive_copy_follows_links(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 53: what was a link is a file, and nobody knows."""
+    library.write(skill_text("evil"))
+    library.put("evil/references/a.md", "a\n")
+    (library.evil / "references" / "b.md").symlink_to("a.md")
+    copied = naive_installer.install(library.evil, library.base / "copies", "evil")
+    assert not (copied / "references" / "b.md").is_symlink()
+
+
+def test_another_name_of_somebody_elses_file_is_not_read(open_library: Library, child: Children) -> None:
+    """Case 56: a file with two names whose owner is not the folder's: no read, no copy."""
+    if os.geteuid() != 0:
+        pytest.skip("needs files of two owners")
+    open_library.write(skill_text("evil"))
+    open_library.put("evil/references/a.md", "a\n")
+    os.link(open_library.outside / "secret.md", open_library.evil / "references" / "hl.md")
+    for path in (open_library.evil, *open_library.evil.rglob("*")):
+        if path.name != "hl.md":
+            os.chown(path, 65534, 65534)
+    outcome = child.answer(
+        """
+skill = library.scan()["evil"]
+installer = prowess.Installer(user_dir=args[0], project_dir=args[0] + "/p")
+calls = (lambda: skill.read_resource("references/hl.md"), lambda: skill.read_bytes("references/hl.md"))
+codes = [library.refused(call).code for call in (*calls, lambda: installer.install_local(library.evil))]
+result = [codes, skill.read_resource("references/a.md")]
+""",
+        open_library,
+        str(open_library.base / "installed"),
+    )
+    assert outcome.result == [["hard-link", "hard-link", "hard-link"], "a\n"]
+
+
+def test_another_name_of_ones_own_file_is_pointed_out_and_copied(guarded: Guarded) -> None:
+    """Case 56: people link their own files; what is installed has one name."""
+    folder = source(guarded)
+    own = guarded.base / "own.md"
+    own.write_text("mine", encoding="utf-8")
+    os.link(own, folder / "hl.md")
+    assert "hard-link" in {issue.code for issue in prowess.validate(folder)}
+    with guarded.unharmed():
+        path = guarded.installer.install_local(folder, project=True)
+        assert {p.stat().st_nlink for p in path.iterdir()} == {1}
+        assert "hard-link" not in {issue.code for issue in prowess.validate(path)}
+
+
+def test_a_naive_read_of_another_name_reads_the_secret(library: Library, naive: ModuleType) -> None:
+    """Twin of case 56: it is a regular file below the folder."""
+    library.write(skill_text("evil"))
+    os.link(library.outside / "secret.md", library.evil / "hl.md")
+    assert "TOPSECRET-MARKER" in naive.checked_read(library.evil, "hl.md")
+
+
+def _links_out(folder: Path, guarded: Guarded) -> None:
+    (folder / "leak.md").symlink_to(guarded.library.outside / "secret.md")
+
+
+def _folder_out(folder: Path, guarded: Guarded) -> None:
+    (folder / "out").symlink_to(guarded.library.outside)
+
+
+def _pipe(folder: Path, _: Guarded) -> None:
+    os.mkfifo(folder / "pipe")
+
+
+def _socket(folder: Path, _: Guarded) -> None:
+    here = Path.cwd()
+    os.chdir(folder)
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind("socket")
+    finally:
+        os.chdir(here)
+
+
+def _huge(folder: Path, _: Guarded) -> None:
+    with (folder / "huge.bin").open("wb") as file:
+        file.truncate(5 << 30)
+
+
+def _many(folder: Path, _: Guarded) -> None:
+    for number in range(60):
+        (folder / str(number)).write_text("x", encoding="utf-8")
+
+
+def _deep(folder: Path, _: Guarded) -> None:
+    folder.joinpath(*"abcdefghijklmnopqrstuvwxyz").mkdir(parents=True)
+
+
+ODD = {
+    "link": (_links_out, "link-in-skill"),
+    "folder": (_folder_out, "link-in-skill"),
+    "pipe": (_pipe, "special-file"),
+    "socket": (_socket, "special-file"),
+    "huge": (_huge, "too-large"),
+    "many": (_many, "too-many-files"),
+    "deep": (_deep, "too-deep"),
+}
+
+
+@pytest.mark.parametrize("how", ODD)
+def test_a_folder_with_what_no_skill_may_hold_is_not_copied(guarded: Guarded, how: str) -> None:
+    """Case 94: links that lead out, a pipe, a socket, a huge file, too much; the source stays as it is."""
+    folder = source(guarded)
+    make, code = ODD[how]
+    make(folder, guarded)
+    before = guarded.standing.snapshot(folder)
+    installer = guarded.make(limits=prowess.Limits(max_install_files=50))
+    guarded.refused(lambda: installer.install_local(folder, project=True), code)
+    guarded.refused(lambda: installer.install_local_into(folder, guarded.base / "installed" / "mine"), code)
+    assert guarded.standing.snapshot(folder) == before
+
+
+def test_a_folder_with_a_file_that_may_not_be_read_is_not_copied(open_library: Library, child: Children) -> None:
+    """Case 94: by somebody whom permissions bind."""
+    open_library.write(skill_text("evil"))
+    open_library.put("evil/closed.md", "TOPSECRET-MARKER").chmod(0)
+    into = open_library.base / "installed"
+    into.mkdir()
+    into.chmod(0o777)
+    outcome = child.answer(
+        """
+installer = prowess.Installer(user_dir=args[0] + "/u", project_dir=args[0] + "/p")
+result = [library.refused(lambda: installer.install_local(library.evil)).code, len(installer.list())]
+""",
+        open_library,
+        str(into),
+        nobody=os.geteuid() == 0,
+    )
+    assert outcome.result == ["unreadable", 0]
+
+
+def test_a_naive_copy_copies_secrets(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 94: through the link."""
+    library.write(skill_text("evil"))
+    (library.evil / "leak.md").symlink_to(library.outside / "secret.md")
+    copied = naive_installer.install(library.evil, library.base / "copies", "evil")
+    assert "TOPSECRET-MARKER" in (copied / "leak.md").read_text(encoding="utf-8")
+
+
+# -- names that become paths -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["{victim}", "../../victim", "notes", "..", "con"])
+def test_what_a_skill_calls_itself_leads_nowhere(guarded: Guarded, name: str) -> None:
+    """Case 96: neither a folder of that path, nor one of that name where temporary files are made, is touched."""
+    victims = (guarded.base / "victim", Path(tempfile.gettempdir()) / "notes")
+    for victim in victims:
+        victim.mkdir()
+        (victim / "kept").write_text("kept", encoding="utf-8")
+    folder = source(guarded, "evil", skill_text(name.format(victim=victims[0])))
+    repo = guarded.repository("packed", skill=False)
+    shutil.copytree(folder, repo.path / "skills" / "evil")
+    repo.commit()
+    with guarded.unharmed():
+        for given, select in ((str(folder), None), (repo.address, "evil")):
+            try:
+                guarded.installer.install(given, project=True, replace=True, select=select)
+            except prowess.InstallError as error:
+                assert error.code in {"bad-name", "unknown-skill"}  # noqa: PT017 - either way is right
+        names = {path.name for path in (guarded.project / ".agents" / "skills").iterdir()}
+        assert names <= {"good", "notes", "evil"}
+    for victim in victims:
+        assert (victim / "kept").read_text(encoding="utf-8") == "kept"
+        shutil.rmtree(victim)
+
+
+def test_a_naive_install_deletes_what_the_name_says(
+    library: Library, naive: ModuleType, naive_installer: ModuleType
+) -> None:
+    """Twin of case 96: the victim is gone."""
+    victim = library.base / "victim"
+    victim.mkdir()
+    (victim / "kept").write_text("kept", encoding="utf-8")
+    library.write(skill_text(str(victim)))
+    naive_installer.install(library.evil, library.base / "copies", naive.skill(library.evil / "SKILL.md")["name"])
+    assert not (victim / "kept").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["..", ".", "/", "", "a/../b", "@../..", "@./.", "@/", "@local/..", "@local/../x", "@a/b/c", "~"]
+)
+def test_removing_takes_names_only(guarded: Guarded, name: str) -> None:
+    """Case 97: as text, and as a reference that a program put together."""
+    guarded.refused(lambda: guarded.installer.remove(name), "bad-reference", "not-installed")
+    org, _, rest = name.lstrip("@").partition("/")
+    guarded.refused(lambda: guarded.installer.remove(prowess.SkillRef(org, rest)), "bad-reference", "not-installed")
+
+
+def test_of_a_link_only_the_link_is_removed(guarded: Guarded) -> None:
+    """Case 97: the place of an install, its org, its link: what they lead to stays."""
+    base = guarded.project / ".prowess" / "skills"
+    (base / "local" / "linked").symlink_to(guarded.library.outside)
+    with guarded.unharmed():
+        guarded.installer.remove("@local/linked")
+        assert not os.path.lexists(base / "local" / "linked")
+    (base / "other").symlink_to(guarded.library.base / "outside")
+    guarded.refused(lambda: guarded.installer.remove("@other/sub"), "link-refused")
+    spec = prowess.SourceSpec("folder", str(source(guarded)), "other", "new", local=True)
+    guarded.refused(lambda: guarded.installer.install(spec, project=True), "link-refused")
+    (base / "other").unlink()
+
+
+HOSTILE_LOCKS = {
+    "links": ('links = [".agents/skills/good"]', 'links = ["{victim}"]'),
+    "relative": ('links = [".agents/skills/good"]', 'links = ["../../../victim"]'),
+    "copies": ('links = [".agents/skills/good"]', 'links = ["src/victim"]\ncopies = ["src/victim"]'),
+    "name": ('name = "local/good"', 'name = "../../victim"'),
+}
+
+
+@pytest.mark.parametrize("how", HOSTILE_LOCKS)
+def test_a_lock_file_of_somebody_else_leads_nowhere(guarded: Guarded, how: str) -> None:
+    """Case 97: a project that was cloned brings its lock file; what it names is a plain name in a known folder."""
+    victim = guarded.base / "victim"
+    for path in (victim, guarded.project / "src" / "victim"):
+        path.mkdir(parents=True)
+        (path / "kept").write_text("kept", encoding="utf-8")
+    lock = guarded.project / "prowess.lock"
+    text = lock.read_text(encoding="utf-8")
+    old, new = HOSTILE_LOCKS[how]
+    assert old in text
+    lock.write_text(text.replace(old, new.format(victim=victim)), encoding="utf-8")
+    for call in (
+        lambda: guarded.installer.remove("@local/good"),
+        guarded.installer.sync,
+        guarded.installer.verify,
+    ):
+        with pytest.raises(prowess.InstallError) as caught:
+            call()
+        assert caught.value.code == "bad-lock"
+    assert (victim / "kept").exists()
+    assert (guarded.project / "src" / "victim" / "kept").exists()
+
+
+@pytest.mark.parametrize("how", ["move", "link", "not json", "link to a journal", "store"])
+def test_a_journal_of_somebody_else_leads_nowhere(guarded: Guarded, how: str) -> None:
+    """Case 97: nor does a journal that came with a project, or a store that is a link."""
+    victim = guarded.base / "victim"
+    victim.mkdir()
+    (victim / "kept").write_text("kept", encoding="utf-8")
+    store = guarded.project / ".prowess" / "skills" / ".store"
+    moves = {
+        "move": [{"name": "../../victim", "token": "x", "old": os.lstat(victim).st_ino}],
+        "link": [{"name": str(victim), "token": "../x", "old": os.lstat(victim).st_ino, "link": True}],
+    }
+    text = json.dumps({"version": 1, "moves": moves.get(how, []), "lock": {"before": None, "after": None}})
+    if how == "store":
+        store.symlink_to(victim)
+    else:
+        store.mkdir()
+        (victim / "journal.json").write_text(text, encoding="utf-8")
+        if how == "link to a journal":
+            (store / "journal.json").symlink_to(victim / "journal.json")
+        else:
+            (store / "journal.json").write_text("{" if how == "not json" else text, encoding="utf-8")
+    with pytest.raises(prowess.InstallError) as caught:
+        guarded.installer.verify()
+    assert caught.value.code in {"bad-journal", "link-refused", "bad-lock"}
+    assert (victim / "kept").exists()
+    assert sorted(path.name for path in victim.iterdir()) == (["kept"] if how == "store" else ["journal.json", "kept"])
+
+
+@pytest.mark.parametrize("where", [".agents", ".agents/skills", ".prowess", ".prowess/skills", ".claude"])
+def test_a_folder_of_a_project_that_is_a_link_out_of_it_is_not_written_to(guarded: Guarded, where: str) -> None:
+    """Case 97: a project that was cloned may hold such links."""
+    project = guarded.base / "cloned"
+    (project / where).parent.mkdir(parents=True)
+    (project / where).symlink_to(guarded.library.outside)
+    installer = prowess.Installer(user_dir=guarded.base / "u", project_dir=project / ".prowess" / "skills")
+    folder = source(guarded)
+    guarded.refused(lambda: installer.install_local(folder, project=True, agents=["claude-code"]), "link-refused")
+
+
+def test_a_naive_remove_follows_the_name(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 97: the neighbours are gone."""
+    base = library.base / "skills"
+    (base / "org").mkdir(parents=True)
+    (base / "other" / "kept").mkdir(parents=True)
+    naive_installer.remove(base, "org/../other")
+    assert not (base / "other").exists()
+
+
+# -- moments -----------------------------------------------------------------------------------------------------------
+
+
+def run(program: str, *arguments: str) -> list[object]:
+    """What one of the programs of the matrices answers."""
+    done = subprocess.run(
+        [sys.executable, str(INSTALL / program), *arguments], capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    answer: list[object] = json.loads(done.stdout)
+    return answer
+
+
+@pytest.mark.parametrize("operation", ["install", "update", "remove"])
+def test_a_process_that_dies_in_the_middle_leaves_the_old_or_the_new(library: Library, operation: str) -> None:
+    """Case 98: right before and after the moments that matter; every call of all is the matrix of tests/install."""
+    (points,) = run("dying.py", str(library.base / "dying"), json.dumps([["points", operation]]))
+    assert isinstance(points, list)
+    names = [name for name, _ in points]
+    wanted = {at for at, name in enumerate(names, 1) if name in {"exchange", "rename"}}
+    request = [["die", operation, at, moment] for at in sorted(wanted) for moment in ("before", "after")]
+    answers = run("dying.py", str(library.base / "dying"), json.dumps(request))
+    assert [wrong for wrong in answers if wrong] == []
+
+
+def test_a_naive_update_that_dies_in_the_middle_has_lost_the_old(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 98: and has half of the new."""
+    dest = library.base / "copies" / "good"
+    shutil.copytree(library.root / "good", dest)
+    steps = naive_installer.install_in_steps(library.root / "good", dest)
+    assert next(steps) == "deleted"
+    next(steps)
+    assert sorted(p.name for p in dest.rglob("*")) != sorted(p.name for p in (library.root / "good").rglob("*"))
+
+
+@pytest.mark.parametrize("code", ["ENOSPC", "EDQUOT", "EIO", "EACCES", "EROFS", "EMFILE"])
+def test_a_full_or_broken_disk_is_a_typed_error_and_the_old_stays(library: Library, code: str) -> None:
+    """Case 99: at moments that matter; every call of all is the matrix of tests/install."""
+    request = [["fail", "update", at, code, {"on": on}] for at in (6, 7, 17, 25, 30, 36) for on in (False, True)]
+    answers = run("dying.py", str(library.base / "dying"), json.dumps(request))
+    assert [wrong for wrong in answers if wrong] == []
+
+
+def test_a_naive_update_on_a_full_disk_has_lost_the_old(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 99: the disk is full after the first file."""
+    dest = library.base / "copies" / "good"
+    shutil.copytree(library.root / "good", dest)
+    steps = naive_installer.install_in_steps(library.root / "good", dest)
+    next(steps)
+    next(steps)
+    with pytest.raises(OSError, match="full"):
+        steps.throw(OSError(28, "full"))
+    assert not (dest / "SKILL.md").exists() or not (dest / "references" / "a.md").exists()
+
+
+@pytest.mark.parametrize("scenario", ["same", "versions", "list"])
+def test_many_processes_at_once_end_with_one_whole_version(library: Library, scenario: str) -> None:
+    """Case 100: sixteen install, four of them read; more rounds in tests/install."""
+    assert run("crowd.py", str(library.base / "crowd"), scenario, "1") == []
+
+
+def test_naive_processes_see_each_others_halves(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 100: a reader in between sees half a skill, and the second installer fails."""
+    dest = library.base / "copies" / "good"
+    one = naive_installer.install_in_steps(library.root / "good", dest)
+    next(one)
+    assert dest.exists()
+    assert len(list(dest.rglob("*.md"))) < 2
+    with pytest.raises(FileExistsError):
+        dest.mkdir()
+
+
+# -- what is there -----------------------------------------------------------------------------------------------------
+
+
+def test_local_edits_are_not_overwritten(guarded: Guarded) -> None:
+    """Case 102: an update refuses; forced, it keeps a backup."""
+    folder = source(guarded, "mine")
+    path = guarded.installer.install_local(folder, project=True)
+    (path / "SKILL.md").write_text("edited", encoding="utf-8")
+    (folder / "SKILL.md").write_text(skill_text("mine", "Newer.\n"), encoding="utf-8")
+    with pytest.raises(prowess.LocalEditsError):
+        guarded.installer.update("@local/mine")
+    assert (path / "SKILL.md").read_text(encoding="utf-8") == "edited"
+    with guarded.unharmed():
+        guarded.installer.update("@local/mine", force=True)
+        (backup,) = (guarded.project / ".prowess" / "skills" / ".backup").iterdir()
+        assert (backup / "SKILL.md").read_text(encoding="utf-8") == "edited"
+
+
+def test_a_naive_update_overwrites_edits(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 102: they are gone."""
+    installed = naive_installer.install(library.root / "good", library.base / "copies", "good")
+    (installed / "SKILL.md").write_text("edited", encoding="utf-8")
+    naive_installer.install(library.root / "good", library.base / "copies", "good")
+    assert "edited" not in (installed / "SKILL.md").read_text(encoding="utf-8")
+
+
+def test_a_name_of_another_source_is_taken_only_on_request(guarded: Guarded) -> None:
+    """Case 103: the same place, and the same skill from another place; both origins are said."""
+    other = source(guarded, "good", skill_text("good", "Evil.\n"))
+    error = guarded.refused(lambda: guarded.installer.install_local(other, project=True), "name-taken")
+    assert "library/good" in error.message
+    assert "sources/good" in error.message
+    repo = guarded.repository("other", skill=False)
+    repo.skill("skills/good")
+    repo.commit()
+    error = guarded.refused(lambda: guarded.installer.install(repo.address, project=True), "name-taken")
+    assert "library/good" in error.message
+    assert "repositories/other" in error.message
+
+
+@pytest.mark.parametrize("name", ["good-", "goo", "gooood", "g00d", "anthropic-good"])
+def test_a_name_that_resembles_an_installed_one_is_pointed_out(guarded: Guarded, name: str) -> None:
+    """Case 103: by one letter, by look, by a vendor's word; a longer way off it is another name."""
+    if name == "good-":  # agents would find it under the very same name
+        folder = source(guarded, "source", skill_text(name))
+        guarded.refused(lambda: guarded.installer.install_local(folder, project=True), "name-taken")
+        return
+    with guarded.unharmed():
+        guarded.installer.install_local(source(guarded, "source", skill_text(name)), project=True)
+        codes = {issue.code for issue in guarded.installer.issues if issue.code == "near-name"}
+        assert codes == (set() if name == "gooood" else {"near-name"})
+
+
+def test_a_naive_install_replaces_another_source(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 103: without a word."""
+    library.write(skill_text("good", "Evil.\n"))
+    naive_installer.install(library.root / "good", library.base / "copies", "good")
+    installed = naive_installer.install(library.evil, library.base / "copies", "good")
+    assert "Evil." in (installed / "SKILL.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["SKILL.md", "references/a.md"])
+def test_one_changed_byte_is_found_and_refused(guarded: Guarded, name: str) -> None:
+    """Case 105: ``verify`` names the file; with ``verify="lock"`` the skill is neither found nor activated."""
+    found = prowess.discover(cwd=guarded.project, home=guarded.base / "nobody", verify="lock")
+    path = guarded.good / name
+    data = bytearray(path.read_bytes())
+    data[-2] ^= 1
+    path.write_bytes(data)
+    (issue,) = guarded.installer.verify()
+    assert (issue.code, issue.path) == ("changed-file", str(path))
+    with pytest.raises(prowess.SkillValidationError) as caught:
+        prowess.Session(found).activate("good")
+    assert caught.value.code == "changed-since-locked"
+    again = prowess.discover(cwd=guarded.project, home=guarded.base / "nobody", verify="lock")
+    assert again.names == ()
+    assert [i.code for i in again.issues] == ["changed-since-locked"]
+
+
+def test_a_naive_load_takes_changed_bytes(library: Library, naive: ModuleType) -> None:
+    """Twin of case 105: as if nothing were."""
+    path = library.root / "good" / "SKILL.md"
+    path.write_text(path.read_text(encoding="utf-8").replace("Do good.", "Do evil."), encoding="utf-8")
+    assert "Do evil." in naive.scan(library.root)["good"]["text"]

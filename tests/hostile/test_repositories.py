@@ -1,0 +1,635 @@
+"""Addresses, versions and repositories that mean harm, and servers that do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+from prowess.files.folders import folder_size
+from prowess.sources.git_program import GitProgram, environment, failure, settings_for_reaching
+from tests.git_servers import http
+from tests.repositories import Repository, skill_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from types import ModuleType
+
+    from tests.git_servers import Handler
+    from tests.hostile.guarded import Guarded
+    from tests.hostile.standing import Library
+
+MARKED = "hunter2-TOPSECRET-MARKER"
+
+# -- addresses and versions --------------------------------------------------------------------------------------------
+
+OPTIONS = (
+    *("--upload-pack=touch pwned", "-u./x", "-oProxyCommand=touch pwned", "ssh://-oProxyCommand=touch%20pwned/y"),
+    *("git@host:-x", "host:-x", "ssh://git@-oProxyCommand=x/y", "ssh://host/-oProxyCommand=x", "--config=core.x=y/z"),
+)
+
+
+@pytest.mark.parametrize("address", OPTIONS)
+def test_an_address_that_is_an_option_is_refused(guarded: Guarded, address: str) -> None:
+    """Case 78: as text, and as a source that a program put together."""
+    guarded.refused(lambda: guarded.installer.install(address, project=True), "bad-reference", "bad-scheme")
+    spec = prowess.SourceSpec("git", address, "acme", "pdf")
+    guarded.refused(lambda: guarded.installer.install(spec, project=True), "bad-reference", "bad-scheme")
+
+
+def test_a_naive_fetch_runs_what_the_address_says(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 78: the option names a program, and git runs it."""
+    repo = Repository(library.base / "any")
+    repo.skill("")
+    repo.commit()
+    pwned = library.base / "pwned"
+    with pytest.raises(RuntimeError):
+        naive_installer.fetch(library.base / "dest", f"--upload-pack=touch {pwned};#", str(repo.path))
+    assert pwned.exists()
+
+
+SCHEMES = (
+    *("ext::sh -c touch% pwned", "fd::17", "git://127.0.0.1/x", "http://127.0.0.1/x.git", "ftp://127.0.0.1/x.git"),
+    *("javascript:alert(1)", "ftps://h/x.git", "gopher://h/x", "rsync://h/x.git", "file://host/etc"),
+)
+
+
+@pytest.mark.parametrize("address", SCHEMES)
+def test_a_scheme_that_is_not_on_the_list_is_refused(guarded: Guarded, address: str) -> None:
+    """Case 79: before git is asked."""
+    for given in (address, prowess.SourceSpec("git", address, "acme", "pdf")):
+        guarded.refuses(given, "bad-scheme", "bad-reference")
+
+
+def test_a_path_is_a_repository_only_when_the_caller_named_a_path(guarded: Guarded) -> None:
+    """Case 79: what a lock file, a manifest or a program calls an address never leads into this machine."""
+    private = guarded.repository("private")
+    for address in (f"file://{private.path}", str(private.path), f"ext::git-upload-pack {private.path}"):
+        spec = prowess.SourceSpec("git", address, "acme", "pdf")
+        guarded.refuses(spec, "bad-scheme", "bad-reference")
+
+
+def test_a_redirect_does_not_lead_to_another_scheme(guarded: Guarded) -> None:
+    """Case 79: the server sends git to a file of this machine, and git does not go."""
+    private = guarded.repository("private")
+
+    def redirect(handler: Handler) -> bool:
+        handler.send_response(302)
+        handler.send_header("Location", f"file://{private.path}/info/refs")
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+        return True
+
+    installer = guarded.make(schemes=("http",))
+    with http(guarded.base / "repositories", redirect) as server:
+        guarded.refused(lambda: installer.install(f"{server.address}/private.git", project=True), "git-failed")
+
+
+def test_a_naive_clone_takes_any_scheme(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 79: a repository of this machine is cloned because an address said so."""
+    private = Repository(library.base / "private")
+    private.write("secret.md", "TOPSECRET-MARKER")
+    private.commit()
+    cloned = naive_installer.clone(f"file://{private.path}", library.base / "dest")
+    assert "TOPSECRET-MARKER" in (cloned / "secret.md").read_text(encoding="utf-8")
+
+
+VERSIONS = (
+    "--foo",
+    "-b",
+    "x;y",
+    "HEAD^{/x}",
+    "@{-1}",
+    "refs/../../x",
+    "x" * 10_000,
+    "a\nb",
+    "a b",
+    "$(touch pwned)",
+    "+x:y",
+)
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=lambda text: text[:12])
+def test_a_version_that_git_could_misunderstand_is_refused(guarded: Guarded, version: str) -> None:
+    """Case 80: in a reference, after an address, in a source, in an update."""
+    repo = guarded.repository("pdf")
+    for given in (
+        f"@acme/pdf@{version}",
+        f"{repo.address}#{version}",
+        prowess.SourceSpec("git", str(repo.path), "acme", "pdf", version, local=True),
+        prowess.SkillRef("acme", "pdf", version),
+    ):
+        guarded.refuses(given, "bad-version", "bad-reference", "unknown-skill")
+    guarded.refused(lambda: guarded.installer.update(prowess.SkillRef("local", "good", version)))
+
+
+def test_a_naive_checkout_takes_an_option_for_a_version(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 80: the version makes a branch."""
+    repo = Repository(library.base / "any")
+    repo.skill("")
+    repo.commit()
+    naive_installer.git("checkout", "-bpwned", cwd=repo.path)
+    assert "pwned" in repo.git("branch")
+
+
+# -- what a repository holds -------------------------------------------------------------------------------------------
+
+
+def with_submodule(guarded_base: Path, url: str) -> Repository:
+    """A repository with a skill, and a submodule that leads to ``url``."""
+    repo = Repository(guarded_base / "repositories" / "sub")
+    repo.skill("skills/sub")
+    repo.write(".gitmodules", f'[submodule "x"]\n\tpath = modules/x\n\turl = {url}\n\tupdate = !touch pwned\n')
+    repo.commit()
+    private = repo.git("rev-parse", "HEAD")
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{private},modules/x")
+    repo.git("commit", "-qm", "submodule")
+    return repo
+
+
+@pytest.mark.parametrize("url", ["file:///etc", "ext::sh -c touch% pwned", "https://127.0.0.1:9/x", "../private"])
+def test_submodules_are_never_fetched(guarded: Guarded, url: str) -> None:
+    """Case 82: outside of a skill one is left out and said; inside, the skill is refused."""
+    repo = with_submodule(guarded.base, url)
+    with guarded.unharmed():
+        path = guarded.installer.install(repo.address, project=True)
+        assert not (path / "modules").exists()
+        assert ("left-out", "modules/x") in [(issue.code, issue.field) for issue in guarded.installer.issues]
+    repo.git("mv", "skills/sub/SKILL.md", "SKILL.md")
+    repo.git("commit", "-qm", "on top")
+    guarded.refused(lambda: guarded.installer.install(repo.address), "submodule")
+
+
+def test_a_naive_clone_fetches_submodules(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 82: a private repository of this machine comes along."""
+    private = Repository(library.base / "private")
+    private.write("secret.md", "TOPSECRET-MARKER")
+    commit = private.commit()
+    repo = Repository(library.base / "outer")
+    repo.write(".gitmodules", f'[submodule "x"]\n\tpath = x\n\turl = {private.path}\n')
+    repo.git("add", ".gitmodules")
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{commit},x")
+    repo.git("commit", "-qm", "submodule")
+    env = {"GIT_ALLOW_PROTOCOL": "file"}
+    cloned = naive_installer.clone(repo.address, library.base / "dest", "--recurse-submodules", env=env)
+    assert (cloned / "x" / "secret.md").is_file()
+
+
+def config_that_runs(base: Path) -> dict[str, str]:
+    """A home with every setting that makes git run something, each leaving its mark."""
+    home = base / "configured"
+    hooks = home / "hooks"
+    hooks.mkdir(parents=True)
+    program = home / "run"
+    program.write_text(f"#!/bin/sh\ntouch {base}/pwned-$(basename $0)\ncat\n", encoding="utf-8")
+    program.chmod(0o755)
+    for name in ("post-checkout", "post-merge", "reference-transaction", "post-index-change"):
+        (hooks / name).write_text(f"#!/bin/sh\ntouch {base}/pwned-{name}\n", encoding="utf-8")
+        (hooks / name).chmod(0o755)
+    (home / "included").write_text(f"[core]\n\tsshCommand = {program}\n", encoding="utf-8")
+    (home / ".gitconfig").write_text(
+        f"[core]\n\thooksPath = {hooks}\n\tfsmonitor = {program}\n\tattributesFile = {home}/attributes\n"
+        f'[filter "evil"]\n\tsmudge = {program}\n\trequired = true\n[include]\n\tpath = {home}/included\n'
+        f'[filter "lfs"]\n\tsmudge = {program}\n\tprocess = {program}\n[protocol "ext"]\n\tallow = always\n'
+        f"[init]\n\ttemplateDir = {home}\n[uploadpack]\n\tpackObjectsHook = {program}\n",
+        encoding="utf-8",
+    )
+    (home / "attributes").write_text("* filter=evil\n", encoding="utf-8")
+    return {"HOME": str(home), "GIT_TEMPLATE_DIR": str(home), "GIT_EXTERNAL_DIFF": str(program)}
+
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0000\nsize 12345\n"
+
+
+def with_attributes(base: Path) -> Repository:
+    """A repository whose attributes ask for filters, with a pointer to a large file."""
+    repo = Repository(base / "repositories" / "filtered")
+    repo.write("big.bin", POINTER)
+    repo.skill("")
+    repo.write(".lfsconfig", "[lfs]\n\turl = https://127.0.0.1:9\n")
+    repo.commit()
+    repo.write(".gitattributes", "* filter=evil\n*.bin filter=lfs export-subst\n")
+    repo.commit()
+    return repo
+
+
+def test_nothing_runs_whatever_the_settings_say(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Case 83: hooks, monitors, filters, pointers, templates, includes: the bytes are those of the objects."""
+    repo = with_attributes(guarded.base)
+    for name, value in config_that_runs(guarded.base).items():
+        monkeypatch.setenv(name, value)
+    with guarded.unharmed():
+        path = guarded.installer.install(repo.address, project=True)
+        assert (path / "big.bin").read_text(encoding="utf-8") == POINTER
+        assert sorted(p.name for p in path.iterdir()) == [".gitattributes", ".lfsconfig", "SKILL.md", "big.bin"]
+
+
+def test_a_naive_clone_runs_hooks_and_filters(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 83: both leave their marks."""
+    repo = with_attributes(library.base)
+    env = config_that_runs(library.base)
+    with pytest.raises(RuntimeError):  # the pointer's program does not speak the protocol of such programs
+        naive_installer.clone(repo.address, library.base / "dest", env=env)
+    assert list(library.base.glob("pwned*"))
+
+
+def entries(repo: Repository, secret: Path) -> dict[str, tuple[tuple[str, str, str], ...]]:
+    """Folders that git itself would not make, each with what is wrong in it."""
+    skill, x = repo.blob(skill_text("evil")), repo.blob("x")
+    link, inner = repo.blob(str(secret)), repo.tree(("100644", "config", x))
+    commit = repo.git("commit-tree", "-m", "x", repo.tree(("100644", "f", x)))
+    own = ("100644", "SKILL.md", skill)
+    return {
+        "link": (own, ("120000", "leak.md", link)),
+        "link in place of the skill": (("120000", "SKILL.md", link), ("40000", "x", repo.tree(own))),
+        "gitlink": (own, ("160000", "module", commit)),
+        "upper .GIT": (("40000", ".GIT", inner), own),
+        ".git": (("40000", ".git", inner), own),
+        "short .git": (("40000", "GIT~1", inner), own),
+        "slash": (own, ("100644", "a/../../b", x)),
+        "dots": (("40000", "..", inner), own),
+        "dot": (("40000", ".", inner), own),
+        "backslash": (own, ("100644", "a\\b", x)),
+        "empty": (("100644", "", x), own),
+        "twice": (own, own),
+        "case": (("100644", "A", x), ("100644", "a", x), own),
+        "case of a folder": (("40000", "A", inner), ("40000", "a", inner), own),
+        "file and folder": (("100644", "a", x), ("40000", "a", inner), own),
+        "unicode form": (("100644", "caf\u00e9", x), ("100644", "cafe\u0301", x), own),
+        "device": (own, ("100644", "con.md", x)),
+        "trailing dot": (own, ("100644", "a.", x)),
+        "colon": (own, ("100644", "a:b", x)),
+        "not text": (own, ("100644", "\udcff", x)),
+        "newline": (own, ("100644", "a\nb", x)),
+        "escape": (own, ("100644", "\x1b[2J", x)),
+        "mode": (own, ("100000", "odd", x)),
+        "device mode": (own, ("60000", "dev", x)),
+    }
+
+
+WRONG = (
+    *(
+        "link",
+        "gitlink",
+        "upper .GIT",
+        ".git",
+        "short .git",
+        "slash",
+        "dots",
+        "dot",
+        "backslash",
+        "empty",
+        "twice",
+        "case",
+    ),
+    *("case of a folder", "file and folder", "unicode form", "device", "trailing dot", "colon", "not text", "newline"),
+    *("escape", "mode", "device mode"),
+)
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_entries_that_no_skill_may_hold_refuse_it(guarded: Guarded, wrong: str) -> None:
+    """Case 84: links, modules, odd names, names that are one where case does not count."""
+    repo = Repository(guarded.base / "repositories" / "evil")
+    repo.commit_tree(repo.tree(*entries(repo, guarded.library.outside / "secret.md")[wrong]))
+    error = guarded.refused(lambda: guarded.installer.install(repo.address, project=True))
+    assert error.code in {
+        *("link-in-skill", "submodule", "unsafe-name", "case-collision", "bad-file-name", "special-file"),
+        "git-failed",  # git itself refuses to send some of them
+    }
+    assert str(error).isprintable()
+
+
+def test_a_skill_that_is_a_link_is_not_found(guarded: Guarded) -> None:
+    """Case 84: the file that says what a skill is, is a link to a secret."""
+    repo = Repository(guarded.base / "repositories" / "evil")
+    made = entries(repo, guarded.library.outside / "SKILL.md")["link in place of the skill"]
+    repo.commit_tree(repo.tree(*made))
+    with guarded.unharmed():
+        path = guarded.installer.install(repo.address, project=True)
+        assert not os.path.lexists(path / "SKILL.md")
+
+
+def test_a_naive_clone_writes_links(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 84: and whoever reads the skill's file reads the secret."""
+    repo = Repository(library.base / "evil-repo")
+    (repo.path / "leak.md").symlink_to(library.outside / "secret.md")
+    repo.skill("")
+    repo.commit()
+    cloned = naive_installer.clone(repo.address, library.base / "dest")
+    assert "TOPSECRET-MARKER" in (cloned / "leak.md").read_text(encoding="utf-8")
+
+
+# -- too much, too slow ------------------------------------------------------------------------------------------------
+
+SMALL = prowess.Limits(
+    max_install_bytes=200_000, max_install_files=50, max_tree_entries=500, max_fetch_bytes=3 << 20, max_fetch_seconds=60
+)
+
+
+def huge(base: Path, kind: str) -> Repository:
+    """A repository with a great deal of something."""
+    repo = Repository(base / "repositories" / "huge")
+    repo.skill("")
+    if kind == "blob":
+        repo.write("big.bin", b"\0" * (64 << 20))
+        repo.git("config", "uploadpack.allowFilter", "true")
+    elif kind == "bytes":
+        repo.write("big.bin", os.urandom(8 << 20))
+    elif kind == "zeros":
+        for number in range(4):
+            repo.write(f"{number}.bin", bytes([number]) * (6 << 20))
+    elif kind in {"files", "entries"}:
+        for number in range(60 if kind == "files" else 600):
+            repo.write(f"f/{number}", str(number))
+    else:
+        for number in range(5):
+            repo.write("big.bin", os.urandom(2 << 20))
+            repo.commit(str(number))
+        (repo.path / "big.bin").unlink()
+    repo.commit()
+    return repo
+
+
+@pytest.mark.parametrize(
+    ("kind", "codes"),
+    [
+        ("blob", ("missing-blob", "too-many-bytes")),
+        ("bytes", ("too-many-bytes", "missing-blob")),
+        ("zeros", ("too-many-bytes", "missing-blob")),
+        ("files", ("too-many-files",)),
+        ("entries", ("too-many-files",)),
+    ],
+)
+def test_a_repository_with_too_much_is_refused_within_bounds(
+    guarded: Guarded, kind: str, codes: tuple[str, ...]
+) -> None:
+    """Case 85: one large file, many bytes, bytes that grow when they are unpacked, many files; nothing is left."""
+    repo = huge(guarded.base, kind)
+    installer = guarded.make(limits=SMALL)
+    guarded.refused(lambda: installer.install(repo.address, project=True), *codes)
+
+
+def test_a_long_history_is_not_fetched(guarded: Guarded) -> None:
+    """Case 85: ten megabytes of history, and a bound of three."""
+    repo = huge(guarded.base, "history")
+    with guarded.unharmed():
+        guarded.make(limits=SMALL).install(repo.address, project=True)
+
+
+def test_a_naive_clone_writes_whatever_comes(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 85: more than the bound lies on the disk."""
+    repo = huge(library.base, "history")
+    cloned = naive_installer.clone(repo.address, library.base / "dest")
+    assert folder_size(str(cloned)) > SMALL.max_fetch_bytes
+
+
+@contextmanager
+def silent_server(*, drip: bool = False) -> Iterator[str]:
+    """A server that takes connections and says nothing, or a byte now and then."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    held: list[socket.socket] = []
+    over = threading.Event()
+
+    def accept() -> None:
+        while not over.is_set():
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            held.append(connection)
+            if drip:
+                connection.send(b"0fff")  # a long line, which never ends
+            while drip and not over.wait(0.3):
+                try:
+                    connection.send(b"x")
+                except OSError:
+                    break
+
+    thread = threading.Thread(target=accept, daemon=True)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        over.set()
+        listener.close()
+        for connection in held:
+            connection.close()
+        thread.join(5)
+
+
+@pytest.mark.parametrize("scheme", ["http", "git"])
+def test_a_server_that_never_answers_is_not_waited_for(guarded: Guarded, scheme: str) -> None:
+    """Case 86: idle, then a typed error; no process is left."""
+    impatient = prowess.Limits(max_idle_seconds=1.0, max_fetch_seconds=30.0)
+    with silent_server() as host:
+        installer = guarded.make(schemes=(scheme,), limits=impatient)
+        error = guarded.refused(lambda: installer.install(f"{scheme}://{host}/x.git", project=True))
+    assert error.code in {"git-timeout", "git-failed"}
+
+
+def test_a_server_that_answers_byte_by_byte_is_not_waited_for_either(guarded: Guarded) -> None:
+    """Case 86: there is a bound on the whole."""
+    impatient = prowess.Limits(max_idle_seconds=30.0, max_fetch_seconds=2.0)
+    with silent_server(drip=True) as host:
+        installer = guarded.make(schemes=("git",), limits=impatient)
+        guarded.refused(lambda: installer.install(f"git://{host}/x.git", project=True), "git-timeout", "git-failed")
+
+
+def test_a_server_that_wants_a_password_gets_no_prompt(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Case 86: not on the terminal, not by a program that asks."""
+    asked = guarded.base / "pwned-asked"
+    program = guarded.base / "ask"
+    program.write_text(f"#!/bin/sh\ntouch {asked}\necho secret\n", encoding="utf-8")
+    program.chmod(0o755)
+    for name in ("GIT_ASKPASS", "SSH_ASKPASS"):
+        monkeypatch.setenv(name, str(program))
+
+    def unauthorized(handler: Handler) -> bool:
+        handler.send_response(401)
+        handler.send_header("WWW-Authenticate", 'Basic realm="x"')
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+        return True
+
+    installer = guarded.make(schemes=("http",))
+    with http(guarded.base / "repositories", unauthorized) as server:
+        guarded.refused(lambda: installer.install(f"{server.address}/x.git", project=True), "git-failed")
+
+
+def test_an_ssh_host_that_is_not_known_is_refused_without_a_question(guarded: Guarded) -> None:
+    """Case 86: or ssh is not there, or nothing listens; whichever it is, it is said."""
+    installer = guarded.make(limits=prowess.Limits(max_idle_seconds=5.0))
+    guarded.refused(lambda: installer.install("ssh://git@127.0.0.1:9/x.git", project=True), "git-failed", "git-timeout")
+
+
+def test_a_naive_clone_waits(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 86: until somebody kills it."""
+    with silent_server() as host, pytest.raises(subprocess.TimeoutExpired):
+        naive_installer.clone(f"git://{host}/x.git", library.base / "dest", timeout=2)
+
+
+# -- secrets -----------------------------------------------------------------------------------------------------------
+
+TOKENS = ("GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "GIT_TOKEN")
+
+
+def test_a_token_of_the_environment_goes_to_no_server_and_into_no_process(
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Case 87: not in a header, an argument, a file, the environment of git, or an error."""
+    for name in TOKENS:
+        monkeypatch.setenv(name, MARKED)
+    guarded.repository("evil")
+    seen: list[str] = []
+
+    def watching(args: object, cwd: str, env: object) -> bytes:
+        seen.append(f"{args} {env}")
+        return GitProgram()(args, cwd, env)  # type: ignore[arg-type]
+
+    installer = guarded.make(schemes=("http",), git=watching)
+    with http(guarded.base / "repositories") as server, guarded.unharmed():
+        spec = prowess.SourceSpec("git", f"{server.address}/evil", "acme", "evil")
+        installer.install(spec, project=True)
+        said = f"{server.seen} {seen}"
+    assert server.seen
+    assert MARKED not in said
+    assert "uthorization" not in str(server.seen)
+
+
+def test_credentials_come_from_the_users_helper_and_stay_out_of_sight(
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Case 87: the helper is asked for the host; what it says goes to that host, and nowhere else."""
+    home = guarded.base / "nobody"
+    home.mkdir(exist_ok=True)
+    helper = f'!f() {{ test "$1" = get && printf "username=me\\npassword={MARKED}\\n"; }}; f'
+    (home / ".gitconfig").write_text(f'[credential]\n\thelper = "{_quoted(helper)}"\n', encoding="utf-8")
+    guarded.repository("evil")
+    headers: list[str] = []
+
+    def protected(handler: Handler) -> bool:
+        given = handler.headers.get("Authorization", "")
+        headers.append(given)
+        if given:
+            return False
+        handler.send_response(401)
+        handler.send_header("WWW-Authenticate", 'Basic realm="x"')
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+        return True
+
+    found = settings_for_reaching(GitProgram(), str(guarded.base))
+    assert found["credential.helper"].endswith(helper)
+    env = environment(("http",), found)
+    monkeypatch.setenv("HOME", str(home))
+    with http(guarded.base / "repositories", protected) as server:
+        printed = GitProgram()(["ls-remote", "--", f"{server.address}/evil", "HEAD"], str(guarded.base), env)
+    assert printed.endswith(b"HEAD\n")
+    assert any(header.startswith("Basic ") for header in headers)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def test_a_naive_address_gives_the_token_to_any_host(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 87: the server of somebody else reads it."""
+    repo = Repository(library.base / "repositories" / "evil")
+    repo.skill("")
+    repo.commit()
+
+    def ask(handler: Handler) -> bool:
+        if handler.headers.get("Authorization"):
+            return False
+        handler.send_response(401)
+        handler.send_header("WWW-Authenticate", 'Basic realm="x"')
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+        return True
+
+    with http(library.base / "repositories", ask) as server:
+        naive_installer.clone(naive_installer.with_token(f"{server.address}/evil", "hunter2"), library.base / "dest")
+    assert any("Authorization" in headers for _, headers in server.seen)
+
+
+@pytest.mark.parametrize("address", [f"https://u:{MARKED}@127.0.0.1:9/x.git", f"https://{MARKED}@127.0.0.1:9/x.git"])
+def test_an_address_with_a_secret_is_refused_and_not_repeated(guarded: Guarded, address: str) -> None:
+    """Case 88: whoever gives it, as text or as a source."""
+    for given in (address, prowess.SourceSpec("git", address, "acme", "pdf")):
+        error = guarded.refuses(given, "secret-in-address")
+        assert MARKED not in f"{error} {error!r} {error.__dict__}"
+
+
+def test_what_git_says_is_cleaned_of_secrets_and_escapes() -> None:
+    """Case 88: a server puts an address with a password, and a control sequence, into its answer."""
+    error = failure(f"remote: \x1b[2Jnope\nfatal: unable to access 'https://u:{MARKED}@h/x/': denied\n")
+    assert MARKED not in str(error)
+    assert str(error).isprintable()
+    assert "denied" in error.message
+
+
+def test_a_naive_error_repeats_the_password(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 88: in full."""
+    with pytest.raises(RuntimeError, match="hunter2"):
+        naive_installer.clone("http://u:hunter2@127.0.0.1:9/x.git", library.base / "dest")
+
+
+# -- versions that move ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["branch", "tag", "force"])
+def test_a_version_that_moved_does_not_change_what_is_locked(guarded: Guarded, how: str) -> None:
+    """Case 89: the commit is pinned: a locked sync gives its bytes, or fails and says both hashes."""
+    repo = guarded.repository("evil")
+    repo.git("tag", "v1")
+    path = guarded.installer.install(f"{repo.address}#{'v1' if how == 'tag' else 'main'}", project=True)
+    before = (path / "SKILL.md").read_bytes()
+    if how == "force":
+        repo.git("checkout", "-q", "--orphan", "other")
+    repo.skill("", "evil", body="Moved.\n")
+    repo.commit()
+    repo.git("tag", "-f", "v1")
+    if how == "force":
+        repo.git("branch", "-f", "main")
+    shutil.rmtree(path)
+    assert [one.full_name for one in guarded.installer.sync(locked=True)] == ["local/evil"]
+    assert (path / "SKILL.md").read_bytes() == before
+    assert guarded.installer.verify() == ()
+
+
+def test_other_content_under_the_locked_commit_is_refused_with_both_hashes(guarded: Guarded) -> None:
+    """Case 89: the repository was replaced by another one, or the lock file was."""
+    repo = guarded.repository("evil")
+    path = guarded.installer.install(repo.address, project=True)
+    lock = guarded.project / "prowess.lock"
+    commit = repo.git("rev-parse", "HEAD")
+    repo.skill("", "evil", body="Moved.\n")
+    moved = repo.commit()
+    lock.write_text(lock.read_text(encoding="utf-8").replace(commit, moved), encoding="utf-8")
+    shutil.rmtree(path)
+    with pytest.raises(prowess.LockMismatchError) as caught:
+        guarded.installer.sync(locked=True)
+    assert caught.value.message.count("digest ") == 1
+    assert len([word for word in caught.value.message.replace(",", " ").split() if len(word) == 64]) == 2
+    assert not path.exists()
+
+
+def test_a_naive_sync_takes_what_the_branch_has_now(library: Library, naive_installer: ModuleType) -> None:
+    """Twin of case 89: other bytes than were asked for, without a word."""
+    repo = Repository(library.base / "moving")
+    repo.skill("")
+    repo.commit()
+    first = naive_installer.clone(repo.address, library.base / "first")
+    repo.skill("", body="Moved.\n")
+    repo.commit()
+    second = naive_installer.clone(repo.address, library.base / "second")
+    assert (first / "SKILL.md").read_bytes() != (second / "SKILL.md").read_bytes()

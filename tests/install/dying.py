@@ -1,0 +1,227 @@
+"""The main program of the crash and fault matrices: ``dying.py FOLDER REQUEST``, with a JSON answer.
+
+A child of this process makes a change and dies at a chosen call (or at a chosen time); this process then looks at
+what a reader would see, has the next command recover, and looks again. Or the change is made here, and a chosen call
+fails. The answer lists what went wrong, nothing when all is well.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import prowess
+from prowess.files import calls
+from prowess.library.lock import read_lock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Tree = dict[str, bytes]
+
+OLD: Tree = {
+    "SKILL.md": b"---\nname: pdf\ndescription: d\n---\nOld.\n",
+    "references/a.md": b"old a\n",
+    "only-old.md": b"x\n",
+}
+NEW: Tree = {
+    "SKILL.md": b"---\nname: pdf\ndescription: d\n---\nNew.\n",
+    "references/a.md": b"new a\n",
+    "scripts/only-new.py": b"x\n",
+}
+REF = "@local/pdf"
+LEFT = re.compile(r"journal\.json|\.prowess-.*|.*\.(?:tmp|new|spare)")
+
+
+class Scene:
+    """A project with a source folder, and the state that a change begins with."""
+
+    def __init__(self, base: Path, operation: str) -> None:
+        self.base = base
+        self.operation = operation
+        self.source = base / "source" / "pdf"
+        self.project = base / "project"
+        self.place = self.project / ".prowess" / "skills" / "local" / "pdf"
+        self.link = self.project / ".agents" / "skills" / "pdf"
+
+    def begin(self) -> Scene:
+        if self.base.exists():
+            shutil.rmtree(self.base)
+        self.project.mkdir(parents=True)
+        self.give(OLD if self.operation != "install" else NEW)
+        if self.operation != "install":
+            self.installer().install_local(self.source, project=True)
+            self.give(NEW)
+        return self
+
+    def give(self, tree: Tree) -> None:
+        if self.source.exists():
+            shutil.rmtree(self.source)
+        for path, content in tree.items():
+            where = self.source / path
+            where.parent.mkdir(parents=True, exist_ok=True)
+            where.write_bytes(content)
+
+    def installer(self) -> prowess.Installer:
+        return prowess.Installer(user_dir=self.base / "user", project_dir=self.project / ".prowess" / "skills")
+
+    def change(self) -> None:
+        """What the matrix is about."""
+        if self.operation == "install":
+            self.installer().install_local(self.source, project=True, agents=["claude-code"])
+        elif self.operation == "update":
+            self.installer().update(REF)
+        else:
+            self.installer().remove(REF)
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    def tree(self, folder: Path) -> Tree | None:
+        """The files of a folder, ``None`` when it is not there."""
+        if not os.path.lexists(folder):
+            return None
+        paths = (Path(where, name) for where, _, names in os.walk(folder) for name in names)
+        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+    def expected(self) -> tuple[Tree | None, Tree | None]:
+        """Before and after the change."""
+        return {"install": (None, NEW), "update": (OLD, NEW), "remove": (OLD, None)}[self.operation]
+
+    def wrong_at_once(self) -> list[str]:
+        """What a reader sees the moment after: the old skill or the new one, whole."""
+        seen = self.tree(self.place)
+        wrong = [] if seen in self.expected() else [f"a reader sees {seen and sorted(seen)}"]
+        roots = (self.project / ".prowess" / "skills", self.project / ".agents" / "skills")
+        loaded = {skill.load().instructions for skill in prowess.scan(*roots)}
+        return wrong + [f"a reader loads {text!r}" for text in loaded - {"Old.", "New."}]
+
+    def wrong_after_recovery(self) -> list[str]:
+        """What is not right once the next command has run: ``verify``, which recovers first."""
+        issues = self.installer().verify()
+        wrong = [str(issue) for issue in issues]
+        seen = self.tree(self.place)
+        if seen not in self.expected():
+            wrong.append(f"neither old nor new: {seen and sorted(seen)}")
+        locked = read_lock(str(self.project))
+        if (seen is not None) != ("local/pdf" in locked):
+            wrong.append(f"lock file and disk disagree: {sorted(locked)} and {seen and sorted(seen)}")
+        if (seen is not None) != self.link.exists():
+            wrong.append("the link and the disk disagree")
+        return wrong + self.litter()
+
+    def litter(self) -> list[str]:
+        """What an interrupted change left behind for ever."""
+        found = (Path(where, name) for where, folders, files in os.walk(self.project) for name in (*folders, *files))
+        return [f"left behind: {path}" for path in found if LEFT.fullmatch(path.name)]
+
+    def wrong_after_all(self) -> list[str]:
+        """What is not right once the same change was asked for again."""
+        with suppress(prowess.AlreadyInstalledError, prowess.NotInstalledError):
+            self.change()
+        wrong = [f"at last: {issue}" for issue in self.installer().verify()]
+        if self.tree(self.place) != self.expected()[1]:
+            wrong.append("a further try did not succeed")
+        return wrong + self.litter()
+
+
+class Counting:
+    """Counts calls, and acts at one of them."""
+
+    def __init__(
+        self, at: int = -1, moment: str = "before", act: Callable[[str], None] | None = None, *, on: bool = False
+    ) -> None:
+        self.count, self.at, self.moment, self.act, self.on = 0, at, moment, act, on
+        self.names: list[tuple[str, bool]] = []
+
+    def __call__(self, name: str, moment: str, path: str) -> None:
+        if moment == "before":
+            self.count += 1
+            self.names.append((name, False))
+        else:
+            self.names[-1] = (name, True)
+        reached = self.count >= self.at if self.on else self.count == self.at
+        if self.act is not None and reached and moment == self.moment:
+            self.act(path)
+
+
+def points(base: Path, operation: str) -> list[tuple[str, bool]]:
+    """The calls that a change makes, in order: the name, and whether it was done (a folder may not be empty)."""
+    scene = Scene(base, operation).begin()
+    counting = Counting()
+    calls.watch(counting)
+    scene.change()
+    calls.watch(None)
+    return counting.names
+
+
+def die(base: Path, operation: str, at: int, moment: str) -> list[str]:
+    """A child dies at a call."""
+    scene = Scene(base, operation).begin()
+    return _after(scene, lambda: calls.watch(Counting(at, moment, lambda _: os._exit(9))), 9)
+
+
+def kill(base: Path, operation: str, seconds: float) -> list[str]:
+    """A child is killed at a time, wherever it is then."""
+    scene = Scene(base, operation).begin()
+    return _after(scene, lambda: signal.setitimer(signal.ITIMER_REAL, seconds), None)
+
+
+def _after(scene: Scene, arm: Callable[[], object], status: int | None) -> list[str]:
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            arm()
+            scene.change()
+        finally:
+            os._exit(0)
+    ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    wrong = [] if status in {None, ended} else [f"the child ended with {ended}"]
+    return wrong + scene.wrong_at_once() + scene.wrong_after_recovery() + scene.wrong_after_all()
+
+
+def fail(base: Path, operation: str, at: int, code: str, *, on: bool) -> list[str]:
+    """A call fails, alone or with all that follow; then the disk is well again."""
+    scene = Scene(base, operation).begin()
+
+    def refuse(path: str) -> None:
+        number = getattr(errno, code)
+        raise OSError(number, os.strerror(number), path)
+
+    wrong: list[str] = []
+    calls.watch(Counting(at, "before", refuse, on=on))
+    try:
+        scene.change()
+    except prowess.SkillError as error:
+        if not error.code or not error.message:
+            wrong.append("an error that says nothing")
+    except BaseException as error:  # noqa: BLE001 - any other error is what is looked for
+        wrong.append(f"not typed: {error!r}")
+    finally:
+        calls.watch(None)
+    return wrong + scene.wrong_at_once() + scene.wrong_after_recovery() + scene.wrong_after_all()
+
+
+VERBS: dict[str, Callable[..., list[Any]]] = {"points": points, "die": die, "kill": kill, "fail": fail}
+
+
+def main() -> None:
+    base, request = Path(sys.argv[1]), json.loads(sys.argv[2])
+    answer: list[Any] = []
+    for number, (verb, *arguments) in enumerate(request):
+        options = arguments.pop() if arguments and isinstance(arguments[-1], dict) else {}
+        answer.append(VERBS[verb](base / str(number), *arguments, **options))
+        shutil.rmtree(base / str(number), ignore_errors=True)
+    json.dump(answer, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""P3: install, update and remove are all or nothing, whenever the process ends and whichever call fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    import random
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that die on their own")
+
+OPERATIONS = ("install", "update", "remove")
+ERRORS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EMFILE")
+SAMPLE = 10
+KILLS = (30, 300)
+
+
+def ask(folder: Path, request: list[list[Any]]) -> list[Any]:
+    """What the program of the matrix answers to each part of a request."""
+    program = Path(__file__).parent / "dying.py"
+    done = subprocess.run(
+        [sys.executable, str(program), str(folder), json.dumps(request)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    answer: list[Any] = json.loads(done.stdout)
+    return answer
+
+
+def wrong(folder: Path, request: list[list[Any]]) -> dict[str, list[str]]:
+    answers = zip(request, ask(folder, request), strict=True)
+    return {json.dumps(part): answer for part, answer in answers if answer}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_every_change_is_made_by_calls_that_can_be_watched(tmp_path: Path, operation: str) -> None:
+    (names,) = ask(tmp_path, [["points", operation]])
+    assert {"rename", "fsync", "create", "write", "unlink"} <= {name for name, _ in names}
+    assert len(names) > 15
+    if operation == "update":
+        assert ["exchange", True] in names or sys.platform != "linux"
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_process_that_dies_at_any_call_leaves_the_old_or_the_new(
+    tmp_path: Path, operation: str, full: bool, rng: random.Random
+) -> None:
+    """Case by case: before and after each call; then the next command recovers, and a further try succeeds."""
+    (names,) = ask(tmp_path, [["points", operation]])
+    request: list[list[Any]] = [
+        ["die", operation, at, moment]
+        for at, (_, done) in enumerate(names, 1)
+        for moment in (("before", "after") if done else ("before",))
+    ]
+    assert wrong(tmp_path, request if full else rng.sample(request, SAMPLE)) == {}
+
+
+def test_a_process_that_is_killed_at_any_time_leaves_the_old_or_the_new(
+    tmp_path: Path, full: bool, rng: random.Random
+) -> None:
+    request: list[list[Any]] = [["kill", rng.choice(OPERATIONS), rng.uniform(0.0005, 0.06)] for _ in range(KILLS[full])]
+    assert wrong(tmp_path, request) == {}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_call_that_fails_is_a_typed_error_and_nothing_is_lost(
+    tmp_path: Path, operation: str, full: bool, rng: random.Random
+) -> None:
+    """Each call in turn, alone or with all that follow, with each of the errors that disks give."""
+    (names,) = ask(tmp_path, [["points", operation]])
+    request: list[list[Any]] = [
+        ["fail", operation, at, code, {"on": on}]
+        for at in range(1, len(names) + 1)
+        for code in ERRORS
+        for on in (False, True)
+    ]
+    assert wrong(tmp_path, request if full else rng.sample(request, SAMPLE)) == {}

@@ -1,0 +1,189 @@
+"""Manifest, lock file and disk: made equal, or said to differ."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+from prowess.library.lock import read_lock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.install.conftest import World
+
+
+def declare(world: World, text: str, file: str = "prowess.toml") -> None:
+    (world.project / file).write_text(text, encoding="utf-8")
+
+
+def names(installer: prowess.Installer) -> list[str]:
+    return [one.full_name for one in installer.list()]
+
+
+@pytest.mark.parametrize("file", ["prowess.toml", "pyproject.toml"])
+def test_what_the_manifest_declares_is_installed_and_locked(
+    world: World, installer: prowess.Installer, file: str
+) -> None:
+    repo = world.repository("many", "skills/a", "skills/b")
+    head = "[tool.prowess]\n" if file == "pyproject.toml" else ""
+    entry = f'{{ source = "{repo.address}", ref = "v1", skills = ["b"], agents = ["goose"] }}'
+    declare(world, f'{head}agents = ["claude-code"]\nskills = ["../../folders/notes", {entry}]\n', file)
+    world.folder("notes")
+    done = installer.sync()
+    assert [one.full_name for one in done] == ["local/notes", "local/b"]
+    locked = read_lock(str(world.project))
+    assert locked["local/b"].ref == "v1"
+    assert (world.project / ".claude" / "skills" / "notes").is_symlink()
+    assert (world.project / ".goose" / "skills" / "b").is_symlink()
+    assert not os.path.lexists(world.project / ".goose" / "skills" / "notes")
+    assert installer.sync() == ()
+    assert installer.sync(locked=True) == ()
+    assert installer.verify() == ()
+
+
+def test_a_fresh_checkout_gets_the_same_bytes(
+    world: World, installer: prowess.Installer, listing: Callable[[Path], dict[str, object]]
+) -> None:
+    """P6: a locked sync gives the same bytes or fails."""
+    repo = world.repository("pdf")
+    declare(world, f'skills = ["{repo.address}"]\n')
+    installer.sync()
+    before = listing(world.project)
+    repo.skill("", body="Newer.\n")
+    repo.commit()
+    shutil.rmtree(world.skills)
+    shutil.rmtree(world.project / ".agents")
+    assert [one.full_name for one in installer.sync(locked=True)] == ["local/pdf"]
+    assert listing(world.project) == before
+
+
+def test_links_that_are_gone_come_back(world: World, installer: prowess.Installer) -> None:
+    installer.install(world.repository("pdf").address, project=True)
+    (world.agents / "pdf").unlink()
+    assert [issue.code for issue in installer.verify()] == ["broken-link"]
+    assert [one.full_name for one in installer.sync(locked=True)] == ["local/pdf"]
+    assert installer.verify() == ()
+
+
+def test_a_version_that_is_declared_anew_takes_the_place_of_the_old(world: World, installer: prowess.Installer) -> None:
+    repo = world.repository("pdf")
+    repo.skill("", body="Two.\n")
+    repo.commit(tag="v2")
+    declare(world, f'skills = ["{repo.address}#v1"]\n')
+    installer.sync()
+    declare(world, f'skills = ["{repo.address}#v2"]\n')
+    with pytest.raises(prowess.LockMismatchError) as caught:
+        installer.sync(locked=True)
+    assert caught.value.code == "lock-outdated"
+    installer.sync()
+    assert "Two." in (world.skills / "local" / "pdf" / "SKILL.md").read_text(encoding="utf-8")
+    assert names(installer) == ["local/pdf"]
+    assert installer.sync(locked=True) == ()
+
+
+def test_what_is_declared_no_more_goes_and_what_was_installed_by_hand_stays(
+    world: World, installer: prowess.Installer
+) -> None:
+    repo = world.repository("pdf")
+    declare(world, f'skills = ["{repo.address}"]\n')
+    installer.sync()
+    installer.install(world.repository("charts").address, project=True)
+    declare(world, "skills = []\n")
+    with pytest.raises(prowess.LockMismatchError):
+        installer.sync(locked=True)
+    installer.sync()
+    assert names(installer) == ["local/charts"]
+    assert not os.path.lexists(world.agents / "pdf")
+
+
+def test_what_was_installed_by_hand_may_be_declared_later(world: World, installer: prowess.Installer) -> None:
+    repo = world.repository("pdf")
+    installer.install(repo.address, project=True)
+    declare(world, f'skills = ["{repo.address}"]\n')
+    assert installer.sync() == ()
+    assert read_lock(str(world.project))["local/pdf"].declared == repo.address
+    assert installer.sync(locked=True) == ()
+
+
+def test_what_someone_edited_is_an_error_when_locked_and_goes_to_the_backups_otherwise(
+    world: World, installer: prowess.Installer
+) -> None:
+    path = installer.install(world.repository("pdf").address, project=True)
+    (path / "SKILL.md").write_text("mine", encoding="utf-8")
+    with pytest.raises(prowess.LockMismatchError) as caught:
+        installer.sync(locked=True)
+    assert "SKILL.md (changed)" in caught.value.message
+    assert (path / "SKILL.md").read_text(encoding="utf-8") == "mine"
+    installer.sync()
+    assert installer.verify() == ()
+    (backup,) = (world.skills / ".backup").iterdir()
+    assert (backup / "SKILL.md").read_text(encoding="utf-8") == "mine"
+
+
+def test_what_is_in_no_lock_file_goes_to_the_backups(world: World, installer: prowess.Installer) -> None:
+    (world.skills / "acme" / "tool").mkdir(parents=True)
+    (world.skills / "acme" / "tool" / "x").write_text("x", encoding="utf-8")
+    installer.sync()
+    assert names(installer) == []
+    (backup,) = (world.skills / ".backup").iterdir()
+    assert (backup / "x").read_text(encoding="utf-8") == "x"
+
+
+def test_a_source_that_gives_other_bytes_is_refused_with_both_hashes(
+    world: World, installer: prowess.Installer
+) -> None:
+    folder = world.folder("notes")
+    path = installer.install_local(folder, project=True)
+    locked = read_lock(str(world.project))["local/notes"]
+    (folder / "SKILL.md").write_text("---\nname: notes\ndescription: d\n---\nOther.\n", encoding="utf-8")
+    shutil.rmtree(path)
+    with pytest.raises(prowess.LockMismatchError) as caught:
+        installer.sync(locked=True)
+    assert locked.digest in caught.value.message
+    assert caught.value.message.count(":") >= 2
+    assert not path.exists()
+
+
+def test_the_users_scope_can_be_synchronised_too(world: World, installer: prowess.Installer) -> None:
+    path = installer.install(world.repository("pdf").address)
+    shutil.rmtree(path)
+    assert [one.location for one in installer.sync(project=False, locked=True)] == ["user"]
+    assert path.is_dir()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "skills = 1",
+            "skills = [1]",
+            'skills = [{ ref = "v1" }]',
+            'skills = [{ source = "a/b", x = 1 }]',
+            "not toml [",
+        ),
+        *(
+            'skills = ["--upload-pack=x"]',
+            'skills = ["a/b", "a/b"]',
+            'agents = "x"',
+            'skills = [{ source = "a/b", skills = "x" }]',
+        ),
+        'skills = [{ source = "a/b", ref = "-x" }]',
+    ],
+)
+def test_a_manifest_that_makes_no_sense(world: World, installer: prowess.Installer, text: str) -> None:
+    declare(world, text)
+    with pytest.raises(prowess.InstallError) as caught:
+        installer.sync()
+    assert caught.value.code == "bad-manifest"
+
+
+def test_a_pyproject_without_a_table_declares_nothing(world: World, installer: prowess.Installer) -> None:
+    declare(world, "[project]\nname = 'x'\n", "pyproject.toml")
+    assert installer.sync() == ()
+    assert installer.sync(locked=True) == ()

@@ -1,0 +1,138 @@
+"""The lock file: what is written is read; what makes no sense, or leads elsewhere, is refused."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prowess import InstallError, PathTraversalError
+from prowess.files.trees import FileHash, digest_of
+from prowess.install.lockfile import lock_text
+from prowess.library.lock import LockedSkill, parse_lock
+from prowess.names import relative_parts
+
+HASH = hashlib.sha256(b"x").hexdigest()
+
+
+def entry(name: str = "acme/pdf", **changes: object) -> LockedSkill:
+    files = {
+        "SKILL.md": FileHash(1, executable=False, sha256=HASH),
+        "scripts/a b.sh": FileHash(1, executable=True, sha256=HASH),
+    }
+    values: dict[str, object] = {"source": "https://h.example/x", "files": files, "skills": {"pdf": ""}} | changes
+    made = dict(values["files"])  # type: ignore[call-overload]
+    return LockedSkill(name=name, digest=digest_of(made), **values)  # type: ignore[arg-type]
+
+
+def test_what_is_written_is_read() -> None:
+    full = entry(
+        kind="git",
+        ref="v1",
+        commit="0" * 40,
+        subpath="a/b",
+        select="pdf",
+        links=(".agents/skills/pdf",),
+        copies=(".agents/skills/pdf",),
+        agents=("codex",),
+        declared='{"source": "a/b"}',
+    )
+    other = entry("acme/other", skills={'odd "name"': "a/b", "x": ""})
+    locked = {one.name: one for one in (full, other)}
+    text = lock_text(locked)
+    assert text is not None
+    assert parse_lock(text) == locked
+    assert lock_text(dict(reversed(locked.items()))) == text
+    assert lock_text({}) is None
+
+
+def _is_path(text: str) -> bool:
+    try:
+        return "/".join(relative_parts(text)) == text
+    except PathTraversalError:
+        return False
+
+
+@given(st.text(min_size=1, max_size=30).filter(_is_path), st.text(max_size=30).filter(str.isprintable))
+def test_any_name_of_a_file_and_any_source_survive(path: str, source: str) -> None:
+    one = entry(files={path: FileHash(1, executable=True, sha256=HASH)}, source=source)
+    text = lock_text({one.name: one})
+    assert text is not None
+    assert parse_lock(text) == {one.name: one}
+
+
+BAD = {
+    "name": ('name = "acme/pdf"', 'name = "../pdf"'),
+    "no org": ('name = "acme/pdf"', 'name = "pdf"'),
+    "file": ("SKILL.md", "../SKILL.md"),
+    "absolute": ("SKILL.md", "/SKILL.md"),
+    "hash": (HASH, HASH[:-1]),
+    "mode": (" - 1 ", " ? 1 "),
+    "digest": ("digest = ", "digest = 1 #"),
+    "other digest": (f"{HASH} - 1 SKILL", f"{'0' * 64} - 1 SKILL"),
+    "folder": ('"pdf" = ""', '"pdf" = "../x"'),
+    "skill": ('"pdf" = ""', '"../x" = ""'),
+    "links": ('source = "', 'links = "x"\nsource = "'),
+    "source": ("source = ", "source = 1 #"),
+}
+
+
+@pytest.mark.parametrize("how", BAD)
+def test_what_makes_no_sense_or_leads_elsewhere_is_refused(how: str) -> None:
+    text = lock_text({"acme/pdf": entry()})
+    assert text is not None
+    old, new = BAD[how]
+    assert old in text
+    with pytest.raises(InstallError) as caught:
+        parse_lock(text.replace(old, new))
+    assert caught.value.code == "bad-lock"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "version = 2", "version = 1\nskill = 1", "version = 1\n[[skill", "a = " + "[" * 5000]
+)
+def test_other_files_are_refused(text: str) -> None:
+    with pytest.raises(InstallError) as caught:
+        parse_lock(text)
+    assert caught.value.code == "bad-lock"
+
+
+def test_a_name_stands_in_it_once() -> None:
+    text = lock_text({"acme/pdf": entry(), "acme/x": entry("acme/x")})
+    assert text is not None
+    with pytest.raises(InstallError):
+        parse_lock(text.replace('"acme/x"', '"acme/PDF"'))
+
+
+def test_a_file_that_somebody_wrote_by_hand_is_read_as_toml() -> None:
+    text = lock_text({"acme/pdf": entry(links=(".agents/skills/pdf",)), "acme/x": entry("acme/x")})
+    assert text is not None
+    others = (
+        text.replace('name = "acme/pdf"', "name = 'acme/pdf'  # mine"),
+        text.replace("version = 1", "version=1"),
+        text.replace('  "', '    "'),
+        text.replace("[[skill]]", "[[ skill ]]"),
+        text.replace("\n", "\r\n"),
+    )
+    for other in others:
+        assert other != text
+        assert parse_lock(other) == parse_lock(text)
+
+
+@pytest.mark.parametrize("row", ['name = "acme/pdf"', "files = [\n]", "[skill.skills]", "nonsense", 'a.b = "c"'])
+def test_the_quick_way_accepts_nothing_that_toml_refuses_or_reads_otherwise(row: str) -> None:
+    text = lock_text({"acme/pdf": entry()})
+    assert text is not None
+    import tomllib  # noqa: PLC0415 - the judge
+
+    odd = text.replace('kind = "git"\n', f'kind = "git"\n{row}\n')
+    assert odd != text
+    try:
+        tomllib.loads(odd)
+    except tomllib.TOMLDecodeError:
+        with pytest.raises(InstallError):
+            parse_lock(odd)
+    else:
+        assert parse_lock(odd) == parse_lock(text)

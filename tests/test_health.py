@@ -1,0 +1,91 @@
+"""The doctor: what works is said, each problem comes with a remedy, and nothing is changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    made = tmp_path / "home"
+    (made / "project" / ".git").mkdir(parents=True)
+    return made
+
+
+def look(home: Path) -> dict[str, list[prowess.Diagnosis]]:
+    before = sorted(home.rglob("*"))
+    found: dict[str, list[prowess.Diagnosis]] = {}
+    for one in prowess.doctor(home / "project", home):
+        found.setdefault(one.topic, []).append(one)
+        assert one.remedy or one.state != "problem", one
+    assert sorted(home.rglob("*")) == before
+    return found
+
+
+def test_programs_folders_and_grants_are_looked_at(home: Path) -> None:
+    found = look(home)
+    assert {"python", "git", "sandbox", "folder", "trust"} <= found.keys()
+    assert found["trust"][0].message.endswith("0 grants")
+
+
+def test_without_git_the_remedy_is_to_install_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(home))
+    (found,) = look(home)["git"]
+    assert (found.state, found.message) == ("problem", "git is not installed")
+
+
+def test_a_git_that_does_not_run_is_a_problem(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
+    (tmp_path / "bin" / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin:/usr/bin")
+    assert look(home)["git"][0].state == "problem"
+
+
+def test_broken_links_skills_that_do_not_load_and_agents_are_found(home: Path) -> None:
+    (home / ".claude" / "skills" / "bad").mkdir(parents=True)
+    (home / ".claude" / "skills" / "bad" / "SKILL.md").write_text("nothing", encoding="utf-8")
+    (home / ".claude" / "skills" / "gone").symlink_to("nowhere")
+    found = look(home)
+    assert any("bad/SKILL.md:1: [no-frontmatter]" in one.message for one in found["skill"])
+    assert any("gone leads to nowhere" in one.message for one in found["link"])
+    assert any("Claude Code (claude-code)" in one.message for one in found["agent"])
+
+
+def test_shadowed_copies_are_noted(home: Path) -> None:
+    for folder in (home / "project" / ".agents" / "skills", home / ".agents" / "skills"):
+        prowess.create_skill("one", folder)
+    assert [one.state for one in look(home)["skill"]] == ["note"]
+
+
+def test_damaged_grants_and_settings_are_problems(home: Path) -> None:
+    own = home / ".config" / "prowess"
+    own.mkdir(parents=True)
+    (own / "trust.json").write_text("{", encoding="utf-8")
+    (own / "trust.json").chmod(0o600)
+    (home / "project" / "prowess.toml").write_text("[settings]\nnope = 1\n", encoding="utf-8")
+    found = look(home)
+    assert [one.state for one in found["trust"]] == ["problem"]
+    assert found["settings"][-1].state == "problem"
+    (home / "project" / "prowess.toml").write_text("[settings]\nbudget = 'x'\n", encoding="utf-8")
+    assert "problem" in [one.state for one in look(home)["settings"]]
+
+
+def test_lock_files_are_compared_with_the_disk(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home / "project")
+    source = prowess.create_skill("one", home / "source")
+    made = prowess.Installer(home / ".config/prowess/skills", home / "project/.prowess/skills").install_local(
+        source, project=True
+    )
+    assert [one.state for one in look(home)["lock"]] == ["ok"]
+    (made / "SKILL.md").write_text("changed", encoding="utf-8")
+    assert "problem" in [one.state for one in look(home)["lock"]]
+    (home / "project" / "prowess.lock").write_text("nonsense", encoding="utf-8")
+    assert "problem" in [one.state for one in look(home)["locks"]]
