@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +19,6 @@ from tests.repositories import skill_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 FILES = (NewFile("SKILL.md", skill_text("x").encode()), NewFile("a/b/run.sh", b"#!/bin/sh\n", executable=True))
 
@@ -136,6 +137,11 @@ def test_what_is_no_file_is_named_and_not_opened(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "link").symlink_to("/etc")
     os.mkfifo(tmp_path / "pipe")
+    if sys.platform == "linux":
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")).write_bytes(b"x")
+        assert ("bad-file-name", "'\\udcff'") in hash_tree(str(tmp_path), prowess.Limits()).odd
+        assert ("bad-file-name", "'\\udcff'") in read_tree(str(tmp_path), prowess.Limits()).odd
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")).unlink()
     expected = {("link-in-skill", "link"), ("link-in-skill", "folder/link"), ("special-file", "pipe")}
     assert set(hash_tree(str(tmp_path), prowess.Limits()).odd) == expected
     assert set(read_tree(str(tmp_path), prowess.Limits()).odd) == expected

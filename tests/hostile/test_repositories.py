@@ -70,8 +70,9 @@ def test_a_scheme_that_is_not_on_the_list_is_refused(guarded: Guarded, address: 
 
 
 def test_a_path_is_a_repository_only_when_the_caller_named_a_path(guarded: Guarded) -> None:
-    """Case 79: what a lock file, a manifest or a program calls an address never leads into this machine."""
+    """Case 79: what is only called an address never leads into this machine."""
     private = guarded.repository("private")
+    guarded.refuses(prowess.SourceSpec("folder", str(private.path), "acme", "pdf"), "bad-reference")
     for address in (f"file://{private.path}", str(private.path), f"ext::git-upload-pack {private.path}"):
         spec = prowess.SourceSpec("git", address, "acme", "pdf")
         guarded.refuses(spec, "bad-scheme", "bad-reference")

@@ -175,6 +175,12 @@ def kill(base: Path, operation: str, seconds: float) -> list[str]:
 
 
 def _after(scene: Scene, arm: Callable[[], object], status: int | None) -> list[str]:
+    wrong = _died(scene, arm, status)
+    return wrong + scene.wrong_at_once() + scene.wrong_after_recovery() + scene.wrong_after_all()
+
+
+def _died(scene: Scene, arm: Callable[[], object], status: int | None) -> list[str]:
+    """A child makes the change; whether it ended as it should."""
     child = os.fork()
     if child == 0:
         try:
@@ -184,8 +190,7 @@ def _after(scene: Scene, arm: Callable[[], object], status: int | None) -> list[
         finally:
             os._exit(0)
     ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    wrong = [] if status in {None, ended} else [f"the child ended with {ended}"]
-    return wrong + scene.wrong_at_once() + scene.wrong_after_recovery() + scene.wrong_after_all()
+    return [] if status in {None, ended} else [f"the child ended with {ended}"]
 
 
 def fail(base: Path, operation: str, at: int, code: str, *, on: bool) -> list[str]:
@@ -210,7 +215,38 @@ def fail(base: Path, operation: str, at: int, code: str, *, on: bool) -> list[st
     return wrong + scene.wrong_at_once() + scene.wrong_after_recovery() + scene.wrong_after_all()
 
 
-VERBS: dict[str, Callable[..., list[Any]]] = {"points": points, "die": die, "kill": kill, "fail": fail}
+def following(base: Path, command: str) -> list[str]:
+    """An update dies between the swap and the lock file; then another command comes."""
+    scene = Scene(base, "update").begin()
+    names = [name for name, _ in points(base, "update")]
+    scene.begin()
+    swapped = len(names) - names[::-1].index("exchange")
+    wrong = _died(scene, lambda: calls.watch(Counting(swapped, "after", lambda _: os._exit(9))), 9)
+    installer = scene.installer()
+    commands: dict[str, Callable[[], object]] = {
+        "sync": installer.sync,
+        "locked": lambda: installer.sync(locked=True),
+        "update": installer.update,
+        "install": lambda: installer.plan(str(scene.source), project=True, replace=True),
+        "outdated": installer.outdated,
+        "remove": lambda: installer.remove(REF),
+        "adopt": installer.adopt,
+    }
+    done = commands[command]()
+    if command in {"sync", "locked", "outdated", "adopt"} and done != ():
+        wrong.append(f"{command} found something to do: {done}")
+    if command != "remove" and scene.tree(scene.place) != NEW:
+        wrong.append("the new version is not there")
+    return wrong + [str(issue) for issue in installer.verify()] + scene.litter()
+
+
+VERBS: dict[str, Callable[..., list[Any]]] = {
+    "points": points,
+    "die": die,
+    "kill": kill,
+    "fail": fail,
+    "next": following,
+}
 
 
 def main() -> None:

@@ -71,6 +71,15 @@ def test_links_that_are_gone_come_back(world: World, installer: prowess.Installe
     assert installer.verify() == ()
 
 
+def test_links_come_back_without_the_source(world: World, installer: prowess.Installer) -> None:
+    repo = world.repository("pdf")
+    installer.install(repo.address, project=True)
+    shutil.rmtree(repo.path)
+    (world.agents / "pdf").unlink()
+    assert [one.full_name for one in installer.sync(locked=True)] == ["local/pdf"]
+    assert installer.verify() == ()
+
+
 def test_a_version_that_is_declared_anew_takes_the_place_of_the_old(world: World, installer: prowess.Installer) -> None:
     repo = world.repository("pdf")
     repo.skill("", body="Two.\n")

@@ -84,7 +84,7 @@ class Folder:
                 if count > most:
                     break
                 name = entry.name
-                if not name.isascii() and not _is_text(name):
+                if not name.isascii() and not is_text(name):
                     odd.append(ascii(name))
                 elif entry.is_file(follow_symlinks=False):
                     files.append(name)
@@ -163,7 +163,7 @@ class Folder:
             os.close(fd)
 
 
-def _is_text(name: str) -> bool:
+def is_text(name: str) -> bool:
     """Whether a name is UTF-8; what is not can be neither listed nor named in a request."""
     return not any("\ud800" <= char <= "\udfff" for char in name)
 

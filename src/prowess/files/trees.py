@@ -7,7 +7,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.files.folders import folder_info, hash_file, list_tree
+from prowess.files.folders import folder_info, hash_file, is_text, list_tree
 from prowess.files.handles import HAS_HANDLES, LISTING, READ
 from prowess.files.reading import OpenFile, too_large
 
@@ -69,7 +69,9 @@ class _Hashing:
         with os.scandir(fd) as entries:
             for entry in entries:
                 name = entry.name
-                if entry.is_file(follow_symlinks=False):
+                if not name.isascii() and not is_text(name):
+                    self.odd.append(("bad-file-name", prefix + ascii(name)))
+                elif entry.is_file(follow_symlinks=False):
                     self.file(fd, name, prefix + name)
                 elif entry.is_dir(follow_symlinks=False):
                     folders.append(name)
@@ -126,7 +128,12 @@ def _hashed(fd: int, size: int) -> str:
 
 def _hash_portably(folder: str, limits: Limits) -> HashedTree:
     tree = list_tree(folder, (), limits)
-    kinds = (("link-in-skill", tree.links), ("special-file", tree.others), ("unreadable-directory", tree.unreadable))
+    kinds = (
+        ("link-in-skill", tree.links),
+        ("special-file", tree.others),
+        ("bad-file-name", tree.odd),
+        ("unreadable-directory", tree.unreadable),
+    )
     odd = [(code, path) for code, paths in kinds for path in paths]
     if tree.bound:
         odd.append((tree.bound, ""))

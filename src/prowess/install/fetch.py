@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prowess.errors import InstallError, ResourceError, SkillValidationError, UnsafeTreeError
+from prowess.errors import BadReferenceError, InstallError, ResourceError, SkillValidationError, UnsafeTreeError
 from prowess.files.folders import folder_info
 from prowess.files.reading import OpenFile
 from prowess.files.trees import read_tree
@@ -47,6 +47,8 @@ class Reach(NamedTuple):
             with self.remote(spec).fetched(spec.ref) as commit:
                 yield _Fetched(commit, self.limits)
         elif spec.kind == "folder":
+            if not spec.local:
+                raise BadReferenceError(f"a folder must be named as a path of this machine: {spec.address[:120]!a}")
             yield _folder(spec.address, self.limits)
         elif spec.kind == "archive":
             yield _archive(spec, self.limits)

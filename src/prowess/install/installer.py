@@ -21,7 +21,7 @@ from prowess.install.links import Landings
 from prowess.install.manifest import read_manifest
 from prowess.install.plan import Plan, plan_install, spec_for
 from prowess.install.resemblance import near_names
-from prowess.install.store import opened
+from prowess.install.store import opened, recover
 from prowess.install.syncing import gap, refuse_gap, restored, settle
 from prowess.install.trees import cut
 from prowess.install.updates import Outdated, Update, at_version, newer, try_update, updated
@@ -78,7 +78,16 @@ class Installer:
         return f"Installer({self.user.base!r}, {self.project.base!r})"
 
     def _scope(self, project: bool) -> Scope:  # noqa: FBT001 - as in the public calls
-        return self.project if project else self.user
+        """The scope that a command is about; what was interrupted there is finished first."""
+        scope = self.project if project else self.user
+        self._begin(scope)
+        return scope
+
+    def _begin(self, *scopes: Scope) -> None:
+        self.issues = ()
+        for scope in scopes:
+            with typed():
+                recover(scope, self._limits)
 
     # -- installing --------------------------------------------------------------------------------------------------
 
@@ -209,6 +218,7 @@ class Installer:
 
     def outdated(self) -> tuple[Outdated, ...]:
         """The installs whose source has something newer than what is here, by name; nothing is changed."""
+        self._begin(self.user, self.project)
         found: list[Outdated] = []
         issues: list[Issue] = []
         for scope in (self.project, self.user):
@@ -224,6 +234,7 @@ class Installer:
 
     def remove(self, ref: str | SkillRef) -> Path:
         """Take a skill, its links and its lock entry away, the project's first; where it was."""
+        self._begin(self.user, self.project)
         scope, place = resolve(ref, (self.project, self.user))
         name = (ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)).full_name
         with typed(), opened(scope, self._limits) as store:
@@ -241,6 +252,7 @@ class Installer:
         a skill raises ``LocalEditsError``, and among all it is passed over; ``force`` overwrites it and keeps a
         backup. ``dry_run`` only says what would change.
         """
+        self._begin(self.user, self.project)
         if ref is not None:
             wanted = ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)
             scope, _ = resolve(wanted, (self.project, self.user))

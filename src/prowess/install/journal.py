@@ -148,20 +148,20 @@ class Journals:
         now = inode(at.path)
         if not move.new:
             if now and now == move.old:
-                self._rename(at.path, at.aside)
+                calls.rename(at.path, at.aside)
         elif now == move.new:
             if exists(at.staged):  # the swap was the last thing that happened
-                self._rename(at.staged, at.aside)
+                calls.rename(at.staged, at.aside)
         else:
             self._swap(at, taken=bool(now))
 
     def _swap(self, at: Spot, *, taken: bool) -> None:
         if taken and calls.exchange(at.staged, at.path):
-            self._rename(at.staged, at.aside)
+            calls.rename(at.staged, at.aside)
         else:
             if taken:  # where the system cannot exchange, there is a moment without either
-                self._rename(at.path, at.aside)
-            self._rename(at.staged, at.path)
+                calls.rename(at.path, at.aside)
+            calls.rename(at.staged, at.path)
 
     def _unmoved(self, move: Move, at: Spot) -> None:
         now = inode(at.path)
@@ -171,19 +171,19 @@ class Journals:
         if before and now:
             self._swap_back(at, before)
         elif before:
-            self._rename(before, at.path)
+            calls.rename(before, at.path)
         elif now == move.new:
-            self._rename(at.path, at.staged)
+            calls.rename(at.path, at.staged)
 
     def _swap_back(self, at: Spot, before: str) -> None:
         """The old entry in its place again, the new one where it waited: it may yet be finished."""
         if not calls.exchange(before, at.path):
             spare = f"{at.staged}.spare"
-            self._rename(at.path, spare)
-            self._rename(before, at.path)
-            self._rename(spare, at.staged)
+            calls.rename(at.path, spare)
+            calls.rename(before, at.path)
+            calls.rename(spare, at.staged)
         elif before != at.staged:
-            self._rename(before, at.staged)
+            calls.rename(before, at.staged)
 
     def _clear(self, journal: Journal) -> None:
         """Delete what was staged for a change that was taken back."""
@@ -192,9 +192,6 @@ class Journals:
             for path in (at.staged, at.aside):
                 if inode(path) != move.old:
                     remove_tree(path)
-
-    def _rename(self, old: str, new: str) -> None:
-        calls.rename(old, new)
 
     def _record(self, text: str | None) -> None:
         """Have the lock file say ``text``."""
@@ -216,7 +213,7 @@ class Journals:
             if exists(at.aside) and move.keep:
                 backup = os.path.join(self._scope.base, BACKUP)
                 make_folders(backup, durable=True)
-                self._rename(at.aside, os.path.join(backup, f"{move.name.replace('/', '-').lstrip('.')}-{move.token}"))
+                calls.rename(at.aside, os.path.join(backup, f"{move.name.replace('/', '-').lstrip('.')}-{move.token}"))
             elif exists(at.aside) and move.link:
                 remove_tree(at.aside)
 

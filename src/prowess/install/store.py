@@ -124,7 +124,8 @@ class Store:
     def sweep(self) -> None:
         """Delete what nobody needs any more: staged trees that never got their place, trees replaced a while ago."""
         for path in self.landings.litter():
-            remove_tree(path)
+            with suppress(OSError):
+                remove_tree(path)
         if folder_info(self._folder) is None:
             return
         with Folder(self._folder) as opened:
@@ -187,6 +188,13 @@ def opened(scope: Scope, limits: Limits, *, create: bool = True) -> Iterator[Sto
             store.discard()
             if create:
                 store.leave()
+
+
+def recover(scope: Scope, limits: Limits) -> None:
+    """Finish what was interrupted, if anything was: what the lock file and the disk say counts only then."""
+    if exists(os.path.join(scope.base, STORE, JOURNAL)):
+        with opened(scope, limits, create=False):
+            pass
 
 
 def _check_base(scope: Scope) -> None:

@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import LockMismatchError
+from prowess.files.trees import read_tree
+from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, remove, stage
 from prowess.install.entries import differences, named, recorded_source, spec_of_entry
 from prowess.install.links import Landings, leads_to
 from prowess.install.store import opened
-from prowess.install.trees import cut
+from prowess.install.trees import Tree, cut
 from prowess.library.installs import installed
 from prowess.library.lock import read_lock
 from prowess.spec.refs import link_name
@@ -19,7 +21,6 @@ from prowess.spec.refs import link_name
 if TYPE_CHECKING:
     from prowess.install.fetch import Reach
     from prowess.install.manifest import Declared
-    from prowess.install.trees import Tree
     from prowess.library.installs import Scope
     from prowess.library.lock import Locked, LockedSkill
     from prowess.limits import Limits
@@ -68,13 +69,19 @@ def restored(scope: Scope, reach: Reach, *, locked: bool) -> list[str]:
         if found == "edited" and locked:
             refuse_edited(entry, scope, reach)
         if found != "equal":
-            _restore(scope, entry, reach)
+            tree = _here(entry, scope, reach) if found == "unlinked" else fetched(entry, scope, reach)
+            _restore(scope, entry, tree, reach)
             done.append(entry.name)
     return done
 
 
-def _restore(scope: Scope, entry: LockedSkill, reach: Reach) -> None:
-    tree = fetched(entry, scope, reach)
+def _here(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
+    """What is installed already, and is what the lock file says: only its links are missing."""
+    files = tuple(NewFile(*file) for file in read_tree(scope.place(entry.name), reach.limits).files)
+    return Tree(entry.name, entry.subpath, entry.select, files, dict(entry.skills))
+
+
+def _restore(scope: Scope, entry: LockedSkill, tree: Tree, reach: Reach) -> None:
     spec = spec_of_entry(entry, scope, ref=entry.ref)
     wishes = Wishes(entry.agents, replace=True, declared=entry.declared)
     with opened(scope, reach.limits) as store:
