@@ -50,6 +50,7 @@ from prowess.spec.frontmatter import parse_frontmatter
 
 if TYPE_CHECKING:
     from prowess.library.search import SearchHit
+    from prowess.library.watch import Watch, watch
     from prowess.runtime import sandbox
     from prowess.runtime.ambient import current_skill_filter, skill_filter
     from prowess.runtime.events import Event, log_events
@@ -94,6 +95,7 @@ _LATER = {
     "Toolset": "tools.toolset",
     "Trust": "runtime.trust",
     "TrustRequest": "runtime.trust",
+    "Watch": "library.watch",
     "current_skill_filter": "runtime.ambient",
     "estimate_tokens": "spec.tokens",
     "fork_system_message": "runtime.fork",
@@ -105,6 +107,7 @@ _LATER = {
     "skill_filter": "runtime.ambient",
     "subprocess_fork": "runtime.fork",
     "substitute": "spec.substitute",
+    "watch": "library.watch",
 }
 _MODULES = frozenset(("sandbox",))
 
@@ -184,6 +187,7 @@ __all__ = [
     "TrustRequest",
     "UnknownSkillError",
     "UnterminatedFrontmatterError",
+    "Watch",
     "current_skill_filter",
     "discover",
     "estimate_tokens",
@@ -203,4 +207,5 @@ __all__ = [
     "subprocess_fork",
     "substitute",
     "validate",
+    "watch",
 ]

@@ -139,6 +139,7 @@ HINTS: dict[str, str] = {
     "not-forkable": "set 'context: fork' in the skill, or load its instructions instead",
     "fork-off": "give the toolset fork=, a callable or 'host'",
     "fork-failed": "see what the sub-agent said, and try again",
+    "missing-extra": "install Prowess with the extra that is named",
     "unknown-agent": "see prowess.AGENTS for the known agents",
     "bad-argument": "see the documentation of the call",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.errors import SourceError
 from prowess.library.catalog import Catalog
@@ -17,6 +17,8 @@ from prowess.spec.document import Policy, checked_mode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from prowess.errors import Issue
+    from prowess.library.skill import Skill
     from prowess.limits import Limits
     from prowess.model import Mode, OnDuplicate
 
@@ -70,14 +72,39 @@ def discover(
     ``agents``: further agents whose folders count, by id. ``project=False`` leaves the project's skills out. With
     ``home`` given, no environment variable moves a folder.
     """
+    places, allowed = standard(cwd, home, agents=agents, project=project)
+    return scan_places(places, Rules(Policy(limits=limits or DEFAULT_LIMITS)), allowed=allowed)
+
+
+def standard(
+    cwd: str | os.PathLike[str] | None = None,
+    home: str | os.PathLike[str] | None = None,
+    *,
+    agents: Iterable[str] | None = None,
+    project: bool = True,
+) -> tuple[tuple[Place, ...], tuple[str, ...]]:
+    """The places that ``discover`` looks at, and the folders that links in them may lead to besides."""
     here = os.path.abspath(os.fspath(cwd) if cwd is not None else os.getcwd())
     house = os.path.abspath(os.fspath(home) if home is not None else os.path.expanduser("~"))
     env = os.environ if home is None else {}
     places = standard_places(here, house, agents=tuple(agents or ()), project=project, env=env)
-    rules = Rules(Policy(limits=limits or DEFAULT_LIMITS))
     root = git_root(here, house) if project else None
-    allowed = (*([root] if root else ()), *install_bases(house, env))
-    return scan_places(places, rules, allowed=allowed)
+    return places, (*([root] if root else ()), *install_bases(house, env))
+
+
+class Found(NamedTuple):
+    """Everything that a scan met: also the skills that lose to another of their name."""
+
+    skills: list[Skill]
+    issues: list[Issue]
+    places: list[Place]
+
+
+def find(places: Sequence[Place], rules: Rules, *, allowed: tuple[str, ...] | None = None) -> Found:
+    """Every skill in ``places``, in their order; ``allowed``: where links may lead besides."""
+    walk = Walk(rules, places, allowed)
+    looked = [walk.root(place) for place in places]
+    return Found(walk.without_repeats(), walk.issues, looked)
 
 
 def scan_places(
@@ -88,7 +115,5 @@ def scan_places(
     allowed: tuple[str, ...] | None = None,
 ) -> Catalog:
     """The catalogue of what lies in ``places``, in their order; ``allowed``: where links may lead besides."""
-    walk = Walk(rules, places, allowed)
-    looked = [walk.root(place) for place in places]
-    skills = walk.without_repeats()
-    return Catalog(skills, on_duplicate=on_duplicate, issues=walk.issues, places=looked)
+    found = find(places, rules, allowed=allowed)
+    return Catalog(found.skills, on_duplicate=on_duplicate, issues=found.issues, places=found.places)

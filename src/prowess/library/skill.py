@@ -226,6 +226,16 @@ class Skill:
         return self._parts()
 
     @property
+    def is_linked(self) -> bool:
+        """Whether it was reached through a link."""
+        return self._home.shown is not None
+
+    @property
+    def real_folder(self) -> str:
+        """Its folder without the link that led there, ``""`` without one."""
+        return os.path.join(self._home.base, self._rel) if self._rel else self._home.base
+
+    @property
     def folder_name(self) -> str:
         """The name of its folder, ``""`` without one."""
         return os.path.basename(self._folder())
@@ -286,6 +296,12 @@ class Skill:
         other._home = other._home._replace(base=folder, shown=None)
         other._rel = ""
         other._identity = None
+        return other
+
+    def known_as(self, folder: str) -> Skill:
+        """The same skill for people and models who know its folder by another name; reads go where they went."""
+        other = self.placed()
+        other._home = other._home._replace(shown=folder)
         return other
 
     # -- what it holds -----------------------------------------------------------------------------------------------
