@@ -37,6 +37,7 @@ TREE = {
     "NotTrustedError": errors.SkillError,
     "SandboxError": errors.SkillError,
     "SourceError": errors.SkillError,
+    "FetchError": errors.SkillError,
 }
 ALSO = {"UnknownSkillError": KeyError, "ResourceNotFoundError": FileNotFoundError, "SourceError": ValueError}
 ISSUES = (

@@ -21,6 +21,7 @@ EXPECTED = {
         "PathTraversalError",
     ),
     *("ResourceNotFoundError", "ResourceTooLargeError", "BinaryResourceError", "SourceError"),
+    "FetchError",
 }
 
 

@@ -22,7 +22,8 @@
     ├── SkillNotActiveError
     ├── NotTrustedError                 something of a skill would run that nobody has granted
     ├── SandboxError                    a program cannot be run, or not as safely as was asked for
-    └── SourceError                     also a ValueError
+    ├── SourceError                     also a ValueError
+    └── FetchError                      what another machine did not give, or gave otherwise than it should
 
 Every error has a kebab-case ``code``, says what is wrong and where, and hints at the remedy.
 """
@@ -140,6 +141,31 @@ HINTS: dict[str, str] = {
     "fork-off": "give the toolset fork=, a callable or 'host'",
     "fork-failed": "see what the sub-agent said, and try again",
     "missing-extra": "install Prowess with the extra that is named",
+    "fetch-failed": "check the address, the network and the proxy, and try again",
+    "fetch-timeout": "try again, or raise Limits.fetch_idle_seconds or fetch_total_seconds",
+    "bad-address": "write https://, the host, and a path if need be; no name, password or query",
+    "server-busy": "try again later",
+    "http-status": "check the address; the server does not give what was asked for",
+    "download-too-large": "ask the publisher for less, or raise the field of Limits that is named",
+    "digest-mismatch": "do not use it: what the server gives is not what its index announces",
+    "redirect-refused": "use the address that it leads to, or name its host in allow_redirects_to",
+    "address-refused": "pass allow_private=True if that machine is meant",
+    "plain-http": "use https, or pass allow_http=True if the network is trusted",
+    "other-origin": "name the host in allow_redirects_to if it is to be trusted",
+    "no-index": "the site publishes no skills there; check the address",
+    "bad-index": "the publisher has to mend the index",
+    "bad-entry": "the publisher has to mend this entry of the index",
+    "bad-digest": "the publisher has to give 'sha256:' and 64 hexadecimal digits",
+    "shared-digest": "the publisher has to give each skill a file of its own",
+    "unknown-schema": "a newer version of the format; update Prowess",
+    "unknown-type": "a newer kind of entry; update Prowess",
+    "too-many-entries": "ask the publisher for a smaller index, or raise Limits.max_index_entries",
+    "stale-index": "the server cannot be reached; what it said before is used",
+    "stale-file": "the server cannot be reached; the copy of before is used",
+    "differs-from-index": "the publisher has to make the index and the file agree",
+    "cache-unusable": "name a folder of your own in cache_dir or PROWESS_CACHE_DIR",
+    "bad-archive": "pack it again with regular files only, SKILL.md on top or in one folder",
+    "archive-too-large": "pack less, or raise the field of Limits that is named",
     "unknown-agent": "see prowess.AGENTS for the known agents",
     "bad-argument": "see the documentation of the call",
 }
@@ -364,6 +390,12 @@ class SourceError(SkillError, ValueError):
     """A place to load skills from that makes no sense."""
 
     code = "bad-argument"
+
+
+class FetchError(SkillError):
+    """Something could not be fetched, may not be fetched, or is not what it should be."""
+
+    code = "fetch-failed"
 
 
 _LONGEST = 128

@@ -102,6 +102,38 @@ class Limits:
 
     max_fork_output_bytes: int = 256 * KIB
     """What a sub-agent may answer."""
+    max_download_bytes: int = 16 * MIB
+    """One file or archive that is fetched, after decoding; skills with pictures and fonts stay below 10 MiB."""
+
+    max_index_bytes: int = 4 * MIB
+    """The index of a site, after decoding: ten thousand entries fit."""
+
+    max_index_entries: int = 10_000
+    """Skills that one index may announce."""
+
+    max_redirects: int = 5
+    """Redirects that one request follows; more is a loop or a maze."""
+
+    fetch_idle_seconds: float = 30.0
+    """How long a server may say nothing."""
+
+    fetch_total_seconds: float = 300.0
+    """How long one fetch may take, redirects included, however busily its bytes trickle."""
+
+    default_cache_seconds: int = 3_600
+    """How long a fetched file is fresh when the server does not say."""
+
+    max_cache_seconds: int = 604_800
+    """The longest that a server's word for freshness is taken: a mistake of its ends within a week."""
+
+    max_unpacked_bytes: int = 64 * MIB
+    """Everything that comes out of one archive, counted as it comes out, whatever its headers claim."""
+
+    max_archive_entries: int = 2_000
+    """Files and folders in one archive: as many files as a skill may have."""
+
+    max_archive_ratio: int = 100
+    """How often its own size an archive may unpack to, beyond the first mebibyte; text packs five to ten times."""
 
     max_listed_names: int = 20
     """Names that an error message lists."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from prowess.errors import (
     DuplicateSkillError,
+    FetchError,
     Issue,
     SkillError,
     SkillValidationError,
@@ -18,7 +19,6 @@ from prowess.errors import (
 )
 from prowess.files.folders import folder_beneath
 from prowess.model import Explanation, Place, Shadowed, SkillScope
-from prowess.spec.rules import field_issues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -166,7 +166,7 @@ class Catalog:
             if skill.preload:
                 try:
                     loaded.append(skill.load())
-                except SkillValidationError:
+                except (SkillValidationError, FetchError):
                     continue
         return tuple(loaded)
 
@@ -262,14 +262,10 @@ def _shadow_issues(shadowed: tuple[Shadowed, ...], winners: dict[str, Skill]) ->
 
 def _skill_issues(skill: Skill) -> list[Issue]:
     """The findings about one skill; discovery leaves those of the commonest heads for now."""
-    found = skill._issues
-    if found is None:
-        fields = field_issues(skill.frontmatter, mode="lenient", folder=skill.folder_name, path=skill.location)
-        found = skill._issues = tuple(fields)
-    issues = [issue for issue in found if issue.code not in _QUIET]
+    issues = [issue for issue in skill.issues if issue.code not in _QUIET]
     if not skill._home.body_seen:
         issues += _blank_body(skill)
-    if not skill.is_inline:
+    if skill._home.base:
         issues += _filename_collisions(skill)
     return issues
 
@@ -302,7 +298,7 @@ def _folder_collisions(skills: tuple[Skill, ...]) -> Iterator[Issue]:
     """Folders that are one on systems that ignore case or Unicode form."""
     seen: dict[str, str] = {}
     for skill in skills:
-        if skill.is_inline:
+        if not skill._home.base:
             continue
         folder = skill._folder()
         other = seen.setdefault(unicodedata.normalize("NFC", folder).casefold(), folder)
@@ -319,7 +315,8 @@ def _concerns(issue: Issue, name: str, skill: Skill | None, lost: tuple[Shadowed
 
 
 def _reasons(skill: Skill) -> tuple[str, ...]:
-    whose = f"found in the {skill.scope.value}'s folders" if skill.scope else f"found in a {skill.origin}"
+    where = "found on a site" if skill.origin == "url" else f"found in a {skill.origin}"
+    whose = f"found in the {skill.scope.value}'s folders" if skill.scope else where
     sees = "models see it" if skill.model_invocable else "models do not see it: disable-model-invocation is set"
     calls = "people may call it" if skill.user_invocable else "people may not call it: user-invocable is false"
     return (whose, sees, calls)

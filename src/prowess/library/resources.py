@@ -11,6 +11,8 @@ from prowess.model import FileList, Resources
 from prowess.names import relative_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from prowess.files.folders import Entries, Folder
     from prowess.limits import Limits
 
@@ -54,7 +56,12 @@ def read_text(base: str, parts: tuple[str, ...], path: str, most: int, *, trunca
         return decoded(data, path)
     if not truncate:
         raise too_large(path, max(size, len(data)), most)
-    return _cut(data[:most], path) + _CUT.format(limit=most, size=max(size, len(data)))
+    return cut_text(data, most, max(size, len(data)), path)
+
+
+def cut_text(data: bytes, most: int, size: int, path: str) -> str:
+    """The first ``most`` bytes as text, to the last whole character, and a line that says so."""
+    return _cut(data[:most], path) + _CUT.format(limit=most, size=size)
 
 
 def decoded(data: bytes, path: str) -> str:
@@ -103,6 +110,18 @@ def list_paths(base: str, parts: tuple[str, ...], own: str, location: str, limit
     paths = [f"{group}/{name}" for group in _SHOWN_GROUPS if group in found for name in found[group] if name[0] != "."]
     paths += [name for name in found[""] if name[0] != "." and name != own and name not in _OWN]
     return tuple(paths)
+
+
+def grouped_names(paths: Iterable[str], own: str) -> Resources:
+    """The same of relative paths, wherever the files are."""
+    groups: dict[str, list[str]] = {name: [] for name in ("", *_GROUPS)}
+    for path in sorted(paths):
+        folder, _, name = path.rpartition("/")
+        if folder in groups and not name.startswith("."):
+            groups[folder].append(name)
+    other = tuple(name for name in groups[""] if name != own and name not in _OWN)
+    scripts, references, assets = (tuple(groups[name]) for name in _GROUPS)
+    return Resources(scripts, references, assets, other)
 
 
 def _group(folder: Folder, name: str, location: str, limits: Limits) -> tuple[tuple[str, ...], list[Issue]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import EmptySkillBodyError, Issue, ResourceError, ResourceTooLargeError, SkillValidationError
 from prowess.files.reading import OpenFile, read_known
-from prowess.library import resources
+from prowess.library import contents, resources
 from prowess.spec.allowed_tools import quick_tools
 from prowess.spec.document import Policy, read_document
 from prowess.spec.fields import Frontmatter, frontmatter_of
@@ -16,6 +16,7 @@ from prowess.spec.frontmatter import needs_more
 from prowess.spec.glance import MAX_BYTES, glance
 from prowess.spec.plain import parse_plain, suffices
 from prowess.spec.render import skill_xml
+from prowess.spec.rules import field_issues
 from prowess.spec.visibility import model_invocable, user_invocable
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from prowess.files.reading import Identity
+    from prowess.library.contents import Contents
     from prowess.limits import Limits
     from prowess.model import FileList, Resources, SkillScope, Value
     from prowess.spec.document import Document
@@ -46,6 +48,8 @@ class Home(NamedTuple):
     """The whole text of a skill that has no file."""
     body_seen: bool = True
     """Whether discovery saw that the body is not blank."""
+    contents: Contents | None = None
+    """What gives the files of a skill that has no folder here."""
 
 
 class Skill:
@@ -178,8 +182,8 @@ class Skill:
 
     @property
     def is_inline(self) -> bool:
-        """Whether it is text only, without a folder."""
-        return not self._home.base
+        """Whether it is text in a program, without files."""
+        return not self._home.base and self._home.contents is None
 
     @property
     def dir(self) -> Path | None:
@@ -197,8 +201,10 @@ class Skill:
 
     @property
     def location(self) -> str:
-        """The path of its SKILL.md, or ``inline:NAME``."""
-        return f"{self._folder()}{os.sep}{self._home.file}" if self._home.base else f"inline:{self._name}"
+        """The path of its SKILL.md, or its URL, or ``inline:NAME``."""
+        if self._home.base:
+            return f"{self._folder()}{os.sep}{self._home.file}"
+        return f"inline:{self._name}" if self._home.contents is None else self._home.contents.location
 
     def _folder(self) -> str:
         if self._home.shown is not None:
@@ -269,6 +275,19 @@ class Skill:
         """Device, inode, size and times of the file when its head was read."""
         return self._identity
 
+    @property
+    def state(self) -> object:
+        """What differs when its SKILL.md may have changed: the file's identity, or what its source says of it."""
+        return self._identity if self._home.contents is None else self._home.contents.state
+
+    @property
+    def issues(self) -> tuple[Issue, ...]:
+        """What was found about its head; for a fetched one also how it differs from what was announced."""
+        if self._issues is None:
+            found = field_issues(self.frontmatter, mode="lenient", folder=self.folder_name, path=self.location)
+            self._issues = tuple(found)
+        return self._issues
+
     def placed(
         self,
         *,
@@ -325,6 +344,9 @@ class Skill:
             data = read_known(self.location, known, self._offset, self._home.policy.limits.max_body_bytes)
             if data is not None:
                 return self._decoded(data, self._offset)
+        if self._home.contents is not None:
+            data, found = self._fetched(self._home.contents)
+            return self._decoded(data[found.body :], found.body)
         limits = self._home.policy.limits
         try:
             with self._open() as file:
@@ -351,10 +373,8 @@ class Skill:
         if self._home.body is not None:
             return self._home.body
         limits = self.limits
-        data = resources.read_bytes(
-            self._home.base, self._parts(), self._home.file, limits.max_frontmatter_bytes + limits.max_body_bytes
-        )
-        return resources.decoded(data, self._home.file)
+        most = limits.max_frontmatter_bytes + limits.max_body_bytes
+        return resources.decoded(self.read_bytes(self._home.file, most), self._home.file)
 
     @property
     def limits(self) -> Limits:
@@ -380,7 +400,7 @@ class Skill:
             head,
             whole=whole,
             policy=self._home.policy,
-            folder=self.folder_name,
+            folder=self.folder_name or self._name,
             path=self.location,
             check_dir=False,
         )
@@ -393,8 +413,8 @@ class Skill:
 
     def load(self) -> LoadedSkill:
         """The skill as its file is now, with its instructions; the file is parsed again, whatever discovery saw."""
-        if self._home.body is not None:
-            return LoadedSkill(self, _instructions(self._home.body))
+        if not self._home.base:
+            return self._load_elsewhere()
         data, identity = self._read_file()
         if identity is self._identity and self._has_head(data):
             return LoadedSkill(self, _instructions(self._decoded(data[self._offset :], self._offset)))
@@ -407,6 +427,22 @@ class Skill:
             found = self._document(data[:most], whole=len(data) <= most)
             fresh = self._as_read(found.front, found.body, identity)
         return LoadedSkill(fresh, _instructions(self._decoded(data[fresh._offset :], fresh._offset)))
+
+    def _load_elsewhere(self) -> LoadedSkill:
+        """The same without a folder: the text itself, or the file that a source gives, under the name it announced."""
+        if self._home.contents is None:
+            return LoadedSkill(self, _instructions(self._home.body or ""))
+        data, found = self._fetched(self._home.contents)
+        fresh = self._as_read(found.front.renamed(self._name), found.body, None)
+        differing = contents.differences(found.front, self._name, self._description, self.location)
+        fresh._issues = (*found.issues, *differing, *self._home.contents.issues())
+        return LoadedSkill(fresh, _instructions(self._decoded(data[found.body :], found.body)))
+
+    def _fetched(self, given: Contents) -> tuple[bytes, Document]:
+        """The bytes of a SKILL.md that a source gives, and what they say."""
+        data = given.read(self._home.file)
+        most = self.limits.max_frontmatter_bytes
+        return data, self._document(data[:most], whole=len(data) <= most)
 
     def _has_head(self, data: bytes) -> bool:
         """Whether a file begins with the very head that was understood before, fences included."""
@@ -432,7 +468,7 @@ class Skill:
         except ResourceError as error:
             raise SkillValidationError(f"cannot read the file: {error.message}", self.location, error.code) from None
 
-    def _as_read(self, front: Frontmatter | None, offset: int, identity: Identity) -> Skill:
+    def _as_read(self, front: Frontmatter | None, offset: int, identity: Identity | None) -> Skill:
         fresh = self.placed()
         fresh._offset = offset
         fresh._identity = identity
@@ -445,18 +481,30 @@ class Skill:
 
     def resources(self) -> Resources:
         """Its scripts, references, assets and other files, one level deep, by name."""
+        if self._home.contents is not None:
+            return contents.list_resources(self._home.contents)
         return resources.list_resources(
             self._home.base, self._parts(), self._home.file, self.location, self._home.policy.limits
         )
 
     def resource_paths(self) -> tuple[str, ...]:
-        """``resources().paths`` alone, with fewer steps."""
+        """``resources().paths`` alone, with fewer steps; of a remote skill what is known without fetching it."""
+        if self._home.contents is not None:
+            return contents.known_paths(self._home.contents)
         return resources.list_paths(
             self._home.base, self._parts(), self._home.file, self.location, self._home.policy.limits
         )
 
+    def may_have_files(self) -> bool:
+        """Whether it has a supporting file, or might have one that only fetching it would tell."""
+        if self._home.contents is not None and self._home.contents.names() is None:
+            return True
+        return bool(self.resource_paths())
+
     def files(self) -> FileList:
         """Every regular file below its folder, relative, in byte order; what was left out is in ``.issues``."""
+        if self._home.contents is not None:
+            return contents.list_files(self._home.contents, self.limits)
         return resources.list_files(self._home.base, self._parts(), self.location, self._home.policy.limits)
 
     def read_resource(self, path: str, max_bytes: int | None = None, *, truncate: bool = False) -> str:
@@ -465,15 +513,21 @@ class Skill:
         ``truncate=True`` cuts instead, at a character, and says so in the last line.
         """
         most = self._home.policy.limits.max_resource_bytes if max_bytes is None else max_bytes
+        if self._home.contents is not None:
+            return contents.read_text(self._home.contents, path, most, truncate=truncate)
         return resources.read_text(self._home.base, self._parts(), path, most, truncate=truncate)
 
     def read_bytes(self, path: str, max_bytes: int | None = None) -> bytes:
         """The bytes of one of its files; at most ``max_bytes`` (10 MiB), else ``ResourceTooLargeError``."""
         most = self._home.policy.limits.max_file_bytes if max_bytes is None else max_bytes
+        if self._home.contents is not None:
+            return contents.read_bytes(self._home.contents, path, most)
         return resources.read_bytes(self._home.base, self._parts(), path, most)
 
     def digest(self) -> str:
         """The SHA-256 (hex) of everything in its folder; links, special files and limits are errors."""
+        if self._home.contents is not None:
+            return contents.digest(self._home.contents, self.limits)
         return resources.digest(self._home.base, self._parts(), self.location, self._home.policy.limits)
 
     # -- how it is shown ---------------------------------------------------------------------------------------------
@@ -541,4 +595,12 @@ def documented(home: Home, rel: str, found: Document, identity: Identity | None,
     skill._offset = found.body
     skill._identity = identity
     skill._issues = found.issues
+    return skill
+
+
+def announced(home: Home, front: Frontmatter, issues: tuple[Issue, ...] = ()) -> Skill:
+    """A skill of which a source has told the name and the description, and holds the rest."""
+    skill = Skill(front)
+    skill._home = home
+    skill._issues = issues
     return skill

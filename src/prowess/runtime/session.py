@@ -578,6 +578,6 @@ def _difference(old: Catalog, new: Catalog, active: dict[str, _Active]) -> Refre
 def _changed(one: Skill, other: Skill) -> bool:
     if one is other:
         return False
-    if one.is_inline or other.is_inline:
+    if one.is_inline and other.is_inline:
         return one.frontmatter != other.frontmatter or one.read_body() != other.read_body()
-    return (one.location, one.identity) != (other.location, other.identity)
+    return (one.location, one.state) != (other.location, other.state)

@@ -1,1 +1,1 @@
-"""Where skills come from: folders, text in a program, a file that lists both."""
+"""Where skills come from: folders, text in a program, a file that lists both, sites, archives."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from prowess.errors import SourceError
 from prowess.sources.directory import DirectorySource
 from prowess.sources.inline import InlineSource
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from prowess.limits import Limits
     from prowess.model import Mode, OnDuplicate, SkillScope
+    from prowess.sources.http import UrlSource
 
 
 class Source:
@@ -81,4 +83,40 @@ class Source:
             allowed_tools=tuple(allowed_tools),
             tags=tuple(tags),
             metadata=dict(metadata or {}),
+        )
+
+    @staticmethod
+    def url(
+        base: str,
+        *,
+        prefetch: bool = False,
+        allow_private: bool = False,
+        allow_http: bool = False,
+        allow_redirects_to: Sequence[str] = (),
+        headers: Mapping[str, str] | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
+        missing: Literal["ignore", "error"] = "ignore",
+        on_duplicate: OnDuplicate = "first",
+        limits: Limits | None = None,
+    ) -> UrlSource:
+        """The skills that a site publishes below ``/.well-known/``; each is fetched when it is activated.
+
+        ``prefetch``: fetch them all at once. ``allow_private``, ``allow_http``, ``allow_redirects_to`` (hosts): what
+        is refused otherwise. ``headers`` are sent to that site only. ``cache_dir``: where copies are kept instead of
+        the user's cache folder. ``missing="error"``: raise ``FetchError`` when nothing can be had.
+        """
+        from prowess.sources.addresses import Allowed  # noqa: PLC0415 - only for those who fetch
+        from prowess.sources.http import UrlSource  # noqa: PLC0415
+
+        if isinstance(allow_redirects_to, str):
+            raise SourceError("allow_redirects_to is a list of hosts")
+        return UrlSource(
+            base,
+            prefetch=prefetch,
+            allowed=Allowed(allow_private, allow_http, frozenset(host.lower() for host in allow_redirects_to)),
+            headers=headers,
+            cache_dir=cache_dir,
+            missing=missing,
+            on_duplicate=on_duplicate,
+            limits=limits,
         )

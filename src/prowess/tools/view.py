@@ -109,8 +109,8 @@ def index_text(entries: Sequence[Entry]) -> str:
 
 
 def has_files(skill: Skill) -> bool:
-    """Whether a skill has a supporting file."""
+    """Whether a skill has a supporting file, or may have one; nothing is fetched to know."""
     try:
-        return bool(skill.resource_paths())
+        return skill.may_have_files()
     except SkillError:
         return False

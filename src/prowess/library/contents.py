@@ -1,0 +1,136 @@
+"""The files of a skill that has no folder here: what a source gives in place of one, read under the same rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from prowess.errors import Issue, ResourceNotFoundError, SkillValidationError
+from prowess.files.reading import too_large
+from prowess.library.resources import cut_text, decoded, grouped_names
+from prowess.model import FileList, Resources
+from prowess.names import relative_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from prowess.files.writing import NewFile
+    from prowess.limits import Limits
+    from prowess.spec.fields import Frontmatter
+
+OWN = "SKILL.md"
+_LEFT_OUT = ".git"
+
+
+class Contents(Protocol):
+    """Where a skill's files are instead of in a folder. Paths are relative, with ``/``; SKILL.md is among them.
+
+    Whatever cannot be had raises ``FetchError``; bytes that are not what was announced are never given.
+    """
+
+    @property
+    def location(self) -> str:
+        """Where its SKILL.md is, for people and models."""
+        ...
+
+    @property
+    def state(self) -> str:
+        """Differs when the source announces other content; known without fetching."""
+        ...
+
+    def names(self) -> tuple[str, ...] | None:
+        """Its files as far as they are known without fetching; ``None``: only fetching tells."""
+        ...
+
+    def files(self) -> tuple[str, ...]:
+        """Its files, fetched if that is what it takes to know."""
+        ...
+
+    def read(self, path: str) -> bytes:
+        """The bytes of one of its files."""
+        ...
+
+    def everything(self) -> Iterable[NewFile]:
+        """All its files with their bytes."""
+        ...
+
+    def issues(self) -> tuple[Issue, ...]:
+        """What was noticed while its files were fetched."""
+        ...
+
+
+def read_bytes(contents: Contents, path: str, most: int) -> bytes:
+    """The bytes of a file; at most ``most``."""
+    data = _read(contents, path)
+    if len(data) > most:
+        raise too_large(path, len(data), most)
+    return data
+
+
+def read_text(contents: Contents, path: str, most: int, *, truncate: bool) -> str:
+    """The text of a file."""
+    data = _read(contents, path)
+    if len(data) <= most:
+        return decoded(data, path)
+    if not truncate:
+        raise too_large(path, len(data), most)
+    return cut_text(data, most, len(data), path)
+
+
+def _read(contents: Contents, path: str) -> bytes:
+    wanted = "/".join(relative_parts(path))
+    if wanted not in contents.files():
+        raise ResourceNotFoundError(f"no file {wanted!r}", wanted)
+    return contents.read(wanted)
+
+
+def list_files(contents: Contents, limits: Limits) -> FileList:
+    """Every file in byte order, hidden ones too, ``.git`` left out."""
+    found = [path for path in contents.files() if _LEFT_OUT not in path.split("/")[:-1]]
+    files = FileList(sorted(found, key=str.encode)[: limits.max_files_per_skill])
+    if len(found) > limits.max_files_per_skill:
+        message = f"the skill has more than {limits.max_files_per_skill} files; the rest is not listed"
+        files.issues = (Issue("too-many-files", "", message, contents.location, 0, "warning"),)
+        files.complete = False
+    return files
+
+
+def list_resources(contents: Contents) -> Resources:
+    """Names one level deep, as of a folder."""
+    return grouped_names(contents.files(), OWN)
+
+
+def known_paths(contents: Contents) -> tuple[str, ...]:
+    """The paths of the resources as far as they are known without fetching."""
+    return grouped_names(contents.names() or (), OWN).paths
+
+
+def digest(contents: Contents, limits: Limits) -> str:
+    """The digest that a folder with these files has."""
+    import hashlib  # noqa: PLC0415 - discovery hashes nothing
+
+    if not list_files(contents, limits).complete:
+        message = f"cannot be hashed: it has more than {limits.max_files_per_skill} files"
+        raise SkillValidationError(message, contents.location, "too-many-files")
+    rows: list[bytes] = []
+    left = limits.max_digest_bytes
+    for file in sorted(contents.everything(), key=lambda file: file.path.encode()):
+        if _LEFT_OUT in file.path.split("/")[:-1]:
+            continue
+        left -= len(file.content)
+        if left < 0:
+            message = f"cannot be hashed within {limits.max_digest_bytes} bytes"
+            raise SkillValidationError(message, contents.location, "too-many-bytes")
+        content = hashlib.sha256(file.content).hexdigest().encode()
+        executable = b"x" if file.executable else b"-"
+        rows.append(b"%s\0%s\0%d\0%s\n" % (file.path.encode(), executable, len(file.content), content))
+    return hashlib.sha256(b"".join(rows)).hexdigest()
+
+
+def differences(front: Frontmatter, name: str, description: str, location: str) -> list[Issue]:
+    """How a file differs from what was announced of it."""
+    pairs = (("name", front.name, name), ("description", front.description.strip(), description))
+    return [
+        Issue("differs-from-index", field, "is not what the index says", location, front.lines.get(field, 1), "warning")
+        for field, written, announced in pairs
+        if written != announced
+    ]
