@@ -135,6 +135,48 @@ class Limits:
     max_archive_ratio: int = 100
     """How often its own size an archive may unpack to, beyond the first mebibyte; text packs five to ten times."""
 
+    watch_seconds: float = 1.0
+    """How often a server looks for changes where the system does not tell of them."""
+
+    max_served_files: int = 512
+    """Files of a skill that is served over MCP: the protocol's own bound, beyond which hosts need not load."""
+
+    max_served_bytes: int = 16 * MIB
+    """All files of such a skill together, likewise."""
+
+    max_page_entries: int = 100
+    """Entries in one page of a listing over MCP."""
+
+    max_handshake_seconds: float = 0.25
+    """How long the answer to a client's first word waits for the listing; beyond that it says how to search."""
+
+    max_http_body_bytes: int = 4 * MIB
+    """One request to a server: questions are small, and only answers may be large."""
+
+    max_http_header_bytes: int = 64 * KIB
+    """The headers of one request, all together."""
+
+    max_http_header_seconds: float = 10.0
+    """How long a client may take to send its headers, or to say nothing between two requests."""
+
+    max_http_body_seconds: float = 30.0
+    """How long a client may take to send one request."""
+
+    max_http_connections: int = 512
+    """Connections that are open at one time; more are closed at once."""
+
+    max_http_streams: int = 64
+    """Answers that stay open to tell of changes, at one time."""
+
+    max_http_sessions: int = 256
+    """Sessions of clients of the older protocol, at one time; each ends after a while without a request."""
+
+    max_http_session_seconds: float = 900.0
+    """How long such a session lives without a request."""
+
+    max_http_requests: int = 1_000
+    """Requests that are answered in one second, all clients together."""
+
     max_listed_names: int = 20
     """Names that an error message lists."""
 

@@ -115,6 +115,20 @@ class Skill:
             front = self._front = _front_of(self._raw)
         return front
 
+    def peek(self) -> Frontmatter:
+        """Every field of the head, parsed again at each call: for one look at each of many skills."""
+        return self._front if self._front is not None else _front_of(self._raw)
+
+    @property
+    def plain_head(self) -> bytes | None:
+        """Its head where that has the commonest shape and was not parsed yet: no rule of YAML refuses it."""
+        return self._raw if self._front is None else None
+
+    @property
+    def mended(self) -> tuple[Issue, ...]:
+        """What had to be mended before its head could be read."""
+        return tuple(i for i in self._issues or () if i.code.startswith("repaired-") or i.code == "line-break")
+
     @property
     def license(self) -> str | None:
         return self.frontmatter.license
@@ -230,6 +244,11 @@ class Skill:
     def parts(self) -> tuple[str, ...]:
         """The way from ``base`` to its folder."""
         return self._parts()
+
+    @property
+    def file_name(self) -> str:
+        """The name of its SKILL.md as it was found."""
+        return self._home.file
 
     @property
     def is_linked(self) -> bool:

@@ -1,0 +1,179 @@
+"""What stands before a server on HTTP: who may ask, from which pages, how much and how often.
+
+The ``Host`` must be one of ours, so that no page can reach the server under a name of its own (DNS rebinding); an
+``Origin``, which only browsers send, must be our own or a named one; a token, where there is one, must be right.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+
+    from prowess.limits import Limits
+
+    Scope = MutableMapping[str, Any]
+    Message = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[Message]]
+    Send = Callable[[Message], Awaitable[None]]
+    App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_HTTP = 80
+_PLAIN = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
+
+
+class Refusal(NamedTuple):
+    """An answer that is no."""
+
+    status: int
+    words: str
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class Access(NamedTuple):
+    """Who may ask: the names that the server goes by, further pages, and the token."""
+
+    hosts: frozenset[str]
+    origins: frozenset[str] = frozenset()
+    token: str | None = None
+
+    def refused(self, scope: Scope) -> Refusal | None:
+        """Why a request is not answered."""
+        headers = _headers(scope)
+        host = headers.get(b"host", "")
+        if not self._is_ours(host, scope):
+            return Refusal(421, "this server does not go by that name")
+        origin = headers.get(b"origin")
+        if origin is not None and not self._is_welcome(origin, host):
+            return Refusal(403, "pages of that origin may not ask")
+        if self.token is not None and not _is_token(headers.get(b"authorization", ""), self.token):
+            return Refusal(401, "a token is needed", ((b"www-authenticate", b"Bearer"),))
+        return None
+
+    def _is_ours(self, host: str, scope: Scope) -> bool:
+        name, port = _split(host)
+        address, own = scope.get("server") or ("", None)
+        return (name in self.hosts or name == address) and own == (port or _HTTP)
+
+    def _is_welcome(self, origin: str, host: str) -> bool:
+        if origin in self.origins:
+            return True
+        try:
+            parts = urlsplit(origin)
+        except ValueError:
+            return False
+        return parts.scheme in {"http", "https"} and parts.netloc.lower() == host.lower()
+
+
+def _headers(scope: Scope) -> dict[bytes, str]:
+    """The headers that count; one that comes twice is no header that can be believed."""
+    found: dict[bytes, str] = {}
+    for name, value in scope["headers"]:
+        found[name] = value.decode("latin-1") if name not in found else "\0"
+    return found
+
+
+def _split(host: str) -> tuple[str, int | None]:
+    """Name and port of a ``Host``; a port that is none is -1."""
+    try:
+        parts = urlsplit(f"//{host}")
+        port = parts.port
+    except ValueError:
+        return "", -1
+    odd = not host or parts.path or parts.query or parts.fragment or "@" in host
+    return ("", -1) if odd else (parts.hostname or "", port)
+
+
+def _is_token(given: str, token: str) -> bool:
+    kind, _, value = given.partition(" ")
+    return kind.lower() == "bearer" and hmac.compare_digest(value.strip().encode(), token.encode())
+
+
+class Rate:
+    """At most so many in a second, after a burst of as many."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._left = float(most)
+        self._at = time.monotonic()
+
+    def admits(self) -> bool:
+        """Whether one more may pass now."""
+        now = time.monotonic()
+        self._left = min(self._most, self._left + (now - self._at) * self._most)
+        self._at = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+class Guard:
+    """An application that lets the right requests through to another."""
+
+    def __init__(self, app: App, access: Access, limits: Limits) -> None:
+        self._app = app
+        self._access = access
+        self._limits = limits
+        self._rate = Rate(limits.max_http_requests)
+        self._streams = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        refusal = self._access.refused(scope) or self._too_much(scope)
+        if refusal is not None:
+            await _refuse(refusal, send)
+            return
+        if scope["method"] != "GET":
+            await self._app(scope, self._hurried(receive), send)
+            return
+        self._streams += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._streams -= 1
+
+    def _too_much(self, scope: Scope) -> Refusal | None:
+        if not self._rate.admits():
+            return Refusal(429, "too many requests", ((b"retry-after", b"1"),))
+        if _headers(scope).get(b"content-encoding", "identity").lower() != "identity":
+            return Refusal(415, "send the request as it is, not compressed")
+        if scope["method"] == "GET" and self._streams >= self._limits.max_http_streams:
+            return Refusal(429, "too many open streams", ((b"retry-after", b"10"),))
+        return None
+
+    def _hurried(self, receive: Receive) -> Receive:
+        """The request as it comes in, which must not take for ever."""
+        until = time.monotonic() + self._limits.max_http_body_seconds
+        whole = False
+
+        async def receive_in_time() -> Message:
+            nonlocal whole
+            if whole:  # what is waited for now is the end of the connection
+                return await receive()
+            async with asyncio.timeout(max(0.0, until - time.monotonic())):
+                message = await receive()
+            whole = not message.get("more_body", False)
+            return message
+
+        return receive_in_time
+
+
+async def _refuse(refusal: Refusal, send: Send) -> None:
+    headers = [*_PLAIN, *refusal.headers, (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": f"{refusal.words}\n".encode()})
+
+
+def access(host: str, names: Iterable[str], origins: Iterable[str], token: str | None) -> Access:
+    """Who may ask a server that is bound to ``host``."""
+    own = {host.lower()} if host not in {"", "0.0.0.0", "::"} else set()  # noqa: S104 - compared, not bound
+    return Access(frozenset((*LOOPBACK, *own, *(name.lower() for name in names))), frozenset(origins), token)

@@ -1,0 +1,80 @@
+"""Serving skills until the client, or the person who started it, has enough; and what would not be served."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from prowess.errors import Issue, SkillError
+from prowess.limits import DEFAULT_LIMITS
+from prowess.mcp.keeper import Loader
+from prowess.mcp.manifests import Manifests, reasons
+from prowess.mcp.shelf import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from prowess.limits import Limits
+
+
+def serve(
+    *roots: str | os.PathLike[str],
+    http: str | None = None,
+    token: str | None = None,
+    hosts: Sequence[str] = (),
+    origins: Sequence[str] = (),
+    ready: Callable[[str], None] | None = None,
+    **options: Any,  # noqa: ANN401 - those of Server
+) -> None:
+    """Serve the skills below ``roots`` (none: the standard places) over standard input and output.
+
+    ``http``: serve on HTTP instead, at ``HOST:PORT``; anything but loopback needs a ``token``. ``hosts`` are further
+    names that the server goes by, ``origins`` further pages that may ask, ``ready`` is called with its address.
+    ``options`` are those of ``Server``. Returns when the client is gone, or when the process is told to end.
+    """
+    from prowess.mcp.server import Server  # noqa: PLC0415 - the SDK takes a second to load
+
+    with suppress(KeyboardInterrupt):
+        if http is None:
+            run_stdio(Server(*roots, **options))
+            return
+        from prowess.mcp.http import is_loopback, parse_bind, run_http  # noqa: PLC0415 - not needed for stdio
+
+        options.setdefault("show_folders", is_loopback(parse_bind(http)[0]))
+        run_http(Server(*roots, **options), http, token, hosts, origins, ready)
+
+
+def run_stdio(server: Any) -> None:  # noqa: ANN401 - the SDK is not loaded here
+    """Serve one client on standard input and output, until it closes them."""
+    import asyncio  # noqa: PLC0415 - only when serving
+
+    asyncio.run(_stdio(server))
+
+
+async def _stdio(server: Any) -> None:  # noqa: ANN401
+    from mcp.server.runner import serve_dual_era_loop  # noqa: PLC0415 - the SDK takes a second to load
+    from mcp.server.stdio import stdio_server  # noqa: PLC0415
+
+    lowlevel = server.lowlevel
+    async with stdio_server() as (read, write), lowlevel.lifespan(lowlevel) as state:
+        await serve_dual_era_loop(lowlevel, read, write, lifespan_state=state)
+
+
+def check(*roots: str | os.PathLike[str], limits: Limits | None = None) -> tuple[Refused, ...]:
+    """What below ``roots`` (none: the standard places) would not be served, and every reason, by location."""
+    bounds = limits or DEFAULT_LIMITS
+    shelf = Loader(tuple(os.path.abspath(os.fspath(root)) for root in roots), bounds).load()
+    manifests = Manifests(bounds)
+    found = [*shelf.refused]
+    for skill in shelf.skills.values():
+        try:
+            manifests.of(skill)
+        except SkillError as error:
+            found.append(Refused(skill.location, reasons(error)))
+    found += [Refused(issue.path, (issue,)) for issue in shelf.issues if _is_error(issue)]
+    return tuple(sorted(found))
+
+
+def _is_error(issue: Issue) -> bool:
+    return issue.severity == "error"
