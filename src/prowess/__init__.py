@@ -50,6 +50,7 @@ from prowess.spec.fields import Frontmatter
 from prowess.spec.frontmatter import parse_frontmatter
 
 if TYPE_CHECKING:
+    from prowess import mcp
     from prowess.library.search import SearchHit
     from prowess.library.watch import Watch, watch
     from prowess.runtime import sandbox
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from prowess.runtime.trust import Grant, Grants, Trust, TrustRequest
     from prowess.select.budget import BudgetReport, render_catalog
     from prowess.select.selectors import LexicalSelector, ModelDrivenSelector, Selector, SelectorChain, TagSelector
+    from prowess.sources.approvals import Approvals
     from prowess.sources.base import Source
     from prowess.sources.listing import load_sources
     from prowess.spec.substitute import substitute
@@ -74,6 +76,7 @@ __version__ = "0.1.0"
 # What a program that only looks at skills does not need: loaded when it is first asked for.
 _LATER = {
     "Activation": "runtime.session",
+    "Approvals": "sources.approvals",
     "BudgetReport": "select.budget",
     "DIALECTS": "tools.dialects",
     "Event": "runtime.events",
@@ -103,6 +106,7 @@ _LATER = {
     "fork_user_message": "runtime.fork",
     "load_sources": "sources.listing",
     "log_events": "runtime.events",
+    "mcp": "mcp",
     "render_catalog": "select.budget",
     "sandbox": "runtime.sandbox",
     "skill_filter": "runtime.ambient",
@@ -110,7 +114,7 @@ _LATER = {
     "substitute": "spec.substitute",
     "watch": "library.watch",
 }
-_MODULES = frozenset(("sandbox",))
+_MODULES = frozenset(("mcp", "sandbox"))
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
@@ -132,6 +136,7 @@ __all__ = [
     "MAX_NAME_LENGTH",
     "Activation",
     "Agent",
+    "Approvals",
     "BinaryResourceError",
     "BudgetReport",
     "Catalog",
@@ -197,6 +202,7 @@ __all__ = [
     "fork_user_message",
     "load_sources",
     "log_events",
+    "mcp",
     "parse_allowed_tools",
     "parse_frontmatter",
     "parse_skill",

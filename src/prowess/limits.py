@@ -177,6 +177,24 @@ class Limits:
     max_http_requests: int = 1_000
     """Requests that are answered in one second, all clients together."""
 
+    max_mcp_connect_seconds: float = 10.0
+    """How long an MCP server may take to start and to answer the first time; servers are waited for side by side."""
+
+    max_mcp_call_seconds: float = 30.0
+    """How long one request to such a server may take."""
+
+    max_mcp_list_seconds: float = 30.0
+    """How long the whole listing of such a server may take, however many pages it has."""
+
+    max_mcp_message_bytes: int = 24 * MIB
+    """One answer of such a server: the largest file that a skill may have, in base64, with room to spare."""
+
+    max_mcp_skills: int = 10_000
+    """Skills that such a server may list, and pages that it may list them on."""
+
+    max_mcp_kept_bytes: int = 16 * MIB
+    """Files of such a server that are kept in memory, by their digests."""
+
     max_listed_names: int = 20
     """Names that an error message lists."""
 

@@ -280,6 +280,11 @@ class Skill:
         return self._home.origin
 
     @property
+    def told_by(self) -> str:
+        """Who says what is in it, where a model must be told; ``""``: it is the user's own."""
+        return contents.told_by(self._home.contents)
+
+    @property
     def preload(self) -> bool:
         """Whether its instructions stand in the prompt from the start."""
         return self._home.preload
@@ -452,8 +457,10 @@ class Skill:
         if self._home.contents is None:
             return LoadedSkill(self, _instructions(self._home.body or ""))
         data, found = self._fetched(self._home.contents)
-        fresh = self._as_read(found.front.renamed(self._name), found.body, None)
-        differing = contents.differences(found.front, self._name, self._description, self.location)
+        front = contents.admitted(self._home.contents, found.front, self._name)
+        fresh = self._as_read(front, found.body, None)
+        name = found.front.name if self.told_by else self._name
+        differing = contents.differences(found.front, name, self._description, self.location)
         fresh._issues = (*found.issues, *differing, *self._home.contents.issues())
         return LoadedSkill(fresh, _instructions(self._decoded(data[found.body :], found.body)))
 
