@@ -133,13 +133,27 @@ class Guard:
             await _refuse(refusal, send)
             return
         if scope["method"] != "GET":
-            await self._app(scope, self._hurried(receive), send)
+            await self._with_body(scope, receive, send)
             return
         self._streams += 1
         try:
             await self._app(scope, receive, send)
         finally:
             self._streams -= 1
+
+    async def _with_body(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on once it is whole; one that breaks off is nobody's concern."""
+        try:
+            async with asyncio.timeout(self._limits.max_http_body_seconds):
+                body = await _body(receive, self._limits.max_http_body_bytes)
+        except TimeoutError:
+            await _refuse(Refusal(408, "the request takes too long"), send)
+            return
+        except _TooLargeError:
+            await _refuse(Refusal(413, "the request is too large"), send)
+            return
+        if body is not None:
+            await self._app(scope, _replay(body, receive), send)
 
     def _too_much(self, scope: Scope) -> Refusal | None:
         if not self._rate.admits():
@@ -150,21 +164,37 @@ class Guard:
             return Refusal(429, "too many open streams", ((b"retry-after", b"10"),))
         return None
 
-    def _hurried(self, receive: Receive) -> Receive:
-        """The request as it comes in, which must not take for ever."""
-        until = time.monotonic() + self._limits.max_http_body_seconds
-        whole = False
 
-        async def receive_in_time() -> Message:
-            nonlocal whole
-            if whole:  # what is waited for now is the end of the connection
-                return await receive()
-            async with asyncio.timeout(max(0.0, until - time.monotonic())):
-                message = await receive()
-            whole = not message.get("more_body", False)
-            return message
+class _TooLargeError(Exception):
+    """More than a request may have."""
 
-        return receive_in_time
+
+async def _body(receive: Receive, most: int) -> bytes | None:
+    """Everything that a client sends with a request; ``None`` when it hangs up before the end."""
+    whole = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        whole += message.get("body", b"")
+        if len(whole) > most:
+            raise _TooLargeError
+        if not message.get("more_body", False):
+            return bytes(whole)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """What gives the body again, then whatever comes after it."""
+    given = False
+
+    async def replayed() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replayed
 
 
 async def _refuse(refusal: Refusal, send: Send) -> None:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import Issue, PathTraversalError, ResourceError, SkillError, SkillLoadError, SkillValidationError
+from prowess.errors import (
+    Issue,
+    PathTraversalError,
+    ResourceChangedError,
+    ResourceError,
+    ResourceNotFoundError,
+    SkillError,
+    SkillLoadError,
+    SkillValidationError,
+)
 from prowess.files.marks import hash_marked, marked_files, read_marked
 from prowess.files.reading import as_resource_error
 from prowess.mcp.uris import SKILL_MD, uri_of
@@ -21,6 +31,9 @@ if TYPE_CHECKING:
     from prowess.library.skill import Skill
     from prowess.limits import Limits
     from prowess.spec.typed import Json
+
+
+_TRIES = 4
 
 
 class Listed(NamedTuple):
@@ -59,6 +72,12 @@ class Manifests:
 
     def of(self, skill: Skill) -> Manifest:
         """The manifest of a skill as it is now; raises ``SkillError`` for one that cannot be served."""
+        for _ in range(_TRIES):
+            with suppress(ResourceChangedError, ResourceNotFoundError):  # somebody is writing to it just now
+                return self._of(skill)
+        return self._of(skill)
+
+    def _of(self, skill: Skill) -> Manifest:
         known = self._known.get(skill.real_folder)
         try:
             marks = marked_files(skill.base, skill.parts, self._limits)

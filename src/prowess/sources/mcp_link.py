@@ -6,7 +6,9 @@ It connects when it is first needed, again when the server went away meanwhile, 
 from __future__ import annotations
 
 import asyncio
+import time
 import weakref
+from contextlib import suppress
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -61,7 +63,8 @@ class Link:
         except FetchError as error:
             if error.code != "server-away":
                 raise
-            live.end()
+            live.leave()
+            self._forget(live)
             return self._connected().ask(method, params, seconds)  # it went away meanwhile, and may be back
 
     def close(self) -> None:
@@ -70,6 +73,11 @@ class Link:
             live, self._live = self._live, None
         if live is not None:
             live.end()
+
+    def _forget(self, live: _Live) -> None:
+        with self._lock:
+            if self._live is live:
+                self._live = None
 
     def _connecting(self) -> _Live:
         if self._live is None or self._live.is_over:
@@ -80,7 +88,11 @@ class Link:
     def _connected(self) -> _Live:
         with self._lock:
             live = self._connecting()
-        live.wait(self._limits.max_mcp_connect_seconds)
+        try:
+            live.wait(self._limits.max_mcp_connect_seconds)
+        except FetchError:
+            self._forget(live)
+            raise
         return live
 
 
@@ -90,6 +102,7 @@ class _Live:
     def __init__(self, server: Server, limits: Limits) -> None:
         self._server = server
         self._limits = limits
+        self._began = time.monotonic()
         self._loop = asyncio.new_event_loop()
         self._client: Any = None
         self._over = asyncio.Event()
@@ -108,11 +121,9 @@ class _Live:
     def wait(self, seconds: float) -> None:
         """Until the server has answered."""
         try:
-            self._up.result(seconds)
-        except FetchError:
-            raise
+            self._up.result(max(0.0, self._began + seconds - time.monotonic()))
         except TimeoutError:
-            self.end()
+            self.leave()
             raise self._away(f"no answer within {seconds:g} seconds", "fetch-timeout") from None
 
     def ask(self, method: str, params: Mapping[str, Any], seconds: float) -> dict[str, Any]:
@@ -124,13 +135,14 @@ class _Live:
             waiting.cancel()
             raise self._away(f"no answer to {method} within {seconds:g} seconds", "fetch-timeout") from None
 
+    def leave(self) -> None:
+        """Close the connection, and do not wait."""
+        with suppress(RuntimeError):  # closed already
+            self._loop.call_soon_threadsafe(self._over.set)
+
     def end(self) -> None:
-        """Close the connection and wait for the thread, a little."""
-        if not self._loop.is_closed():
-            try:
-                self._loop.call_soon_threadsafe(self._over.set)
-            except RuntimeError:  # closed just now
-                return
+        """Close the connection and wait for that, a little."""
+        self.leave()
         self._thread.join(self._limits.max_mcp_connect_seconds)
 
     def _begin(self, work: Coroutine[Any, Any, dict[str, Any]]) -> Future[dict[str, Any]]:
