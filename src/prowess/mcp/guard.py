@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _HTTP = 80
+_LONGEST_NUMBER = 20
 _PLAIN = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
 
 
@@ -158,11 +159,19 @@ class Guard:
     def _too_much(self, scope: Scope) -> Refusal | None:
         if not self._rate.admits():
             return Refusal(429, "too many requests", ((b"retry-after", b"1"),))
-        if _headers(scope).get(b"content-encoding", "identity").lower() != "identity":
+        headers = _headers(scope)
+        if _announced(headers.get(b"content-length", "0")) > self._limits.max_http_body_bytes:
+            return Refusal(413, "the request is too large")
+        if headers.get(b"content-encoding", "identity").lower() != "identity":
             return Refusal(415, "send the request as it is, not compressed")
         if scope["method"] == "GET" and self._streams >= self._limits.max_http_streams:
             return Refusal(429, "too many open streams", ((b"retry-after", b"10"),))
         return None
+
+
+def _announced(length: str) -> float:
+    """How many bytes a request says that it has."""
+    return float(length) if length.isdecimal() and len(length) < _LONGEST_NUMBER else float("inf")
 
 
 class _TooLargeError(Exception):

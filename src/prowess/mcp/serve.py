@@ -53,12 +53,10 @@ def run_stdio(server: Any) -> None:  # noqa: ANN401 - the SDK is not loaded here
 
 
 async def _stdio(server: Any) -> None:  # noqa: ANN401
-    from mcp.server.runner import serve_dual_era_loop  # noqa: PLC0415 - the SDK takes a second to load
-    from mcp.server.stdio import stdio_server  # noqa: PLC0415
+    from mcp.server.stdio import stdio_server  # noqa: PLC0415 - the SDK takes a second to load
 
-    lowlevel = server.lowlevel
-    async with stdio_server() as (read, write), lowlevel.lifespan(lowlevel) as state:
-        await serve_dual_era_loop(lowlevel, read, write, lifespan_state=state)
+    async with stdio_server() as (read, write):
+        await server.lowlevel.run(read, write)
 
 
 def check(*roots: str | os.PathLike[str], limits: Limits | None = None) -> tuple[Refused, ...]:

@@ -12,6 +12,7 @@ import anyio
 import mcp_types as types
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.lowlevel import Server as Lowlevel
+from mcp.server.runner import serve_dual_era_loop
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
@@ -122,6 +123,13 @@ class _Lowlevel(Lowlevel[Any]):
     def get_capabilities(self, *given: Any, **named: Any) -> types.ServerCapabilities:  # noqa: ANN401 - the SDK's own
         options = NotificationOptions(prompts_changed=True, resources_changed=True, tools_changed=True)
         return super().get_capabilities(options, *given[1:], **named)
+
+    async def run(self, read_stream: Any, write_stream: Any, *_: Any, raise_exceptions: bool = False) -> None:  # noqa: ANN401
+        """Serve one client; what it is told at first is made up when it asks, not before."""
+        async with self.lifespan(self) as state:
+            await serve_dual_era_loop(
+                self, read_stream, write_stream, lifespan_state=state, raise_exceptions=raise_exceptions
+            )
 
 
 class Server:

@@ -95,7 +95,7 @@ def _json(value: Value, key: str) -> Json:
         return {name: _json(item, key) for name, item in value.items()}
     if isinstance(value, list):
         return [_json(item, key) for item in value]
-    typed = core_value(value) if isinstance(value, Plain) else str(value)
+    typed = core_value(str(value)) if isinstance(value, Plain) else str(value)
     if isinstance(typed, float) and not math.isfinite(typed):
         raise _invalid("wrong-type", key, "holds a number that JSON cannot carry; quote it", 1)
     return typed
