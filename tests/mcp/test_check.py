@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.mcp.http import check_token, is_loopback, parse_bind
+from prowess.mcp.binding import check_token, is_loopback, parse_bind
 from tests.talking import put, skill_md, talk
 
 if TYPE_CHECKING:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FOREIGN = Path(__file__).parent / "foreign"
+ROOT = Path(__file__).resolve().parents[2]
+SERVERS = {"sdk": FOREIGN / "sdk_server.py", "fastmcp": ROOT / "bench" / "adapters" / "fastmcp_server.py"}
 INSPECTOR = "@modelcontextprotocol/inspector"
 SECONDS = 120
 
@@ -153,7 +155,7 @@ def servers(library: Path, request: pytest.FixtureRequest) -> Callable[[str], li
 
     def command(kind: str) -> list[str]:
         python = sys.executable if kind == "sdk" else request.getfixturevalue("fastmcp")
-        return [python, str(FOREIGN / f"{kind}_server.py"), str(library)]
+        return [python, str(SERVERS[kind]), str(library)]
 
     return command
 

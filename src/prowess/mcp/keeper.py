@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from threading import Thread
+import os
+from contextlib import suppress
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import SkillError
 from prowess.library.scan import find, standard
 from prowess.library.walk import Rules
 from prowess.library.watch import Following, linked_folders
+from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.answers import Answers
 from prowess.mcp.manifests import Manifests
 from prowess.mcp.prompts import Prompts
-from prowess.mcp.shelf import Shelf, build_shelf
+from prowess.mcp.shelf import Shelf, build_shelf, shelf_of
 from prowess.mcp.tools import ModelTools
 from prowess.mcp.uris import SKILL_MD, uri_of
 from prowess.model import Place
@@ -22,12 +25,15 @@ from prowess.spec.document import Policy
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from prowess.library.catalog import Catalog
     from prowess.library.changes import Notice
     from prowess.library.skill import Skill
     from prowess.limits import Limits
 
     Announce = Callable[["News"], None]
+    Hear = Callable[["Made"], None]
 
+BUDGET = 2_000
 _MOST_NEWS = 1_000
 
 
@@ -74,8 +80,57 @@ class Loader:
         return standard()
 
 
+class Work:
+    """The thread behind a keeper: what it made last, and who is to hear of it."""
+
+    def __init__(self, work: Callable[[Work], None]) -> None:
+        self.following: Following[Shelf] | None = None
+        self.is_over = False
+        self._work = work
+        self._lock = Lock()
+        self._hear: Hear | None = None
+        self._made: Made | None = None
+        self.thread = Thread(target=self._run, name="prowess-keeper", daemon=True)
+        self.thread.start()
+
+    def attach(self, hear: Hear) -> None:
+        """Tell of what was made, and of everything from now on."""
+        with self._lock:
+            self._hear = hear
+            if self._made is not None:
+                hear(self._made)
+
+    def give(self, made: Made) -> None:
+        """Something was made."""
+        with self._lock:
+            self._made = made
+            if self._hear is not None:
+                self._hear(made)
+
+    def close(self) -> None:
+        """End it, soon."""
+        self.is_over = True
+        if self.following is not None:
+            self.following.close()
+
+    def _run(self) -> None:
+        try:
+            self._work(self)
+        except BaseException as error:
+            self.give(Made(None, None, error))
+            raise
+
+
+class Made(NamedTuple):
+    """An offer and what is new in it, or the error that kept one from being made."""
+
+    offer: Offer | None
+    news: News | None = None
+    error: BaseException | None = None
+
+
 class Keeper:
-    """Loads the shelf in a thread of its own, and again after every change; asked from one event loop."""
+    """Loads the shelf in a thread of its own, and again after every change; asked from one event loop at a time."""
 
     def __init__(
         self, loader: Loader | Shelf, limits: Limits, *, budget: int | None, show_folders: bool, notice: Notice | None
@@ -87,36 +142,42 @@ class Keeper:
         self._notice: Notice | None = notice
         self._manifests = Manifests(limits)
         self._users = 0
-        self._first: asyncio.Future[Offer] | None = None
+        self._work: Work | None = None
+        self._first: asyncio.Future[None] | None = None
         self._offer: Offer | None = None
-        self._following: Following[Shelf] | None = None
-        self._thread: Thread | None = None
         self.announce: Announce | None = None
+
+    def begin(self) -> Work:
+        """Begin to load, from whatever thread, before anybody asks."""
+        if self._work is None:
+            self._work = Work(self._keep)
+        return self._work
 
     # -- from the event loop -----------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to load; every start needs a stop."""
+        """Load for this event loop; every start needs a stop."""
         self._users += 1
         if self._users > 1:
             return
-        loop = asyncio.get_running_loop()
+        loop, work = asyncio.get_running_loop(), self.begin()
         self._first = loop.create_future()
         self._first.add_done_callback(lambda future: future.cancelled() or future.exception())
-        self._thread = Thread(target=self._run, args=(loop,), name="prowess-keeper", daemon=True)
-        self._thread.start()
+
+        def hear(made: Made) -> None:
+            with suppress(RuntimeError):  # the loop has ended, and with it everybody who could ask
+                loop.call_soon_threadsafe(self._heard, work, made)
+
+        work.attach(hear)
 
     async def stop(self) -> None:
         """End watching."""
         self._users -= 1
-        if self._users:
+        if self._users or self._work is None:
             return
-        following, thread = self._following, self._thread
-        self._thread = None
-        if following is not None:
-            following.close()
-        if thread is not None:
-            await asyncio.to_thread(thread.join, 5)
+        work, self._work, self._offer = self._work, None, None
+        work.close()
+        await asyncio.to_thread(work.thread.join, 5)
 
     async def offer(self) -> Offer:
         """What is offered now; waits for the first load."""
@@ -133,49 +194,36 @@ class Keeper:
         except TimeoutError:
             return None
 
-    def _swap(self, offer: Offer, news: News | None) -> None:
-        self._offer = offer
-        if self._first is not None and not self._first.done():
-            self._first.set_result(offer)
-        if news is not None and self.announce is not None:
-            self.announce(news)
-
-    def _fail(self, error: BaseException) -> None:
-        if self._first is not None and not self._first.done():
-            self._first.set_exception(error)
+    def _heard(self, work: Work, made: Made) -> None:
+        if work is not self._work or self._first is None:
+            return
+        self._offer = made.offer or self._offer
+        if not self._first.done():
+            if made.error is None:
+                self._first.set_result(None)
+            else:
+                self._first.set_exception(made.error)
+        if made.news is not None and self.announce is not None:
+            self.announce(made.news)
 
     # -- in the thread -----------------------------------------------------------------------------------------------
 
-    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        try:
-            self._keep(loop)
-        except RuntimeError:
-            if not loop.is_closed():
-                raise
-        except BaseException as error:
-            loop.call_soon_threadsafe(self._fail, error)
-            raise
-
-    def _keep(self, loop: asyncio.AbstractEventLoop) -> None:
-        if isinstance(self._loader, Shelf):
-            loop.call_soon_threadsafe(self._swap, self._offered(self._loader), None)
+    def _keep(self, work: Work) -> None:
+        if isinstance(self._loader, Shelf) or self._notice is None:
+            shelf = self._loader if isinstance(self._loader, Shelf) else self._loader.load()
+            work.give(Made(self._offered(shelf)))
             return
-        if self._notice is None:
-            loop.call_soon_threadsafe(self._swap, self._offered(self._loader.load()), None)
-            return
-        following = Following(
+        work.following = following = Following(
             self._loader.load,
             self._loader.folders,
             every=self._limits.watch_seconds,
             notice=self._notice,
             limits=self._limits,
         )
-        self._following = following
         before: Offer | None = None
-        while self._thread is not None and (shelf := following.next()) is not None:
-            fresh = self._offered(shelf)
-            news = None if before is None else self._news(before, fresh)
-            loop.call_soon_threadsafe(self._swap, fresh, news)
+        while not work.is_over and (found := following.next()) is not None:
+            fresh = self._offered(found)
+            work.give(Made(fresh, None if before is None else self._news(before, fresh)))
             before = fresh
         following.close()
 
@@ -205,3 +253,18 @@ class Keeper:
             return []
         digests = {file.path: file.hashed.digest for file in told.files}
         return [uri_of(path, file.path) for file in now.files if digests.get(file.path) != file.hashed.digest]
+
+
+def keeper_of(
+    roots: Iterable[str | os.PathLike[str]],
+    catalog: Catalog | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    budget: int | None = BUDGET,
+    show_folders: bool = True,
+    notice: Notice | None = "auto",
+) -> Keeper:
+    """A keeper of what lies below folders (none: the standard places), or of a catalogue."""
+    folders = tuple(os.path.abspath(os.fspath(root)) for root in roots)
+    loader = Loader(folders, limits) if catalog is None else shelf_of(catalog)
+    return Keeper(loader, limits, budget=budget, show_folders=show_folders, notice=notice)

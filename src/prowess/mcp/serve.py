@@ -6,9 +6,10 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from prowess.errors import Issue, SkillError
+from prowess.errors import Issue, SkillError, SourceError
 from prowess.limits import DEFAULT_LIMITS
-from prowess.mcp.keeper import Loader
+from prowess.mcp.binding import check_token, is_loopback, parse_bind
+from prowess.mcp.keeper import Loader, keeper_of
 from prowess.mcp.manifests import Manifests, reasons
 from prowess.mcp.shelf import Refused
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from prowess.limits import Limits
+    from prowess.mcp.keeper import Keeper
+    from prowess.mcp.server import Server
 
 
 def serve(
@@ -33,26 +36,55 @@ def serve(
     names that the server goes by, ``origins`` further pages that may ask, ``ready`` is called with its address.
     ``options`` are those of ``Server``. Returns when the client is gone, or when the process is told to end.
     """
-    from prowess.mcp.server import Server  # noqa: PLC0415 - the SDK takes a second to load
-
+    host = parse_bind(http)[0] if http is not None else ""
+    if http is not None:
+        check_token(host, token)
+    options.setdefault("show_folders", http is None or is_loopback(host))
+    begun = _begun(roots, options)
+    server = server_class()(begun=begun, **options)
     with suppress(KeyboardInterrupt):
         if http is None:
-            run_stdio(Server(*roots, **options))
+            run_stdio(server)
             return
-        from prowess.mcp.http import is_loopback, parse_bind, run_http  # noqa: PLC0415 - not needed for stdio
+        from prowess.mcp.http import run_http  # noqa: PLC0415 - not needed for stdio
 
-        options.setdefault("show_folders", is_loopback(parse_bind(http)[0]))
-        run_http(Server(*roots, **options), http, token, hosts, origins, ready)
+        run_http(server, http, token, hosts, origins, ready)
 
 
-def run_stdio(server: Any) -> None:  # noqa: ANN401 - the SDK is not loaded here
+def _begun(roots: tuple[str | os.PathLike[str], ...], options: dict[str, Any]) -> Keeper:
+    """The skills, already being looked for while the SDK loads."""
+    known = {key: options[key] for key in ("catalog", "budget", "notice", "show_folders") if key in options}
+    keeper = keeper_of(roots, limits=options.get("limits") or DEFAULT_LIMITS, **known)
+    keeper.begin()
+    return keeper
+
+
+def server_class() -> type[Server]:
+    """The class of servers. The SDK makes many objects that all stay, so collecting garbage meanwhile is in vain."""
+    import gc  # noqa: PLC0415 - only when serving
+
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        from prowess.mcp.server import Server  # noqa: PLC0415 - the SDK takes a second to load
+    except ModuleNotFoundError as error:
+        if error.name not in {"mcp", "mcp_types"}:
+            raise
+        raise SourceError("serving needs the SDK: pip install 'prowess[mcp]'", code="missing-extra") from None
+    finally:
+        if collects:
+            gc.enable()
+    return Server
+
+
+def run_stdio(server: Server) -> None:
     """Serve one client on standard input and output, until it closes them."""
     import asyncio  # noqa: PLC0415 - only when serving
 
     asyncio.run(_stdio(server))
 
 
-async def _stdio(server: Any) -> None:  # noqa: ANN401
+async def _stdio(server: Server) -> None:
     from mcp.server.stdio import stdio_server  # noqa: PLC0415 - the SDK takes a second to load
 
     async with stdio_server() as (read, write):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
@@ -25,12 +24,12 @@ from mcp.shared.exceptions import MCPError
 
 from prowess.errors import SkillError
 from prowess.limits import DEFAULT_LIMITS
-from prowess.mcp.keeper import Keeper, Loader
+from prowess.mcp.keeper import BUDGET, keeper_of
 from prowess.mcp.pages import complete
-from prowess.mcp.shelf import shelf_of
 from prowess.mcp.tools import LATER
 
 if TYPE_CHECKING:
+    import os
     from asyncio import Task
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 
@@ -39,14 +38,13 @@ if TYPE_CHECKING:
     from prowess.library.catalog import Catalog
     from prowess.library.changes import Notice
     from prowess.limits import Limits
-    from prowess.mcp.keeper import News, Offer
+    from prowess.mcp.keeper import Keeper, News, Offer
 
     Context = ServerRequestContext[Any, Any]
     Handler = Callable[[Context, Any], Awaitable[HandlerResult]]
     Work = Callable[[Offer, Any], dict[str, Any]]
 
 EXTENSION = "io.modelcontextprotocol/skills"
-BUDGET = 2_000
 _OUR_FAULT = frozenset(("unreadable", "unreadable-directory", "changed-during-read"))
 _HANDSHAKES = frozenset(("initialize", "server/discover"))
 
@@ -137,7 +135,8 @@ class Server:
 
     ``extension``, ``tools``, ``instructions`` and ``prompts`` switch the parts. ``budget``: tokens for the listing in
     the instructions. ``notice``: how changes on disk are noticed (as for ``watch``), ``None`` for not at all.
-    ``show_folders``: whether clients are told where the skills lie on this machine.
+    ``show_folders``: whether clients are told where the skills lie on this machine. ``begun``: what loads the skills,
+    where that was begun before; it knows the rest.
     """
 
     def __init__(
@@ -152,12 +151,13 @@ class Server:
         notice: Notice | None = "auto",
         show_folders: bool = True,
         limits: Limits | None = None,
+        begun: Keeper | None = None,
     ) -> None:
         self.limits = limits or DEFAULT_LIMITS
         self._parts = Parts(extension, tools, instructions, prompts)
-        folders = tuple(os.path.abspath(os.fspath(root)) for root in roots)
-        loader = Loader(folders, self.limits) if catalog is None else shelf_of(catalog)
-        self._keeper = Keeper(loader, self.limits, budget=budget, show_folders=show_folders, notice=notice)
+        self._keeper = begun or keeper_of(
+            roots, catalog, self.limits, budget=budget, show_folders=show_folders, notice=notice
+        )
         self._keeper.announce = self._announce
         self._bus = InMemorySubscriptionBus()
         self.listening = ListenHandler(self._bus, max_subscriptions=self.limits.max_http_streams)
