@@ -12,6 +12,7 @@ import pytest
 
 import prowess
 from prowess.mcp.binding import check_token, is_loopback, parse_bind
+from prowess.mcp.guard import access
 from tests.talking import put, skill_md, talk
 
 if TYPE_CHECKING:
@@ -140,6 +141,27 @@ def test_the_program_ends_when_it_is_told_to(library: Path, ask: signal.Signals)
         rest = process.stderr.read()
         assert process.wait(30) in {0, -ask}
     assert "Traceback" not in rest
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "127.0.0.1:8848"}, None),
+        ({"host": "localhost:8848", "origin": "http://localhost:8848"}, None),
+        ({"host": "skills.example.com"}, None),
+        ({"host": "SKILLS.example.com:8443", "origin": "https://skills.example.com:8443"}, None),
+        ({"host": "127.0.0.1:8848", "origin": "https://app.example"}, None),
+        ({"host": "skills.example.com:x"}, 421),
+        ({"host": "other.example.com"}, 421),
+        ({"host": "localhost:8849"}, 421),
+        ({"host": "127.0.0.1:8848", "origin": "https://skills.example.com"}, 403),
+    ],
+)
+def test_a_server_goes_by_its_own_names_and_those_it_was_given(headers: dict[str, str], status: int | None) -> None:
+    who = access("127.0.0.1", ["Skills.example.com"], ["https://app.example"], None)
+    rows = [(name.encode(), value.encode()) for name, value in headers.items()]
+    refused = who.refused({"server": ("127.0.0.1", 8848), "headers": rows})
+    assert (refused.status if refused is not None else None) == status
 
 
 def test_the_program_ends_with_its_client(library: Path) -> None:

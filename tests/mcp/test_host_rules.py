@@ -225,6 +225,11 @@ def test_nothing_is_fetched_before_it_is_needed(plan: Plan, connect: Connect) ->
         assert catalog["docs:pdf"].read_resource("a.md") == "a"
         assert catalog["docs:other"].read_resource("a.md") == "a"
     assert [uri for method, uri in plan.asked() if method == "resources/read"] == ["skill://pdf/a.md"]
+    session.activate("docs:other")
+    restored, issues = prowess.Session.restore(catalog, session.save())
+    assert (restored.active_skills, issues) == (("docs:other",), ())
+    reads = [uri for method, uri in plan.asked() if method == "resources/read"]
+    assert reads == ["skill://pdf/a.md", "skill://other/SKILL.md"]
 
 
 def test_a_digest_that_fits_trusts_nothing(plan: Plan, connect: Connect, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _HTTP = 80
+_NO_PORT = -1
 _LONGEST_NUMBER = 20
 _PLAIN = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
 
@@ -41,6 +42,9 @@ class Access(NamedTuple):
     """Who may ask: the names that the server goes by, further pages, and the token."""
 
     hosts: frozenset[str]
+    """Its own, which go with its own port."""
+    names: frozenset[str] = frozenset()
+    """Those under which others pass requests on to it, with whatever port they have."""
     origins: frozenset[str] = frozenset()
     token: str | None = None
 
@@ -60,6 +64,8 @@ class Access(NamedTuple):
     def _is_ours(self, host: str, scope: Scope) -> bool:
         name, port = _split(host)
         address, own = scope.get("server") or ("", None)
+        if name in self.names:
+            return port != _NO_PORT
         return (name in self.hosts or name == address) and own == (port or _HTTP)
 
     def _is_welcome(self, origin: str, host: str) -> bool:
@@ -81,14 +87,14 @@ def _headers(scope: Scope) -> dict[bytes, str]:
 
 
 def _split(host: str) -> tuple[str, int | None]:
-    """Name and port of a ``Host``; a port that is none is -1."""
+    """Name and port of a ``Host``."""
     try:
         parts = urlsplit(f"//{host}")
         port = parts.port
     except ValueError:
-        return "", -1
+        return "", _NO_PORT
     odd = not host or parts.path or parts.query or parts.fragment or "@" in host
-    return ("", -1) if odd else (parts.hostname or "", port)
+    return ("", _NO_PORT) if odd else (parts.hostname or "", port)
 
 
 def _is_token(given: str, token: str) -> bool:
@@ -215,4 +221,5 @@ async def _refuse(refusal: Refusal, send: Send) -> None:
 def access(host: str, names: Iterable[str], origins: Iterable[str], token: str | None) -> Access:
     """Who may ask a server that is bound to ``host``."""
     own = {host.lower()} if host not in {"", "0.0.0.0", "::"} else set()  # noqa: S104 - compared, not bound
-    return Access(frozenset((*LOOPBACK, *own, *(name.lower() for name in names))), frozenset(origins), token)
+    others = frozenset(name.lower() for name in names)
+    return Access(frozenset((*LOOPBACK, *own)), others, frozenset(origins), token)
