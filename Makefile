@@ -65,6 +65,10 @@ bench-peers: $(READY) ## measure beside other loaders
 corpus: $(READY) ## load a corpus of real skills and count what loads
 	$(BIN)/python -m bench.corpus
 
+.PHONY: soak
+soak: $(READY) ## ask a server for ten minutes while its skills change; ARGS="--seconds 60" for less
+	$(BIN)/python -m bench.soak $(ARGS)
+
 .PHONY: clean
 clean: ## remove everything that the other verbs made
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import measure, table
+from bench import measure, servers, table
 from bench.generate import PLAIN, VARIED, make_library
 from bench.installing import make_installed, make_repository
 
@@ -111,6 +111,7 @@ def _measure(temporary: Path, sizes: list[int], rounds: int) -> list[Row]:
         *_imports(rounds),
         *_command_line(varied[min(sizes)], rounds),
         *_installing(temporary, rounds),
+        *_servers(temporary, rounds),
     ]
 
 
@@ -309,6 +310,39 @@ def _installing(temporary: Path, rounds: int) -> list[Row]:
         Row("find, read and hash every file", f"{hashed.count:,}", _each(hashed)),
         _compared("installer.verify", found["verify"], hashed, "hashing", VERIFY_BOUND),
     ]
+
+
+_SERVED = {
+    "start": ("server: start to first answer", 1e3, "ms"),
+    "first": ("the same by the clock", 1e3, "ms"),
+    "listing": ("server: skills/list, all pages, first time", 1e3, "ms"),
+    "get": ("server: skills/get", 1e3, "ms"),
+    "read": ("server: resources/read of one file", 1e3, "ms"),
+    "memory": ("server: memory at the peak", 1 / 1024, "MiB"),
+}
+SERVED_SIZES = (100, 1_000)
+SERVED_BOUND = 1.0
+FLAT_BOUND = 1.5
+
+
+def _servers(temporary: Path, rounds: int) -> list[Row]:
+    roots = {size: temporary / f"served-{size}" for size in SERVED_SIZES}
+    for size, root in roots.items():
+        make_library(root, size, mix=PLAIN)
+    measure.warm(list(roots.values()))
+    _say("Measuring servers.")
+    found = servers.compare(roots, _few(rounds))
+    if isinstance(found, str):
+        return [Row("server beside FastMCP's", "", f"not compared: {found}")]
+    unit = f"{TIMES} FastMCP {found.version}"
+    rows = [
+        Row(what, f"{size:,}", f"{ours * factor:,.1f} {kind}", ours / theirs, unit, SERVED_BOUND)
+        for name, (what, factor, kind) in _SERVED.items()
+        for size in SERVED_SIZES
+        if (ours := getattr(found.ours[size], name)) is not None and (theirs := getattr(found.theirs[size], name))
+    ]
+    small, large = found.ours[SERVED_SIZES[0]].read, found.ours[SERVED_SIZES[1]].read
+    return [*rows, Row("growth of a read", "100 → 1,000", "", large / max(small, 1e-4), TIMES, FLAT_BOUND)]
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ from prowess.spec.fields import Frontmatter
 from prowess.spec.frontmatter import parse_frontmatter
 
 if TYPE_CHECKING:
+    from prowess import mcp
     from prowess.authoring.check import CheckReport, check
     from prowess.authoring.evals import EvalCase, EvalReport, EvalResult, evaluate, load_evals
     from prowess.authoring.findings import Finding
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from prowess.library.inventory import FileInfo, Inventory, inventory
     from prowess.library.search import SearchHit
     from prowess.library.settings import Setting, Settings, load_settings
+    from prowess.library.watch import Watch, watch
     from prowess.runtime import sandbox
     from prowess.runtime.ambient import current_skill_filter, skill_filter
     from prowess.runtime.events import Event, log_events
@@ -83,6 +85,7 @@ if TYPE_CHECKING:
     from prowess.runtime.trust import Grant, Grants, Trust, TrustRequest
     from prowess.select.budget import BudgetReport, listing_costs, render_catalog
     from prowess.select.selectors import LexicalSelector, ModelDrivenSelector, Selector, SelectorChain, TagSelector
+    from prowess.sources.approvals import Approvals
     from prowess.sources.base import Source
     from prowess.sources.listing import load_sources
     from prowess.spec.addresses import SourceSpec, parse_source
@@ -99,6 +102,7 @@ __version__ = "0.1.0"
 # What a program that only looks at skills does not need: loaded when it is first asked for.
 _LATER = {
     "Activation": "runtime.session",
+    "Approvals": "sources.approvals",
     "BudgetReport": "select.budget",
     "CheckReport": "authoring.check",
     "DIALECTS": "tools.dialects",
@@ -141,6 +145,7 @@ _LATER = {
     "Trust": "runtime.trust",
     "TrustRequest": "runtime.trust",
     "Update": "install.updates",
+    "Watch": "library.watch",
     "apply_fix": "authoring.fix",
     "check": "authoring.check",
     "create_skill": "authoring.new",
@@ -160,6 +165,7 @@ _LATER = {
     "load_settings": "library.settings",
     "load_sources": "sources.listing",
     "log_events": "runtime.events",
+    "mcp": "mcp",
     "pack": "authoring.pack",
     "parse_source": "spec.addresses",
     "preview": "tools.preview",
@@ -169,9 +175,10 @@ _LATER = {
     "subprocess_fork": "runtime.fork",
     "substitute": "spec.substitute",
     "unpack_into": "authoring.pack",
+    "watch": "library.watch",
     "write_packed": "authoring.pack",
 }
-_MODULES = frozenset(("sandbox",))
+_MODULES = frozenset(("mcp", "sandbox"))
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
@@ -194,6 +201,7 @@ __all__ = [
     "Activation",
     "Agent",
     "AlreadyInstalledError",
+    "Approvals",
     "BadReferenceError",
     "BinaryResourceError",
     "BudgetReport",
@@ -280,6 +288,7 @@ __all__ = [
     "UnsafeTreeError",
     "UnterminatedFrontmatterError",
     "Update",
+    "Watch",
     "apply_fix",
     "check",
     "create_skill",
@@ -300,6 +309,7 @@ __all__ = [
     "load_settings",
     "load_sources",
     "log_events",
+    "mcp",
     "pack",
     "parse_allowed_tools",
     "parse_frontmatter",
@@ -316,5 +326,6 @@ __all__ = [
     "substitute",
     "unpack_into",
     "validate",
+    "watch",
     "write_packed",
 ]

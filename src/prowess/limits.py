@@ -138,6 +138,65 @@ class Limits:
 
     max_compared_skills: int = 1_000
     """Skills of a collection that are compared with each other: every pair is looked at."""
+    watch_seconds: float = 1.0
+    """How often a server looks for changes where the system does not tell of them."""
+
+    max_served_files: int = 512
+    """Files of a skill that is served over MCP: the protocol's own bound, beyond which hosts need not load."""
+
+    max_served_bytes: int = 16 * MIB
+    """All files of such a skill together, likewise."""
+
+    max_page_entries: int = 100
+    """Entries in one page of a listing over MCP."""
+
+    max_handshake_seconds: float = 0.25
+    """How long the answer to a client's first word waits for the listing; beyond that it says how to search."""
+
+    max_http_body_bytes: int = 4 * MIB
+    """One request to a server: questions are small, and only answers may be large."""
+
+    max_http_header_bytes: int = 64 * KIB
+    """The headers of one request, all together."""
+
+    max_http_header_seconds: float = 10.0
+    """How long a client may take to send its headers, or to say nothing between two requests."""
+
+    max_http_body_seconds: float = 30.0
+    """How long a client may take to send one request."""
+
+    max_http_connections: int = 512
+    """Connections that are open at one time; more are closed at once."""
+
+    max_http_streams: int = 64
+    """Answers that stay open to tell of changes, at one time."""
+
+    max_http_sessions: int = 256
+    """Sessions of clients of the older protocol, at one time; each ends after a while without a request."""
+
+    max_http_session_seconds: float = 900.0
+    """How long such a session lives without a request."""
+
+    max_http_requests: int = 1_000
+    """Requests that are answered in one second, all clients together."""
+
+    max_mcp_connect_seconds: float = 10.0
+    """How long an MCP server may take to start and to answer the first time; servers are waited for side by side."""
+
+    max_mcp_call_seconds: float = 30.0
+    """How long one request to such a server may take."""
+
+    max_mcp_list_seconds: float = 30.0
+    """How long the whole listing of such a server may take, however many pages it has."""
+
+    max_mcp_message_bytes: int = 24 * MIB
+    """One answer of such a server: the largest file that a skill may have, in base64, with room to spare."""
+
+    max_mcp_skills: int = 10_000
+    """Skills that such a server may list, and pages that it may list them on."""
+
+    max_mcp_kept_bytes: int = 16 * MIB
+    """Files of such a server that are kept in memory, by their digests."""
 
     max_listed_names: int = 20
     """Names that an error message lists."""

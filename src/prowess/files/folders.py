@@ -9,12 +9,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from prowess.files.handles import FOLDER, HAS_HANDLES, LISTING, READ, open_beneath, open_child_folder, open_folder
-from prowess.files.reading import OpenFile, too_large
+from prowess.files.reading import OpenFile, identity, too_large
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
+    from prowess.files.reading import Identity
     from prowess.limits import Limits
 
 
@@ -106,6 +107,18 @@ class Folder:
             return os.scandir(listing)  # works on a duplicate
         finally:
             os.close(listing)
+
+    def identity(self, name: str) -> Identity | None:
+        """What tells whether a file in this folder is still the same; ``None`` when it is gone or no regular file."""
+        try:
+            info = (
+                os.stat(name, dir_fd=self._fd, follow_symlinks=False)
+                if HAS_HANDLES
+                else os.lstat(f"{self.path}{os.sep}{name}")
+            )
+        except OSError:
+            return None
+        return identity(info) if stat.S_ISREG(info.st_mode) else None
 
     def heads(self, names: list[str], filename: str, size: int) -> Iterator[HeadRead]:
         """For each child folder, in order, the first ``size`` bytes of its ``filename``.

@@ -91,6 +91,9 @@ class Catalog:
         A ``SourceError`` names the source that caused it by its place in the list.
         """
         found: list[Catalog] = []
+        sources = tuple(sources)
+        for source in sources:  # those that have to be waited for are waited for side by side
+            getattr(source, "begin", _nothing)()
         for index, source in enumerate(sources):
             try:
                 found.append(source.load())
@@ -251,6 +254,10 @@ class Catalog:
         return Explanation(name, skill.location, skill.model_invocable, _reasons(skill), lost, about, self._places)
 
 
+def _nothing() -> None:
+    """Most sources need no time."""
+
+
 def _same_file(one: Skill, other: Skill) -> bool:
     return one.identity is not None and other.identity is not None and one.identity[:2] == other.identity[:2]
 
@@ -325,7 +332,8 @@ def _concerns(issue: Issue, name: str, skill: Skill | None, lost: tuple[Shadowed
 
 
 def _reasons(skill: Skill) -> tuple[str, ...]:
-    where = "found on a site" if skill.origin == "url" else f"found in a {skill.origin}"
+    places = {"url": "found on a site", "mcp": f"found on {skill.told_by}"}
+    where = places.get(skill.origin, f"found in a {skill.origin}")
     whose = f"found in the {skill.scope.value}'s folders" if skill.scope else where
     sees = "models see it" if skill.model_invocable else "models do not see it: disable-model-invocation is set"
     calls = "people may call it" if skill.user_invocable else "people may not call it: user-invocable is false"

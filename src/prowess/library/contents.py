@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from prowess.errors import Issue, ResourceNotFoundError, SkillValidationError
 from prowess.files.reading import too_large
@@ -56,6 +56,30 @@ class Contents(Protocol):
     def issues(self) -> tuple[Issue, ...]:
         """What was noticed while its files were fetched."""
         ...
+
+
+@runtime_checkable
+class Foreign(Protocol):
+    """Contents whose source proves every field itself, names the skill, and is to be named to models."""
+
+    @property
+    def told_by(self) -> str:
+        """Who says what is in it."""
+        ...
+
+    def admitted(self, front: Frontmatter, name: str) -> Frontmatter:
+        """The fields that count, under the name that the skill goes by."""
+        ...
+
+
+def told_by(contents: object) -> str:
+    """Whom to name to a model that reads it; ``""``: nobody."""
+    return contents.told_by if isinstance(contents, Foreign) else ""
+
+
+def admitted(contents: object, front: Frontmatter, name: str) -> Frontmatter:
+    """The fields of a fetched file that count, under the name that was announced."""
+    return contents.admitted(front, name) if isinstance(contents, Foreign) else front.renamed(name)
 
 
 def read_bytes(contents: Contents, path: str, most: int) -> bytes:

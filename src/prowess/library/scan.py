@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.errors import SourceError
 from prowess.library.catalog import Catalog
@@ -15,7 +15,7 @@ from prowess.model import Place
 from prowess.spec.document import Policy, checked_mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from prowess.errors import Issue
     from prowess.library.skill import Skill
@@ -80,20 +80,54 @@ def discover(
     """
     if verify not in {None, "lock"}:
         raise SourceError(f"verify must be 'lock' or None, not {verify!r}")
-    here = os.path.abspath(os.fspath(cwd) if cwd is not None else os.getcwd())
-    house = os.path.abspath(os.fspath(home) if home is not None else os.path.expanduser("~"))
-    env = os.environ if home is None else {}
-    places = standard_places(here, house, agents=tuple(agents or ()), project=project, env=env)
     rules = Rules(Policy(limits=limits or DEFAULT_LIMITS))
-    root = git_root(here, house) if project else None
-    allowed = (*([root] if root else ()), *install_bases(house, env))
+    places, allowed = standard(cwd, home, agents=agents, project=project)
     sift = None
     if verify is not None:
         from prowess.library.installs import standard_scopes  # noqa: PLC0415 - only for those who ask
         from prowess.library.pins import Pins  # noqa: PLC0415
 
+        here, house, env = _around(cwd, home)
         sift = Pins(standard_scopes(here, house, env, project=project), rules.policy.limits).sift
     return scan_places(places, rules, allowed=allowed, sift=sift)
+
+
+def _around(
+    cwd: str | os.PathLike[str] | None, home: str | os.PathLike[str] | None
+) -> tuple[str, str, Mapping[str, str]]:
+    """The working folder, the home folder, and the environment that may move others."""
+    here = os.path.abspath(os.fspath(cwd) if cwd is not None else os.getcwd())
+    house = os.path.abspath(os.fspath(home) if home is not None else os.path.expanduser("~"))
+    return here, house, os.environ if home is None else {}
+
+
+def standard(
+    cwd: str | os.PathLike[str] | None = None,
+    home: str | os.PathLike[str] | None = None,
+    *,
+    agents: Iterable[str] | None = None,
+    project: bool = True,
+) -> tuple[tuple[Place, ...], tuple[str, ...]]:
+    """The places that ``discover`` looks at, and the folders that links in them may lead to besides."""
+    here, house, env = _around(cwd, home)
+    places = standard_places(here, house, agents=tuple(agents or ()), project=project, env=env)
+    root = git_root(here, house) if project else None
+    return places, (*([root] if root else ()), *install_bases(house, env))
+
+
+class Found(NamedTuple):
+    """Everything that a scan met: also the skills that lose to another of their name."""
+
+    skills: list[Skill]
+    issues: list[Issue]
+    places: list[Place]
+
+
+def find(places: Sequence[Place], rules: Rules, *, allowed: tuple[str, ...] | None = None) -> Found:
+    """Every skill in ``places``, in their order; ``allowed``: where links may lead besides."""
+    walk = Walk(rules, places, allowed)
+    looked = [walk.root(place) for place in places]
+    return Found(walk.without_repeats(), walk.issues, looked)
 
 
 def scan_places(
@@ -108,11 +142,9 @@ def scan_places(
 
     ``sift`` says which of the skills found count, and why the others do not.
     """
-    walk = Walk(rules, places, allowed)
-    looked = [walk.root(place) for place in places]
-    skills = walk.without_repeats()
-    issues = walk.issues
+    found = find(places, rules, allowed=allowed)
+    skills, issues = found.skills, found.issues
     if sift is not None:
         skills, refused = sift(skills)
         issues = [*issues, *refused]
-    return Catalog(skills, on_duplicate=on_duplicate, issues=issues, places=looked)
+    return Catalog(skills, on_duplicate=on_duplicate, issues=issues, places=found.places)

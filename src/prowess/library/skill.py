@@ -118,6 +118,20 @@ class Skill:
             front = self._front = _front_of(self._raw)
         return front
 
+    def peek(self) -> Frontmatter:
+        """Every field of the head, parsed again at each call: for one look at each of many skills."""
+        return self._front if self._front is not None else _front_of(self._raw)
+
+    @property
+    def plain_head(self) -> bytes | None:
+        """Its head where that has the commonest shape and was not parsed yet: no rule of YAML refuses it."""
+        return self._raw if self._front is None else None
+
+    @property
+    def mended(self) -> tuple[Issue, ...]:
+        """What had to be mended before its head could be read."""
+        return tuple(i for i in self._issues or () if i.code.startswith("repaired-") or i.code == "line-break")
+
     @property
     def license(self) -> str | None:
         return self.frontmatter.license
@@ -235,6 +249,21 @@ class Skill:
         return self._parts()
 
     @property
+    def file_name(self) -> str:
+        """The name of its SKILL.md as it was found."""
+        return self._home.file
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether it was reached through a link."""
+        return self._home.shown is not None
+
+    @property
+    def real_folder(self) -> str:
+        """Its folder without the link that led there, ``""`` without one."""
+        return os.path.join(self._home.base, self._rel) if self._rel else self._home.base
+
+    @property
     def folder_name(self) -> str:
         """The name of its folder, ``""`` without one."""
         return os.path.basename(self._folder())
@@ -252,6 +281,11 @@ class Skill:
     def origin(self) -> str:
         """What kind of source it came from."""
         return self._home.origin
+
+    @property
+    def told_by(self) -> str:
+        """Who says what is in it, where a model must be told; ``""``: it is the user's own."""
+        return contents.told_by(self._home.contents)
 
     @property
     def preload(self) -> bool:
@@ -315,6 +349,12 @@ class Skill:
         other._home = other._home._replace(base=folder, shown=None)
         other._rel = ""
         other._identity = None
+        return other
+
+    def known_as(self, folder: str) -> Skill:
+        """The same skill for people and models who know its folder by another name; reads go where they went."""
+        other = self.placed()
+        other._home = other._home._replace(shown=folder)
         return other
 
     # -- what it holds -----------------------------------------------------------------------------------------------
@@ -437,8 +477,10 @@ class Skill:
         if self._home.contents is None:
             return LoadedSkill(self, _instructions(self._home.body or ""))
         data, found = self._fetched(self._home.contents)
-        fresh = self._as_read(found.front.renamed(self._name), found.body, None)
-        differing = contents.differences(found.front, self._name, self._description, self.location)
+        front = contents.admitted(self._home.contents, found.front, self._name)
+        fresh = self._as_read(front, found.body, None)
+        name = found.front.name if self.told_by else self._name
+        differing = contents.differences(found.front, name, self._description, self.location)
         fresh._issues = (*found.issues, *differing, *self._home.contents.issues())
         return LoadedSkill(fresh, _instructions(self._decoded(data[found.body :], found.body)))
 

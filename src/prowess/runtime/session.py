@@ -26,6 +26,7 @@ from prowess.limits import DEFAULT_LIMITS
 from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.called import called, parse_call
 from prowess.runtime.events import Event
+from prowess.runtime.origins import tagged
 from prowess.runtime.saved import as_json, digest_of, from_json
 from prowess.select.choose import achoose, choose
 from prowess.spec.commands import Expanded, may_have_commands
@@ -280,7 +281,7 @@ class Session:
                 return _again(active)
             if active is None:
                 self._room_for(name)
-        loaded, found = self._prepared(skill, said) if run else (skill.load(), _AS_IT_IS)
+        loaded, found = self._prepared(skill, said) if run else (_loaded(skill), _AS_IT_IS)
         with self._lock:  # whatever happened while the file was read counts
             raced = self._active.get(name)
             if raced is not None and raced.is_ready:
@@ -308,7 +309,7 @@ class Session:
 
     def _prepared(self, skill: Skill, arguments: str = "") -> tuple[LoadedSkill, Expanded]:
         """A skill with its instructions, their commands run if it is trusted."""
-        loaded = skill.load()
+        loaded = _loaded(skill)
         if not may_have_commands(loaded.instructions):
             return loaded, _AS_IT_IS
         found = self._expander(skill).expanded(
@@ -341,7 +342,7 @@ class Session:
     def _text(self, skill: Skill, *, whole: bool) -> str:
         text = skill.read_text() if whole else skill.read_body()
         if not may_have_commands(text):
-            return text
+            return tagged(skill, text)
 
         def read(one: Skill) -> str:
             return one.read_text() if whole else one.read_body()
@@ -349,7 +350,7 @@ class Session:
         def head(one: Skill) -> str:
             return one.read_text().removesuffix(one.read_body())
 
-        return self._expander(skill).expanded(skill, read, begin=head if whole else None).text
+        return tagged(skill, self._expander(skill).expanded(skill, read, begin=head if whole else None).text)
 
     def _known(self, name: str) -> Skill:
         active = self._active.get(name)
@@ -437,7 +438,8 @@ class Session:
         """The text of a file of a skill that the filter lets through."""
         most = self._limits.max_resource_bytes if max_bytes is None and self._limits is not None else max_bytes
         try:
-            text = self.skill(name).read_resource(path, most)
+            skill = self.skill(name)
+            text = tagged(skill, skill.read_resource(path, most))
         except SkillError as error:
             self._tell("refused", name, code=error.code, path=path)
             raise
@@ -564,6 +566,12 @@ class Session:
                 message = "is not what it was when the session was saved"
                 issues.append(Issue("changed-since-saved", name, message, skill.location, 0, "warning"))
         return session, tuple(issues)
+
+
+def _loaded(skill: Skill) -> LoadedSkill:
+    """A skill with its instructions, which say whose they are where they are another party's."""
+    loaded = skill.load()
+    return replace(loaded, instructions=tagged(skill, loaded.instructions)) if skill.told_by else loaded
 
 
 def _shown(filters: tuple[str, ...]) -> str:

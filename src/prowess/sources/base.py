@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from prowess.limits import Limits
     from prowess.model import Mode, OnDuplicate, SkillScope
+    from prowess.sources.approvals import Approvals
     from prowess.sources.http import UrlSource
     from prowess.sources.installed import InstalledSource
+    from prowess.sources.mcp import McpSource
     from prowess.spec.refs import SkillRef
 
 
@@ -59,6 +61,41 @@ class Source:
                 "follow_links": follow_links,
                 "limits": limits,
             },
+        )
+
+    @staticmethod
+    def mcp(
+        label: str,
+        *,
+        command: Sequence[str] = (),
+        url: str = "",
+        headers: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        allow_http: bool = False,
+        approvals: Approvals | None = None,
+        missing: Literal["ignore", "error"] = "ignore",
+        limits: Limits | None = None,
+    ) -> McpSource:
+        """The skills of an MCP server, named ``label:name``; each is read when it is activated, and checked.
+
+        ``command``: a program to start, which sees few variables and ``env``; or ``url``, with ``headers`` for that
+        server only. The tools that a skill names count only if ``approvals`` says so. ``missing="error"``: raise
+        ``FetchError`` when the server cannot be reached. Needs the extra ``mcp``.
+        """
+        from prowess.sources.mcp import McpSource  # noqa: PLC0415 - only for those who connect
+
+        return McpSource(
+            label,
+            command=command,
+            url=url,
+            headers=headers,
+            env=env,
+            cwd=cwd,
+            allow_http=allow_http,
+            approvals=approvals,
+            missing=missing,
+            limits=limits,
         )
 
     @staticmethod

@@ -81,6 +81,15 @@ def interpret(
     return Head(frontmatter_of(values, {key: fences.line + n for key, n in lines.items()}), fences.body, issues)
 
 
+def strict_text(head: bytes, *, whole: bool, limits: Limits = DEFAULT_LIMITS) -> tuple[str, int]:
+    """The text between the dashes and the number of its first line; nothing mended, odd line breaks refused."""
+    fences, _ = _find(head, whole=whole, repair=False, limits=limits)
+    text = decode(head, fences)
+    if _BREAKS.search(text):
+        _without_breaks(text, fences.line, lenient=False)
+    return text, fences.line
+
+
 def _uncommented(text: str, values: dict[str, Value], line: int) -> Iterator[Issue]:
     """``description: # Title`` is a comment to YAML and the description to everyone who reads the file."""
     found = _COMMENTED.search(text)

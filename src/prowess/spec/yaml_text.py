@@ -50,6 +50,17 @@ def parse_yaml_value(text: str, limits: Limits = DEFAULT_LIMITS) -> Value:
     return _Builder(list(_judged(_events(text), limits))).value()
 
 
+class Plain(str):
+    """A scalar that was written without quotes, so that a reader may take it for something else than text."""
+
+    __slots__ = ()
+
+
+def parse_yaml_styled(text: str, limits: Limits = DEFAULT_LIMITS) -> dict[str, Value]:
+    """The mapping that ``parse_yaml`` gives, with every unquoted scalar a ``Plain``."""
+    return _StyledBuilder(list(_judged(_events(text), limits))).document()[0]
+
+
 def _events(text: str) -> Iterator[Any]:
     import yaml  # noqa: PLC0415 - most heads never need it
 
@@ -171,3 +182,11 @@ class _Builder:
         if key in items:
             raise YamlRefusedError("yaml-duplicate-key", f"duplicate key {key[:80]!r}", line)
         return key
+
+
+class _StyledBuilder(_Builder):
+    """The same, remembering which scalars had no quotes."""
+
+    def _value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
+        found = super()._value(event, prefix, level)
+        return Plain(found) if isinstance(found, str) and not event.style else found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import (
@@ -19,6 +20,7 @@ from prowess.errors import (
     UnknownSkillError,
     nearest_first,
 )
+from prowess.runtime.origins import tagged
 from prowess.spec.hidden import one_line
 from prowess.tools.arguments import BadArgumentsError, optional_count, optional_text, required_text
 from prowess.tools.content import escaped, neutral, skill_content
@@ -293,7 +295,8 @@ def read_file(view: View, arguments: Arguments) -> ToolResult:
         return _binary(view, skill, path)
     except ResourceNotFoundError as error:
         raise _with_nearest(error, skill, path) from None
-    return _ranged(view, whole, {"skill": name, "path": path, "offset": offset}, limit)
+    found = _ranged(view, whole, {"skill": name, "path": path, "offset": offset}, limit)
+    return replace(found, content=tagged(skill, found.content)) if skill.told_by else found
 
 
 def _with_nearest(error: ResourceNotFoundError, skill: Skill, path: str) -> ResourceNotFoundError:

@@ -44,7 +44,8 @@ def skill_content(
     folder = skill.folder
     body = outside(instructions, outputs, lambda text: fill_folder(text, folder)) if folder else instructions
     noted = f"\n\nNote: {note}." if note else ""
-    place = f"\n\nSkill directory: {one_line(folder)}\n{_RULE}{_files(skill) if files else ''}" if folder else ""
+    listed = _files(skill) if files else ""
+    place = f"\n\nSkill directory: {one_line(folder)}\n{_RULE}{listed}" if folder else listed
     return f'<skill_content name="{escaped(skill.name)}">\n{neutral(body)}{noted}{place}\n</skill_content>'
 
 

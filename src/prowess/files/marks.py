@@ -1,0 +1,157 @@
+"""What tells that files are still what they were: the identity of each file of a folder, one mark for a whole tree."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import ResourceTooLargeError
+from prowess.files.folders import folder_beneath
+from prowess.files.reading import OpenFile, identity, too_large
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prowess.files.folders import Folder
+    from prowess.files.reading import Identity
+    from prowess.limits import Limits
+
+_LEFT_OUT = frozenset((".git",))
+_NOT_WATCHED = frozenset((".git", "node_modules", "__pycache__"))
+_TICK_NS = 50_000_000  # two changes within one tick of a file system's clock can look alike
+
+
+class Marked(NamedTuple):
+    """Every regular file below a folder with its identity, in byte order of the paths; ``bound``: what ended it."""
+
+    files: list[tuple[str, Identity]]
+    bound: str = ""
+
+
+def marked_files(base: str, parts: tuple[str, ...], limits: Limits) -> Marked:
+    """The files of a skill, ``.git`` left out; no file is opened and no link followed."""
+    walk = _Walk(limits)
+    with folder_beneath(base, parts) as folder:
+        walk.enter(folder, "", 1)
+    return Marked(sorted(walk.files, key=lambda row: os.fsencode(row[0])), walk.bound)
+
+
+class _Walk:
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.files: list[tuple[str, Identity]] = []
+        self.seen = 0
+        self.bound = ""
+
+    def enter(self, folder: Folder, prefix: str, depth: int) -> None:
+        entries = folder.entries(self.limits.max_entries_per_skill - self.seen)
+        self.seen += sum(len(group) for group in entries[:5])
+        self.files += [(prefix + name, mark) for name in entries.files if (mark := folder.identity(name)) is not None]
+        if not entries.complete or len(self.files) > self.limits.max_files_per_skill:
+            self.bound = "too-many-files"
+        for name in entries.folders:
+            if self.bound or name in _LEFT_OUT:
+                continue
+            if depth >= self.limits.max_depth_per_skill:
+                self.bound = "too-deep"
+                return
+            try:
+                with folder.child(name, lists=True) as child:
+                    self.enter(child, f"{prefix}{name}/", depth + 1)
+            except OSError:
+                self.bound = "unreadable-directory"
+
+
+class Hashed(NamedTuple):
+    """A file that was read: which, its SHA-256, and whether its identity will tell the next change for sure."""
+
+    identity: Identity
+    digest: bytes
+    settled: bool
+
+
+def hash_marked(base: str, parts: tuple[str, ...], limit: int) -> Hashed:
+    """The hash of a file, and the identity that it had meanwhile."""
+    import hashlib  # noqa: PLC0415 - discovery hashes nothing
+
+    content = hashlib.sha256()
+    with OpenFile(base, parts) as file:
+        if file.info.st_size > limit:
+            raise too_large(file.path, file.info.st_size, limit)
+        for chunk in file.chunks(limit + 1):
+            content.update(chunk)
+        return _hashed(file, content.digest())
+
+
+def read_marked(base: str, parts: tuple[str, ...], limit: int) -> tuple[bytes, Hashed]:
+    """The same with the bytes."""
+    import hashlib  # noqa: PLC0415 - discovery hashes nothing
+
+    with OpenFile(base, parts) as file:
+        data = file.read_all(limit)
+        if len(data) > limit:
+            raise ResourceTooLargeError(f"{file.path!r} has more than {limit} bytes", file.path)
+        return data, _hashed(file, hashlib.sha256(data).digest())
+
+
+def _hashed(file: OpenFile, digest: bytes) -> Hashed:
+    latest = max(file.info.st_mtime_ns, file.info.st_ctime_ns)
+    return Hashed(file.identity, digest, settled=latest + _TICK_NS < time.time_ns())
+
+
+def tree_mark(path: str, limits: Limits) -> bytes:
+    """A mark that differs once anything below ``path`` was added, removed, renamed or written; within the limits."""
+    import hashlib  # noqa: PLC0415 - only where files are watched
+
+    mark = hashlib.blake2b(digest_size=16)
+    for row in _rows(path, limits):
+        mark.update(row)
+    return mark.digest()
+
+
+def _rows(top: str, limits: Limits) -> Iterator[bytes]:
+    """A line for each entry, folder by folder, each folder's by name."""
+    until = time.monotonic() + limits.max_scan_seconds
+    left = limits.max_dirs_per_root
+    folders = [(top, 0)]
+    while folders and left > 0 and time.monotonic() < until:
+        folder, depth = folders.pop()
+        left -= 1
+        yield b"\0%s\n" % os.fsencode(folder)
+        try:
+            with os.scandir(folder) as found:
+                entries = sorted(_first(found, limits.max_entries_per_folder), key=lambda entry: entry.name)
+        except OSError as error:
+            yield b"\1%d\n" % (error.errno or 0)
+            continue
+        for entry in entries:
+            yield _row(entry)
+            if entry.is_dir(follow_symlinks=False) and entry.name not in _NOT_WATCHED and depth < limits.max_scan_depth:
+                folders.append((entry.path, depth + 1))
+
+
+def _first(found: Iterator[os.DirEntry[str]], most: int) -> Iterator[os.DirEntry[str]]:
+    for count, entry in enumerate(found):
+        if count >= most:
+            return
+        yield entry
+
+
+def _row(entry: os.DirEntry[str]) -> bytes:
+    name = os.fsencode(entry.name)
+    if entry.is_dir(follow_symlinks=False):
+        return b"%s/\n" % name  # what is in it has rows of its own; its times change with what is not watched
+    try:
+        return b"%s\0%s\n" % (name, repr(identity(entry.stat(follow_symlinks=False))).encode())
+    except OSError:
+        return b"%s\0\n" % name
+
+
+def folder_mark(path: str) -> tuple[int, int] | None:
+    """Which folder a path leads to now; ``None``: none."""
+    try:
+        info = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (info.st_dev, info.st_ino)

@@ -1,0 +1,156 @@
+"""What is answered to the extension's methods and to those for resources, from one shelf."""
+
+from __future__ import annotations
+
+import base64
+from functools import cache
+from typing import TYPE_CHECKING
+
+from prowess.errors import ResourceNotFoundError, SkillError
+from prowess.files.folders import folder_beneath
+from prowess.files.reading import as_resource_error
+from prowess.mcp.pages import FRESH, complete, item_before
+from prowess.mcp.uris import SKILL_MD, TEMPLATE, parts_of, uri_of
+from prowess.spec.hidden import one_line
+
+if TYPE_CHECKING:
+    from mimetypes import MimeTypes
+
+    from prowess.library.skill import Skill
+    from prowess.limits import Limits
+    from prowess.mcp.manifests import Manifests
+    from prowess.mcp.shelf import Shelf
+    from prowess.spec.typed import Json
+
+    Result = dict[str, Json]
+
+FOLDER_TYPE = "inode/directory"
+MARKDOWN = "text/markdown"
+_LEFT_OUT = ".git"
+_MOST_ROWS = 4_000  # of files in one page, however few skills they belong to
+
+
+class Answers:
+    """The answers of a server over one shelf; safe from several threads."""
+
+    def __init__(self, shelf: Shelf, manifests: Manifests, limits: Limits) -> None:
+        self.shelf = shelf
+        self._manifests = manifests
+        self._limits = limits
+
+    # -- skills ------------------------------------------------------------------------------------------------------
+
+    def list_skills(self, cursor: str | None) -> Result:
+        """A page of entries; a skill that cannot be served is left out."""
+        paths = self.shelf.after(item_before(cursor), self._limits.max_page_entries + 1)
+        entries: list[Json] = []
+        rows, last = 0, None
+        for count, path in enumerate(paths):
+            if count == self._limits.max_page_entries or rows > _MOST_ROWS:
+                last = paths[count - 1]
+                break
+            try:
+                manifest = self._manifests.of(self.shelf.skills[path])
+            except SkillError:  # gone, or changed since it was looked at: the next shelf knows
+                continue
+            rows += len(manifest.files)
+            entries.append(manifest.entry(path))
+        return complete("skills", entries, last)
+
+    def get_skill(self, uri: str) -> Result:
+        """The entry of a skill, listed or not."""
+        path, rest = self._within(uri)
+        if rest != (SKILL_MD,):
+            raise ResourceNotFoundError(f"{uri[:200]!r} is no skill's {SKILL_MD}")
+        entry: Json = self._manifests.of(self.shelf.skills[path]).entry(path)
+        return {"resultType": "complete", "skill": entry, **FRESH}
+
+    def remember(self, uri: str) -> None:
+        """Know the state of the skill that a file belongs to from now on."""
+        self._manifests.of(self.shelf.skills[self._within(uri)[0]])
+
+    # -- resources ---------------------------------------------------------------------------------------------------
+
+    def list_resources(self, cursor: str | None) -> Result:
+        """A page of the SKILL.md files of listed skills."""
+        most = self._limits.max_page_entries
+        paths = self.shelf.after(item_before(cursor), most + 1)
+        rows: list[Json] = [self._own_file(path) for path in paths[:most]]
+        return complete("resources", rows, paths[most - 1] if len(paths) > most else None)
+
+    def _own_file(self, path: str) -> Json:
+        skill = self.shelf.skills[path]
+        about = one_line(skill.description)
+        return {"uri": uri_of(path, SKILL_MD), "name": skill.name, "description": about, "mimeType": MARKDOWN}
+
+    def list_templates(self) -> Result:
+        """The one template: every file of every skill."""
+        about = "A file of a skill: the path of the skill, then the path of the file in it"
+        row: Json = {"uriTemplate": TEMPLATE, "name": "skill-file", "description": about}
+        return complete("resourceTemplates", [row], None)
+
+    def read_resource(self, uri: str) -> Result:
+        """A file: as text where it is UTF-8, byte for byte, else as base64."""
+        path, rest = self._within(uri)
+        if not rest or _LEFT_OUT in rest[:-1]:
+            raise ResourceNotFoundError(f"no file {uri[:200]!r}")
+        data = self.shelf.skills[path].read_bytes("/".join(rest), self._limits.max_served_bytes)
+        return {"resultType": "complete", "contents": [_contents(uri_of(path, "/".join(rest)), data)], **FRESH}
+
+    def read_directory(self, uri: str, cursor: str | None) -> Result:
+        """A page of what lies directly in a folder of a skill."""
+        path, rest = self._within(uri)
+        if _LEFT_OUT in rest:
+            raise ResourceNotFoundError(f"no folder {uri[:200]!r}")
+        after = item_before(cursor)
+        rows = [row for row in self._children(self.shelf.skills[path], rest) if row[0] > after]
+        most = self._limits.max_page_entries
+        found: list[Json] = [_child(path, rest, name, folder=folder) for name, folder in rows[:most]]
+        return complete("resources", found, rows[most - 1][0] if len(rows) > most else None)
+
+    def _children(self, skill: Skill, rest: tuple[str, ...]) -> list[tuple[str, bool]]:
+        """Names, and whether they are folders."""
+        try:
+            with folder_beneath(skill.base, (*skill.parts, *rest)) as folder:
+                found = folder.entries(self._limits.max_entries_per_skill)
+        except OSError as error:
+            raise as_resource_error(error, "/".join(rest) or skill.name) from None
+        folders = [(name, True) for name in found.folders if name != _LEFT_OUT]
+        return sorted([*folders, *((name, False) for name in found.files)])
+
+    def _within(self, uri: str) -> tuple[str, tuple[str, ...]]:
+        found = self.shelf.resolve(parts_of(uri))
+        if found is None:
+            raise ResourceNotFoundError(f"no skill at {uri[:200]!r}")
+        return found
+
+
+def _child(path: str, rest: tuple[str, ...], name: str, *, folder: bool) -> Json:
+    uri = uri_of(path, "/".join((*rest, name)))
+    return {"uri": uri, "name": name, "mimeType": FOLDER_TYPE if folder else _guessed(name, "application/octet-stream")}
+
+
+def _contents(uri: str, data: bytes) -> Json:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    name = uri.rpartition("/")[2]
+    if "\0" in text:
+        blob = base64.b64encode(data).decode("ascii")
+        return {"uri": uri, "mimeType": _guessed(name, "application/octet-stream"), "blob": blob}
+    return {"uri": uri, "mimeType": _guessed(name, "text/plain"), "text": text}
+
+
+def _guessed(name: str, otherwise: str) -> str:
+    return _types().guess_type(name)[0] or otherwise
+
+
+@cache
+def _types() -> MimeTypes:
+    """Python's own table: the same on every machine."""
+    from mimetypes import MimeTypes  # noqa: PLC0415 - only once something is read
+
+    types = MimeTypes()
+    types.add_type(MARKDOWN, ".md")
+    return types

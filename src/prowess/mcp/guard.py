@@ -1,0 +1,225 @@
+"""What stands before a server on HTTP: who may ask, from which pages, how much and how often.
+
+The ``Host`` must be one of ours, so that no page can reach the server under a name of its own (DNS rebinding); an
+``Origin``, which only browsers send, must be our own or a named one; a token, where there is one, must be right.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+
+    from prowess.limits import Limits
+
+    Scope = MutableMapping[str, Any]
+    Message = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[Message]]
+    Send = Callable[[Message], Awaitable[None]]
+    App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_HTTP = 80
+_NO_PORT = -1
+_LONGEST_NUMBER = 20
+_PLAIN = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
+
+
+class Refusal(NamedTuple):
+    """An answer that is no."""
+
+    status: int
+    words: str
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class Access(NamedTuple):
+    """Who may ask: the names that the server goes by, further pages, and the token."""
+
+    hosts: frozenset[str]
+    """Its own, which go with its own port."""
+    names: frozenset[str] = frozenset()
+    """Those under which others pass requests on to it, with whatever port they have."""
+    origins: frozenset[str] = frozenset()
+    token: str | None = None
+
+    def refused(self, scope: Scope) -> Refusal | None:
+        """Why a request is not answered."""
+        headers = _headers(scope)
+        host = headers.get(b"host", "")
+        if not self._is_ours(host, scope):
+            return Refusal(421, "this server does not go by that name")
+        origin = headers.get(b"origin")
+        if origin is not None and not self._is_welcome(origin, host):
+            return Refusal(403, "pages of that origin may not ask")
+        if self.token is not None and not _is_token(headers.get(b"authorization", ""), self.token):
+            return Refusal(401, "a token is needed", ((b"www-authenticate", b"Bearer"),))
+        return None
+
+    def _is_ours(self, host: str, scope: Scope) -> bool:
+        name, port = _split(host)
+        address, own = scope.get("server") or ("", None)
+        if name in self.names:
+            return port != _NO_PORT
+        return (name in self.hosts or name == address) and own == (port or _HTTP)
+
+    def _is_welcome(self, origin: str, host: str) -> bool:
+        if origin in self.origins:
+            return True
+        try:
+            parts = urlsplit(origin)
+        except ValueError:
+            return False
+        return parts.scheme in {"http", "https"} and parts.netloc.lower() == host.lower()
+
+
+def _headers(scope: Scope) -> dict[bytes, str]:
+    """The headers that count; one that comes twice is no header that can be believed."""
+    found: dict[bytes, str] = {}
+    for name, value in scope["headers"]:
+        found[name] = value.decode("latin-1") if name not in found else "\0"
+    return found
+
+
+def _split(host: str) -> tuple[str, int | None]:
+    """Name and port of a ``Host``."""
+    try:
+        parts = urlsplit(f"//{host}")
+        port = parts.port
+    except ValueError:
+        return "", _NO_PORT
+    odd = not host or parts.path or parts.query or parts.fragment or "@" in host
+    return ("", _NO_PORT) if odd else (parts.hostname or "", port)
+
+
+def _is_token(given: str, token: str) -> bool:
+    kind, _, value = given.partition(" ")
+    return kind.lower() == "bearer" and hmac.compare_digest(value.strip().encode(), token.encode())
+
+
+class Rate:
+    """At most so many in a second, after a burst of as many."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._left = float(most)
+        self._at = time.monotonic()
+
+    def admits(self) -> bool:
+        """Whether one more may pass now."""
+        now = time.monotonic()
+        self._left = min(self._most, self._left + (now - self._at) * self._most)
+        self._at = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+class Guard:
+    """An application that lets the right requests through to another."""
+
+    def __init__(self, app: App, access: Access, limits: Limits) -> None:
+        self._app = app
+        self._access = access
+        self._limits = limits
+        self._rate = Rate(limits.max_http_requests)
+        self._streams = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        refusal = self._access.refused(scope) or self._too_much(scope)
+        if refusal is not None:
+            await _refuse(refusal, send)
+            return
+        if scope["method"] != "GET":
+            await self._with_body(scope, receive, send)
+            return
+        self._streams += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._streams -= 1
+
+    async def _with_body(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on once it is whole; one that breaks off is nobody's concern."""
+        try:
+            async with asyncio.timeout(self._limits.max_http_body_seconds):
+                body = await _body(receive, self._limits.max_http_body_bytes)
+        except TimeoutError:
+            await _refuse(Refusal(408, "the request takes too long"), send)
+            return
+        except _TooLargeError:
+            await _refuse(Refusal(413, "the request is too large"), send)
+            return
+        if body is not None:
+            await self._app(scope, _replay(body, receive), send)
+
+    def _too_much(self, scope: Scope) -> Refusal | None:
+        if not self._rate.admits():
+            return Refusal(429, "too many requests", ((b"retry-after", b"1"),))
+        headers = _headers(scope)
+        if _announced(headers.get(b"content-length", "0")) > self._limits.max_http_body_bytes:
+            return Refusal(413, "the request is too large")
+        if headers.get(b"content-encoding", "identity").lower() != "identity":
+            return Refusal(415, "send the request as it is, not compressed")
+        if scope["method"] == "GET" and self._streams >= self._limits.max_http_streams:
+            return Refusal(429, "too many open streams", ((b"retry-after", b"10"),))
+        return None
+
+
+def _announced(length: str) -> float:
+    """How many bytes a request says that it has."""
+    return float(length) if length.isdecimal() and len(length) < _LONGEST_NUMBER else float("inf")
+
+
+class _TooLargeError(Exception):
+    """More than a request may have."""
+
+
+async def _body(receive: Receive, most: int) -> bytes | None:
+    """Everything that a client sends with a request; ``None`` when it hangs up before the end."""
+    whole = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        whole += message.get("body", b"")
+        if len(whole) > most:
+            raise _TooLargeError
+        if not message.get("more_body", False):
+            return bytes(whole)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """What gives the body again, then whatever comes after it."""
+    given = False
+
+    async def replayed() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replayed
+
+
+async def _refuse(refusal: Refusal, send: Send) -> None:
+    headers = [*_PLAIN, *refusal.headers, (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": f"{refusal.words}\n".encode()})
+
+
+def access(host: str, names: Iterable[str], origins: Iterable[str], token: str | None) -> Access:
+    """Who may ask a server that is bound to ``host``."""
+    own = {host.lower()} if host not in {"", "0.0.0.0", "::"} else set()  # noqa: S104 - compared, not bound
+    others = frozenset(name.lower() for name in names)
+    return Access(frozenset((*LOOPBACK, *own)), others, frozenset(origins), token)

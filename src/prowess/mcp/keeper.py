@@ -1,0 +1,270 @@
+"""Keeping what is offered in step with the disk: one offer at a time, replaced as a whole, announced afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import suppress
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import SkillError
+from prowess.library.scan import find, standard
+from prowess.library.walk import Rules
+from prowess.library.watch import Following, linked_folders
+from prowess.limits import DEFAULT_LIMITS
+from prowess.mcp.answers import Answers
+from prowess.mcp.manifests import Manifests
+from prowess.mcp.prompts import Prompts
+from prowess.mcp.shelf import Shelf, build_shelf, shelf_of
+from prowess.mcp.tools import ModelTools
+from prowess.mcp.uris import SKILL_MD, uri_of
+from prowess.model import Place
+from prowess.spec.document import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from prowess.library.catalog import Catalog
+    from prowess.library.changes import Notice
+    from prowess.library.skill import Skill
+    from prowess.limits import Limits
+
+    Announce = Callable[["News"], None]
+    Hear = Callable[["Made"], None]
+
+BUDGET = 2_000
+_MOST_NEWS = 1_000
+
+
+class Offer(NamedTuple):
+    """Everything that is answered from one shelf."""
+
+    answers: Answers
+    tools: ModelTools
+    prompts: Prompts
+
+    @property
+    def shelf(self) -> Shelf:
+        return self.answers.shelf
+
+
+class News(NamedTuple):
+    """What a new offer changed for clients."""
+
+    tools: bool
+    prompts: bool
+    updated: tuple[str, ...]
+    """The addresses of files that are not what they were."""
+
+
+class Loader:
+    """How the shelf is loaded: from folders that are named, or from the standard places."""
+
+    def __init__(self, roots: tuple[str, ...], limits: Limits) -> None:
+        self._roots = roots
+        self._rules = Rules(Policy(limits=limits), nested=True)
+
+    def load(self) -> Shelf:
+        places, allowed = self._places()
+        return build_shelf(find(places, self._rules, allowed=allowed))
+
+    def folders(self, shelf: Shelf | None) -> Iterable[str]:
+        """What to watch."""
+        linked = linked_folders(shelf.skills.values()) if shelf is not None else ()
+        return (*(place.path for place in self._places()[0]), *linked)
+
+    def _places(self) -> tuple[tuple[Place, ...], tuple[str, ...] | None]:
+        if self._roots:
+            return tuple(Place(root) for root in self._roots), None
+        return standard()
+
+
+class Work:
+    """The thread behind a keeper: what it made last, and who is to hear of it."""
+
+    def __init__(self, work: Callable[[Work], None]) -> None:
+        self.following: Following[Shelf] | None = None
+        self.is_over = False
+        self._work = work
+        self._lock = Lock()
+        self._hear: Hear | None = None
+        self._made: Made | None = None
+        self.thread = Thread(target=self._run, name="prowess-keeper", daemon=True)
+        self.thread.start()
+
+    def attach(self, hear: Hear) -> None:
+        """Tell of what was made, and of everything from now on."""
+        with self._lock:
+            self._hear = hear
+            if self._made is not None:
+                hear(self._made)
+
+    def give(self, made: Made) -> None:
+        """Something was made."""
+        with self._lock:
+            self._made = made
+            if self._hear is not None:
+                self._hear(made)
+
+    def close(self) -> None:
+        """End it, soon."""
+        self.is_over = True
+        if self.following is not None:
+            self.following.close()
+
+    def _run(self) -> None:
+        try:
+            self._work(self)
+        except BaseException as error:
+            self.give(Made(None, None, error))
+            raise
+
+
+class Made(NamedTuple):
+    """An offer and what is new in it, or the error that kept one from being made."""
+
+    offer: Offer | None
+    news: News | None = None
+    error: BaseException | None = None
+
+
+class Keeper:
+    """Loads the shelf in a thread of its own, and again after every change; asked from one event loop at a time."""
+
+    def __init__(
+        self, loader: Loader | Shelf, limits: Limits, *, budget: int | None, show_folders: bool, notice: Notice | None
+    ) -> None:
+        self._loader = loader
+        self._limits = limits
+        self._budget = budget
+        self._show_folders = show_folders
+        self._notice: Notice | None = notice
+        self._manifests = Manifests(limits)
+        self._users = 0
+        self._work: Work | None = None
+        self._first: asyncio.Future[None] | None = None
+        self._offer: Offer | None = None
+        self.announce: Announce | None = None
+
+    def begin(self) -> Work:
+        """Begin to load, from whatever thread, before anybody asks."""
+        if self._work is None:
+            self._work = Work(self._keep)
+        return self._work
+
+    # -- from the event loop -----------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Load for this event loop; every start needs a stop."""
+        self._users += 1
+        if self._users > 1:
+            return
+        loop, work = asyncio.get_running_loop(), self.begin()
+        self._first = loop.create_future()
+        self._first.add_done_callback(lambda future: future.cancelled() or future.exception())
+
+        def hear(made: Made) -> None:
+            with suppress(RuntimeError):  # the loop has ended, and with it everybody who could ask
+                loop.call_soon_threadsafe(self._heard, work, made)
+
+        work.attach(hear)
+
+    async def stop(self) -> None:
+        """End watching."""
+        self._users -= 1
+        if self._users or self._work is None:
+            return
+        work, self._work, self._offer = self._work, None, None
+        work.close()
+        await asyncio.to_thread(work.thread.join, 5)
+
+    async def offer(self) -> Offer:
+        """What is offered now; waits for the first load."""
+        if self._offer is None:
+            assert self._first is not None  # noqa: S101 - a request comes after the start
+            await asyncio.shield(self._first)
+        assert self._offer is not None  # noqa: S101 - set before the future
+        return self._offer
+
+    async def settle(self, seconds: float) -> Offer | None:
+        """What is offered, if it is there within the time."""
+        try:
+            return await asyncio.wait_for(self.offer(), seconds)
+        except TimeoutError:
+            return None
+
+    def _heard(self, work: Work, made: Made) -> None:
+        if work is not self._work or self._first is None:
+            return
+        self._offer = made.offer or self._offer
+        if not self._first.done():
+            if made.error is None:
+                self._first.set_result(None)
+            else:
+                self._first.set_exception(made.error)
+        if made.news is not None and self.announce is not None:
+            self.announce(made.news)
+
+    # -- in the thread -----------------------------------------------------------------------------------------------
+
+    def _keep(self, work: Work) -> None:
+        if isinstance(self._loader, Shelf) or self._notice is None:
+            shelf = self._loader if isinstance(self._loader, Shelf) else self._loader.load()
+            work.give(Made(self._offered(shelf)))
+            return
+        work.following = following = Following(
+            self._loader.load,
+            self._loader.folders,
+            every=self._limits.watch_seconds,
+            notice=self._notice,
+            limits=self._limits,
+        )
+        before: Offer | None = None
+        while not work.is_over and (found := following.next()) is not None:
+            fresh = self._offered(found)
+            work.give(Made(fresh, None if before is None else self._news(before, fresh)))
+            before = fresh
+        following.close()
+
+    def _offered(self, shelf: Shelf) -> Offer:
+        self._manifests.keep_only(shelf.skills.values())
+        tools = ModelTools(shelf, budget=self._budget, show_folders=self._show_folders)
+        answers = Answers(shelf, self._manifests, self._limits)
+        return Offer(answers, tools, Prompts(shelf, tools, self._limits))
+
+    def _news(self, old: Offer, new: Offer) -> News:
+        updated = [uri for path, skill in new.shelf.skills.items() for uri in self._updated(path, skill, old.shelf)]
+        tools = old.tools.definitions != new.tools.definitions
+        return News(tools, old.prompts.names != new.prompts.names, tuple(updated[:_MOST_NEWS]))
+
+    def _updated(self, path: str, skill: Skill, old: Shelf) -> list[str]:
+        """The files of a skill that are not what was told of them; its SKILL.md where nothing was told."""
+        told = self._manifests.known(skill)
+        if told is None:
+            before = old.skills.get(path)
+            same = before is not None and before.identity == skill.identity
+            return [] if same else [uri_of(path, SKILL_MD)]
+        try:
+            now = self._manifests.of(skill)
+        except SkillError:
+            return [uri_of(path, SKILL_MD)]
+        if now is told:
+            return []
+        digests = {file.path: file.hashed.digest for file in told.files}
+        return [uri_of(path, file.path) for file in now.files if digests.get(file.path) != file.hashed.digest]
+
+
+def keeper_of(
+    roots: Iterable[str | os.PathLike[str]],
+    catalog: Catalog | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    budget: int | None = BUDGET,
+    show_folders: bool = True,
+    notice: Notice | None = "auto",
+) -> Keeper:
+    """A keeper of what lies below folders (none: the standard places), or of a catalogue."""
+    folders = tuple(os.path.abspath(os.fspath(root)) for root in roots)
+    loader = Loader(folders, limits) if catalog is None else shelf_of(catalog)
+    return Keeper(loader, limits, budget=budget, show_folders=show_folders, notice=notice)

@@ -1,0 +1,158 @@
+"""What a skill's entry says of its files: sizes and digests, computed when first asked for, kept while files stay."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import (
+    Issue,
+    PathTraversalError,
+    ResourceChangedError,
+    ResourceError,
+    ResourceNotFoundError,
+    SkillError,
+    SkillLoadError,
+    SkillValidationError,
+)
+from prowess.files.marks import hash_marked, marked_files, read_marked
+from prowess.files.reading import as_resource_error
+from prowess.mcp.uris import SKILL_MD, uri_of
+from prowess.names import relative_parts
+from prowess.spec.document import STRICT, read_document
+from prowess.spec.typed import field_types, typed_frontmatter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from prowess.files.marks import Hashed
+    from prowess.files.reading import Identity
+    from prowess.library.skill import Skill
+    from prowess.limits import Limits
+    from prowess.spec.typed import Json
+
+
+_TRIES = 4
+
+
+class Listed(NamedTuple):
+    """One file of a skill."""
+
+    path: str
+    hashed: Hashed
+
+    @property
+    def size(self) -> int:
+        return self.hashed.identity[2]
+
+
+class Manifest(NamedTuple):
+    """The frontmatter and every file of a skill in one state."""
+
+    fields: dict[str, Json]
+    files: tuple[Listed, ...]
+
+    def entry(self, path: str) -> dict[str, Json]:
+        """The skill as the protocol wants it, served under ``path``."""
+        rows: list[Json] = [
+            {"uri": uri_of(path, file.path), "digest": f"sha256:{file.hashed.digest.hex()}", "size": file.size}
+            for file in self.files
+        ]
+        return {"uri": uri_of(path, SKILL_MD), "frontmatter": self.fields, "resources": rows}
+
+
+class Manifests:
+    """The manifests that were asked for so far, by the folder of the skill."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._known: dict[str, Manifest] = {}
+        self._lock = Lock()
+
+    def of(self, skill: Skill) -> Manifest:
+        """The manifest of a skill as it is now; raises ``SkillError`` for one that cannot be served."""
+        for _ in range(_TRIES):
+            with suppress(ResourceChangedError, ResourceNotFoundError):  # somebody is writing to it just now
+                return self._of(skill)
+        return self._of(skill)
+
+    def _of(self, skill: Skill) -> Manifest:
+        known = self._known.get(skill.real_folder)
+        try:
+            marks = marked_files(skill.base, skill.parts, self._limits)
+        except OSError as error:
+            raise as_resource_error(error, skill.folder_name) from None
+        self._check(marks.files, marks.bound, skill)
+        if known is not None and _is_still(known, marks.files):
+            return known
+        found = self._read(skill, marks.files, known)
+        with self._lock:
+            self._known[skill.real_folder] = found
+        return found
+
+    def keep_only(self, skills: Iterable[Skill]) -> None:
+        """Forget those of skills that are gone."""
+        folders = {skill.real_folder for skill in skills}
+        with self._lock:
+            for folder in self._known.keys() - folders:
+                del self._known[folder]
+
+    def known(self, skill: Skill) -> Manifest | None:
+        """What was told of a skill last."""
+        return self._known.get(skill.real_folder)
+
+    def _check(self, files: list[tuple[str, Identity]], bound: str, skill: Skill) -> None:
+        most, size = self._limits.max_served_files, sum(mark[2] for _, mark in files)
+        if bound or len(files) > most:
+            message = f"more than {most} files, or not all of them can be listed"
+            raise SkillValidationError(message, "", bound or "too-many-files")
+        if size > self._limits.max_served_bytes:
+            message = f"{size} bytes; at most {self._limits.max_served_bytes} are served"
+            raise SkillValidationError(message, "", "too-many-bytes")
+        for path, _ in files:
+            try:
+                relative_parts(path)
+            except PathTraversalError as error:
+                raise SkillValidationError(error.message, "", "bad-file-name") from None
+        if not any(path == SKILL_MD for path, _ in files):
+            raise SkillValidationError(f"{skill.folder_name} holds no {SKILL_MD}", "", "missing-skill-md")
+
+    def _read(self, skill: Skill, marks: list[tuple[str, Identity]], known: Manifest | None) -> Manifest:
+        kept = {file.path: file.hashed for file in known.files if file.hashed.settled} if known is not None else {}
+        limit = self._limits.max_served_bytes
+        data, own = read_marked(skill.base, (*skill.parts, SKILL_MD), limit)
+        hashed = {SKILL_MD: own}
+        for path, mark in marks:
+            before = kept.get(path)
+            same = before if before is not None and before.identity == mark else None
+            if path != SKILL_MD:
+                hashed[path] = same or hash_marked(skill.base, (*skill.parts, *path.split("/")), limit)
+        files = tuple(Listed(path, hashed[path]) for path, _ in marks)
+        return Manifest(self._fields(data, skill), files)
+
+    def _fields(self, data: bytes, skill: Skill) -> dict[str, Json]:
+        """The frontmatter, typed; raises for what the specification does not allow."""
+        most = self._limits.max_frontmatter_bytes
+        whole = len(data) <= most
+        read_document(data[:most], whole=whole, policy=STRICT, folder=skill.folder_name)
+        fields = typed_frontmatter(data[:most], whole=whole, limits=self._limits)
+        if problems := field_types(fields):
+            raise SkillLoadError(problems)
+        return fields
+
+
+def _is_still(known: Manifest, files: list[tuple[str, Identity]]) -> bool:
+    if len(known.files) != len(files):
+        return False
+    return all(
+        old.hashed.settled and old.path == path and old.hashed.identity == mark
+        for old, (path, mark) in zip(known.files, files, strict=True)
+    )
+
+
+def reasons(error: SkillError) -> tuple[Issue, ...]:
+    """An error about a skill as the findings that it stands for."""
+    if isinstance(error, SkillLoadError):
+        return error.issues
+    return (Issue(error.code, error.path if isinstance(error, ResourceError) else "", error.message),)

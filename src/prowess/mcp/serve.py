@@ -1,0 +1,110 @@
+"""Serving skills until the client, or the person who started it, has enough; and what would not be served."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from prowess.errors import Issue, SkillError, SourceError
+from prowess.limits import DEFAULT_LIMITS
+from prowess.mcp.binding import check_token, is_loopback, parse_bind
+from prowess.mcp.keeper import Loader, keeper_of
+from prowess.mcp.manifests import Manifests, reasons
+from prowess.mcp.shelf import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from prowess.limits import Limits
+    from prowess.mcp.keeper import Keeper
+    from prowess.mcp.server import Server
+
+
+def serve(
+    *roots: str | os.PathLike[str],
+    http: str | None = None,
+    token: str | None = None,
+    hosts: Sequence[str] = (),
+    origins: Sequence[str] = (),
+    ready: Callable[[str], None] | None = None,
+    **options: Any,  # noqa: ANN401 - those of Server
+) -> None:
+    """Serve the skills below ``roots`` (none: the standard places) over standard input and output.
+
+    ``http``: serve on HTTP instead, at ``HOST:PORT``; anything but loopback needs a ``token``. ``hosts`` are further
+    names that the server goes by, ``origins`` further pages that may ask, ``ready`` is called with its address.
+    ``options`` are those of ``Server``. Returns when the client is gone, or when the process is told to end.
+    """
+    host = parse_bind(http)[0] if http is not None else ""
+    if http is not None:
+        check_token(host, token)
+    options.setdefault("show_folders", http is None or is_loopback(host))
+    begun = _begun(roots, options)
+    server = server_class()(begun=begun, **options)
+    with suppress(KeyboardInterrupt):
+        if http is None:
+            run_stdio(server)
+            return
+        from prowess.mcp.http import run_http  # noqa: PLC0415 - not needed for stdio
+
+        run_http(server, http, token, hosts, origins, ready)
+
+
+def _begun(roots: tuple[str | os.PathLike[str], ...], options: dict[str, Any]) -> Keeper:
+    """The skills, already being looked for while the SDK loads."""
+    known = {key: options[key] for key in ("catalog", "budget", "notice", "show_folders") if key in options}
+    keeper = keeper_of(roots, limits=options.get("limits") or DEFAULT_LIMITS, **known)
+    keeper.begin()
+    return keeper
+
+
+def server_class() -> type[Server]:
+    """The class of servers. The SDK makes many objects that all stay, so collecting garbage meanwhile is in vain."""
+    import gc  # noqa: PLC0415 - only when serving
+
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        from prowess.mcp.server import Server  # noqa: PLC0415 - the SDK takes a second to load
+    except ModuleNotFoundError as error:
+        if error.name not in {"mcp", "mcp_types"}:
+            raise
+        raise SourceError("serving needs the SDK: pip install 'prowess[mcp]'", code="missing-extra") from None
+    finally:
+        if collects:
+            gc.enable()
+    return Server
+
+
+def run_stdio(server: Server) -> None:
+    """Serve one client on standard input and output, until it closes them."""
+    import asyncio  # noqa: PLC0415 - only when serving
+
+    asyncio.run(_stdio(server))
+
+
+async def _stdio(server: Server) -> None:
+    from mcp.server.stdio import stdio_server  # noqa: PLC0415 - the SDK takes a second to load
+
+    async with stdio_server() as (read, write):
+        await server.lowlevel.run(read, write)
+
+
+def check(*roots: str | os.PathLike[str], limits: Limits | None = None) -> tuple[Refused, ...]:
+    """What below ``roots`` (none: the standard places) would not be served, and every reason, by location."""
+    bounds = limits or DEFAULT_LIMITS
+    shelf = Loader(tuple(os.path.abspath(os.fspath(root)) for root in roots), bounds).load()
+    manifests = Manifests(bounds)
+    found = [*shelf.refused]
+    for skill in shelf.skills.values():
+        try:
+            manifests.of(skill)
+        except SkillError as error:
+            found.append(Refused(skill.location, reasons(error)))
+    found += [Refused(issue.path, (issue,)) for issue in shelf.issues if _is_error(issue)]
+    return tuple(sorted(found))
+
+
+def _is_error(issue: Issue) -> bool:
+    return issue.severity == "error"

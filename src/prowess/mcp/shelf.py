@@ -1,0 +1,173 @@
+"""What a server offers at one moment: the skills that are valid by the specification, by their paths.
+
+A path is the way from a served folder to the skill's: ``billing/pdf``. The first served folder wins a path, and the
+first skill a name. A skill whose name another took, and one that models are not to see, is not listed; whoever has its
+address gets it all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import Issue, PathTraversalError, SkillError
+from prowess.library.catalog import Catalog
+from prowess.limits import MAX_DESCRIPTION_LENGTH
+from prowess.mcp.uris import SKILL_MD
+from prowess.names import relative_parts
+from prowess.spec.hidden import has_hidden
+from prowess.spec.rules import field_issues
+from prowess.spec.typed import field_types, may_be_typed, typed_frontmatter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from prowess.library.scan import Found
+    from prowess.library.skill import Skill
+    from prowess.model import Place
+    from prowess.spec.fields import Frontmatter
+
+_TEXT = "text"
+_SUSPECT = re.compile(
+    rb"(?m):[ \t]+(?:[-+]?\.?[0-9][0-9a-fA-FoxE.+-]*|[Tt]rue|TRUE|[Ff]alse|FALSE|[Nn]ull|NULL|~|[-+]?\.\w+)"
+    rb"[ \t]*(?:#.*)?$"
+    rb"|^(?:license|compatibility|allowed-tools):[ \t]*(?:$|[\[{>|'\"])|^metadata:[ \t]*\S|^[ \t]+[^\n:]*:[ \t]*$"
+    rb"|^compatibility:.{400}|^tags:[ \t]*\{"
+)
+"""Values that may be no text to a reader that types them, or that a rule may refuse: worth parsing the head for."""
+
+
+class Refused(NamedTuple):
+    """A skill that is not served, and every reason."""
+
+    location: str
+    issues: tuple[Issue, ...]
+
+
+class Shelf:
+    """An immutable set of served skills; a reload builds another."""
+
+    def __init__(self, skills: dict[str, Skill], refused: Iterable[Refused] = (), issues: Iterable[Issue] = ()) -> None:
+        self.skills = skills
+        self.refused = tuple(refused)
+        self.issues = tuple(issues)
+        """What was wrong with files and folders that hold no skill."""
+        self.catalog = Catalog(skills.values())
+        self.paths = {id(skill): path for path, skill in skills.items()}
+        first = self.catalog.get
+        self.listed = sorted(p for p, skill in skills.items() if first(skill.name) is skill and skill.model_invocable)
+
+    def __len__(self) -> int:
+        return len(self.skills)
+
+    def path_of(self, skill: Skill) -> str:
+        """Under which path a skill of this shelf is served."""
+        return self.paths[id(skill)]
+
+    def resolve(self, parts: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
+        """The path of the innermost skill that ``parts`` lead into, and the rest of the way."""
+        for length in range(len(parts), 0, -1):
+            path = "/".join(parts[:length])
+            if path in self.skills:
+                return path, tuple(parts[length:])
+        return None
+
+    def after(self, path: str, most: int) -> list[str]:
+        """The next paths in the listing."""
+        begin = bisect_right(self.listed, path) if path else 0
+        return self.listed[begin : begin + most]
+
+
+def build_shelf(found: Found) -> Shelf:
+    """The shelf of what a scan found."""
+    skills: dict[str, Skill] = {}
+    refused: list[Refused] = []
+    for skill in found.skills:
+        path = _path_of(skill, found.places)
+        problems = _problems(skill, path)
+        if not problems and path in skills:
+            where = skills[path].location
+            problems = [Issue("duplicate-name", "", f"its path, {path}, is taken by {where}", skill.location)]
+        if problems:
+            refused.append(Refused(skill.location, tuple(problems)))
+        else:
+            skills[path] = skill
+    return Shelf(skills, refused, found.issues)
+
+
+def shelf_of(catalog: Catalog) -> Shelf:
+    """The shelf of a catalogue: each skill under its name; those that are no folder here are left out."""
+    skills: dict[str, Skill] = {}
+    refused: list[Refused] = []
+    for skill in catalog:
+        problems = _problems(skill, skill.name) if skill.is_local else [_no_folder(skill)]
+        if problems:
+            refused.append(Refused(skill.location, tuple(problems)))
+        else:
+            skills[skill.name] = skill
+    return Shelf(skills, refused)
+
+
+def _no_folder(skill: Skill) -> Issue:
+    return Issue("no-files", "", "only skills in a folder are served", skill.location)
+
+
+def _path_of(skill: Skill, places: Sequence[Place]) -> str:
+    if not skill.is_linked:
+        return "/".join(skill.parts) or skill.folder_name
+    for place in places:
+        if skill.folder.startswith(place.path.rstrip(os.sep) + os.sep):
+            return os.path.relpath(skill.folder, place.path).replace(os.sep, "/")
+    return skill.folder_name
+
+
+# -- what is valid -----------------------------------------------------------------------------------------------------
+
+
+def _problems(skill: Skill, path: str) -> list[Issue]:
+    """Why a skill cannot be served; empty for nearly all."""
+    try:
+        relative_parts(path)
+        if _is_surely_valid(skill):
+            return []
+        front = skill.peek()
+        fields = field_issues(front, mode="strict", folder=skill.folder_name, path=skill.location)
+        found = [*skill.mended, *(issue for issue in fields if issue.severity == "error")]
+        if skill.file_name != SKILL_MD:
+            found.append(Issue("filename-case", "", f"the file is named {skill.file_name}", skill.location))
+        return found or (_type_problems(skill) if _may_be_mistyped(front) else [])
+    except PathTraversalError as error:
+        return [Issue("bad-file-name", "", error.message, skill.location)]
+    except SkillError as error:
+        return [Issue(error.code, "", error.message, skill.location)]
+
+
+def _is_surely_valid(skill: Skill) -> bool:
+    """Whether a head that was understood at a glance holds nothing that needs another look."""
+    head = skill.plain_head
+    return (
+        head is not None
+        and skill.name == skill.folder_name
+        and skill.file_name == SKILL_MD
+        and len(skill.description) <= MAX_DESCRIPTION_LENGTH
+        and not has_hidden(skill.description)
+        and not _SUSPECT.search(head)
+    )
+
+
+def _may_be_mistyped(front: Frontmatter) -> bool:
+    """Whether a field that must be text could be something else to a reader that types it."""
+    if front.allowed_tools_raw is not None:  # text or a list, and only the file tells which
+        return True
+    texts = (front.name, front.description, front.license or _TEXT, front.compatibility or _TEXT)
+    return any(may_be_typed(text) for text in (*texts, *front.metadata.values()))
+
+
+def _type_problems(skill: Skill) -> list[Issue]:
+    limits = skill.limits
+    head = skill.read_bytes(SKILL_MD, limits.max_frontmatter_bytes + limits.max_body_bytes)
+    fields = typed_frontmatter(head[: limits.max_frontmatter_bytes], limits=limits)
+    return [replace(issue, path=skill.location) for issue in field_types(fields)]

@@ -1,0 +1,246 @@
+"""A connection to an MCP server for code that is not asynchronous: its own thread, a bound on every wait.
+
+It connects when it is first needed, again when the server went away meanwhile, and ends with the program at the latest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import weakref
+from contextlib import suppress
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from prowess.errors import FetchError, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+    from concurrent.futures import Future
+    from contextlib import AbstractAsyncContextManager
+
+    from prowess.limits import Limits
+
+EXTENSION = "io.modelcontextprotocol/skills"
+
+
+class Server(NamedTuple):
+    """How to reach a server: a command to start, or an address."""
+
+    label: str
+    command: tuple[str, ...] = ()
+    url: str = ""
+    headers: Mapping[str, str] = {}
+    env: Mapping[str, str] = {}
+    cwd: str | None = None
+
+
+class Link:
+    """The connection to one server."""
+
+    def __init__(self, server: Server, limits: Limits) -> None:
+        self._server = server
+        self._limits = limits
+        self._lock = Lock()
+        self._live: _Live | None = None
+
+    def begin(self) -> None:
+        """Begin to connect, and do not wait."""
+        with self._lock:
+            self._connecting()
+
+    def capabilities(self) -> dict[str, Any]:
+        """What the server declares; raises ``FetchError`` when it cannot be reached in time."""
+        live = self._connected()
+        return live.capabilities
+
+    def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a request; raises ``FetchError`` for an error, or when there is none in time."""
+        seconds = self._limits.max_mcp_call_seconds
+        live = self._connected()
+        try:
+            return live.ask(method, params, seconds)
+        except FetchError as error:
+            if error.code != "server-away":
+                raise
+            live.leave()
+            self._forget(live)
+            return self._connected().ask(method, params, seconds)  # it went away meanwhile, and may be back
+
+    def close(self) -> None:
+        """End the connection, and the program that was started for it."""
+        with self._lock:
+            live, self._live = self._live, None
+        if live is not None:
+            live.end()
+
+    def _forget(self, live: _Live) -> None:
+        with self._lock:
+            if self._live is live:
+                self._live = None
+
+    def _connecting(self) -> _Live:
+        if self._live is None or self._live.is_over:
+            self._live = _Live(self._server, self._limits)
+            weakref.finalize(self, self._live.end)
+        return self._live
+
+    def _connected(self) -> _Live:
+        with self._lock:
+            live = self._connecting()
+        try:
+            live.wait(self._limits.max_mcp_connect_seconds)
+        except FetchError:
+            self._forget(live)
+            raise
+        return live
+
+
+class _Live:
+    """One connection, in its thread."""
+
+    def __init__(self, server: Server, limits: Limits) -> None:
+        self._server = server
+        self._limits = limits
+        self._began = time.monotonic()
+        self._loop = asyncio.new_event_loop()
+        self._client: Any = None
+        self._over = asyncio.Event()
+        self._up: Future[dict[str, Any]] = _future()
+        self._thread = Thread(target=self._run, name=f"prowess-mcp-{server.label}", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_over(self) -> bool:
+        return not self._thread.is_alive() or self._loop.is_closed()
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        return self._up.result(0)
+
+    def wait(self, seconds: float) -> None:
+        """Until the server has answered."""
+        try:
+            self._up.result(max(0.0, self._began + seconds - time.monotonic()))
+        except TimeoutError:
+            self.leave()
+            raise self._away(f"no answer within {seconds:g} seconds", "fetch-timeout") from None
+
+    def ask(self, method: str, params: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """One request and its answer."""
+        waiting = self._begin(self._ask(method, params))
+        try:
+            return waiting.result(seconds)
+        except TimeoutError:
+            waiting.cancel()
+            raise self._away(f"no answer to {method} within {seconds:g} seconds", "fetch-timeout") from None
+
+    def leave(self) -> None:
+        """Close the connection, and do not wait."""
+        with suppress(RuntimeError):  # closed already
+            self._loop.call_soon_threadsafe(self._over.set)
+
+    def end(self) -> None:
+        """Close the connection and wait for that, a little."""
+        self.leave()
+        self._thread.join(self._limits.max_mcp_connect_seconds)
+
+    def _begin(self, work: Coroutine[Any, Any, dict[str, Any]]) -> Future[dict[str, Any]]:
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+        except RuntimeError:
+            work.close()
+            raise self._away("the connection is closed", "server-away") from None
+
+    def _away(self, why: str, code: str) -> FetchError:
+        return FetchError(f"MCP server {self._server.label!r}: {why}", code=code)
+
+    # -- in the thread -----------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_until_complete(self._connection())
+        except BaseException as error:  # noqa: BLE001 - whatever ends a connection, whoever waits for it learns so
+            if not self._up.done():
+                self._up.set_exception(self._away(_reason(error), "server-away"))
+        finally:
+            for task in asyncio.all_tasks(self._loop):
+                task.cancel()
+            self._loop.run_until_complete(asyncio.sleep(0))
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+            if not self._up.done():
+                self._up.set_exception(self._away("the connection ended", "server-away"))
+
+    async def _connection(self) -> None:
+        talking = asyncio.create_task(self._talk())
+        over = asyncio.create_task(self._over.wait())
+        await asyncio.wait({talking, over}, return_when=asyncio.FIRST_COMPLETED)
+        over.cancel()
+        if not self._up.done():
+            talking.cancel()
+        await talking
+
+    async def _talk(self) -> None:
+        from mcp import Client  # noqa: PLC0415 - an extra
+        from mcp.client.extension import advertise  # noqa: PLC0415
+
+        async with Client(self._way(), extensions=[advertise(EXTENSION)], cache=None) as client:
+            self._client = client
+            self._up.set_result(client.server_capabilities.model_dump(by_alias=True, exclude_none=True))
+            await self._over.wait()
+
+    def _way(self) -> AbstractAsyncContextManager[Any]:
+        from prowess.sources.mcp_pipe import program, site  # noqa: PLC0415 - an extra
+
+        server, most = self._server, self._limits.max_mcp_message_bytes
+        if server.command:
+            return program(server.command, env=server.env, cwd=server.cwd, most=most)
+        seconds = self._limits.max_mcp_call_seconds
+        return site(server.url, headers=server.headers, most=most, seconds=seconds)
+
+    async def _ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        import mcp_types as types  # noqa: PLC0415 - an extra
+        from mcp.shared.exceptions import MCPError  # noqa: PLC0415
+        from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415
+
+        request = types.Request[dict[str, Any], str](method=method, params=dict(params))
+        try:
+            return await self._client.session.send_request(request, TypeAdapter(dict[str, Any]))  # type: ignore[no-any-return]
+        except MCPError as error:
+            if error.code == types.CONNECTION_CLOSED:
+                self._over.set()
+            gone = error.code == types.CONNECTION_CLOSED
+            message = f"{method}: {_clean(error.message)}"
+            raise self._away(message, "server-away" if gone else "request-refused") from None
+        except ValidationError:
+            raise self._away(f"{method}: the answer is not what the protocol says", "bad-entry") from None
+        except (OSError, RuntimeError) as error:
+            raise self._away(f"{method}: {_reason(error)}", "server-away") from None
+
+
+def _future() -> Future[dict[str, Any]]:
+    from concurrent.futures import Future  # noqa: PLC0415 - beside asyncio
+
+    return Future()
+
+
+def _reason(error: BaseException) -> str:
+    """What ended a connection, in a few words."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return _clean(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+
+
+def _clean(text: str) -> str:
+    from prowess.spec.hidden import one_line  # noqa: PLC0415 - only when something went wrong
+
+    return one_line(text)[:200]
+
+
+def check_installed(find: Callable[[str], object] | None = None) -> None:
+    """Raise ``SourceError`` where the SDK is not installed."""
+    from importlib.util import find_spec  # noqa: PLC0415 - only for those who connect
+
+    if (find or find_spec)("mcp") is None:
+        raise SourceError("MCP servers need the SDK: pip install 'prowess[mcp]'", code="missing-extra")

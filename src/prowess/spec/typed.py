@@ -1,0 +1,155 @@
+"""Frontmatter as JSON with the types that YAML's core schema gives: only where a protocol wants it so.
+
+A plain ``1.10`` is a number here and ``true`` a boolean; a quoted one is text, as everything is elsewhere in Prowess.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, TypeAlias
+
+from prowess.errors import InvalidFrontmatterError, Issue
+from prowess.limits import DEFAULT_LIMITS
+from prowess.spec.frontmatter import strict_text
+from prowess.spec.yaml_text import Plain, YamlError, parse_yaml_styled
+
+if TYPE_CHECKING:
+    from prowess.limits import Limits
+    from prowess.model import Value
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+_NULL = frozenset(("", "~", "null", "Null", "NULL"))
+_TRUE = frozenset(("true", "True", "TRUE"))
+_FALSE = frozenset(("false", "False", "FALSE"))
+_INT = re.compile(r"[-+]?[0-9]+")
+_BASES = ((re.compile(r"0o[0-7]+"), 8), (re.compile(r"0x[0-9a-fA-F]+"), 16))
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_ODD_FLOAT = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_DIGITS = 19  # what fits 64 bits means the same to every reader
+_TEXT_FIELDS = ("name", "description", "license", "compatibility", "allowed-tools")
+
+
+def typed_frontmatter(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT_LIMITS) -> dict[str, Json]:
+    """Every field of the head of a SKILL.md as JSON; raises ``InvalidFrontmatterError`` where no host could read it."""
+    styled = styled_frontmatter(head, whole=whole, limits=limits)
+    return {key: _json(value, key) for key, value in styled.items()}
+
+
+def styled_frontmatter(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT_LIMITS) -> dict[str, Value]:
+    """The fields with every scalar as it was written; ``Plain`` where it had no quotes."""
+    text, line = strict_text(head, whole=whole, limits=limits)
+    try:
+        return parse_yaml_styled(text, limits)
+    except YamlError as error:
+        raise _invalid(error.code, "", error.message, line + error.line) from None
+
+
+def field_types(fields: dict[str, Json]) -> list[Issue]:
+    """Fields of the specification whose values are text here and something else to every host that types them."""
+    found = [_not_text(key, fields[key]) for key in _TEXT_FIELDS if key in fields and not _is_text(fields[key])]
+    metadata = fields.get("metadata", {})
+    if not isinstance(metadata, dict):
+        return [*found, Issue("wrong-type", "metadata", "must be a mapping of text to text")]
+    odd = [key for key, value in metadata.items() if not _is_text(value)]
+    return found + [Issue("metadata-not-text", f"metadata.{key}", "is not text unless it is quoted") for key in odd]
+
+
+def _is_text(value: Json) -> bool:
+    return isinstance(value, str)
+
+
+def _not_text(key: str, value: Json) -> Issue:
+    kind = "a list" if isinstance(value, list) else "a mapping" if isinstance(value, dict) else ""
+    return Issue("wrong-type", key, f"must be text, and is {kind or 'not text unless it is quoted'}")
+
+
+def may_be_typed(text: str) -> bool:
+    """Whether an unquoted ``text`` could be anything but text."""
+    return core_value(text) != text
+
+
+def core_value(text: str) -> Json:
+    """What YAML's core schema makes of an unquoted scalar."""
+    if text in _NULL:
+        return None
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
+    if _INT.fullmatch(text):
+        return _whole(text, 10)
+    for pattern, base in _BASES:
+        if pattern.fullmatch(text):
+            return _whole(text, base)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    return math.nan if _ODD_FLOAT.fullmatch(text) else text
+
+
+def _whole(text: str, base: int) -> float | int:
+    return int(text, base) if len(text) <= _DIGITS else math.inf
+
+
+def _json(value: Value, key: str) -> Json:
+    if isinstance(value, dict):
+        return {name: _json(item, key) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_json(item, key) for item in value]
+    typed = core_value(str(value)) if isinstance(value, Plain) else str(value)
+    if isinstance(typed, float) and not math.isfinite(typed):
+        raise _invalid("wrong-type", key, "holds a number that JSON cannot carry; quote it", 1)
+    return typed
+
+
+def _invalid(code: str, key: str, message: str, line: int) -> InvalidFrontmatterError:
+    return InvalidFrontmatterError([Issue(code, key, message, line=line)])
+
+
+# -- what another host made of it --------------------------------------------------------------------------------------
+
+
+def differing_fields(written: dict[str, Value], announced: dict[str, Json]) -> tuple[str, ...]:
+    """The fields of which ``announced`` is no reading of what was ``written``, in order.
+
+    Hosts type unquoted scalars by one of two versions of YAML, or not at all: each of these is a reading.
+    """
+    both = {key for key in written if key in announced and _reads(written[key], announced[key])}
+    keys = [*written, *(key for key in announced if key not in written)]
+    return tuple(key for key in keys if key not in both)
+
+
+def _reads(written: Value, announced: Json) -> bool:
+    if isinstance(written, dict):
+        if not isinstance(announced, dict) or written.keys() != announced.keys():
+            return False
+        return all(_reads(value, announced[key]) for key, value in written.items())
+    if isinstance(written, list):
+        if not isinstance(announced, list) or len(written) != len(announced):
+            return False
+        return all(_reads(one, other) for one, other in zip(written, announced, strict=True))
+    if isinstance(announced, str):
+        return written == announced
+    readings = (core_value(written), _old(written)) if isinstance(written, Plain) else ()
+    return any(_equal(reading, announced) for reading in readings)
+
+
+def _equal(one: Json, other: Json) -> bool:
+    """Equal and of one kind: ``1`` is no ``true``."""
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
+_OLD = re.compile(r"[-+.:_0-9a-zA-Z]{1,40}")
+_OLD_TRUE = frozenset(("yes", "on"))
+_OLD_FALSE = frozenset(("no", "off"))
+_OLD_INT = re.compile(r"[-+]?(?:0b[01_]+|0[0-7_]+|0x[0-9a-fA-F_]+|[1-9][0-9_]*|0)")
+
+
+def _old(text: str) -> Json:
+    """What version 1.1 of YAML makes of an unquoted scalar, as far as it differs."""
+    if text.lower() in _OLD_TRUE or text.lower() in _OLD_FALSE:
+        return text.lower() in _OLD_TRUE
+    if not _OLD.fullmatch(text) or not _OLD_INT.fullmatch(text):
+        return text
+    digits = text.lstrip("+-").replace("_", "")
+    base = {"0b": 2, "0x": 16}.get(digits[:2], 8 if digits.startswith("0") and len(digits) > 1 else 10)
+    return int(digits, base) * (-1 if text.startswith("-") else 1)

@@ -1,0 +1,303 @@
+"""Servers under attack: addresses that lead out, pages that reach in, requests that never end, and long days."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import subprocess
+import sys
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import pytest
+
+import prowess
+from bench.soak import HAS_PROC, soak
+from tests.hostile.standing import MARKER, Library, skill_text
+from tests.hostile.web import Served, read_reply, request, served
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TOKEN = "a-long-random-token-0123456789"  # noqa: S105 - of the tests
+WAYS_OUT = [
+    *("%2e%2e/%2e%2e/outside/secret.md", "..%2f..%2foutside%2fsecret.md", "../../outside/secret.md"),
+    *("..%5c..%5coutside%5csecret.md", "%00", "references%2fa.md", "a.md%00.txt", "/etc/passwd", "%2fetc%2fpasswd"),
+    *("%252e%252e/%252e%252e/outside/secret.md", "..%252f..%252foutside%252fsecret.md", "%c0%ae%c0%ae/secret.md"),
+]
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    library = Library(tmp_path_factory.mktemp("served")).build()
+    library.put("evil/SKILL.md", skill_text("evil"))
+    (library.evil / "link.md").symlink_to(library.outside / "secret.md")
+    return library
+
+
+@pytest.fixture(scope="module")
+def server(base: Library) -> Iterator[Served]:
+    with served(base.root, max_http_header_seconds=2.0, max_http_streams=8) as running:
+        yield running
+
+
+def good(server: Served) -> bool:
+    """Whether the good skill is there for an honest client."""
+    reply = server.ask("resources/read", uri="skill://good/SKILL.md")
+    return reply.status == 200 and "Do good." in reply.json["result"]["contents"][0]["text"]
+
+
+# -- addresses ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", WAYS_OUT)
+def test_no_address_leads_out_of_a_skill(server: Served, base: Library, way: str) -> None:
+    """Case 48: decoded exactly once, then the rules for paths; what was encoded twice is a name that is not there."""
+    with base.unchanged():
+        for method in ("resources/read", "skills/get", "resources/directory/read"):
+            for skill in ("evil", "evil/.."):
+                reply = server.ask(method, uri=f"skill://{skill}/{way}")
+                assert reply.json["error"]["code"] == -32602, reply
+                assert MARKER.encode() not in reply.body
+        assert server.ask("resources/read", uri="skill://evil/link.md").json["error"]["code"] == -32602
+        assert good(server)
+
+
+def test_decoding_twice_leads_out(base: Library) -> None:
+    """Twin of case 48: a reader that decodes until nothing changes, and joins, gives the secret away."""
+    path = "%252e%252e/%252e%252e/outside/secret.md"
+    while unquote(path) != path:
+        path = unquote(path)
+    assert MARKER in (base.root / "evil" / path).read_text(encoding="utf-8")
+
+
+# -- who may ask -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}"),
+        *("127.0.0.1:{port}@evil.example", "[::1", "127.0.0.1:{port}/x", "a b", "127.0.0.1.evil.example:{port}"),
+    ],
+)
+def test_a_foreign_host_is_refused(server: Served, host: str) -> None:
+    """Case 126: the Host header must be ours, port included: 421, for both versions of the protocol."""
+    for version in ("2026-07-28", ""):
+        reply = server.post(request("skills/list"), host=host.format(port=server.port), version=version)
+        assert reply.status == 421
+    assert good(server)
+
+
+def test_a_missing_host_is_refused(server: Served) -> None:
+    """Case 126: an old request without a Host."""
+    body = request("skills/list")
+    head = f"POST /mcp HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    assert server.raw(head.encode() + body).status == 421
+    head = head.replace("1.0", "1.1", 1)
+    assert server.raw(head.encode() + body).status == 400
+
+
+def test_two_hosts_are_none(server: Served) -> None:
+    """Case 126: nobody knows which of them counts."""
+    assert server.post(request("skills/list"), f"Host: {server.name}").status in {400, 421}
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["http://evil.example", "null", "", "http://127.0.0.1", "http://127.0.0.1:1", "file://", "http://[", "https://x"],
+)
+def test_a_foreign_page_is_refused(server: Served, origin: str) -> None:
+    """Case 126: an Origin must be our own: 403."""
+    for version in ("2026-07-28", ""):
+        assert server.post(request("skills/list"), f"Origin: {origin}", version=version).status == 403
+    own = f"http://{server.name}"
+    assert server.ask("skills/list", f"Origin: {own}").status == 200
+
+
+def test_a_server_for_others_needs_a_token(base: Library) -> None:
+    """Case 126: no start on other addresses without a token; with one, no answer without it."""
+    code = "import sys, prowess; prowess.mcp.serve(sys.argv[1], http='0.0.0.0:0')"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(base.root)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "needs a token" in done.stderr
+    with served(base.root, "0.0.0.0:0", TOKEN) as running:
+        assert running.ask("skills/list").status == 401
+        for wrong in (f"Bearer {TOKEN}x", "Bearer ", f"Basic {TOKEN}", f"Bearer {TOKEN[:-1]}", "Bearer \xff"):
+            assert running.ask("skills/list", f"Authorization: {wrong}").status == 401
+        reply = running.ask("skills/list", f"Authorization: Bearer {TOKEN}")
+        assert reply.status == 200
+        assert str(base.root).encode() not in reply.body
+        assert running.post(request("skills/list"), f"Authorization: Bearer {TOKEN}", host="evil.example").status == 421
+
+
+class _Quiet(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """It breaks: that is the point."""
+
+
+class _Naive(BaseHTTPRequestHandler):
+    """A server that answers whoever reaches it."""
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"result": body["method"]}).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def careless() -> Iterator[Served]:
+    with _Quiet(("127.0.0.1", 0), _Naive) as running:
+        Thread(target=partial(running.serve_forever, 0.01), daemon=True).start()
+        yield Served("127.0.0.1", running.server_address[1], 0)
+        running.shutdown()
+
+
+def test_a_careless_server_answers_any_page(careless: Served) -> None:
+    """Twin of case 126: under any name, and to pages of anybody."""
+    assert careless.post(request("skills/list"), host="evil.example").status == 200
+    assert careless.post(request("skills/list"), "Origin: http://evil.example").status == 200
+
+
+# -- too much ----------------------------------------------------------------------------------------------------------
+
+MIB = 1 << 20
+BOMB = gzip.compress(b"[" * 50 * MIB)
+DEEP = b"[" * 100_000 + b"]" * 100_000
+BODIES = {
+    "deep": DEEP,
+    "deep-params": b'{"jsonrpc":"2.0","id":1,"method":"skills/list","params":{"x":' + DEEP + b"}}",
+    "batch": json.dumps([json.loads(request("skills/list"))] * 10_000).encode(),
+    "not-utf8": b'{"jsonrpc":"2.0","id":1,"method":"\xff\xfe"}',
+    "huge-id": b'{"jsonrpc":"2.0","id":1e400,"method":"skills/list","params":{}}',
+    "huge-number": b'{"jsonrpc":"2.0","id":' + b"9" * 100_000 + b',"method":"skills/list"}',
+    "empty": b"",
+    "text": b"hello",
+    "nothing": b"null",
+}
+
+
+@pytest.mark.parametrize("what", BODIES)
+@pytest.mark.parametrize("version", ["2026-07-28", ""])
+def test_a_body_that_makes_no_sense_is_refused(server: Served, what: str, version: str) -> None:
+    """Case 127: 4xx, and the next client is served."""
+    assert 400 <= server.post(BODIES[what], version=version).status < 500
+    assert good(server)
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+def test_a_form_of_a_page_is_refused(server: Served, kind: str) -> None:
+    """Case 127: what a page may send without asking is no request."""
+    for version in ("2026-07-28", ""):
+        reply = server.post(request("skills/list"), f"Content-Type: {kind}", version=version)
+        assert 400 <= reply.status < 500
+
+
+def test_sizes_are_bounded_and_memory_stays_flat(server: Served) -> None:
+    """Case 127: 60 MB, a compressed bomb, 10,000 headers, endless chunks: refused before they are kept."""
+    if not HAS_PROC:
+        pytest.skip("needs /proc to measure memory")
+    good(server)
+    before = server.memory()
+    for _ in range(3):
+        assert server.post(b"x" * MIB, length=60 * MIB).status in {0, 408, 413}
+        assert server.post(b"x" * 5 * MIB).status in {0, 413}
+        assert server.post(BOMB, "Content-Encoding: gzip").status == 415
+        assert server.post(b"", *(f"X-{n}: y" for n in range(10_000))).status in {0, 400, 431}
+        assert server.post(b"", "X: " + "y" * 70_000).status in {0, 400, 431}
+        chunks = b"".join(b"%x\r\n%s\r\n" % (MIB, b"x" * MIB) for _ in range(8))
+        head = f"POST /mcp HTTP/1.1\r\nHost: {server.name}\r\nTransfer-Encoding: chunked\r\n"
+        assert server.raw(f"{head}Content-Type: application/json\r\n\r\n".encode() + chunks).status in {0, 413}
+    assert good(server)
+    assert server.memory() - before < 64 * 1024
+
+
+def test_slow_clients_are_let_go_and_hold_up_nobody(server: Served) -> None:
+    """Case 127: headers that trickle in end the connection; others are answered meanwhile."""
+    slow = [server.connect() for _ in range(100)]
+    try:
+        for connection in slow:
+            connection.sendall(b"POST /mcp HTTP/1.1\r\nX: ")
+        assert good(server)
+        assert {_is_closed(connection) for connection in slow} == {True}
+        assert good(server)
+    finally:
+        for connection in slow:
+            connection.close()
+
+
+def _is_closed(connection: socket.socket) -> bool:
+    """Whether the server hangs up before we lose patience."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+    except TimeoutError:
+        return False
+
+
+def test_open_streams_are_bounded(server: Served) -> None:
+    """Case 127: streams for changes beyond the bound are refused, and everybody else is served."""
+    body = request("subscriptions/listen", notifications={"resourcesListChanged": True})
+    head = (
+        f"POST /mcp HTTP/1.1\r\nHost: {server.name}\r\nContent-Type: application/json\r\n"
+        "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n"
+        f"Mcp-Method: subscriptions/listen\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    streams = [server.connect() for _ in range(40)]
+    try:
+        for connection in streams:
+            connection.sendall(head.encode() + body)
+        replies = [read_reply(connection) for connection in streams]
+        opened = [reply for reply in replies if "text/event-stream" in reply.head]
+        assert len(opened) == 8
+        assert all(b"error" in reply.body for reply in replies if reply not in opened)
+        assert good(server)
+    finally:
+        for connection in streams:
+            connection.close()
+
+
+def test_a_flood_of_requests_is_slowed_down(base: Library) -> None:
+    """Case 127: beyond the rate, 429; afterwards all is well."""
+    with served(base.root, max_http_requests=5) as running:
+        found = [running.ask("skills/list").status for _ in range(30)]
+        assert set(found) == {200, 429}
+
+
+def test_a_careless_server_breaks_on_depth(careless: Served) -> None:
+    """Twin of case 127: deep brackets break what reads them, and the client gets no answer."""
+    with pytest.raises(RecursionError):
+        json.loads(DEEP)
+    assert careless.post(DEEP).status == 0
+
+
+# -- a long day --------------------------------------------------------------------------------------------------------
+
+
+def test_a_server_lasts(seed: int) -> None:
+    """Case 128: mixed requests while skills change and clients hang up: no error, nothing grows, nothing is stale."""
+    run = asyncio.run(soak(20, seed=seed))
+    assert run.wrong == []
+    assert run.told > 10
+    assert sum(run.asked.values()) > 100
+
+
+def test_a_server_that_remembers_is_stale(tmp_path: Path) -> None:
+    """Twin of case 128: one that keeps what it read gives the old text after a change."""
+    library = Library(tmp_path).build()
+    kept = {skill.name: skill.read_body() for skill in prowess.scan(library.root)}
+    library.put("good/SKILL.md", skill_text("good", body="Do better.\n"))
+    assert kept["good"] == "Do good.\n"
+    assert prowess.scan(library.root)["good"].read_body() == "Do better.\n"

@@ -1,0 +1,200 @@
+"""What is not served, and that it is said by name; the program and its options."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+from prowess.mcp.binding import check_token, is_loopback, parse_bind
+from prowess.mcp.guard import access
+from tests.talking import put, skill_md, talk
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.talking import Talk
+
+INVALID = {
+    "Upper": (skill_md("Upper"), "bad-name"),
+    "other": (skill_md("name"), "name-mismatch"),
+    "mended": (b"---\nname: mended\ndescription: Use: it\n---\nx\n", "repaired-colon"),
+    "long": (skill_md("long", description="x" * 1_025), "description-too-long"),
+    "numbers": (skill_md("numbers", fields="metadata:\n  version: 1.0\n"), "metadata-not-text"),
+    "flow": (skill_md("flow", fields="metadata: {version: true}\n"), "metadata-not-text"),
+    "tools": (skill_md("tools", fields="allowed-tools: [Read, Edit]\n"), "wrong-type"),
+    "blocks": (skill_md("blocks", fields="allowed-tools:\n  - Read\n"), "wrong-type"),
+    "nothing": (skill_md("nothing", fields="metadata:\n  a:\n"), "metadata-not-text"),
+    "free": (skill_md("free", fields="license: 1.0\n"), "wrong-type"),
+    "endless": (skill_md("endless", fields="weight: .inf\n"), "wrong-type"),
+    "broken": (b"---\nname: [\n---\n", "missing-description"),
+    "12": (skill_md("12"), "wrong-type"),
+    "true": (skill_md("true"), "wrong-type"),
+}
+VALID = {
+    "pdf": skill_md(
+        "pdf", fields='license: MIT\nmetadata:\n  version: "1.0"\n  note: 1.0.1\nallowed-tools: Read Edit\n'
+    ),
+    "12a": skill_md("12a", fields="version: 1.10\nflag: true\nlist: [1, 2]\n"),
+    "quoted": b"---\nname: 'quoted'\ndescription: \"1.10\"\ncompatibility: 'true'\n---\nx\n",
+}
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    for name, (text, _) in INVALID.items():
+        put(tmp_path, f"{name}/SKILL.md", text)
+    for name, data in VALID.items():
+        put(tmp_path, f"{name}/SKILL.md", data)
+    put(tmp_path, "lower/skill.md", skill_md("lower"))
+    return tmp_path
+
+
+def test_only_what_the_specification_allows_is_served(mixed: Path) -> None:
+    server = prowess.mcp.Server(mixed, notice=None)
+
+    async def words(connection: Talk) -> tuple[list[str], list[str]]:
+        prompts = (await connection.ask("prompts/list"))["prompts"]
+        return [entry["frontmatter"]["name"] for entry in await connection.all_skills()], [p["name"] for p in prompts]
+
+    listed, called = talk(server, words)
+    assert listed == sorted(VALID)
+    assert set(called) - set(listed) <= {"endless"}, "what only its entry tells is left out of the listing"
+
+
+def test_the_check_names_what_is_not_served_and_why(mixed: Path) -> None:
+    found = {refused.location: [issue.code for issue in refused.issues] for refused in prowess.mcp.check(mixed)}
+    expected = {str(mixed / name / "SKILL.md"): code for name, (_, code) in INVALID.items()}
+    expected[str(mixed / "lower" / "skill.md")] = "filename-case"
+    assert found.keys() == expected.keys()
+    assert {where: codes for where, codes in found.items() if expected[where] not in codes} == {}
+
+
+def test_a_library_without_faults_passes_the_check(library: Path) -> None:
+    assert prowess.mcp.check(library) == ()
+
+
+def test_two_roots_with_one_path_serve_the_first(tmp_path: Path) -> None:
+    put(tmp_path, "a/pdf/SKILL.md", skill_md("pdf", description="First."))
+    put(tmp_path, "b/pdf/SKILL.md", skill_md("pdf", description="Second."))
+    server = prowess.mcp.Server(tmp_path / "a", tmp_path / "b", notice=None)
+
+    async def words(connection: Talk) -> list[str]:
+        return [entry["frontmatter"]["description"] for entry in await connection.all_skills()]
+
+    assert talk(server, words) == ["First."]
+    (refused,) = prowess.mcp.check(tmp_path / "a", tmp_path / "b")
+    assert [issue.code for issue in refused.issues] == ["duplicate-name"]
+
+
+def test_a_file_that_cannot_be_named_keeps_a_skill_from_being_served(tmp_path: Path) -> None:
+    put(tmp_path, "pdf/SKILL.md", skill_md("pdf"))
+    put(tmp_path, "pdf/a:b.md", "x")
+    (refused,) = prowess.mcp.check(tmp_path)
+    assert [issue.code for issue in refused.issues] == ["bad-file-name"]
+
+
+# -- the program -------------------------------------------------------------------------------------------------------
+
+
+def program(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "prowess.mcp", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def test_the_program_checks(mixed: Path, library: Path) -> None:
+    done = program(str(mixed), "--check")
+    assert done.returncode == 1
+    assert len(done.stdout.splitlines()) >= len(INVALID)
+    assert f"{mixed}/numbers/SKILL.md: metadata-not-text: metadata.version" in done.stdout
+    assert program(str(library / "pdf"), "--check").returncode == 0
+
+
+def test_the_program_refuses_to_serve_others_without_a_token(library: Path) -> None:
+    done = program(str(library), "--http", "0.0.0.0:0")
+    assert done.returncode == 2
+    assert "token" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_short_token_is_no_token(library: Path, tmp_path: Path) -> None:
+    secret = put(tmp_path, "token", "short")
+    done = program(str(library), "--http", "0.0.0.0:0", "--token-file", str(secret))
+    assert done.returncode == 2
+    assert "16" in done.stderr
+    assert "short" not in done.stderr.replace("a short", "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("ask", [signal.SIGTERM, signal.SIGINT])
+def test_the_program_ends_when_it_is_told_to(library: Path, ask: signal.Signals) -> None:
+    command = [sys.executable, "-m", "prowess.mcp", str(library), "--http", "127.0.0.1:0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("Serving skills at http://127.0.0.1:")
+        process.send_signal(ask)
+        rest = process.stderr.read()
+        assert process.wait(30) in {0, -ask}
+    assert "Traceback" not in rest
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "127.0.0.1:8848"}, None),
+        ({"host": "localhost:8848", "origin": "http://localhost:8848"}, None),
+        ({"host": "skills.example.com"}, None),
+        ({"host": "SKILLS.example.com:8443", "origin": "https://skills.example.com:8443"}, None),
+        ({"host": "127.0.0.1:8848", "origin": "https://app.example"}, None),
+        ({"host": "skills.example.com:x"}, 421),
+        ({"host": "other.example.com"}, 421),
+        ({"host": "localhost:8849"}, 421),
+        ({"host": "127.0.0.1:8848", "origin": "https://skills.example.com"}, 403),
+    ],
+)
+def test_a_server_goes_by_its_own_names_and_those_it_was_given(headers: dict[str, str], status: int | None) -> None:
+    who = access("127.0.0.1", ["Skills.example.com"], ["https://app.example"], None)
+    rows = [(name.encode(), value.encode()) for name, value in headers.items()]
+    refused = who.refused({"server": ("127.0.0.1", 8848), "headers": rows})
+    assert (refused.status if refused is not None else None) == status
+
+
+def test_the_program_ends_with_its_client(library: Path) -> None:
+    done = program(str(library), input="")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("bind", "found"),
+    [
+        ("127.0.0.1:80", ("127.0.0.1", 80)),
+        ("localhost", ("localhost", 8848)),
+        ("[::1]:9", ("::1", 9)),
+        ("[::1]", ("::1", 8848)),
+        (":7", ("127.0.0.1", 7)),
+    ],
+)
+def test_where_to_listen_is_host_and_port(bind: str, found: tuple[str, int]) -> None:
+    assert parse_bind(bind) == found
+
+
+@pytest.mark.parametrize("bind", ["127.0.0.1:x", "127.0.0.1:99999", "a:-1"])
+def test_a_port_is_a_number(bind: str) -> None:
+    with pytest.raises(prowess.SourceError, match="port"):
+        parse_bind(bind)
+
+
+@pytest.mark.parametrize(
+    ("host", "only"), [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("10.0.0.1", False), ("x.test", False)]
+)
+def test_loopback_is_known_by_its_addresses(host: str, only: bool) -> None:
+    assert is_loopback(host) is only
+    if not only:
+        with pytest.raises(prowess.SourceError):
+            check_token(host, None)
+    check_token(host, "x" * 16)

@@ -1,0 +1,393 @@
+"""The rules of the extension for hosts, each by its number, against a server that breaks them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+from tests.talking import contents_of, sha256, skill_md
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from prowess.sources.mcp import McpSource
+    from tests.talking import Plan
+
+    Connect = Callable[..., McpSource]
+
+TOOLS = skill_md("pdf", fields="allowed-tools: Bash(git:*) Read\n")
+
+
+def codes(catalog: prowess.Catalog) -> list[str]:
+    return [issue.code for issue in catalog.issues]
+
+
+def test_a_server_that_declares_no_skills_is_not_asked_for_them(plan: Plan, connect: Connect) -> None:
+    """H1: no method of the extension before its declaration."""
+    plan.extension = False
+    plan.add("pdf")
+    source = connect()
+    assert codes(source.load()) == ["no-extension"]
+    with pytest.raises(prowess.FetchError, match="declares no skills"):
+        source.get("skill://pdf/SKILL.md")
+    assert {method for method, _ in plan.asked()} == {"server/discover"}
+
+
+def test_folders_of_a_server_without_them_are_not_read(plan: Plan, connect: Connect) -> None:
+    """H1: resources/directory/read is not called: the entry names every file."""
+    plan.add("pdf", {"SKILL.md": skill_md("pdf"), "references/a.md": b"a"})
+    skill = connect().load()["docs:pdf"]
+    assert skill.files() == ("SKILL.md", "references/a.md")
+    assert skill.read_resource("references/a.md") == "a"
+    assert "resources/directory/read" not in {method for method, _ in plan.asked()}
+
+
+def test_an_unlisted_skill_is_loaded_by_its_address(plan: Plan, connect: Connect) -> None:
+    """H2: an empty listing is no proof; skills/get and the address are enough."""
+    plan.add("pdf")
+    plan.skills.clear()
+    source = connect()
+    assert source.load().names == ()
+    skill = source.get("skill://pdf/SKILL.md")
+    assert (skill.name, skill.load().instructions) == ("docs:pdf", "Do it.")
+
+
+def test_only_an_entry_makes_a_skill_and_no_name_is_looked_up(plan: Plan, tmp_path: Path) -> None:
+    """H3: not the scheme, but an entry; the first part of an address is never resolved."""
+    plan.add("pdf")
+    plan.reads["skill://secret.example/x/SKILL.md"] = contents_of("skill://secret.example/x/SKILL.md", skill_md("x"))
+    del plan.gets["skill://pdf/SKILL.md"]
+    code = """
+import sys
+looked = []
+sys.addaudithook(lambda event, args: looked.append(args[0]) if event == "socket.getaddrinfo" else None)
+import prowess
+with prowess.Source.mcp("docs", command=sys.argv[1:]) as source:
+    for uri in ("skill://secret.example/x/SKILL.md", "skill://pdf/SKILL.md"):
+        try:
+            source.get(uri)
+        except prowess.FetchError as error:
+            print(error.code)
+    print(source.load()["docs:pdf"].load().instructions)
+print(looked)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *plan.command()], check=True, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.stdout.split("\n") == ["request-refused", "request-refused", "Do it.", "[]", ""]
+
+
+def test_a_skill_is_known_by_label_and_address(plan: Plan, connect: Connect) -> None:
+    """H4: the label is ours, whatever the server calls itself; both are in the location and in approvals."""
+    plan.add("pdf")
+    one, other = connect("one").load()["one:pdf"], connect("other").load()["other:pdf"]
+    assert (one.location, other.location) == ("mcp:one:skill://pdf/SKILL.md", "mcp:other:skill://pdf/SKILL.md")
+    assert one.state == other.state
+    approvals = prowess.Approvals(plan.folder / "approvals.json")
+    approvals.approve(one)
+    assert approvals.is_approved(one.location, str(one.state))
+    assert not approvals.is_approved(other.location, str(other.state))
+
+
+@pytest.mark.parametrize("label", ["", "A", "a b", "a/b", "a:b", "../x", "-a", "a--b", "x" * 33])
+def test_a_label_is_a_plain_word(label: str) -> None:
+    """H4: it stands in names and paths."""
+    with pytest.raises(prowess.SourceError, match="label"):
+        prowess.Source.mcp(label, command=["x"])
+
+
+def test_names_that_repeat_are_told_apart_and_never_shadow(plan: Plan, connect: Connect, tmp_path: Path) -> None:
+    """H5: -2, -3 within a listing, the label across origins; collisions are shown."""
+    entry = plan.add("pdf")
+    for prefix in ("a", "b"):
+        uri = f"skill://{prefix}/pdf/SKILL.md"
+        plan.skills.append({**entry, "uri": uri, "resources": [{**entry["resources"][0], "uri": uri}]})
+    (tmp_path / "pdf").mkdir()
+    (tmp_path / "pdf" / "SKILL.md").write_bytes(skill_md("pdf", body="Ours.\n"))
+    catalog = prowess.Catalog.from_sources([connect(), prowess.Source.directory(tmp_path)])
+    assert catalog.names == ("docs:pdf", "docs:pdf-2", "docs:pdf-3", "pdf")
+    assert catalog["pdf"].load().instructions == "Ours."
+    assert catalog.shadowed == ()
+    assert codes(catalog) == ["duplicate-name", "duplicate-name"]
+    assert catalog["docs:pdf-2"].location == "mcp:docs:skill://a/pdf/SKILL.md"
+
+
+@pytest.mark.parametrize(
+    ("lie", "words"),
+    [
+        (b"Other.\n", "bytes"),
+        (skill_md("pdf", body="No it.\n"), "digest"),
+        (b"", "bytes"),
+    ],
+)
+def test_a_file_that_is_not_what_was_announced_is_not_used(
+    plan: Plan, connect: Connect, lie: bytes, words: str
+) -> None:
+    """H6: size AND digest, at each read; what differs is not given to anybody."""
+    plan.add("pdf")
+    plan.reads["skill://pdf/SKILL.md"] = contents_of("skill://pdf/SKILL.md", lie)
+    skill = connect().load()["docs:pdf"]
+    for read in (skill.load, skill.read_body, lambda: skill.read_resource("SKILL.md"), skill.digest):
+        with pytest.raises(prowess.FetchError, match=words) as caught:
+            read()
+        assert caught.value.code == "digest-mismatch"
+
+
+def test_a_right_digest_with_a_wrong_size_is_refused(plan: Plan, connect: Connect) -> None:
+    """H6: each of the two counts."""
+    entry = plan.add("pdf")
+    entry["resources"][0]["size"] += 1
+    with pytest.raises(prowess.FetchError, match="bytes"):
+        connect().load()["docs:pdf"].load()
+
+
+def test_asking_again_gives_the_new_set_and_ends_the_approval(plan: Plan, connect: Connect) -> None:
+    """H6: recovery is skills/get, which changes the set and revokes the approval."""
+    entry = plan.add("pdf", {"SKILL.md": TOOLS}, **{"allowed-tools": "Bash(git:*) Read"})
+    approvals = prowess.Approvals(plan.folder / "approvals.json")
+    changed = TOOLS + b"More.\n"
+    plan.reads["skill://pdf/SKILL.md"] = contents_of("skill://pdf/SKILL.md", changed)
+    row = {**entry["resources"][0], "digest": sha256(changed), "size": len(changed)}
+    plan.gets["skill://pdf/SKILL.md"] = {**entry, "resources": [row]}
+    source = connect(approvals=approvals)
+    old = source.load()["docs:pdf"]
+    approvals.approve(old)
+    with pytest.raises(prowess.FetchError):
+        old.load()
+    new = source.get("skill://pdf/SKILL.md")
+    assert new.state != old.state
+    assert new.load().instructions == "Do it.\nMore."
+    assert new.load().skill.allowed_tools == ()
+    assert not approvals.is_approved(old.location, str(old.state)), "it does not come back"
+
+
+def test_a_file_outside_the_held_entry_is_not_read(plan: Plan, connect: Connect) -> None:
+    """H7: while a skill is active, an unlisted file is refused, though the server would give it."""
+    plan.add("pdf")
+    plan.reads["skill://pdf/extra.md"] = contents_of("skill://pdf/extra.md", b"more instructions")
+    session = prowess.Session(connect().load())
+    session.activate("docs:pdf")
+    for path in ("extra.md", "../other/SKILL.md"):
+        with pytest.raises(prowess.ResourceError):
+            session.read_resource("docs:pdf", path)
+    assert ("resources/read", "skill://pdf/extra.md") not in plan.asked()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"description": "Does something else."},
+        {"hooks": {"start": "x"}},
+        {"version": "1.1"},
+        {"allowed-tools": "Bash"},
+    ],
+)
+def test_frontmatter_that_differs_from_the_entry_is_not_loaded(
+    plan: Plan, connect: Connect, fields: dict[str, object]
+) -> None:
+    """H8: field by field."""
+    plan.add("pdf", None, **fields)
+    skill = connect().load()["docs:pdf"]
+    with pytest.raises(prowess.FetchError, match=next(iter(fields))) as caught:
+        skill.load()
+    assert caught.value.code == "differs-from-index"
+
+
+def test_frontmatter_may_be_typed_by_either_version_of_yaml(plan: Plan, connect: Connect) -> None:
+    """H8: an unquoted scalar has several readings; a quoted one has one."""
+    text = skill_md("pdf", fields='version: 1.10\nflag: yes\non: "1"\nlist: [1, 010]\nnothing:\n')
+    fields = {"version": 1.1, "flag": True, "on": "1", "list": [1, 8], "nothing": None}
+    plan.add("pdf", {"SKILL.md": text}, **fields)
+    assert connect().load()["docs:pdf"].load().instructions == "Do it."
+    plan.skills[0]["frontmatter"]["on"] = 1
+    with pytest.raises(prowess.FetchError, match="on"):
+        connect("again").load()["again:pdf"].load()
+
+
+def test_nothing_is_fetched_before_it_is_needed(plan: Plan, connect: Connect) -> None:
+    """H9: not on connecting, listing or approving; what was fetched is fetched once."""
+    plan.add("pdf", {"SKILL.md": skill_md("pdf"), "a.md": b"a"})
+    plan.add("other", {"SKILL.md": skill_md("other"), "a.md": b"a"})
+    catalog = connect().load()
+    session = prowess.Session(catalog)
+    toolset = prowess.Toolset(session)
+    assert "docs:pdf" in toolset.prompt()
+    assert len(toolset.tools()) == 3
+    prowess.Approvals(plan.folder / "approvals.json").approve(catalog["docs:pdf"])
+    assert [method for method, _ in plan.asked()] == ["server/discover", "skills/list"]
+    for _ in range(2):
+        assert catalog["docs:pdf"].read_resource("a.md") == "a"
+        assert catalog["docs:other"].read_resource("a.md") == "a"
+    assert [uri for method, uri in plan.asked() if method == "resources/read"] == ["skill://pdf/a.md"]
+    session.activate("docs:other")
+    restored, issues = prowess.Session.restore(catalog, session.save())
+    assert (restored.active_skills, issues) == (("docs:other",), ())
+    reads = [uri for method, uri in plan.asked() if method == "resources/read"]
+    assert reads == ["skill://pdf/a.md", "skill://other/SKILL.md"]
+
+
+def test_a_digest_that_fits_trusts_nothing(plan: Plan, connect: Connect, tmp_path: Path) -> None:
+    """H10: a skill whose digests are right is as little trusted as any other."""
+    plan.add("pdf", {"SKILL.md": TOOLS}, **{"allowed-tools": "Bash(git:*) Read"})
+    skill = connect().load()["docs:pdf"]
+    trust = prowess.Trust(tmp_path / "trust.json")
+    assert not trust.is_trusted(skill)
+    with pytest.raises(prowess.NotTrustedError, match="cannot be trusted"):
+        trust.grant(skill)
+    assert skill.load().skill.allowed_tools == ()
+
+
+def test_reading_a_file_is_not_loading_the_skill(plan: Plan, connect: Connect) -> None:
+    """H11: a plain read of a SKILL.md makes nothing active and grants nothing."""
+    plan.add("pdf", {"SKILL.md": TOOLS}, **{"allowed-tools": "Bash(git:*) Read"})
+    approvals = prowess.Approvals(plan.folder / "approvals.json")
+    source = connect(approvals=approvals)
+    approvals.approve(source.load()["docs:pdf"])
+    session = prowess.Session(source.load())
+    assert "Do it." in session.read_resource("docs:pdf", "SKILL.md")
+    assert (session.active_skills, session.active_tools) == ((), ())
+
+
+CALLS = [
+    ("prowess", "load_skill", {"name": "docs:pdf"}),
+    ("prowess", "read_skill_file", {"name": "docs:pdf", "path": "a.md"}),
+    ("load_skill", "load_skill", {"skill_name": "docs:pdf"}),
+    ("skill__activate", "skill__activate", {"name": "docs:pdf"}),
+    ("skill__activate", "skill__read_resource", {"skill_name": "docs:pdf", "path": "a.md"}),
+    ("read_skill", "read_skill", {"name": "docs:pdf"}),
+    ("read_skill", "read_skill_file", {"skill_name": "docs:pdf", "path": "a.md"}),
+    ("skill_load", "skill_load", {"name": "docs:pdf"}),
+    ("skill_load", "skill_resource", {"name": "docs:pdf", "resource": "a.md"}),
+    ("use_skill", "from_scratch__use_skill", {"name": "docs:pdf"}),
+]
+
+
+def test_text_of_a_server_says_whose_it_is(plan: Plan, connect: Connect) -> None:
+    """H12: in every dialect, for instructions and files, and in what a person's call sends."""
+    plan.add("pdf", {"SKILL.md": skill_md("pdf"), "a.md": b"a file"})
+    catalog = connect().load()
+    for dialect, tool, arguments in CALLS:
+        result = prowess.Toolset(prowess.Session(catalog), dialect).call(tool, arguments)
+        assert not result.is_error, result
+        assert "[From the MCP server 'docs':" in result.content, (dialect, tool)
+    assert "[From the MCP server 'docs':" in prowess.Session(catalog).expand("/docs:pdf now")
+
+
+def test_nothing_of_a_server_ever_runs(plan: Plan, connect: Connect, tmp_path: Path) -> None:
+    """H13: commands stay text, scripts are refused, whatever a person grants or approves."""
+    body = "!`touch pwned`\n"
+    plan.add("pdf", {"SKILL.md": skill_md("pdf", body=body), "scripts/x.py": b"open('pwned', 'w')"})
+    approvals = prowess.Approvals(tmp_path / "approvals.json")
+    source = connect(approvals=approvals)
+    approvals.approve(source.load()["docs:pdf"])
+    trust = prowess.Trust(tmp_path / "trust.json", ask=lambda _: True)
+    session = prowess.Session(source.load(), trust=trust, base_dir=tmp_path)
+    assert "!`touch pwned`" in session.activate("docs:pdf").instructions
+    assert "!`touch pwned`" in session.expand("/docs:pdf")
+    toolset = prowess.Toolset(session, scripts=True)
+    result = toolset.call("run_skill_script", {"name": "docs:pdf", "script": "scripts/x.py"})
+    assert result.is_error
+    assert not (tmp_path / "pwned").exists()
+    assert not Path("pwned").exists()
+
+
+def test_files_of_another_server_or_skill_are_not_named_by_an_entry(plan: Plan, connect: Connect) -> None:
+    """H14: what a skill of one server reads comes from that server, and from that skill."""
+    for uri in ("https://evil.example/x", "skill://other/SKILL.md", "skill://pdf-2/a.md", "skill://pdfx/a.md"):
+        entry = plan.add("pdf")
+        entry["resources"].append({"uri": uri, "digest": sha256(b""), "size": 0})
+    catalog = connect().load()
+    assert catalog.names == ()
+    assert codes(catalog) == ["bad-entry"] * 4
+
+
+def test_tools_that_a_skill_names_count_only_when_approved(plan: Plan, connect: Connect) -> None:
+    """H15: allowed-tools is inert until a person approved that grant for that skill."""
+    plan.add("pdf", {"SKILL.md": TOOLS}, **{"allowed-tools": "Bash(git:*) Read"})
+    approvals = prowess.Approvals(plan.folder / "approvals.json")
+    source = connect(approvals=approvals)
+    session = prowess.Session(source.load())
+    session.activate("docs:pdf")
+    assert session.active_tools == ()
+    assert session.allows("Bash", "git status") == "not-mentioned"
+    approvals.approve(source.load()["docs:pdf"])
+    session = prowess.Session(source.load())
+    session.activate("docs:pdf")
+    assert session.active_tools == ("Bash(git:*)", "Read")
+    approvals.revoke(source.load()["docs:pdf"])
+    session = prowess.Session(source.load())
+    session.activate("docs:pdf")
+    assert session.active_tools == ()
+
+
+def test_an_approval_ends_with_any_file_and_covers_no_nested_skill(plan: Plan, connect: Connect) -> None:
+    """H16: bound to the pairs of address and digest; a nested skill needs its own."""
+    outer = plan.add("pdf", {"SKILL.md": TOOLS, "a.md": b"a"}, **{"allowed-tools": "Bash(git:*) Read"})
+    inner = skill_md("inner", fields="allowed-tools: Read\n")
+    uri = "skill://pdf/inner/SKILL.md"
+    row = {"uri": uri, "digest": sha256(inner), "size": len(inner)}
+    outer["resources"].append(row)
+    front = {"name": "inner", "description": "Does it.", "allowed-tools": "Read"}
+    plan.skills.append({"uri": uri, "frontmatter": front, "resources": [row]})
+    plan.reads[uri] = contents_of(uri, inner)
+    approvals = prowess.Approvals(plan.folder / "approvals.json")
+    first = connect(approvals=approvals)
+    approvals.approve(first.load()["docs:pdf"])
+    catalog = first.load()
+    assert catalog["docs:pdf"].load().skill.allowed_tools == ("Bash(git:*)", "Read")
+    assert catalog["docs:inner"].load().skill.allowed_tools == ()
+    before = outer["resources"][1]["digest"]
+    outer["resources"][1]["digest"] = sha256(b"b")
+    assert connect(approvals=approvals).load()["docs:pdf"].load().skill.allowed_tools == ()
+    outer["resources"][1]["digest"] = before
+    assert connect(approvals=approvals).load()["docs:pdf"].load().skill.allowed_tools == ()
+
+
+def test_skills_without_integrity_are_declined(plan: Plan, connect: Connect) -> None:
+    """H17: a "dynamic" skill is not used, and the catalogue says why."""
+    plan.add("pdf")
+    plan.add("moving")["resources"] = "dynamic"
+    catalog = connect().load()
+    assert catalog.names == ("docs:pdf",)
+    assert codes(catalog) == ["dynamic-skill"]
+
+
+def test_nothing_of_a_server_is_kept_on_disk(plan: Plan, tmp_path: Path) -> None:
+    """H18: so nothing lies where skills are looked for."""
+    plan.add("pdf", {"SKILL.md": skill_md("pdf"), "a.md": b"a" * 100})
+    home = tmp_path / "home"
+    home.mkdir()
+    command = plan.command()
+    before = sorted(tmp_path.rglob("*"))
+    code = """
+import sys, prowess
+with prowess.Source.mcp("docs", command=sys.argv[1:]) as source:
+    skill = source.load()["docs:pdf"]
+    print(skill.load().instructions, len(skill.read_resource("a.md")))
+"""
+    env = {**os.environ, "HOME": str(home), "XDG_CACHE_HOME": str(home), "TMPDIR": str(home)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command], check=True, capture_output=True, text=True, cwd=home, env=env
+    )
+    assert done.stdout == "Do it. 100\n"
+    assert [path for path in sorted(tmp_path.rglob("*")) if path not in before] == [plan.log]
+
+
+@pytest.mark.parametrize("code", ["too-many-files", "too-many-bytes"])
+def test_a_skill_over_the_limits_is_declined_with_the_reason(plan: Plan, connect: Connect, code: str) -> None:
+    """H19: over 512 files, or 16 MiB."""
+    entry = plan.add("pdf")
+    count, size = (512, 1) if code == "too-many-files" else (1, 17 << 20)
+    for number in range(count):
+        entry["resources"].append({"uri": f"skill://pdf/{number}", "digest": sha256(b""), "size": size})
+    plan.add("good")
+    catalog = connect().load()
+    assert catalog.names == ("docs:good",)
+    assert codes(catalog) == [code]
+    assert "skill://pdf/SKILL.md" in catalog.issues[0].message

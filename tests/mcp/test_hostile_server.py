@@ -1,0 +1,293 @@
+"""Our client against servers that lie, never end, say too much or nothing: bounded, and it says what was wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import prowess
+from prowess.sources.mcp_entry import parse_entry
+from tests.talking import Plan, contents_of, entry_of, sha256, skill_md
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from prowess.sources.mcp import McpSource
+
+    Connect = Callable[..., McpSource]
+
+QUICK = replace(prowess.Limits(), max_mcp_connect_seconds=1.0, max_mcp_call_seconds=1.0)
+GOOD = {"SKILL.md": skill_md("pdf"), "a.md": b"a"}
+
+
+def codes(catalog: prowess.Catalog) -> list[str]:
+    return [issue.code for issue in catalog.issues]
+
+
+# -- entries -----------------------------------------------------------------------------------------------------------
+
+
+def changed(path: str, value: object) -> dict[str, Any]:
+    """A right entry with one thing wrong: ``resources.1.uri`` names the thing."""
+    entry = entry_of("pdf", GOOD)
+    *above, last = path.split(".")
+    at: Any = entry
+    for part in above:
+        at = at[int(part)] if part.isdecimal() else at[part]
+    at[last] = value
+    return entry
+
+
+DIGESTS: list[object] = ["md5:" + "0" * 32, "none", "sha256:" + "A" * 64, 1, None]
+SIZES: list[object] = [-1, 1.5, True, "1", None]
+LISTS: list[object] = [[], {}, "static", None, [1], [entry_of("pdf", GOOD)["resources"][1]]]
+FIELDS: list[object] = [[], "x", None, {"x": ["y"] * 5_000}]
+WRONG: list[object] = [
+    *(changed("resources.1.uri", f"skill://pdf/{path}") for path in ("../x", "a/../../x", "%2e%2e/x", "..%2fx", ".")),
+    *(changed("resources.1.uri", f"skill://pdf/{path}") for path in ("a\\b", "a%5cb", "%00", "C:x", "con", "a.", "")),
+    *(changed("resources.1.uri", f"skill://pdf/{path}") for path in ("SKILL.md", "a?b", "a#b", "a%", "%ff", "~x\n")),
+    *(changed("resources.1.uri", uri) for uri in ("a.md", "skill://other/a.md", 7, None, "skill://pdf" + "x" * 3_000)),
+    *(changed("resources.1.digest", value) for value in DIGESTS),
+    *(changed("resources.1.size", value) for value in SIZES),
+    *(changed("resources", value) for value in LISTS),
+    *(changed("uri", uri) for uri in ("skill://pdf/skill.md", "skill://../pdf/SKILL.md", "pdf/SKILL.md", 1, "")),
+    *(changed("uri", uri) for uri in ("skill://pdf/x/SKILL.md", "file:///SKILL.md", "skill://\u202e/pdf/SKILL.md")),
+    *(changed("frontmatter.name", name) for name in ("PDF", "../x", "", 1, None, "pdf2", "a\nb")),
+    *(changed("frontmatter.description", text) for text in ("", "  ", 1, None, "x" * 1_025)),
+    *(changed("frontmatter", value) for value in FIELDS),
+    changed("more", 1),
+    changed("resources.1.more", 1),
+    *([], "x", None, {}, {"uri": "skill://pdf/SKILL.md"}),
+]
+
+
+@pytest.mark.parametrize("entry", WRONG, ids=range(len(WRONG)))
+def test_an_entry_with_anything_wrong_is_not_used(entry: object) -> None:
+    with pytest.raises(prowess.FetchError) as caught:
+        parse_entry(entry, prowess.Limits())
+    assert caught.value.code in {"bad-entry", "bad-digest"}
+    assert len(caught.value.message) < 1_000
+
+
+def test_the_entry_that_these_were_made_from_is_used() -> None:
+    assert set(parse_entry(entry_of("pdf", GOOD), prowess.Limits()).files) == {"SKILL.md", "a.md"}
+
+
+def test_a_wrong_entry_hides_no_right_one(plan: Plan, connect: Connect) -> None:
+    plan.add("good")
+    plan.skills[:0] = [entry for entry in WRONG if isinstance(entry, dict)][:20]
+    catalog = connect().load()
+    assert catalog.names == ("docs:good",)
+    assert len(catalog.issues) == 20
+    assert all(issue.path == "mcp:docs" for issue in catalog.issues)
+
+
+# -- listings ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["endless", "loop"])
+def test_a_listing_that_does_not_end_is_cut(plan: Plan, connect: Connect, how: str) -> None:
+    plan.add("pdf")
+    plan.listing = {how: True}
+    catalog = connect(limits=replace(prowess.Limits(), max_mcp_skills=20)).load()
+    assert catalog.names == ("docs:pdf",)
+    assert "endless-listing" in codes(catalog)
+    assert len(plan.asked()) < 30
+
+
+def test_a_listing_of_too_many_is_cut(plan: Plan, connect: Connect) -> None:
+    for number in range(12):
+        plan.add(f"s{number}")
+    plan.listing = {"endless": True}
+    catalog = connect(limits=replace(prowess.Limits(), max_mcp_skills=10)).load()
+    assert len(catalog) == 10
+    assert codes(catalog) == ["endless-listing"]
+
+
+@pytest.mark.parametrize("answer", [{"skills": None}, {"skills": "x"}, {}])
+def test_a_listing_that_is_none_is_an_issue(plan: Plan, connect: Connect, answer: dict[str, Any]) -> None:
+    plan.skills = answer.get("skills", 7)
+    assert codes(connect().load()) == ["bad-entry"]
+
+
+# -- too much, too slow, gone ------------------------------------------------------------------------------------------
+
+
+def resident() -> int:
+    rows = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(row.split()[1]) for row in rows if row.startswith("VmRSS"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to measure memory")
+def test_an_answer_without_an_end_costs_little_memory(plan: Plan, connect: Connect) -> None:
+    plan.add("pdf")
+    plan.listing = {"flood": 400}
+    limits = replace(prowess.Limits(), max_mcp_message_bytes=4 << 20)
+    source = connect(limits=limits)
+    source._link.capabilities()  # noqa: SLF001 - connected, so that the SDK's own memory does not count
+    before = resident()
+    assert codes(source.load()) == ["server-away"]
+    assert resident() - before < 64 * 1024
+
+
+def test_a_file_that_is_larger_than_announced_is_refused(plan: Plan, connect: Connect) -> None:
+    plan.add("pdf", {"SKILL.md": skill_md("pdf"), "big.md": b"x"})
+    plan.reads["skill://pdf/big.md"] = contents_of("skill://pdf/big.md", b"x" * 3_000_000)
+    skill = connect().load()["docs:pdf"]
+    with pytest.raises(prowess.FetchError, match="3000000 bytes"):
+        skill.read_resource("big.md")
+
+
+ODD = [
+    {"contents": []},
+    {"contents": [{}, {}]},
+    {"contents": [{"uri": "x"}]},
+    {"contents": [{"uri": "x", "text": "a", "blob": "YQ=="}]},
+    {"contents": [{"uri": "x", "blob": "§"}]},
+    {"contents": "a"},
+    {},
+]
+
+
+@pytest.mark.parametrize("answer", ODD, ids=range(len(ODD)))
+def test_an_odd_answer_to_a_read_is_a_typed_error(plan: Plan, connect: Connect, answer: dict[str, Any]) -> None:
+    plan.add("pdf", GOOD)
+    plan.reads["skill://pdf/a.md"] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **answer}
+    with pytest.raises(prowess.FetchError):
+        connect().load()["docs:pdf"].read_resource("a.md")
+
+
+@pytest.mark.parametrize(
+    ("when", "how", "code"),
+    [
+        ("start", {"hang": True}, "fetch-timeout"),
+        ("start", {"die": True}, "server-away"),
+        ("listing", {"hang": True}, "fetch-timeout"),
+        ("listing", {"die": True}, "server-away"),
+    ],
+)
+def test_a_server_that_does_not_answer_is_an_issue(
+    plan: Plan, connect: Connect, when: str, how: dict[str, Any], code: str
+) -> None:
+    setattr(plan, when, how)
+    assert codes(connect(limits=QUICK).load()) == [code]
+    with pytest.raises(prowess.FetchError) as caught:
+        connect("strict", limits=QUICK, missing="error").load()
+    assert caught.value.code == code
+
+
+def test_a_command_that_is_none_is_an_issue() -> None:
+    with prowess.Source.mcp("docs", command=["prowess-no-such-program"]) as source:
+        assert codes(source.load()) == ["server-away"]
+
+
+def test_a_server_that_went_away_is_started_again(plan: Plan, connect: Connect) -> None:
+    plan.add("pdf", {**GOOD, "b.md": b"b"})
+    source = connect()
+    skill = source.load()["docs:pdf"]
+    plan.command()
+    source.close()
+    assert skill.read_resource("b.md") == "b"
+
+
+def test_slow_and_dead_servers_hide_no_skill_of_others(plan: Plan, connect: Connect, tmp_path: Path) -> None:
+    plan.add("pdf")
+    (tmp_path / "hang").mkdir()
+    hanging = Plan(tmp_path / "hang", start={"hang": True}).command()
+    slow = [prowess.Source.mcp(f"slow{n}", command=hanging, limits=QUICK) for n in range(3)]
+    catalog = prowess.Catalog.from_sources([*slow, connect("good")])
+    assert catalog.names == ("good:pdf",)
+    assert codes(catalog) == ["fetch-timeout"] * 3
+
+
+def test_sources_that_need_time_begin_before_any_is_waited_for() -> None:
+    order: list[str] = []
+
+    class Slow:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def begin(self) -> None:
+            order.append(f"begin {self.name}")
+
+        def load(self) -> prowess.Catalog:
+            order.append(f"load {self.name}")
+            return prowess.Catalog()
+
+    prowess.Catalog.from_sources([Slow("a"), Slow("b"), prowess.Source.inline("x", "Does.", "Do.")])
+    assert order == ["begin a", "begin b", "load a", "load b"]
+
+
+def test_no_process_is_left_when_the_program_ends(plan: Plan, tmp_path: Path) -> None:
+    import subprocess  # noqa: PLC0415 - a program of its own
+
+    plan.add("pdf")
+    code = "import sys, prowess; print(prowess.Source.mcp('docs', command=sys.argv[1:]).load().names)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *plan.command()], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "('docs:pdf',)\n"
+    if Path("/proc").exists():
+        commands = [_command(path) for path in Path("/proc").iterdir() if path.name.isdecimal()]
+        assert not [command for command in commands if str(tmp_path) in command and "scripted_server" in command]
+
+
+def _command(path: Path) -> str:
+    try:
+        return (path / "cmdline").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def test_a_server_sees_few_variables(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "TOPSECRET")
+    show = plan.folder / "show.py"
+    show.write_text("import os, sys; open(sys.argv[1], 'w').write(repr(sorted(os.environ)))", encoding="utf-8")
+    seen = plan.folder / "seen"
+    command = [sys.executable, "-I", str(show), str(seen)]
+    with prowess.Source.mcp("docs", command=command, env={"OURS": "1"}, limits=QUICK) as source:
+        source.load()
+    assert "OURS" in seen.read_text(encoding="utf-8")
+    assert "AWS" not in seen.read_text(encoding="utf-8")
+    assert "TOPSECRET" not in repr(source)
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({}, "bad-argument"),
+        ({"command": "a string"}, "bad-argument"),
+        ({"command": ["x"], "url": "https://x"}, "bad-argument"),
+        ({"url": "http://example.com/mcp"}, "plain-http"),
+        ({"url": "https://user:pw@example.com/mcp"}, "bad-address"),
+        ({"url": "ftp://example.com"}, "bad-address"),
+        ({"command": ["x"], "missing": "perhaps"}, "bad-argument"),
+    ],
+)
+def test_a_source_that_makes_no_sense_is_refused_at_once(options: dict[str, Any], code: str) -> None:
+    with pytest.raises(prowess.SourceError) as caught:
+        prowess.Source.mcp("docs", **options)
+    assert caught.value.code == code
+    assert "pw" not in str(caught.value)
+
+
+def test_the_digests_are_those_of_the_files() -> None:
+    assert sha256(b"a") == "sha256:ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
+
+
+def test_what_is_kept_in_memory_is_bounded(plan: Plan, connect: Connect) -> None:
+    files = {"SKILL.md": skill_md("pdf"), **{f"{n}.md": os.urandom(500).hex().encode() for n in range(5)}}
+    plan.add("pdf", files)
+    source = connect(limits=replace(prowess.Limits(), max_mcp_kept_bytes=2_500))
+    skill = source.load()["docs:pdf"]
+    for _ in range(2):
+        for number in range(5):
+            skill.read_bytes(f"{number}.md")
+    reads = [uri for method, uri in plan.asked() if method == "resources/read"]
+    assert len(reads) == 10
+    assert sum(len(data) for data in source._kept._files.values()) <= 2_500  # noqa: SLF001

@@ -1,0 +1,137 @@
+"""Changes on disk: swapped in as a whole, told to every client, and never answered with what was before."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
+
+import prowess
+from tests.talking import put, skill_md, talking
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from prowess.library.changes import Notice
+
+NOTICES: list[Notice] = ["watchfiles", "stat"]
+SECONDS = 30
+LIMITS = prowess.Limits(watch_seconds=0.05)
+
+
+@pytest.mark.parametrize("notice", NOTICES)
+def test_clients_that_listen_are_told_and_see_the_new_skills(library: Path, notice: Notice) -> None:
+    server = prowess.mcp.Server(library, notice=notice, limits=LIMITS)
+
+    async def whole() -> None:
+        async with asyncio.timeout(SECONDS), talking(server) as connection:
+            await connection.ask("skills/get", uri="skill://pdf/SKILL.md")
+            kinds = {"resources_list_changed": True, "tools_list_changed": True, "prompts_list_changed": True}
+            async with connection.client.listen(**kinds, resource_subscriptions=["skill://pdf/a.md"]) as changes:
+                put(library, "fresh/SKILL.md", skill_md("fresh"))
+                told = {type(await anext(changes)) for _ in range(3)}
+                assert told == {ResourcesListChanged, ToolsListChanged, PromptsListChanged}
+                entry = await connection.ask("skills/get", uri="skill://fresh/SKILL.md")
+                assert entry["skill"]["frontmatter"]["name"] == "fresh"
+                put(library, "pdf/a.md", "new")
+                events: list[Any] = [await anext(changes) for _ in range(2)]
+                assert ResourceUpdated("skill://pdf/a.md") in events
+                shutil.rmtree(library / "fresh")
+                while type(await anext(changes)) is not ToolsListChanged:
+                    pass
+                assert await connection.refusal("skills/get", uri="skill://fresh/SKILL.md") == -32602
+
+    asyncio.run(whole())
+
+
+def test_clients_of_the_older_protocol_are_told_unasked(library: Path) -> None:
+    server = prowess.mcp.Server(library, limits=LIMITS)
+
+    async def whole() -> list[str]:
+        told: list[str] = []
+        enough = asyncio.Event()
+
+        async def hear(message: Any) -> None:  # noqa: ANN401 - whatever the server sends
+            told.append(message.method)
+            if len(told) == 3:
+                enough.set()
+
+        async with asyncio.timeout(SECONDS), talking(server, "legacy", message_handler=hear) as connection:
+            await connection.ask("skills/list")
+            put(library, "fresh/SKILL.md", skill_md("fresh"))
+            await enough.wait()
+            assert len((await connection.ask("prompts/list"))["prompts"]) == 4
+        return told
+
+    assert sorted(asyncio.run(whole())) == [
+        "notifications/prompts/list_changed",
+        "notifications/resources/list_changed",
+        "notifications/tools/list_changed",
+    ]
+
+
+def test_digests_follow_the_files_without_any_watching(library: Path) -> None:
+    """They are computed when they are asked for, and again when a file changed, however quickly."""
+    server = prowess.mcp.Server(library, notice=None)
+
+    async def whole() -> None:
+        async with talking(server) as connection:
+            seen = set()
+            for number in range(20):
+                put(library, "pdf/a.md", f"{number:04}")
+                entry = (await connection.ask("skills/get", uri="skill://pdf/SKILL.md"))["skill"]
+                row = next(row for row in entry["resources"] if row["uri"].endswith("/a.md"))
+                seen.add(row["digest"])
+                read = await connection.ask("resources/read", uri=row["uri"])
+                assert read["contents"][0]["text"] == f"{number:04}"
+            assert len(seen) == 20
+
+    asyncio.run(whole())
+
+
+def test_no_request_sees_half_a_catalogue(tmp_path: Path) -> None:
+    """Two folders are renamed back and forth as one; whoever pages through the listing sees each skill once."""
+    for number in range(30):
+        put(tmp_path, f"s{number:02}/SKILL.md", skill_md(f"s{number:02}"))
+    server = prowess.mcp.Server(tmp_path, limits=prowess.Limits(watch_seconds=0.05, max_page_entries=7))
+    stop = threading.Event()
+
+    def write() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            put(tmp_path, "s00/notes.md", str(number))
+
+    async def whole() -> None:
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            async with asyncio.timeout(SECONDS), talking(server) as connection:
+                for _ in range(15):
+                    names = [entry["frontmatter"]["name"] for entry in await connection.all_skills()]
+                    assert names[-29:] == [f"s{number:02}" for number in range(1, 30)]
+        finally:
+            stop.set()
+            writer.join()
+
+    asyncio.run(whole())
+
+
+def test_the_handshake_does_not_wait_for_a_scan(tmp_path: Path) -> None:
+    """The first answer comes before the library is known, and says how to search; later ones wait for it."""
+    for number in range(200):
+        put(tmp_path, f"s{number}/SKILL.md", skill_md(f"s{number}"))
+    server = prowess.mcp.Server(tmp_path, notice=None, limits=prowess.Limits(max_handshake_seconds=1e-9))
+
+    async def whole() -> None:
+        async with asyncio.timeout(SECONDS), talking(server) as connection:
+            assert (connection.client.instructions or "").startswith("This server has skills")
+            tools = [tool["name"] for tool in (await connection.ask("tools/list"))["tools"]]
+            assert "search_skills" in tools
+            assert len(await connection.all_skills()) == 200
+
+    asyncio.run(whole())

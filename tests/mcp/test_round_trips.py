@@ -1,0 +1,193 @@
+"""Round trips with other people's programs, each in its own environment: what they see is what is on disk.
+
+Environments are made once, in a cache folder outside the checkout; where one cannot be had, the test says so and skips.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp import Client
+from mcp.client.extension import advertise
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+import prowess
+from bench.environments import NotInstalledError, cache_folder, python_with
+from tests.hostile.web import served
+from tests.talking import EXTENSION, Talk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FOREIGN = Path(__file__).parent / "foreign"
+ROOT = Path(__file__).resolve().parents[2]
+SERVERS = {"sdk": FOREIGN / "sdk_server.py", "fastmcp": ROOT / "bench" / "adapters" / "fastmcp_server.py"}
+INSPECTOR = "@modelcontextprotocol/inspector"
+SECONDS = 120
+
+
+@pytest.fixture(scope="session")
+def fastmcp() -> str:
+    """The Python of an environment with FastMCP."""
+    from filelock import FileLock  # noqa: PLC0415 - workers may make it at the same time
+
+    try:
+        with FileLock(cache_folder() / "fastmcp.lock"):
+            return python_with("fastmcp")
+    except NotInstalledError as error:
+        pytest.skip(f"FastMCP cannot be installed here ({error}): its round trips are not made")
+
+
+@pytest.fixture(scope="session")
+def inspector() -> list[str]:
+    """The command line of the MCP Inspector."""
+    from filelock import FileLock  # noqa: PLC0415 - workers may make it at the same time
+
+    folder = cache_folder() / "inspector"
+    program = folder / "node_modules" / ".bin" / "mcp-inspector"
+    if shutil.which("npm") is None:
+        pytest.skip("there is no npm here: the round trip with the MCP Inspector is not made")
+    with FileLock(cache_folder() / "inspector.lock"):
+        if not program.exists():
+            folder.mkdir(exist_ok=True)
+            command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), INSPECTOR]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+            if done.returncode:
+                pytest.skip("the MCP Inspector cannot be installed here: its round trip is not made")
+    return [str(program), "--cli"]
+
+
+def ours(library: Path) -> list[str]:
+    return [sys.executable, "-m", "prowess.mcp", str(library)]
+
+
+def expected(library: Path) -> dict[str, int]:
+    """The address of every skill on disk, and how many files it has."""
+    return {
+        f"skill://{path.relative_to(library).as_posix()}": sum(file.is_file() for file in path.parent.rglob("*"))
+        for path in library.rglob("SKILL.md")
+    }
+
+
+# -- their clients, our server -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_official_client_sees_what_is_on_disk(library: Path, mode: str) -> None:
+    parameters = StdioServerParameters(command=sys.executable, args=ours(library)[1:])
+
+    async def whole() -> dict[str, int]:
+        async with Client(stdio_client(parameters), mode=mode, extensions=[advertise(EXTENSION)]) as client:
+            connection = Talk(client)
+            assert "invoices" in (client.instructions or "")
+            return {entry["uri"]: len(entry["resources"]) for entry in await connection.all_skills()}
+
+    assert asyncio.run(whole()) == expected(library)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_official_client_sees_it_on_http_too(library: Path, mode: str) -> None:
+    async def whole(url: str) -> dict[str, int]:
+        async with Client(url, mode=mode, extensions=[advertise(EXTENSION)]) as client:
+            found = {entry["uri"]: len(entry["resources"]) for entry in await Talk(client).all_skills()}
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["load_skill", "read_skill_file"]
+            return found
+
+    with served(library) as running:
+        assert asyncio.run(whole(f"http://{running.name}/mcp")) == expected(library)
+
+
+def test_fastmcp_s_client_sees_what_is_on_disk(library: Path, fastmcp: str) -> None:
+    seen = _run([fastmcp, str(FOREIGN / "fastmcp_client.py"), *ours(library)])
+    _check_seen(seen, library)
+
+
+def test_fastmcp_s_client_sees_it_on_http_too(library: Path, fastmcp: str) -> None:
+    with served(library) as running:
+        seen = _run([fastmcp, str(FOREIGN / "fastmcp_client.py"), f"http://{running.name}/mcp"])
+    _check_seen(seen, library)
+
+
+def _check_seen(seen: dict[str, Any], library: Path) -> None:
+    assert {uri: skill["files"] for uri, skill in seen["skills"].items()} == expected(library)
+    assert seen["skills"]["skill://pdf/SKILL.md"]["frontmatter"]["version"] == 1.1
+    assert seen["tools"] == ["load_skill", "read_skill_file"]
+    assert all("Do it." in text for text in seen["texts"])
+
+
+def _run(command: list[str]) -> Any:  # noqa: ANN401 - whatever it printed
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, env=env)
+    assert done.returncode == 0, done.stderr[-2_000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("method", "key", "more"),
+    [
+        ("resources/list", "resources", []),
+        ("tools/list", "tools", []),
+        ("prompts/list", "prompts", []),
+        ("resources/read", "contents", ["--uri", "skill://pdf/SKILL.md"]),
+    ],
+)
+def test_the_inspector_can_look_at_it(
+    library: Path, inspector: list[str], method: str, key: str, more: list[str]
+) -> None:
+    found = _run([*inspector, *ours(library), "--method", method, *more])
+    assert found[key]
+
+
+# -- their servers, our client -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def servers(library: Path, request: pytest.FixtureRequest) -> Callable[[str], list[str]]:
+    """The command of a foreign server of the library."""
+
+    def command(kind: str) -> list[str]:
+        python = sys.executable if kind == "sdk" else request.getfixturevalue("fastmcp")
+        return [python, str(SERVERS[kind]), str(library)]
+
+    return command
+
+
+@pytest.mark.parametrize("kind", ["sdk", "fastmcp"])
+def test_our_client_loads_skills_of_their_servers(
+    library: Path, servers: Callable[[str], list[str]], kind: str
+) -> None:
+    shutil.move(library / "billing" / "invoices", library / "invoices")
+    (library / "pdf" / "inner" / "SKILL.md").rename(library / "pdf" / "inner" / "notes.md")
+    limits = prowess.Limits(max_mcp_connect_seconds=60.0)
+    with prowess.Source.mcp("theirs", command=servers(kind), limits=limits) as source:
+        catalog = source.load()
+        assert catalog.issues == ()
+        assert catalog.names == ("theirs:invoices", "theirs:pdf")
+        skill = catalog["theirs:pdf"]
+        assert skill.load().instructions == "Do it."
+        assert skill.load().skill.version == "1.10"
+        for path in skill.files():
+            assert skill.read_bytes(path) == (library / "pdf" / path).read_bytes()
+        assert source.get("skill://invoices/SKILL.md").description == "Writes invoices."
+
+
+def test_our_client_loads_skills_of_our_server_on_http(library: Path) -> None:
+    token = "a-long-random-token-0123456789"  # noqa: S105 - of the tests
+    with served(library, token=token) as running:
+        url = f"http://{running.name}/mcp"
+        with prowess.Source.mcp("ours", url=url, headers={"Authorization": f"Bearer {token}"}) as source:
+            catalog = source.load()
+            assert catalog.names == ("ours:inner", "ours:invoices", "ours:pdf")
+            assert catalog["ours:pdf"].read_bytes("assets/logo.png") == (library / "pdf/assets/logo.png").read_bytes()
+        with prowess.Source.mcp("none", url=url) as source:
+            (issue,) = source.load().issues
+            assert issue.code in {"server-away", "request-refused"}
+            assert token not in str(issue)

@@ -1,0 +1,122 @@
+"""Frontmatter as JSON with the types of YAML's core schema, and readings of other hosts."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prowess import InvalidFrontmatterError
+from prowess.spec.typed import core_value, differing_fields, field_types, styled_frontmatter, typed_frontmatter
+
+if TYPE_CHECKING:
+    from prowess.spec.typed import Json
+
+
+def head(fields: str) -> bytes:
+    return f"---\n{fields}\n---\nbody\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("1.10", 1.1),
+        ("true", True),
+        ("False", False),
+        ("~", None),
+        ("null", None),
+        ("", None),
+        ("12", 12),
+        ("-7", -7),
+        ("0o17", 15),
+        ("0x1F", 31),
+        ("1e3", 1000.0),
+        (".5", 0.5),
+        ("yes", "yes"),
+        ("no", "no"),
+        ("1_000", "1_000"),
+        ("2024-01-01", "2024-01-01"),
+        ("1.2.3", "1.2.3"),
+        ("text", "text"),
+        ('"1.10"', "1.10"),
+        ("'true'", "true"),
+        ("|\n  12", "12\n"),
+    ],
+)
+def test_a_value_has_the_type_that_every_host_gives_it(written: str, value: Json) -> None:
+    found = typed_frontmatter(head(f"key: {written}"))["key"]
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_lists_and_mappings_are_typed_all_through() -> None:
+    found = typed_frontmatter(head('a: [1, "1", {b: true}]\nc:\n  d: 1.0\n  e: x'))
+    assert found == {"a": [1, "1", {"b": True}], "c": {"d": 1.0, "e": "x"}}
+
+
+@pytest.mark.parametrize("written", [".inf", "-.inf", ".nan", "9" * 5_000])
+def test_what_json_cannot_carry_is_refused(written: str) -> None:
+    with pytest.raises(InvalidFrontmatterError, match="number"):
+        typed_frontmatter(head(f"key: {written}"))
+
+
+@pytest.mark.parametrize("fields", ["a: &x 1", "a: !!str 1", "a: 1\na: 2", "[a]", "a: [", "a: b\x85c"])
+def test_the_rules_for_yaml_hold_here_too(fields: str) -> None:
+    with pytest.raises(InvalidFrontmatterError):
+        typed_frontmatter(head(fields))
+
+
+@given(st.text(alphabet="0123456789.eE+-xoabtrufalsenN~ _", max_size=12).filter(lambda t: t.strip() == t))
+def test_the_core_schema_is_json_or_text(text: str) -> None:
+    value = core_value(text)
+    if isinstance(value, float) and (value != value or value in {float("inf"), float("-inf")}):  # noqa: PLR0124
+        return
+    assert json.loads(json.dumps(value)) == value
+    assert value == text or not isinstance(value, str)
+
+
+@pytest.mark.parametrize(
+    ("fields", "codes"),
+    [
+        ("name: pdf\ndescription: x", []),
+        ("name: 12\ndescription: true", ["wrong-type", "wrong-type"]),
+        ("allowed-tools: [a]", ["wrong-type"]),
+        ("metadata: {a: 1, b: x, c: '1'}", ["metadata-not-text"]),
+        ("metadata: x", ["wrong-type"]),
+    ],
+)
+def test_fields_that_must_be_text_are_named(fields: str, codes: list[str]) -> None:
+    assert [issue.code for issue in field_types(typed_frontmatter(head(fields)))] == codes
+
+
+FIELDS = 'v: 1.10\nflag: yes\nq: "1"\nlist: [1, 010, off]\nhex: 0x10\nnone:\nmap: {a: on}\nday: 2024-01-01'
+
+
+def test_each_version_of_yaml_is_a_reading() -> None:
+    written = styled_frontmatter(head(FIELDS))
+    assert differing_fields(written, typed_frontmatter(head(FIELDS))) == ()
+    old = yaml.safe_load(FIELDS)
+    assert differing_fields(written, {**old, "day": str(old["day"])}) == ()
+    texts: dict[str, Json] = {"v": "1.10", "flag": "yes", "q": "1", "hex": "0x10", "none": "", "day": "2024-01-01"}
+    assert differing_fields(written, {**texts, "list": ["1", "010", "off"], "map": {"a": "on"}}) == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("v", 1.2), ("v", True), ("flag", False), ("flag", 1), ("q", 1), ("q", True), ("list", [1, 8]), ("list", 1)),
+        *(("map", {"a": False}), ("map", {}), ("none", 0), ("hex", 10), ("day", 2024), ("more", None)),
+    ],
+)
+def test_anything_else_is_another_value(key: str, value: Json) -> None:
+    announced = {**typed_frontmatter(head(FIELDS)), key: value}
+    assert differing_fields(styled_frontmatter(head(FIELDS)), announced) == (key,)
+
+
+def test_a_field_that_is_missing_differs() -> None:
+    announced = typed_frontmatter(head(FIELDS))
+    del announced["q"]
+    assert differing_fields(styled_frontmatter(head(FIELDS)), announced) == ("q",)
