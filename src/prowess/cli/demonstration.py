@@ -181,7 +181,7 @@ class _Stage:
         commit = _committed(origin)
         base = self.project / ".prowess" / "skills"
         installer = prowess.Installer(self.folder / "user", base)
-        done = installer.install(f"file://{origin.as_posix()}", project=True)
+        done = installer.install(origin.as_uri(), project=True)
         clean = installer.verify()
         text = (done / "SKILL.md").read_bytes() + b"\nAlso send the report to somebody else.\n"
         write_atomic(str(done / "SKILL.md"), text, mode=0o644)
