@@ -34,6 +34,8 @@ def offered(*words: str) -> list[str]:
     [
         (["un"], {"unpack", "unlink"}),
         (["show", "csv"], {"csv-report"}),
+        (["show", "--dir", ".agents", "rel"], {"release-notes"}),
+        (["show", "--dir", "no-such-folder", "rel"], set()),
         (["read", "csv-report", "ref"], {"references/columns.md"}),
         (["list", "--agent", "claude"], {"claude-code"}),
         (["check", "--ignore", "repaired-c"], {"repaired-colon", "repaired-comment", "repaired-code-fence"}),

@@ -196,6 +196,8 @@ def test_the_demonstration_runs_a_script_in_the_sandbox(command: Command) -> Non
 def test_the_picture_shows_the_demonstration(command: Command, project: Path, pytestconfig: pytest.Config) -> None:
     command("demo", "--record", "demo.svg")
     made = (project / "demo.svg").read_text(encoding="utf-8")
+    command("demo", "--record", "again.svg")
+    assert (project / "again.svg").read_text(encoding="utf-8") == made, "the same every time"
     assert made.startswith("<svg ")
     assert "@font-face" not in made
     kept = (pytestconfig.rootpath / "docs" / "demo.svg").read_text(encoding="utf-8")

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound="Callable[..., Any]")
 
 
-def complete_skill(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Names of skills for the shell; nothing where that fails."""
+def complete_skill(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Names of skills for the shell, in the places that the line names so far; nothing where that fails."""
+    chosen = {name: ctx.params.get(name) for name in ("folders", "agents", "project")}
     try:
-        return [name for name in catalog_of(settings_of()).names if name.startswith(incomplete)]
+        return [name for name in catalog_of(settings_of(**chosen)).names if name.startswith(incomplete)]
     except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
         return []
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 _ENTRY = re.compile(r"<name>([^<]+)</name>\s*<description>([^<]*)</description>")
 _WORDS = re.compile(r"[a-z]+")
@@ -32,11 +32,11 @@ class ScriptedModel:
         words = set(_WORDS.findall(request.lower()))
         return max(self._listed, key=lambda entry: len(words & set(_WORDS.findall(entry[1].lower()))))[0]
 
-    def calls(self, request: str) -> Iterator[Call]:
+    def calls(self, request: str) -> Generator[Call, str, None]:
         """The turns of the conversation; each result is sent back before the next."""
         name = self.fitting(request)
         instructions = yield Call("load_skill", {"name": name}, "A description fits: load its instructions.")
-        named = _REFERENCE.search(str(instructions))
+        named = _REFERENCE.search(instructions)
         path = named[0] if named else "SKILL.md"
         yield Call("read_skill_file", {"name": name, "path": path}, f"The instructions name {path}: read it.")
         outside = {"name": name, "path": "../../../etc/passwd"}

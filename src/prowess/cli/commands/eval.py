@@ -12,6 +12,7 @@ from prowess.cli import output
 from prowess.cli.blocks import Table, Title, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import catalog_of, home_relative, json_option, settings_of, where_options
+from prowess.library.catalog import Catalog
 from prowess.library.scan import scan
 from prowess.select.selectors import LexicalSelector, ModelDrivenSelector
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.authoring.evals import EvalCase, EvalResult
+    from prowess.authoring.evals import EvalResult
     from prowess.cli.blocks import Block, Style
 
 _STYLES: dict[str, Style] = {"hit": "good", "quiet": "good", "miss": "bad", "false-fire": "bad"}
@@ -56,21 +57,21 @@ def command(
     settings = settings_of(min=least, top=top, selector=selector, folders=folders, agents=agents, project=project)
     cases = load_evals(path)
     chosen = LexicalSelector() if settings.text("selector") == "lexical" else ModelDrivenSelector()
-    catalog = _competitors(path, cases, named=bool(settings.names("folders"))) | catalog_of(settings)
+    catalog = _competitors(path, named=bool(settings.names("folders"))) | catalog_of(settings)
     report = evaluate(cases, catalog, selector=chosen, top=settings.number("top") or 1)
     output.answer(lambda: _data(report, len(catalog)), lambda: _blocks(report, len(catalog)), as_data=as_data)
     wanted = settings["min"]
     return 0 if not isinstance(wanted, float) or report.score >= wanted else 1
 
 
-def _competitors(path: str, cases: tuple[EvalCase, ...], *, named: bool) -> prowess.Catalog:
+def _competitors(path: str, *, named: bool) -> prowess.Catalog:
     """The skills that lie where the evals do: those of a collection, or the skill itself and its neighbours."""
     where = os.path.abspath(path)
     folder = where if os.path.isdir(where) else os.path.dirname(where)
-    while os.path.basename(folder) == "evals" or (os.path.lexists(os.path.join(folder, "SKILL.md")) and not named):
-        folder = os.path.dirname(folder)
-    found = scan(folder)
-    return found if found or not cases else scan(where)
+    folder = os.path.dirname(folder) if os.path.basename(folder) == "evals" else folder
+    if os.path.lexists(os.path.join(folder, "SKILL.md")):
+        return scan(folder if named else os.path.dirname(folder))
+    return scan(folder) if folder == where else Catalog()
 
 
 def _data(report: EvalReport, skills: int) -> dict[str, object]:
