@@ -132,6 +132,21 @@ def test_a_short_token_is_no_token(library: Path, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("ask", [signal.SIGTERM, signal.SIGINT])
+def test_the_program_ends_on_stdio_too(library: Path, ask: signal.Signals) -> None:
+    """Also while it waits for a client that says nothing."""
+    command = [sys.executable, "-m", "prowess.mcp", str(library)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
+        process.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(ask)
+        assert process.wait(30) == -ask
+        assert process.stderr.read() == ""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("ask", [signal.SIGTERM, signal.SIGINT])
 def test_the_program_ends_when_it_is_told_to(library: Path, ask: signal.Signals) -> None:
     command = [sys.executable, "-m", "prowess.mcp", str(library), "--http", "127.0.0.1:0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:

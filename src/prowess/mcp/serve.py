@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import Issue, SkillError, SourceError
@@ -14,7 +15,7 @@ from prowess.mcp.manifests import Manifests, reasons
 from prowess.mcp.shelf import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from prowess.limits import Limits
     from prowess.mcp.keeper import Keeper
@@ -81,7 +82,23 @@ def run_stdio(server: Server) -> None:
     """Serve one client on standard input and output, until it closes them."""
     import asyncio  # noqa: PLC0415 - only when serving
 
-    asyncio.run(_stdio(server))
+    with _ended_by_interrupt():
+        asyncio.run(_stdio(server))
+
+
+@contextmanager
+def _ended_by_interrupt() -> Iterator[None]:
+    """Let an interrupt end the process at once: a thread waits for input, and no exception wakes it up."""
+    import signal  # noqa: PLC0415 - only when serving
+
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 async def _stdio(server: Server) -> None:
