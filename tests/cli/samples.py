@@ -99,6 +99,7 @@ SAMPLES: dict[str, Sample] = {
     "call": Sample(("load_skill", '{"name": "csv-report"}')),
     "call (no tool)": Sample(()),
     "run-script": Sample(("folder-report", "scripts/sizes.py", "nothing"), before=(granted,), sandbox=True),
+    "serve": Sample(("--check", str(SKILLS)), statuses=frozenset((0, 1))),
     "demo": Sample(()),
     "config": Sample(()),
     "completion": Sample(("bash",)),

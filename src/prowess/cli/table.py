@@ -43,6 +43,7 @@ COMMANDS = (
     Entry("activate", "activate", "the instructions of a skill as a conversation would load them", "Run"),
     Entry("call", "call", "one tool call, as a model would make it", "Run"),
     Entry("run-script", "run_script", "a script of a trusted skill, in a sandbox", "Run"),
+    Entry("serve", "serve", "skills for MCP clients, on standard input and output or on HTTP", "Run"),
     Entry("demo", "demo", "all of it in under a minute, without keys", "Run"),
     Entry("config", "config", "every setting, its value, and where that came from", "Set up"),
     Entry("completion", "completion", "the completion script for bash, zsh or fish", "Set up"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from prowess.mcp.binding import token_in
 from prowess.mcp.serve import check, serve
 from prowess.mcp.shelf import Refused
 
@@ -19,4 +20,4 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - the one name below
     return server_class()
 
 
-__all__ = ["Refused", "Server", "check", "serve"]
+__all__ = ["Refused", "Server", "check", "serve", "token_in"]

@@ -7,7 +7,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from prowess.errors import ResourceError, SkillError
+from prowess.errors import SkillError
+from prowess.mcp.binding import token_in
 from prowess.mcp.serve import check, serve
 from prowess.spec.hidden import one_line
 
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
         serve(
             *options.roots,
             http=options.http,
-            token=os.environ.get(TOKEN) or _token(options.token_file),
+            token=os.environ.get(TOKEN) or token_in(options.token_file),
             hosts=options.allow_host,
             origins=options.allow_origin,
             ready=lambda url: _say(f"Serving skills at {url}"),
@@ -52,19 +53,6 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--no-watch", action="store_true", help="do not look for changes")
     parser.add_argument("--check", action="store_true", help="say which skills would not be served, and why")
     return parser.parse_args(arguments)
-
-
-def _token(file: str | None) -> str | None:
-    from prowess.files.reading import OpenFile  # noqa: PLC0415 - only with a token
-
-    if file is None:
-        return None
-    folder, name = os.path.split(os.path.abspath(file))
-    try:
-        with OpenFile(folder, (name,)) as found:
-            return found.read_all(4_096).decode("ascii").strip()
-    except (ResourceError, UnicodeDecodeError):
-        raise SkillError(f"cannot read the token in {file}", code="token-needed") from None
 
 
 def _check(roots: Sequence[str]) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from ipaddress import ip_address
 
-from prowess.errors import SourceError
+from prowess.errors import ResourceError, SkillError, SourceError
 from prowess.mcp.guard import LOOPBACK
 
 DEFAULT = "127.0.0.1:8848"
-_SHORTEST_TOKEN = 16
+_SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 4_096
 
 
 def is_loopback(host: str) -> bool:
@@ -37,3 +38,17 @@ def check_token(host: str, token: str | None) -> None:
         raise SourceError(f"{host} can be reached from other machines: that needs a token", code="token-needed")
     if token is not None and (len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
         raise SourceError(f"a token has at least {_SHORTEST_TOKEN} printable ASCII characters", code="token-needed")
+
+
+def token_in(file: str | None) -> str | None:
+    """The token that a file holds; ``SkillError`` when it cannot be read."""
+    from prowess.files.reading import OpenFile  # noqa: PLC0415 - only with a token
+
+    if file is None:
+        return None
+    folder, name = os.path.split(os.path.abspath(file))
+    try:
+        with OpenFile(folder, (name,)) as found:
+            return found.read_all(_LONGEST_TOKEN).decode("ascii").strip()
+    except (ResourceError, UnicodeDecodeError):
+        raise SkillError(f"cannot read the token in {file}", code="token-needed") from None

@@ -1,0 +1,91 @@
+"""``prowess serve``: skills for MCP clients."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+import prowess
+from prowess.cli import output
+from prowess.cli.blocks import Table, line
+from prowess.cli.command import command as new_command
+from prowess.cli.options import home_relative, json_option
+
+_TOKEN = "PROWESS_MCP_TOKEN"  # noqa: S105 - the name of a variable
+_PARTS = ("extension", "tools", "instructions", "prompts")
+_ANYWHERE = "127.0.0.1:8848"
+
+
+@new_command(
+    "serve",
+    ("prowess serve", "the skills of the standard places, on standard input and output"),
+    ("prowess serve skills/ --http", f"those of a folder, on HTTP at {_ANYWHERE}"),
+    ("prowess serve --check skills/", "which skills would not be served, and why"),
+)
+@click.argument("roots", metavar="[ROOT]...", nargs=-1, type=click.Path())
+@click.option("--http", is_flag=False, flag_value=_ANYWHERE, default=None, metavar="HOST:PORT", help="Serve on HTTP.")
+@click.option("--token-file", metavar="FILE", help=f"Holds the token that clients need (or ${_TOKEN}).")
+@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="A further name of this server.")
+@click.option("--allow-origin", "origins", multiple=True, metavar="URL", help="Pages that may ask.")
+@click.option("--without", multiple=True, type=click.Choice(_PARTS), help="Switch a part off.")
+@click.option("--budget", type=click.IntRange(min=1), default=2_000, show_default=True, help="Tokens for the listing.")
+@click.option("--no-watch", is_flag=True, help="Do not look for changes.")
+@click.option("--check", "only_check", is_flag=True, help="Say which skills would not be served, and why.")
+@json_option
+def command(
+    roots: tuple[str, ...],
+    *,
+    http: str | None,
+    token_file: str | None,
+    hosts: tuple[str, ...],
+    origins: tuple[str, ...],
+    without: tuple[str, ...],
+    budget: int,
+    no_watch: bool,
+    only_check: bool,
+    as_data: bool,
+) -> int:
+    """Serve the skills below each ROOT (none: the standard places) to an MCP client, until it has enough.
+
+    Anything but loopback needs a token. With --check, exit status 1: some would not be served.
+    """
+    if only_check:
+        return _check(roots, as_data=as_data)
+    prowess.mcp.serve(
+        *roots,
+        http=http,
+        token=os.environ.get(_TOKEN) or prowess.mcp.token_in(token_file),
+        hosts=hosts,
+        origins=origins,
+        ready=lambda url: output.note(f"Serving skills at {url}", quiet=as_data),
+        budget=budget,
+        notice=None if no_watch else "auto",
+        **{part: part not in without for part in _PARTS},
+    )
+    return 0
+
+
+def _check(roots: tuple[str, ...], *, as_data: bool) -> int:
+    found = prowess.mcp.check(*roots)
+    rows = [
+        ((issue.code, "bad"), (home_relative(refused.location), "name"), issue.message, (issue.hint, "dim"))
+        for refused in found
+        for issue in refused.issues
+    ]
+    output.answer(
+        lambda: {
+            "refused": [
+                {
+                    "location": refused.location,
+                    "issues": [
+                        {"code": i.code, "field": i.field, "message": i.message, "hint": i.hint} for i in refused.issues
+                    ],
+                }
+                for refused in found
+            ]
+        },
+        lambda: [Table(rows)] if rows else [line(("Every skill would be served.", "good"))],
+        as_data=as_data,
+    )
+    return 1 if found else 0
