@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import BadReferenceError, InstallError, ResourceError, SkillValidationError, UnsafeTreeError
 from prowess.files.folders import folder_info
@@ -35,6 +35,8 @@ class Reach(NamedTuple):
     schemes: Sequence[str]
     git: Git | None
     limits: Limits
+    private: bool = False
+    """Whether archives and indexes may come from machines that are not public."""
 
     def remote(self, spec: SourceSpec) -> Remote:
         """The repository that a source names."""
@@ -51,9 +53,9 @@ class Reach(NamedTuple):
                 raise BadReferenceError(f"a folder must be named as a path of this machine: {spec.address[:120]!a}")
             yield _folder(spec.address, self.limits)
         elif spec.kind == "archive":
-            yield _archive(spec, self.limits)
+            yield _archive(spec, self)
         else:
-            yield _index(spec, self.limits)
+            yield _index(spec, self)
 
 
 class _Fetched:
@@ -96,10 +98,12 @@ def _folder(path: str, limits: Limits) -> InMemory:
     return InMemory([NewFile(*file) for file in files], odd)
 
 
-def _archive(spec: SourceSpec, limits: Limits) -> InMemory:
-    data = _file_bytes(spec.address, limits) if spec.local else _downloaded(spec.address, limits)
+def _archive(spec: SourceSpec, reach: Reach) -> InMemory:
+    from prowess.sources.archive import unpack  # noqa: PLC0415 - only for archives
+
+    data = _file_bytes(spec.address, reach.limits) if spec.local else _downloaded(spec.address, reach)
     try:
-        return InMemory(_room("archive").unpack(data, name=spec.address, limits=limits))
+        return InMemory(unpack(data, name=spec.address, limits=reach.limits))
     except SkillValidationError as error:
         raise UnsafeTreeError(error.message, error.path, error.code) from None
 
@@ -114,28 +118,28 @@ def _file_bytes(path: str, limits: Limits) -> bytes:
         raise InstallError(f"cannot read the archive: {error.message}", where, error.code) from None
 
 
-def _downloaded(address: str, limits: Limits) -> bytes:
-    allowed = _room("addresses").Allowed(hosts=_ARCHIVE_HOSTS)
-    answer = (
-        _room("fetching")
-        .Fetcher(address, allowed, limits)
-        .get(address, limits.max_install_bytes, bound="max_install_bytes")
-    )
+def _downloaded(address: str, reach: Reach) -> bytes:
+    from prowess.sources.addresses import Allowed  # noqa: PLC0415 - only for what is fetched
+    from prowess.sources.fetching import Fetcher  # noqa: PLC0415
+
+    allowed = Allowed(reach.private, "http" in reach.schemes, _ARCHIVE_HOSTS)
+    most = reach.limits.max_install_bytes
+    answer = Fetcher(address, allowed, reach.limits).get(address, most, bound="max_install_bytes")
     if answer.status != 200:  # noqa: PLR2004 - the one answer with a body
         raise InstallError(f"there is no archive: the server answered {answer.status}", redacted(address))
-    return bytes(answer.body)
+    return answer.body
 
 
-def _index(spec: SourceSpec, limits: Limits) -> InMemory:
+def _index(spec: SourceSpec, reach: Reach) -> InMemory:
     """Every skill that a well-known index lists, each in a folder of its name."""
+    from prowess.sources.base import Source  # noqa: PLC0415 - only for what is fetched
+
+    http, most = "http" in reach.schemes, reach.limits.max_install_bytes
+    source = Source.url(
+        spec.address, allow_http=http, allow_private=reach.private, missing="error", limits=reach.limits
+    )
     files: list[NewFile] = []
-    for skill in _room("base").Source.url(spec.address, missing="error", limits=limits).load():
-        read = ((path, skill.read_bytes(path, limits.max_install_bytes)) for path in skill.files())
+    for skill in source.load():
+        read = ((path, skill.read_bytes(path, most)) for path in skill.files())
         files += (NewFile(f"{skill.name}/{path}", content) for path, content in read)
     return InMemory(files)
-
-
-def _room(name: str) -> Any:  # noqa: ANN401 - modules that are loaded only by those who need the network
-    from importlib import import_module  # noqa: PLC0415
-
-    return import_module(f"prowess.sources.{name}")

@@ -60,16 +60,18 @@ class Installer:
         git: Git | None = None,
         *,
         schemes: Sequence[str] = SCHEMES,
+        allow_private: bool = False,
         limits: Limits | None = None,
     ) -> None:
         """``user_dir``, ``project_dir``: the bases. ``git``: called as ``git(args, cwd, env)`` in place of the program.
 
-        ``schemes``: how repositories may be reached; neither ``http`` nor ``git`` is encrypted.
+        ``schemes``: how sources may be reached; neither ``http`` nor ``git`` is encrypted. ``allow_private``: archives
+        and indexes may also come from machines that are not public.
         """
         self.user = user_scope(user_dir)
         self.project = project_scope(project_dir)
         self._limits = limits or DEFAULT_LIMITS
-        self._reach = Reach(tuple(schemes), getattr(git, "run", git), self._limits)
+        self._reach = Reach(tuple(schemes), getattr(git, "run", git), self._limits, allow_private)
         self.issues: tuple[Issue, ...] = ()
         """What the last command found worth saying, though it went on."""
 
