@@ -30,8 +30,8 @@ def command(*, record: str | None, as_data: bool) -> None:
     """Show the main job end to end: a scripted model holds a conversation with real skills.
 
     What the model sees, each call and its result, a refused file, a script and a command before and after trust, a
-    fork, an install that is pinned and a tampering that is found, and what it all costs in tokens. Everything happens
-    in a temporary folder; nothing of yours is read or changed.
+    fork, an install that is pinned and a tampering that is found, a skill that a site publishes, and what it all costs
+    in tokens. Everything happens in a temporary folder; nothing of yours is read or changed.
     """
     done: list[Step] = []
     folder = private_folder(prefix="prowess-demo-")

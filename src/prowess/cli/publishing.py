@@ -1,0 +1,52 @@
+"""A site on this machine that publishes one skill, for the demonstration."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+_PLACE = "/.well-known/agent-skills"
+
+
+class Site:
+    """What is published, by path, and what was asked for."""
+
+    def __init__(self, name: str, description: str, text: bytes) -> None:
+        digest = hashlib.sha256(text).hexdigest()
+        entry = {"name": name, "type": "skill-md", "description": description, "url": f"{name}.md"}
+        index = {"$schema": _SCHEMA, "skills": [{**entry, "digest": f"sha256:{digest}"}]}
+        self.skill = f"{_PLACE}/{name}.md"
+        self.files = {f"{_PLACE}/index.json": json.dumps(index).encode(), self.skill: text}
+        self.asked: list[str] = []
+
+    @contextmanager
+    def open(self) -> Iterator[str]:
+        """The address of the running site."""
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                site.asked.append(self.path)
+                body = site.files.get(self.path, b"")
+                self.send_response(200 if body else 404)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Quietly."""
+
+        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+            threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+            try:
+                yield f"http://127.0.0.1:{server.server_port}"
+            finally:
+                server.shutdown()
