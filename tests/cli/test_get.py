@@ -159,7 +159,7 @@ def test_what_was_changed_by_hand_is_kept_unless_forced(command: Command, projec
     edited()
     file = project / ".prowess/skills/local/notes/SKILL.md"
     file.write_text(file.read_text(encoding="utf-8") + "mine\n", encoding="utf-8")
-    assert command("update", "--yes").status == 0
+    assert command("update", "--yes").status == 1
     assert "mine" in file.read_text(encoding="utf-8")
     assert command("update", "--force", "--yes").status == 0
     assert "mine" not in file.read_text(encoding="utf-8")

@@ -94,3 +94,33 @@ def test_what_a_site_changed_behind_its_index_is_not_installed(site: Site, open_
         open_installer.install(site.url, project=True)
     assert refused.value.code == "digest-mismatch"
     assert open_installer.list() == ()
+
+
+def test_an_archive_of_a_repository_holds_many_skills(world: World) -> None:
+    """A folder around everything, no SKILL.md on top, archives among the files: what a host of repositories gives."""
+    one, other = skill_md("greet"), skill_md("part")
+    files = {"README.md": b"x", "skills/greet/SKILL.md": one, "skills/part/SKILL.md": other, "skills/part/a.zip": b"PK"}
+    archive = world.base / "repo-main.zip"
+    archive.write_bytes(zipped(files, wrapper="repo-main/"))
+    installer = prowess.Installer()
+    installer.install(str(archive), project=True)
+    assert prowess.discover(home=world.home).names == ("greet", "part")
+    assert installer.verify() == ()
+
+
+def test_a_skill_md_by_itself_is_installed(world: World, site: Site, open_installer: prowess.Installer) -> None:
+    address = site.put("/acme/tools/raw/main/SKILL.md", skill_md("greet"))
+    open_installer.install(address, project=True)
+    assert prowess.discover(home=world.home).names == ("greet",)
+
+
+def test_a_plugin_that_is_one_skill_is_found(world: World) -> None:
+    made = world.repository("plugins", "deep/er/one/two/greet", "deep/er/one/two/kit/skills/part")
+    manifest = (
+        '{"name": "m", "plugins": [{"name": "a", "source": "./deep/er/one/two/greet"},'
+        ' {"name": "b", "source": "./deep/er/one/two/kit"}]}'
+    )
+    made.write(".claude-plugin/marketplace.json", manifest)
+    made.commit()
+    prowess.Installer().install(made.path.as_uri(), project=True)
+    assert prowess.discover(home=world.home).names == ("greet", "part")

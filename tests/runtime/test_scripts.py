@@ -431,10 +431,10 @@ def refused_to_run(acting: Acting, skill: prowess.Skill, trust: prowess.Trust | 
 def test_what_nobody_granted_does_not_run(acting: Acting) -> None:
     skill = acting.put({"scripts/a.sh": "echo x > ran"})
     assert refused_to_run(acting, skill, acting.trust) == "not-trusted"
-    assert refused_to_run(acting, skill, None) == "not-trusted"
+    assert refused_to_run(acting, skill, None) == "no-trust"
     acting.trust.grant(skill)
     assert prowess.Scripts(sandbox="none").run(skill, "scripts/a.sh", trust=acting.trust).ok
-    assert refused_to_run(acting, skill, None) == "not-trusted"
+    assert refused_to_run(acting, skill, None) == "no-trust"
     assert refused_to_run(acting, skill, prowess.Trust(acting.trust.path, policy="never")) == "not-trusted"
     acting.trust.revoke(skill)
     assert refused_to_run(acting, skill, acting.trust) == "not-trusted"

@@ -54,7 +54,7 @@ def test_a_text_with_a_closing_tag_is_shown_without_marks(tmp_path: Path) -> Non
 
 def test_what_did_not_run_is_told(tmp_path: Path, session: prowess.Session) -> None:
     untrusted = prowess.Session(session.catalog, base_dir=tmp_path)
-    assert [issue.code for issue in prowess.preview(untrusted, "one").issues] == ["commands-not-run"]
+    assert [issue.code for issue in prowess.preview(untrusted, "one").issues] == ["no-trust"]
 
 
 def test_what_people_may_not_call_is_refused(tmp_path: Path) -> None:

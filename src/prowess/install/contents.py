@@ -104,10 +104,10 @@ def _plugins(known: set[str], read: Read) -> Iterator[str]:
             root = metadata.get("pluginRoot", "") if isinstance(metadata, dict) else ""
             plugins = data.get("plugins", [{**data, "source": "./"}])
             for plugin in plugins if isinstance(plugins, list) else ():
-                yield from _plugin_folders(plugin, str(root))
+                yield from _plugin_folders(plugin, str(root), known)
 
 
-def _plugin_folders(plugin: object, root: str) -> Iterator[str]:
+def _plugin_folders(plugin: object, root: str, known: set[str]) -> Iterator[str]:
     if not isinstance(plugin, dict) or not isinstance(plugin.get("source"), str):
         return
     source = str(plugin["source"])
@@ -115,6 +115,8 @@ def _plugin_folders(plugin: object, root: str) -> Iterator[str]:
     if base is None:
         return
     yield f"{base}/skills".strip("/")
+    if f"{base}/SKILL.md".strip("/") in known:  # a plugin that is one skill
+        yield base
     listed = plugin.get("skills", [])
     for folder in [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else ():
         inner = _inside(f"{base}/{folder}")

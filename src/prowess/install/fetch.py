@@ -6,7 +6,14 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import BadReferenceError, InstallError, ResourceError, SkillValidationError, UnsafeTreeError
+from prowess.errors import (
+    BadReferenceError,
+    FetchError,
+    InstallError,
+    ResourceError,
+    SkillValidationError,
+    UnsafeTreeError,
+)
 from prowess.files.folders import folder_info
 from prowess.files.reading import OpenFile
 from prowess.files.trees import read_tree
@@ -55,7 +62,7 @@ class Reach(NamedTuple):
         elif spec.kind == "archive":
             yield _archive(spec, self)
         else:
-            yield _index(spec, self)
+            yield _published(spec, self)
 
 
 class _Fetched:
@@ -99,11 +106,13 @@ def _folder(path: str, limits: Limits) -> InMemory:
 
 
 def _archive(spec: SourceSpec, reach: Reach) -> InMemory:
-    from prowess.sources.archive import unpack  # noqa: PLC0415 - only for archives
+    from prowess.sources.archive import unpack_tree  # noqa: PLC0415 - only for archives
 
     data = _file_bytes(spec.address, reach.limits) if spec.local else _downloaded(spec.address, reach)
+    if data.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"---"):  # a SKILL.md by itself
+        return InMemory([NewFile("SKILL.md", data)])
     try:
-        return InMemory(unpack(data, name=spec.address, limits=reach.limits))
+        return InMemory(unpack_tree(data, name=spec.address, limits=reach.limits))
     except SkillValidationError as error:
         raise UnsafeTreeError(error.message, error.path, error.code) from None
 
@@ -128,6 +137,19 @@ def _downloaded(address: str, reach: Reach) -> bytes:
     if answer.status != 200:  # noqa: PLR2004 - the one answer with a body
         raise InstallError(f"there is no archive: the server answered {answer.status}", redacted(address))
     return answer.body
+
+
+def _published(spec: SourceSpec, reach: Reach) -> InMemory:
+    """What a site publishes; or, where there is no index, what the address itself gives: an archive or a SKILL.md."""
+    try:
+        return _index(spec, reach)
+    except FetchError as error:
+        if error.code != "no-index":
+            raise
+        try:
+            return _archive(spec, reach)
+        except (InstallError, FetchError):
+            raise error from None
 
 
 def _index(spec: SourceSpec, reach: Reach) -> InMemory:

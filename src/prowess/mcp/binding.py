@@ -23,7 +23,9 @@ def is_loopback(host: str) -> bool:
 
 
 def parse_bind(bind: str) -> tuple[str, int]:
-    """Host and port of ``HOST:PORT``, ``[HOST]:PORT``, ``HOST`` or ``:PORT``."""
+    """Host and port of ``HOST:PORT``, ``[HOST]:PORT``, ``HOST``, ``PORT`` or ``:PORT``."""
+    if bind.isascii() and bind.isdigit():
+        bind = f":{bind}"
     host, found, port = bind.rpartition(":")
     if not found or bind.endswith("]"):
         host, port = bind, DEFAULT.rpartition(":")[2]

@@ -8,6 +8,7 @@ from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import Issue, SkillError, SourceError
+from prowess.files.folders import folder_info
 from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.binding import check_token, is_loopback, parse_bind
 from prowess.mcp.keeper import Loader, keeper_of
@@ -37,6 +38,7 @@ def serve(
     names that the server goes by, ``origins`` further pages that may ask, ``ready`` is called with its address.
     ``options`` are those of ``Server``. Returns when the client is gone, or when the process is told to end.
     """
+    _refuse_missing(roots)
     host = parse_bind(http)[0] if http is not None else ""
     if http is not None:
         check_token(host, token)
@@ -50,6 +52,13 @@ def serve(
         from prowess.mcp.http import run_http  # noqa: PLC0415 - not needed for stdio
 
         run_http(server, http, token, hosts, origins, ready)
+
+
+def _refuse_missing(roots: tuple[str | os.PathLike[str], ...]) -> None:
+    """A folder that was named and is not there is a mistake in somebody's configuration."""
+    for root in roots:
+        if folder_info(os.fspath(root)) is None:
+            raise SourceError(f"there is no folder {os.fspath(root)!r}", code="missing-root")
 
 
 def _begun(roots: tuple[str | os.PathLike[str], ...], options: dict[str, Any]) -> Keeper:
@@ -110,6 +119,7 @@ async def _stdio(server: Server) -> None:
 
 def check(*roots: str | os.PathLike[str], limits: Limits | None = None) -> tuple[Refused, ...]:
     """What below ``roots`` (none: the standard places) would not be served, and every reason, by location."""
+    _refuse_missing(roots)
     bounds = limits or DEFAULT_LIMITS
     shelf = Loader(tuple(os.path.abspath(os.fspath(root)) for root in roots), bounds).load()
     manifests = Manifests(bounds)

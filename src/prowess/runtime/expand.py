@@ -67,7 +67,7 @@ class Expander:
         if not skill.is_local:
             return "the skill is not a folder on this machine", "not-local"
         if self.trust is None or self.trust.policy == "never":
-            return "nothing runs in this session: it has no trust", "commands-not-run"
+            return "nothing runs in this session: it has no trust", "no-trust"
         if len(commands) > self.limits.max_commands:
             return f"there are more than {self.limits.max_commands}", "too-many-commands"
         return None

@@ -82,7 +82,9 @@ class Scripts:
         kind = sandbox.chosen(self.sandbox)
         given = _checked(args, stdin, self.limits)
         if trust is None:
-            raise NotTrustedError(f"scripts of {skill.name!r} do not run: nobody was asked to trust it", skill.location)
+            raise NotTrustedError(
+                f"scripts of {skill.name!r} do not run: no trust was given", skill.location, "no-trust"
+            )
         with snapshot(skill) as taken:
             path = "/".join(relative_parts(script))
             with OpenFile(taken.folder, tuple(path.split("/"))) as file:

@@ -18,10 +18,12 @@ from prowess.sources.tar_file import GZIP_MAGIC, is_tar, tar_members
 from prowess.sources.zip_file import MAGIC, zip_members
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from prowess.limits import Limits
     from prowess.sources.members import Member
+
+    Order = Callable[[dict[str, NewFile]], tuple[NewFile, ...]]
 
 _OWN = "SKILL.md"
 _LEFTOVERS = "__MACOSX"
@@ -36,11 +38,23 @@ def unpack(data: bytes, *, name: str = "", limits: Limits = DEFAULT_LIMITS) -> t
     names that are safe and distinct on every platform, for whatever two readers could understand differently, and for
     more than the limits.
     """
+    return _opened(data, name, limits, _on_top)
+
+
+def unpack_tree(data: bytes, *, name: str = "", limits: Limits = DEFAULT_LIMITS) -> tuple[NewFile, ...]:
+    """The files of an archive with any number of skills, such as that of a repository; a folder around all is left out.
+
+    Refused are the same things, but for a SKILL.md that is missing on top.
+    """
+    return _opened(data, name, limits, _unwrapped)
+
+
+def _opened(data: bytes, name: str, limits: Limits, order: Order) -> tuple[NewFile, ...]:
     try:
-        tree = _Tree(limits)
+        tree = _Tree(limits, nested=order is _unwrapped)
         for member in _members(data, limits):
             tree.add(member)
-        return _on_top(tree.files)
+        return order(tree.files)
     except RefusedArchiveError as error:
         raise SkillValidationError(f"the archive is refused: it {error.why}", name, error.code) from None
 
@@ -56,8 +70,9 @@ def _members(data: bytes, limits: Limits) -> Iterator[Member]:
 class _Tree:
     """Files by path; a name that some platform takes for another is refused."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, *, nested: bool = False) -> None:
         self._limits = limits
+        self._nested = nested
         self._spelled: dict[str, str] = {}
         self._folders: set[str] = set()
         self._members = 0
@@ -96,7 +111,7 @@ class _Tree:
         self._spell(path)
         if path in self.files or path in self._folders:
             raise RefusedArchiveError(f"has {path[:80]!r} twice")
-        if path.lower().endswith(_NESTED):
+        if path.lower().endswith(_NESTED) and not self._nested:
             raise RefusedArchiveError(f"holds another archive, {path[:80]!r}")
         self.files[path] = NewFile(path, member.content, member.executable)
 
@@ -116,5 +131,18 @@ def _on_top(files: dict[str, NewFile]) -> tuple[NewFile, ...]:
         if len(tops) != 1 or f"{top}/{_OWN}" not in kept:
             raise RefusedArchiveError(f"has no {_OWN}, on top or in one folder around everything", "missing-skill-md")
         kept = {path[len(top) + 1 :]: file for path, file in kept.items()}
-    ordered = sorted(kept.items(), key=lambda pair: pair[0].encode())
+    return _ordered(kept)
+
+
+def _unwrapped(files: dict[str, NewFile]) -> tuple[NewFile, ...]:
+    """The files without the folder around everything."""
+    kept = {path: file for path, file in files.items() if path.partition("/")[0] != _LEFTOVERS}
+    tops = {path.partition("/")[0] for path in kept}
+    if len(tops) == 1 and all("/" in path for path in kept):
+        kept = {path.partition("/")[2]: file for path, file in kept.items()}
+    return _ordered(kept)
+
+
+def _ordered(files: dict[str, NewFile]) -> tuple[NewFile, ...]:
+    ordered = sorted(files.items(), key=lambda pair: pair[0].encode())
     return tuple(file._replace(path=path) for path, file in ordered)

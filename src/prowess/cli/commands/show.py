@@ -130,6 +130,14 @@ def _acting(skill: prowess.Skill, held: Inventory, state: str) -> Iterator[Block
         verdict = (
             "and may: this state of it is trusted"
             if allowed
-            else f"and does not: {state} (prowess trust grant {skill.name})"
+            else f"and does not: {state} (prowess trust grant {_written(skill)})"
         )
         yield line((verdict, "good" if allowed else "warn"), indent=2)
+
+
+def _written(skill: prowess.Skill) -> str:
+    """How the command line names it: a skill of no standard place by its folder."""
+    if skill.scope is not None:
+        return skill.name
+    shown = home_relative(skill.folder)
+    return shown if shown.startswith(("/", "~", ".")) else f"./{shown}"

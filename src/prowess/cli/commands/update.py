@@ -49,12 +49,13 @@ def command(names: tuple[str, ...], *, force: bool, dry_run: bool, yes: bool, as
     looked = [_tried(installer, ref, force=force, dry_run=True) for ref in output.progress(refs, "looking")]
     output.show(_blocks(looked), error=True)
     due = [ref for ref, found in zip(refs, looked, strict=True) if _is_due(found, force=force)]
+    stuck = any(one.status == "failed" or (one.status == "edited" and not force) for one in looked)
     if dry_run or not due or not output.confirm(f"Update {len(due)}?", yes=yes):
         output.answer(lambda: {"updates": [_data(one) for one in looked]}, list, as_data=as_data)
-        return 0 if dry_run or not due else 1
+        return 1 if (due and not dry_run) or stuck else 0
     done = [_tried(installer, ref, force=force, dry_run=False) for ref in output.progress(due, "updating")]
     output.answer(lambda: {"updates": [_data(one) for one in done]}, lambda: map(_line, done), as_data=as_data)
-    return 1 if any(one.status in {"failed", "edited"} for one in done) else 0
+    return 1 if stuck or any(one.status in {"failed", "edited"} for one in done) else 0
 
 
 def _tried(installer: Installer, ref: str, *, force: bool, dry_run: bool) -> prowess.Update:
@@ -88,7 +89,8 @@ def _data(one: prowess.Update) -> dict[str, object]:
 
 def _line(one: prowess.Update) -> Block:
     moved = f" {one.before[:12]} → {one.after[:12]}" if one.before != one.after and one.after else ""
-    return line((f"{one.status} ", _STYLES[one.status]), (one.name, "name"), moved, f": {one.why}" if one.why else "")
+    why = one.why or ("changed by hand, and kept unless --force" if one.status == "edited" else "")
+    return line((f"{one.status} ", _STYLES[one.status]), (one.name, "name"), moved, f": {why}" if why else "")
 
 
 def _blocks(found: list[prowess.Update]) -> Iterator[Block]:
