@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from tests.repositories import ENV
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
@@ -105,26 +106,48 @@ class Handler(BaseHTTPRequestHandler):
         """Tests print nothing."""
 
 
+def demand_password(handler: Handler) -> bool:
+    """Answer a request that brings no password with the question for one; whether that was so."""
+    if handler.headers.get("Authorization"):
+        return False
+    handler.send_response(401)
+    handler.send_header("WWW-Authenticate", 'Basic realm="x"')
+    handler.send_header("Content-Length", "0")
+    handler.end_headers()
+    return True
+
+
 class HttpServer(ThreadingHTTPServer):
     """A server that knows which repositories it serves."""
 
     daemon_threads = True
 
-    def __init__(self, root: Path, before: Callable[[Handler], bool] | None = None) -> None:
+    def __init__(
+        self, root: Path, before: Callable[[Handler], bool] | None = None, *, tls: ssl.SSLContext | None = None
+    ) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_side=True)
+        self.scheme = "https" if tls else "http"
         self.root = root
         self.before = before
         self.seen: list[tuple[str, dict[str, str]]] = []
 
     @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+    @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
 
 @contextmanager
-def http(root: Path, before: Callable[[Handler], bool] | None = None) -> Iterator[HttpServer]:
+def http(
+    root: Path, before: Callable[[Handler], bool] | None = None, *, tls: ssl.SSLContext | None = None
+) -> Iterator[HttpServer]:
     """An HTTP server for every repository below ``root``; ``before`` may answer a request itself."""
-    server = HttpServer(root, before)
+    server = HttpServer(root, before, tls=tls)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:

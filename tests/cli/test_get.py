@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,9 +16,10 @@ from tests.cli.samples import another, edited, installed, linked
 from tests.repositories import Repository
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from tests.cli.conftest import Command
+    from tests.cli.conftest import Command, Terminal
 
 
 @pytest.fixture
@@ -122,11 +124,73 @@ def test_sync_restores_what_changed_after_showing_it(command: Command, project: 
     assert found.status == 1
     assert "changed-file" in found.out
     assert command("sync", "--dry-run").status == 1
-    assert command("sync", "--locked", "--yes").status == 3
+    assert command("sync", "--locked").status == 3
     assert file.read_bytes() != text
     assert command("sync", "--yes").status == 0
     assert file.read_bytes() == text
     assert command("sync", "--user").status == 0
+
+
+def _edit(project: Path) -> None:
+    with (project / ".prowess/skills/local/notes/SKILL.md").open("a", encoding="utf-8") as file:
+        file.write("tampered\n")
+
+
+def _declare_another(project: Path) -> None:
+    (project / "prowess.toml").write_text('skills = ["./elsewhere/other"]\n', encoding="utf-8")
+
+
+def _add_unrecorded(project: Path) -> None:
+    shutil.copytree(project / ".prowess/skills/local/notes", project / ".prowess/skills/local/stray")
+
+
+def _change_the_source_of_what_is_missing(project: Path) -> None:
+    shutil.rmtree(project / ".prowess/skills/local/notes")
+    with (project / "elsewhere/notes/SKILL.md").open("a", encoding="utf-8") as file:
+        file.write("other\n")
+
+
+DIFFERENCES = (
+    (_edit, "lock-mismatch"),
+    (_declare_another, "lock-outdated"),
+    (_add_unrecorded, "lock-mismatch"),
+    (_change_the_source_of_what_is_missing, "lock-mismatch"),
+)
+
+
+@pytest.mark.parametrize(("differ", "code"), DIFFERENCES)
+def test_a_locked_sync_refuses_any_difference_without_a_plan_or_a_question(
+    command: Command, project: Path, differ: Callable[[Path], None], code: str
+) -> None:
+    installed()
+    differ(project)
+    lock = (project / "prowess.lock").read_bytes()
+    for words in ((), ("--yes",)):
+        ran = command("sync", "--locked", *words)
+        assert (ran.status, ran.out) == (3, "")
+        assert code in ran.err
+        assert "Plan:" not in ran.err
+        assert "restore:" not in ran.err
+        assert "Do this?" not in ran.err
+    assert command("sync", "--locked", "--json").status == 3
+    assert (project / "prowess.lock").read_bytes() == lock
+
+
+def test_a_locked_sync_brings_what_is_missing_and_else_says_that_nothing_is_to_be_done(
+    command: Command, terminal: Terminal, project: Path
+) -> None:
+    installed()
+    lock = (project / "prowess.lock").read_bytes()
+    ran = command("sync", "--locked")
+    assert (ran.status, ran.out, ran.err) == (0, "Nothing to do.\n", "")
+    assert terminal("sync", "--locked").status == 0
+    shutil.rmtree(project / ".prowess/skills/local/notes")
+    ran = command("sync", "--locked")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.startswith("Installed local/notes for the project")
+    data = command("sync", "--locked", "--json").data
+    assert (data["plan"], data["installed"]) == ([], [])
+    assert (project / "prowess.lock").read_bytes() == lock
 
 
 def test_sync_installs_what_the_manifest_declares(command: Command, project: Path) -> None:

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import threading
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 import prowess
 from prowess.files.folders import folder_size
 from prowess.sources.git_program import GitProgram, environment, failure, settings_for_reaching
-from tests.git_servers import http
+from tests.git_servers import demand_password, http
 from tests.repositories import Repository, skill_text
 
 if TYPE_CHECKING:
@@ -454,22 +455,94 @@ def test_a_server_that_wants_a_password_gets_no_prompt(guarded: Guarded, monkeyp
     for name in ("GIT_ASKPASS", "SSH_ASKPASS"):
         monkeypatch.setenv(name, str(program))
 
-    def unauthorized(handler: Handler) -> bool:
-        handler.send_response(401)
-        handler.send_header("WWW-Authenticate", 'Basic realm="x"')
-        handler.send_header("Content-Length", "0")
-        handler.end_headers()
-        return True
-
     installer = guarded.make(schemes=("http",))
-    with http(guarded.base / "repositories", unauthorized) as server:
+    with http(guarded.base / "repositories", demand_password) as server:
         guarded.refused(lambda: installer.install(f"{server.address}/x.git", project=True), "git-failed")
 
 
-def test_an_ssh_host_that_is_not_known_is_refused_without_a_question(guarded: Guarded) -> None:
-    """Case 86: or ssh is not there, or nothing listens; whichever it is, it is said."""
-    installer = guarded.make(limits=prowess.Limits(max_idle_seconds=5.0))
-    guarded.refused(lambda: installer.install("ssh://git@127.0.0.1:9/x.git", project=True), "git-failed", "git-timeout")
+# Does with a host that it does not know what ssh does: fails when it may not ask, else asks.
+_SSH = """\
+#!/bin/sh
+printf '%s\\0' "$@" > '{seen}/argv'
+env > '{seen}/env'
+case " $* " in
+*" -oBatchMode=yes "*) echo 'Host key verification failed.' >&2 ;;
+*) touch '{seen}/pwned-asked' ;;
+esac
+exit 255
+"""
+
+
+@pytest.fixture
+def ssh(library: Library, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program named ssh that comes first on PATH; the folder where it writes what it was started with."""
+    seen = library.base / "ssh-saw"
+    program = library.base / "programs" / "ssh"
+    for folder in (seen, program.parent):
+        folder.mkdir()
+    program.write_text(_SSH.format(seen=seen), encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    return seen
+
+
+def _arguments(seen: Path) -> list[str]:
+    return (seen / "argv").read_text(encoding="utf-8").split("\0")[:-1]
+
+
+SSH_ADDRESSES = (
+    ("ssh://git@127.0.0.1:9/acme/x.git", ["git@127.0.0.1", "git-upload-pack '/acme/x.git'"]),
+    ("ssh://127.0.0.1/a'$(touch%20p)'/x.git", ["127.0.0.1", r"git-upload-pack '/a'\''$(touch p)'\''/x.git'"]),
+    ("git@127.0.0.1:acme/x.git", ["git@127.0.0.1", "git-upload-pack 'acme/x.git'"]),
+)
+
+
+@pytest.mark.parametrize(("address", "operands"), SSH_ADDRESSES)
+def test_an_ssh_host_that_is_not_known_is_refused_without_a_question(
+    guarded: Guarded, ssh: Path, monkeypatch: pytest.MonkeyPatch, address: str, operands: list[str]
+) -> None:
+    """Case 86: ssh is told not to ask and not to trust, gets one host and one command, and its refusal is said."""
+    for name in ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "GITHUB_TOKEN"):
+        monkeypatch.setenv(name, MARKED)
+    error = guarded.refused(lambda: guarded.installer.install(address, project=True), "git-failed")
+    assert "Host key verification failed." in error.message
+    argv = _arguments(ssh)
+    assert {"-oBatchMode=yes", "-oStrictHostKeyChecking=yes", "-oPermitLocalCommand=no"} <= set(argv)
+    assert argv[-2:] == operands
+    assert all(word.startswith("-") or before in {"-o", "-p"} for before, word in pairwise(argv[:-2]))
+    given = (ssh / "env").read_text(encoding="utf-8")
+    assert MARKED not in given
+    assert "GIT_TERMINAL_PROMPT=0" in given.splitlines()
+
+
+@pytest.mark.parametrize("address", ["ssh://-oProxyCommand=x/y.git", "git@-oProxyCommand=x:y.git", "git@host:-x.git"])
+def test_what_ssh_would_take_for_an_option_does_not_reach_it(guarded: Guarded, ssh: Path, address: str) -> None:
+    """Case 78: ssh is not even started."""
+    for given in (address, prowess.SourceSpec("git", address, "acme", "pdf")):
+        guarded.refuses(given, "bad-reference", "bad-scheme")
+    assert list(ssh.iterdir()) == []
+
+
+def test_the_real_ssh_understands_what_it_is_told(guarded: Guarded, ssh: Path, tmp_path: Path) -> None:
+    """Case 86: it asks nothing and trusts no new host, though its own settings say that it may."""
+    beyond = os.environ["PATH"].partition(os.pathsep)[2]
+    real = shutil.which("ssh", path=beyond)
+    if real is None:
+        pytest.skip("needs ssh")
+    guarded.refuses(SSH_ADDRESSES[0][0], "git-failed")
+    config = tmp_path / "lax"
+    config.write_text("Host *\n  BatchMode no\n  StrictHostKeyChecking no\n  ForwardAgent yes\n", encoding="utf-8")
+    done = subprocess.run([real, "-G", "-F", str(config), *_arguments(ssh)], capture_output=True, text=True, check=True)
+    says = dict(row.partition(" ")[::2] for row in done.stdout.splitlines())
+    assert (says["batchmode"], says["forwardagent"], says["permitlocalcommand"]) == ("yes", "no", "no")
+    assert says["stricthostkeychecking"] in {"yes", "true"}
+
+
+def test_a_naive_clone_has_ssh_ask(library: Library, naive_installer: ModuleType, ssh: Path) -> None:
+    """Twin of case 86: whoever sits there may say yes to any host."""
+    with pytest.raises(RuntimeError):
+        naive_installer.clone("ssh://git@127.0.0.1:9/acme/x.git", library.base / "dest")
+    assert (ssh / "pwned-asked").exists()
 
 
 def test_a_naive_clone_waits(library: Library, naive_installer: ModuleType) -> None:
@@ -520,13 +593,7 @@ def test_credentials_come_from_the_users_helper_and_stay_out_of_sight(
     def protected(handler: Handler) -> bool:
         given = handler.headers.get("Authorization", "")
         headers.append(given)
-        if given:
-            return False
-        handler.send_response(401)
-        handler.send_header("WWW-Authenticate", 'Basic realm="x"')
-        handler.send_header("Content-Length", "0")
-        handler.end_headers()
-        return True
+        return demand_password(handler)
 
     found = settings_for_reaching(GitProgram(), str(guarded.base))
     assert found["credential.helper"].endswith(helper)
@@ -548,16 +615,7 @@ def test_a_naive_address_gives_the_token_to_any_host(library: Library, naive_ins
     repo.skill("")
     repo.commit()
 
-    def ask(handler: Handler) -> bool:
-        if handler.headers.get("Authorization"):
-            return False
-        handler.send_response(401)
-        handler.send_header("WWW-Authenticate", 'Basic realm="x"')
-        handler.send_header("Content-Length", "0")
-        handler.end_headers()
-        return True
-
-    with http(library.base / "repositories", ask) as server:
+    with http(library.base / "repositories", demand_password) as server:
         naive_installer.clone(naive_installer.with_token(f"{server.address}/evil", "hunter2"), library.base / "dest")
     assert any("Authorization" in headers for _, headers in server.seen)
 

@@ -138,6 +138,10 @@ def test_what_someone_edited_is_an_error_when_locked_and_goes_to_the_backups_oth
 def test_what_is_in_no_lock_file_goes_to_the_backups(world: World, installer: prowess.Installer) -> None:
     (world.skills / "acme" / "tool").mkdir(parents=True)
     (world.skills / "acme" / "tool" / "x").write_text("x", encoding="utf-8")
+    with pytest.raises(prowess.LockMismatchError) as caught:
+        installer.sync(locked=True)
+    assert "acme/tool is not in the lock file" in caught.value.message
+    assert (world.skills / "acme" / "tool" / "x").is_file()
     installer.sync()
     assert names(installer) == []
     (backup,) = (world.skills / ".backup").iterdir()

@@ -47,7 +47,7 @@ jobs:
       - run: pip install prowess
       - run: prowess check skills/ --strict --format github
       - run: prowess eval skills/ --min 0.9
-      - run: prowess sync --locked --yes && prowess verify
+      - run: prowess sync --locked
 ```
 
 With [pre-commit](https://pre-commit.com): the hook `prowess-check` is defined in `.pre-commit-hooks.yaml`.

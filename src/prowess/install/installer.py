@@ -22,7 +22,7 @@ from prowess.install.manifest import read_manifest
 from prowess.install.plan import Plan, plan_install, spec_for
 from prowess.install.resemblance import near_names
 from prowess.install.store import opened, recover
-from prowess.install.syncing import gap, refuse_gap, restored, settle
+from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle
 from prowess.install.trees import cut
 from prowess.install.updates import Outdated, Update, at_version, newer, try_update, updated
 from prowess.install.vendoring import put_into
@@ -306,8 +306,8 @@ class Installer:
         """Make the disk equal the lock file, and the lock file what the manifest declares; what was installed.
 
         ``locked``: the lock file is not changed, and whatever differs from it raises ``LockMismatchError``: a manifest
-        that declares something else, an install that someone edited, a source that gives other bytes. Otherwise
-        edited installs, and those that are in no lock file, go to the backups.
+        that declares something else, an install that someone edited or that is in no lock file, a source that gives
+        other bytes. Otherwise edited installs, and those that are in no lock file, go to the backups.
         """
         scope = self._scope(project)
         declared = read_manifest(scope.records, self._limits)
@@ -317,7 +317,9 @@ class Installer:
         done = [one for wish in found.missing for one in self._declared(scope, wish)]
         with typed():
             names = restored(scope, self._reach, locked=locked)
-            if not locked:
+            if locked:
+                refuse_rest(scope, self._limits)
+            else:
                 settle(scope, declared, self._limits)
         return (*done, *(_installed(scope, name) for name in names))
 

@@ -14,6 +14,7 @@ from prowess.install.entries import differences, named, recorded_source, spec_of
 from prowess.install.links import Landings, leads_to
 from prowess.install.store import opened
 from prowess.install.trees import Tree, cut
+from prowess.install.verify import verify_scope
 from prowess.library.installs import installed
 from prowess.library.lock import read_lock
 from prowess.spec.refs import link_name
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from prowess.library.installs import Scope
     from prowess.library.lock import Locked, LockedSkill
     from prowess.limits import Limits
+
+_SHOWN = 5
 
 
 class Gap(NamedTuple):
@@ -141,6 +144,15 @@ def refuse_edited(entry: LockedSkill, scope: Scope, reach: Reach) -> None:
     place = scope.place(entry.name)
     rows = differences(entry, place, reach.limits)
     raise LockMismatchError(f"{entry.name} is not what the lock file says: {named(rows)}", place)
+
+
+def refuse_rest(scope: Scope, limits: Limits) -> None:
+    """Raise when something is still not what the lock file says, after what was missing is there again."""
+    issues = list(verify_scope(scope, read_lock(scope.records, limits=limits), Landings(scope), limits))
+    if issues:
+        more = f"; and {len(issues) - _SHOWN} more" if len(issues) > _SHOWN else ""
+        words = "; ".join(issue.message for issue in issues[:_SHOWN])
+        raise LockMismatchError(f"not everything is as the lock file says: {words}{more}", issues[0].path)
 
 
 def refuse_gap(found: Gap, scope: Scope) -> None:

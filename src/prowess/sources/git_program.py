@@ -93,7 +93,7 @@ _REACHING = r"^(credential\..*|http\.(.*\.)?(proxy|sslcainfo))$"
 _STEP = 0.1
 _CHUNK = 1 << 16
 _SHOWN = 400
-_ASIDES = ("hint:", "warning:")
+_ASIDES = ("hint:", "warning:", "Please make sure you have the correct access rights", "and the repository exists.")
 
 
 class Git(Protocol):

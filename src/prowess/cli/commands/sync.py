@@ -15,9 +15,11 @@ from prowess.install.installer import Installer
 @new_command(
     "sync",
     ("prowess sync", "install what prowess.toml declares, restore what prowess.lock records"),
-    ("prowess sync --locked --yes", "for CI: fail on any difference from the lock file"),
+    ("prowess sync --locked", "for CI: install what prowess.lock records, fail on any difference from it"),
 )
-@click.option("--locked", is_flag=True, help="Do not change the lock file; whatever differs from it is an error.")
+@click.option(
+    "--locked", is_flag=True, help="Do not change the lock file, do not ask; whatever differs from it is an error."
+)
 @click.option("--user", is_flag=True, help="Your own skills, not the project's.")
 @dry_option
 @yes_option
@@ -25,9 +27,12 @@ from prowess.install.installer import Installer
 def command(*, locked: bool, user: bool, dry_run: bool, yes: bool, as_data: bool) -> int:
     """Make the disk equal prowess.lock, and prowess.lock what prowess.toml declares.
 
-    Exit status 1: you said no; with --dry-run: something would change.
+    Exit status 1: you said no; with --dry-run: something would change. With --locked, what is missing is installed as
+    prowess.lock records it, and 3 is the exit status when anything else differs.
     """
     installer = Installer()
+    if locked and not dry_run:
+        return _bring(installer, [], locked=True, user=user, as_data=as_data)
     rows = list(installer.difference(project=not user))
     if rows:
         show_plan(rows)
@@ -36,6 +41,11 @@ def command(*, locked: bool, user: bool, dry_run: bool, yes: bool, as_data: bool
             lambda: {"plan": rows, "installed": []}, lambda: [] if rows else [line("Nothing to do.")], as_data=as_data
         )
         return 1 if rows else 0
+    return _bring(installer, rows, locked=False, user=user, as_data=as_data)
+
+
+def _bring(installer: Installer, rows: list[str], *, locked: bool, user: bool, as_data: bool) -> int:
+    """Sync, and say what was installed."""
     with output.busy("syncing"):
         done = installer.sync(locked=locked, project=not user)
     output.answer(
