@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from threading import Event
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from prowess.errors import SourceError
 from prowess.files.marks import folder_mark, tree_mark
@@ -24,6 +24,7 @@ _NOT_WATCHED = frozenset((".git", "node_modules", "__pycache__"))
 _REST = 10  # looking takes at most about a tenth of one processor
 _GATHER_MS = 200
 _STEP_MS = 20
+_PATIENCE_MS = 50  # the first answer of the system says that it listens, so it must come soon
 
 
 class Changes(Protocol):
@@ -92,57 +93,56 @@ class Told:
         self._every = every
         self._limits = limits
         self._stop = Event()
-        self._told: Iterator[object] | None = None
+        self._told: Iterator[set[tuple[Any, str]]] | None = None
+        self._replaced = False
+        """Whether the system told of a watched folder itself: another may have come, even under the same number."""
         self._looked: Looked | None = None
+        self._early = False
         self._begin()
 
     def _begin(self) -> None:
-        """Remember how everything is until the system's first word."""
+        """Be told of everything that happens from now on."""
         self._close()
+        self._replaced = False
         self._folders = self._which()
-        self._trees: tuple[bytes, ...] | None = self._marks()
+        there = [path for path, mark in zip(self._paths, self._folders, strict=True) if mark is not None]
+        try:
+            self._told = self._listen(there) if there else None
+            self._early = self._hear() if self._told is not None else False
+        except (OSError, RuntimeError):  # the system watches no more files for this user
+            self._close()
+            self._looked = Looked(self._paths, every=self._every, limits=self._limits)
 
     def _which(self) -> tuple[tuple[int, int] | None, ...]:
         return tuple(folder_mark(path) for path in self._paths)
 
-    def _marks(self) -> tuple[bytes, ...]:
-        return tuple(tree_mark(path, self._limits) for path in self._paths)
-
     def wait(self) -> bool:
         while not self._stop.is_set() and self._looked is None:
-            try:
-                if self._changed():
-                    return True
-            except (OSError, RuntimeError):  # the system watches no more files for this user
-                self._close()
-                self._looked = Looked(self._paths, every=self._every, limits=self._limits)
-                if self._stop.is_set():
-                    self._looked.stop()
-                return not self._stop.is_set()
+            if self._changed():
+                return True
         self._close()
-        return self._looked.wait() if self._looked is not None else False
+        return self._looked.wait() if self._looked is not None and not self._stop.is_set() else False
 
     def _changed(self) -> bool:
-        told = self._hear()
+        early, self._early = self._early, False
+        told = early or self._hear()
         if self._stop.is_set():
             return False
-        if self._which() != self._folders:
+        if self._replaced or self._which() != self._folders:
             self._begin()
             return True
-        trees, self._trees = self._trees, None
-        return told or (trees is not None and trees != self._marks())
+        return told
 
     def _hear(self) -> bool:
         """Whether the system told of a change within the time."""
-        there = [path for path, mark in zip(self._paths, self._folders, strict=True) if mark is not None]
-        if not there:
+        if self._told is None:
             self._stop.wait(self._every)
             return False
-        if self._told is None:
-            self._told = self._listen(there)
-        return bool(next(self._told, ()))
+        told = next(self._told, set())
+        self._replaced = any(path in self._paths for _, path in told)
+        return bool(told)
 
-    def _listen(self, paths: list[str]) -> Iterator[object]:
+    def _listen(self, paths: list[str]) -> Iterator[set[tuple[Any, str]]]:
         import watchfiles  # noqa: PLC0415 - an extra
 
         return watchfiles.watch(
@@ -150,7 +150,7 @@ class Told:
             watch_filter=lambda _, path: _NOT_WATCHED.isdisjoint(path.split(os.sep)),
             debounce=_GATHER_MS,
             step=_STEP_MS,
-            rust_timeout=int(self._every * 1000),
+            rust_timeout=_PATIENCE_MS,
             yield_on_timeout=True,
             stop_event=self._stop,
             raise_interrupt=False,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import suppress
-from threading import Lock, Thread
+from functools import partial
+from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import SkillError
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
     Announce = Callable[["News"], None]
-    Hear = Callable[["Made"], None]
+    Hear = Callable[["Work", "Made"], None]
 
 BUDGET = 2_000
 _MOST_NEWS = 1_000
@@ -81,31 +82,15 @@ class Loader:
 
 
 class Work:
-    """The thread behind a keeper: what it made last, and who is to hear of it."""
+    """The thread behind a keeper, and who hears of what it makes."""
 
-    def __init__(self, work: Callable[[Work], None]) -> None:
+    def __init__(self, work: Callable[[Work], None], hear: Hear) -> None:
         self.following: Following[Shelf] | None = None
         self.is_over = False
         self._work = work
-        self._lock = Lock()
-        self._hear: Hear | None = None
-        self._made: Made | None = None
+        self.give = partial(hear, self)
         self.thread = Thread(target=self._run, name="prowess-keeper", daemon=True)
         self.thread.start()
-
-    def attach(self, hear: Hear) -> None:
-        """Tell of what was made, and of everything from now on."""
-        with self._lock:
-            self._hear = hear
-            if self._made is not None:
-                hear(self._made)
-
-    def give(self, made: Made) -> None:
-        """Something was made."""
-        with self._lock:
-            self._made = made
-            if self._hear is not None:
-                self._hear(made)
 
     def close(self) -> None:
         """End it, soon."""
@@ -147,12 +132,6 @@ class Keeper:
         self._offer: Offer | None = None
         self.announce: Announce | None = None
 
-    def begin(self) -> Work:
-        """Begin to load, from whatever thread, before anybody asks."""
-        if self._work is None:
-            self._work = Work(self._keep)
-        return self._work
-
     # -- from the event loop -----------------------------------------------------------------------------------------
 
     def start(self) -> None:
@@ -160,15 +139,15 @@ class Keeper:
         self._users += 1
         if self._users > 1:
             return
-        loop, work = asyncio.get_running_loop(), self.begin()
+        loop = asyncio.get_running_loop()
         self._first = loop.create_future()
         self._first.add_done_callback(lambda future: future.cancelled() or future.exception())
 
-        def hear(made: Made) -> None:
+        def hear(work: Work, made: Made) -> None:
             with suppress(RuntimeError):  # the loop has ended, and with it everybody who could ask
                 loop.call_soon_threadsafe(self._heard, work, made)
 
-        work.attach(hear)
+        self._work = Work(self._keep, hear)
 
     async def stop(self) -> None:
         """End watching."""

@@ -11,7 +11,7 @@ from prowess.errors import Issue, SkillError, SourceError
 from prowess.files.folders import folder_info
 from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.binding import check_token, is_loopback, parse_bind
-from prowess.mcp.keeper import Loader, keeper_of
+from prowess.mcp.keeper import Loader
 from prowess.mcp.manifests import Manifests, reasons
 from prowess.mcp.shelf import Refused
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from prowess.limits import Limits
-    from prowess.mcp.keeper import Keeper
     from prowess.mcp.server import Server
 
 
@@ -43,8 +42,7 @@ def serve(
     if http is not None:
         check_token(host, token)
     options.setdefault("show_folders", http is None or is_loopback(host))
-    begun = _begun(roots, options)
-    server = server_class()(begun=begun, **options)
+    server = server_class()(*roots, **options)
     with suppress(KeyboardInterrupt):
         if http is None:
             run_stdio(server)
@@ -59,14 +57,6 @@ def _refuse_missing(roots: tuple[str | os.PathLike[str], ...]) -> None:
     for root in roots:
         if folder_info(os.fspath(root)) is None:
             raise SourceError(f"there is no folder {os.fspath(root)!r}", code="missing-root")
-
-
-def _begun(roots: tuple[str | os.PathLike[str], ...], options: dict[str, Any]) -> Keeper:
-    """The skills, already being looked for while the SDK loads."""
-    known = {key: options[key] for key in ("catalog", "budget", "notice", "show_folders") if key in options}
-    keeper = keeper_of(roots, limits=options.get("limits") or DEFAULT_LIMITS, **known)
-    keeper.begin()
-    return keeper
 
 
 def server_class() -> type[Server]:

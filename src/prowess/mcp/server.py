@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from prowess.library.catalog import Catalog
     from prowess.library.changes import Notice
     from prowess.limits import Limits
-    from prowess.mcp.keeper import Keeper, News, Offer
+    from prowess.mcp.keeper import News, Offer
 
     Context = ServerRequestContext[Any, Any]
     Handler = Callable[[Context, Any], Awaitable[HandlerResult]]
@@ -135,8 +135,7 @@ class Server:
 
     ``extension``, ``tools``, ``instructions`` and ``prompts`` switch the parts. ``budget``: tokens for the listing in
     the instructions. ``notice``: how changes on disk are noticed (as for ``watch``), ``None`` for not at all.
-    ``show_folders``: whether clients are told where the skills lie on this machine. ``begun``: what loads the skills,
-    where that was begun before; it knows the rest.
+    ``show_folders``: whether clients are told where the skills lie on this machine.
     """
 
     def __init__(
@@ -151,13 +150,10 @@ class Server:
         notice: Notice | None = "auto",
         show_folders: bool = True,
         limits: Limits | None = None,
-        begun: Keeper | None = None,
     ) -> None:
         self.limits = limits or DEFAULT_LIMITS
         self._parts = Parts(extension, tools, instructions, prompts)
-        self._keeper = begun or keeper_of(
-            roots, catalog, self.limits, budget=budget, show_folders=show_folders, notice=notice
-        )
+        self._keeper = keeper_of(roots, catalog, self.limits, budget=budget, show_folders=show_folders, notice=notice)
         self._keeper.announce = self._announce
         self._bus = InMemorySubscriptionBus()
         self.listening = ListenHandler(self._bus, max_subscriptions=self.limits.max_http_streams)

@@ -76,11 +76,11 @@ def fit(skills: Iterable[Listed], budget: int | None, render: Render) -> tuple[s
     text = render(entries)
     if budget is None or estimate_tokens(text) <= budget:
         return text, BudgetReport(text, budget, tuple(name for name, _, _ in entries))
-    length = _longest(entries, budget, render)
+    bare = [(name, "", location) for name, _, location in entries]
+    length = _longest(entries, budget, render) if estimate_tokens(render(bare)) <= budget else 0
     if length >= _SHORTEST:
         cut = [_cut(entry, length) for entry in entries]
         return _reported(entries, cut, budget, render)
-    bare = [(name, "", location) for name, _, location in entries]
     count = _bisect(len(bare), lambda n: estimate_tokens(render(bare[:n])) <= budget)
     return _reported(entries, bare[:count], budget, render)
 
