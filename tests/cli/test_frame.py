@@ -18,6 +18,7 @@ from prowess.cli.main import BROKEN_PIPE, BUG, FAILED, USAGE, _outcome
 from prowess.cli.remedies import REMEDIES
 from prowess.cli.table import BY_NAME, COMMANDS, GROUPS
 from prowess.errors import HINTS
+from tests.cli.samples import SAMPLES, can_isolate, prepare, words_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Command, Process
@@ -62,6 +63,29 @@ USED: dict[tuple[str, ...], set[str]] = {
 }
 
 
+_INSTALLING = {"prowess.install", "ctypes", "difflib"}
+_WRITING = {"prowess.authoring", "ctypes", "difflib"}
+USED_BY_SAMPLES: dict[str, set[str]] = {
+    **dict.fromkeys(("install", "remove", "sync", "update", "outdated", "verify", "link", "unlink"), _INSTALLING),
+    "adopt": _INSTALLING,
+    **dict.fromkeys(("new", "check", "unpack"), _WRITING),
+    "pack": {*_WRITING, "zipfile"},
+    "eval": {*_WRITING, "sqlite3"},
+    **{key: set[str]() for key in ("list", "explain", "preview", "activate", "config")},
+    **{key: {"ctypes"} for key in ("show", "read", "trust list")},
+    "search": {"sqlite3"},
+    "prompt": {"prowess.tools.toolset", "prowess.runtime.scripts", "sqlite3"},
+    "doctor": {"prowess.health", "prowess.install", "ctypes", "subprocess"},
+    **{key: {"ctypes", "filelock", "logging"} for key in ("trust grant", "trust revoke")},
+    **{key: {"prowess.tools.toolset", "prowess.runtime.scripts"} for key in ("call", "call (no tool)")},
+    "run-script": {"prowess.runtime.scripts", "ctypes", "subprocess"},
+    "serve": {"prowess.tools.toolset", "asyncio", "ctypes", "logging", "subprocess", "yaml"},
+    "demo": HEAVY - {"mcp", "pydantic", "asyncio", "rich", "prowess.health"},
+    "completion": {"subprocess"},
+}
+"""What the sample of each command may load."""
+
+
 def loaded_by(*words: str) -> set[str]:
     """The modules that a command line loads, on no terminal."""
     done = subprocess.run([sys.executable, "-c", LOADED, *words], capture_output=True, text=True, check=True)
@@ -97,6 +121,14 @@ def test_no_command_imports_what_it_does_not_use(words: tuple[str, ...], project
     loaded = loaded_by(*words)
     assert "prowess.cli.main" in loaded
     assert loaded & HEAVY - USED[words] == set()
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_no_sample_imports_what_it_does_not_use(name: str, project: Path) -> None:  # noqa: ARG001
+    if SAMPLES[name].sandbox and not can_isolate():
+        pytest.skip("needs bubblewrap")
+    prepare(name)
+    assert loaded_by(*words_of(name)) & HEAVY - USED_BY_SAMPLES[name] == set()
 
 
 @pytest.mark.usefixtures("project")

@@ -1,0 +1,78 @@
+"""Every command as a real process: in a pipe, without colours, on a narrow terminal, and when nobody reads on."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.samples import SAMPLES, can_isolate, prepare, words_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from random import Random
+
+    from tests.cli.conftest import Process, Terminal
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9]m")
+CODES = re.compile(r"\x1b\[[0-9;]*m")
+EXACT = {"read", "prompt", "preview", "activate", "call", "call (no tool)", "completion"}
+"""What they print is somebody else's text, and is not wrapped."""
+BROKEN_PIPE = 141
+
+
+@pytest.fixture(params=SAMPLES)
+def name(request: pytest.FixtureRequest, project: Path, rng: Random, full: bool) -> str:  # noqa: ARG001
+    """Each command, sampled: each is several processes."""
+    chosen = str(request.param)
+    if not full and rng.random() > 0.3:
+        pytest.skip("sampled: run by make test-full")
+    if SAMPLES[chosen].sandbox and not can_isolate():
+        pytest.skip("needs bubblewrap")
+    prepare(chosen)
+    return chosen
+
+
+def test_in_a_pipe_it_is_plain_text(name: str, process: Process) -> None:
+    ran = process(*words_of(name))
+    assert ran.status in SAMPLES[name].statuses, ran.err
+    assert ran.out.strip()
+    assert "\x1b" not in ran.out + ran.err
+
+
+def test_without_colours_there_are_none(name: str, terminal: Terminal) -> None:
+    ran = terminal(*words_of(name), env={"NO_COLOR": "1"})
+    assert ran.status in SAMPLES[name].statuses, ran.err
+    assert not COLOUR.search(ran.out)
+
+
+def test_sixty_columns_are_enough(name: str, terminal: Terminal) -> None:
+    ran = terminal(*words_of(name), columns=60)
+    assert ran.status in SAMPLES[name].statuses, ran.err
+    if name not in EXACT:
+        assert max(map(len, CODES.sub("", ran.out).splitlines())) <= 60
+
+
+@pytest.mark.usefixtures("project")
+def test_when_nobody_reads_on_it_ends_quietly(name: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "prowess", *words_of(name)],
+            stdin=subprocess.DEVNULL,
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(writer)
+    assert done.returncode in {BROKEN_PIPE, *SAMPLES[name].statuses}
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
