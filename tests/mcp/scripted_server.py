@@ -34,6 +34,10 @@ def listed() -> dict[str, Any]:
 
 
 def behave(how: dict[str, Any]) -> None:
+    if "meet" in how:  # say that one is here, and wait for the other
+        Path(how["meet"][0]).touch()
+        while not Path(how["meet"][1]).exists():
+            time.sleep(0.01)
     if how.get("hang"):
         time.sleep(600)
     if how.get("die"):

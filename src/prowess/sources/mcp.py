@@ -21,6 +21,7 @@ from prowess.library.catalog import Catalog
 from prowess.library.skill import Home, announced
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
+from prowess.sources.ahead import Ahead
 from prowess.sources.mcp_entry import SKILL_MD, Entry, parse_entry
 from prowess.sources.mcp_link import EXTENSION, Link, Server, check_installed
 from prowess.spec.document import Policy
@@ -65,6 +66,7 @@ class McpSource:
         self._approvals = approvals
         self._link = Link(Server(label, tuple(command), url, dict(headers or {}), dict(env or {}), cwd), self._limits)
         self._kept = Kept(self._limits.max_mcp_kept_bytes)
+        self._ahead: Ahead[tuple[list[Entry], list[Issue]]] | None = None
 
     def __repr__(self) -> str:
         """The label; what goes with it stays unsaid."""
@@ -81,9 +83,10 @@ class McpSource:
         self._link.close()
 
     def begin(self) -> None:
-        """Begin to connect, so that several servers are waited for at once."""
+        """Begin to connect and to ask what there is, so that several servers are waited for at once."""
         check_installed()
         self._link.begin()
+        self._ahead = Ahead(self._found)
 
     # -- what there is -----------------------------------------------------------------------------------------------
 
@@ -93,9 +96,9 @@ class McpSource:
         A listing may be empty or partial: ``get`` loads a skill by its address alone.
         """
         check_installed()
+        ahead, self._ahead = self._ahead, None
         try:
-            self._declared()
-            entries, issues = self._listed()
+            entries, issues = self._found() if ahead is None else ahead.result()
         except FetchError as error:
             if self._missing == "error":
                 raise
@@ -103,6 +106,10 @@ class McpSource:
             return Catalog(issues=[issue], places=[Place(self._where(), state="not reached")])
         skills = list(self._named(entries, issues))
         return Catalog(skills, issues=issues, places=[Place(self._where(), found=len(skills))])
+
+    def _found(self) -> tuple[list[Entry], list[Issue]]:
+        self._declared()
+        return self._listed()
 
     def get(self, uri: str) -> Skill:
         """The skill at an address, listed or not; raises ``FetchError``."""
