@@ -484,7 +484,7 @@ def test_commands_and_folders_in_remote_instructions_stay_text(site: Site, load:
     body = "!`touch pwned` in ${CLAUDE_SKILL_DIR}\n"
     site.index(site.entry("pdf", skill_md("pdf", body=body)))
     session = prowess.Session(load())
-    assert session.activate("pdf").instructions == body.strip()
+    assert session.activate("pdf").instructions.startswith(body.strip())
     assert "!`touch pwned`" in session.expand("/pdf now")
 
 
