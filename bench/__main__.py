@@ -17,6 +17,7 @@ from bench.installing import make_installed, make_repository
 
 SIZES = (100, 1_000, 10_000)
 ROUNDS = 15
+PARTS = ("engine", "servers")
 
 SCAN_BOUND = 4.0
 SCAN_AIM = 2.5
@@ -76,19 +77,28 @@ _PRINT_CLOCK = "; import time; print('{\"value\": %f}' % time.process_time())"
 def main(arguments: list[str]) -> int:
     options = _options(arguments)
     with tempfile.TemporaryDirectory(prefix="prowess-bench-") as temporary:
-        rows = _measure(Path(temporary), options.sizes, options.rounds)
-    report = table.render(HEAD, [row.cells() for row in rows], numbers=frozenset((1, 2, 3)))
-    note = f"{table.machine()}; best of {options.rounds} fresh processes each (memory: of {_few(options.rounds)}).\n"
-    print(f"{report}\n{note}", end="")
-    if options.write:
-        table.write_between("bench", f"{report}\n{note}")
+        if "engine" in options.parts:
+            _report("bench", _measure(Path(temporary), options.sizes, options.rounds), options)
+        if "servers" in options.parts:
+            _report("servers", _servers(Path(temporary), options.rounds), options)
     return 0
+
+
+def _report(name: str, rows: list[Row], options: argparse.Namespace) -> None:
+    report = table.render(HEAD, [row.cells() for row in rows], numbers=frozenset((1, 2, 3)))
+    few = f" (memory: of {_few(options.rounds)})" if name == "bench" else ""
+    count = options.rounds if name == "bench" else _few(options.rounds)
+    note = f"{table.machine()}; best of {count} fresh processes each{few}.\n"
+    print(f"{report}\n{note}", end="", flush=True)
+    if options.write:
+        table.write_between(name, f"{report}\n{note}")
 
 
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="fresh processes for each figure (%(default)s)")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of skills (%(default)s)")
+    parser.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS, help="what to measure (%(default)s)")
     parser.add_argument("--write", action="store_true", help=f"put the table into docs/{table.DOCUMENT.name}")
     return parser.parse_args(arguments)
 
@@ -111,7 +121,6 @@ def _measure(temporary: Path, sizes: list[int], rounds: int) -> list[Row]:
         *_imports(rounds),
         *_command_line(varied[min(sizes)], rounds),
         *_installing(temporary, rounds),
-        *_servers(temporary, rounds),
     ]
 
 
