@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import os
 import stat
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -211,5 +211,6 @@ def children() -> frozenset[str]:
     """The processes that this one has started and that are still there; none where the system does not say."""
     found: set[str] = set()
     for task in Path("/proc/self/task").glob("*/children"):
-        found.update(task.read_text(encoding="ascii").split())
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+            found.update(task.read_text(encoding="ascii").split())
     return frozenset(found)

@@ -149,7 +149,8 @@ def test_commands_of_a_skill_that_nobody_granted_stay_text(stage: Stage, body: s
     assert sum("touch pwned" in text for text in found) >= 8
     assert body.strip() in activation.instructions
     assert "did not run" in activation.instructions
-    assert [(issue.code, issue.path) for issue in activation.issues] == [("commands-not-run", skill.location)]
+    code = "no-trust" if trust in {"nobody", "never"} else "commands-not-run"
+    assert [(issue.code, issue.path) for issue in activation.issues] == [(code, skill.location)]
     assert activation.issues[0].hint
 
 

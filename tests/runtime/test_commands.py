@@ -207,9 +207,8 @@ def test_without_trust_the_text_stays_with_a_marker_and_an_issue(
     assert text == body
     assert marker.startswith("\n\n[3 commands in these instructions did not run: ")
     assert "Trust().grant(" in marker
-    assert [(i.code, i.field, i.path, i.severity) for i in activation.issues] == [
-        ("commands-not-run", "body", str(path), "warning")
-    ]
+    code = "no-trust" if kind in {"nothing", "never"} else "commands-not-run"
+    assert [(i.code, i.field, i.path, i.severity) for i in activation.issues] == [(code, "body", str(path), "warning")]
     assert [activation.instructions[begin:end] for begin, end in activation.outputs] == [marker]
     assert list(work.iterdir()) == []
 
