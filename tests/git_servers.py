@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 import subprocess
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -14,7 +15,6 @@ from urllib.parse import urlsplit
 from tests.repositories import ENV
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
@@ -132,6 +132,14 @@ class HttpServer(ThreadingHTTPServer):
         self.root = root
         self.before = before
         self.seen: list[tuple[str, dict[str, str]]] = []
+
+    def shutdown_request(self, request: socket.socket | tuple[bytes, socket.socket]) -> None:
+        """Say goodbye in TLS too: some clients take a connection that merely ends for an attack."""
+        if isinstance(request, ssl.SSLSocket):
+            with suppress(OSError, ValueError):
+                request.settimeout(5)
+                request.unwrap()
+        super().shutdown_request(request)
 
     @property
     def port(self) -> int:

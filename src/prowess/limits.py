@@ -150,7 +150,7 @@ class Limits:
     max_page_entries: int = 100
     """Entries in one page of a listing over MCP."""
 
-    max_handshake_seconds: float = 0.1
+    max_handshake_seconds: float = 0.5
     """How long the answer to a client's first word waits for the listing; beyond that it says how to search."""
 
     max_http_body_bytes: int = 4 * MIB

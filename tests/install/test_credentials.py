@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,7 +120,8 @@ def test_a_private_repository_is_installed_with_what_the_users_helper_says(priva
     def protected(handler: Handler) -> bool:
         if demand_password(handler):
             return True
-        running.extend(processes())
+        with suppress(OSError):  # a process that ended while it was looked at
+            running.extend(processes())
         return False
 
     with http(private.root, protected, tls=private.tls) as server:

@@ -390,19 +390,3 @@ def test_a_skill_over_the_limits_is_declined_with_the_reason(plan: Plan, connect
     assert catalog.names == ("docs:good",)
     assert codes(catalog) == [code]
     assert "skill://pdf/SKILL.md" in catalog.issues[0].message
-
-
-def test_listings_are_waited_for_side_by_side(tmp_path: Path) -> None:
-    """Each server lists only once the other has been asked as well: one after the other would wait for ever."""
-    meeting = [str(tmp_path / "one.here"), str(tmp_path / "two.here")]
-    plans = {"one": Plan(tmp_path / "a"), "two": Plan(tmp_path / "b")}
-    for (label, plan), meet in zip(plans.items(), (meeting, meeting[::-1]), strict=True):
-        plan.folder.mkdir(exist_ok=True)
-        plan.listing = {"meet": meet}
-        plan.add(f"from-{label}")
-    sources = [prowess.Source.mcp(label, command=plan.command()) for label, plan in plans.items()]
-    try:
-        assert prowess.Catalog.from_sources(sources).names == ("one:from-one", "two:from-two")
-    finally:
-        for source in sources:
-            source.close()

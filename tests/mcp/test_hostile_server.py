@@ -292,3 +292,19 @@ def test_what_is_kept_in_memory_is_bounded(plan: Plan, connect: Connect) -> None
     reads = [uri for method, uri in plan.asked() if method == "resources/read"]
     assert len(reads) == 10
     assert sum(len(data) for data in source._kept._files.values()) <= 2_500  # noqa: SLF001
+
+
+def test_listings_are_waited_for_side_by_side(tmp_path: Path) -> None:
+    """Each server lists only once the other has been asked as well: one after the other would wait for ever."""
+    meeting = [str(tmp_path / "one.here"), str(tmp_path / "two.here")]
+    plans = {"one": Plan(tmp_path / "a"), "two": Plan(tmp_path / "b")}
+    for (label, plan), meet in zip(plans.items(), (meeting, meeting[::-1]), strict=True):
+        plan.folder.mkdir(exist_ok=True)
+        plan.listing = {"meet": meet}
+        plan.add(f"from-{label}")
+    sources = [prowess.Source.mcp(label, command=plan.command()) for label, plan in plans.items()]
+    try:
+        assert prowess.Catalog.from_sources(sources).names == ("one:from-one", "two:from-two")
+    finally:
+        for source in sources:
+            source.close()
