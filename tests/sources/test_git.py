@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 import prowess
 from prowess.sources.git import Remote
-from prowess.sources.git_program import environment, settings_for_reaching
+from prowess.sources.git_program import GitProgram, environment, settings_for_reaching
 from tests.repositories import Repository, skill_text
 
 if TYPE_CHECKING:
@@ -195,8 +196,6 @@ def test_a_repository_that_the_server_does_not_have(repo: Repository, servers: M
 
 
 def test_the_seam_is_called_with_arguments_a_folder_and_an_environment(repo: Repository) -> None:
-    from prowess.sources.git_program import GitProgram  # noqa: PLC0415 - beside the seam that wraps it
-
     asked: list[tuple[Sequence[str], str, Mapping[str, str]]] = []
 
     def run(args: Sequence[str], cwd: str, env: Mapping[str, str]) -> bytes:
@@ -228,8 +227,6 @@ def test_git_sees_no_token_and_no_setting_of_the_users(monkeypatch: pytest.Monke
 def test_how_to_reach_servers_is_taken_from_the_users_settings_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from prowess.sources.git_program import GitProgram  # noqa: PLC0415
-
     home = tmp_path / "home"
     home.mkdir()
     text = (
@@ -249,6 +246,33 @@ def test_how_to_reach_servers_is_taken_from_the_users_settings_and_nothing_else(
     env = environment(("https",), found)
     values = [env[f"GIT_CONFIG_VALUE_{n}"] for n in range(int(env["GIT_CONFIG_COUNT"]))]
     assert "store" in values
+
+
+@pytest.mark.parametrize("which", [1, 2])
+def test_an_interrupt_before_git_is_listened_to_ends_git_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: int
+) -> None:
+    """It comes between two threads' starts, while git waits for nobody."""
+    (tmp_path / "git").write_text("#!/bin/sh\necho $$ > number\nexec sleep 1000\n", encoding="utf-8")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    begun: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        begun.append(thread)
+        if len(begun) == which:
+            while not (number := tmp_path / "number").exists() or not number.read_text(encoding="ascii").strip():
+                pass
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        GitProgram()(["fetch"], str(tmp_path), dict(os.environ))
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "number").read_text(encoding="ascii")), 0)
+    assert not any(thread.is_alive() for thread in begun)
 
 
 def test_a_machine_without_git_says_so(repo: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -152,8 +152,8 @@ def _ask(task: dict[str, Any], patience: float) -> dict[str, Any]:
     )
     said: list[bytes] = []
     listener = threading.Thread(target=lambda: said.append(_all_of(supervisor)), daemon=True)
-    listener.start()
     try:
+        listener.start()
         with suppress(OSError):
             assert supervisor.stdin is not None  # noqa: S101 - it was asked for
             supervisor.stdin.write(json.dumps(task).encode() + b"\n")

@@ -11,6 +11,7 @@ import re
 import signal
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from prowess.errors import GitError
@@ -193,16 +194,17 @@ class _Watched:
             threading.Thread(target=self._watch, daemon=True),
             threading.Thread(target=self._drain, args=(complaints,), daemon=True),
         ]
-        for thread in threads:
-            thread.start()
         try:
+            for thread in threads:  # an interrupt may come here too, and must not leave git behind
+                thread.start()
             printed = self._read()
             self.process.wait()
         finally:
             self._kill()
             self.ended.set()
             for thread in threads:
-                thread.join()
+                if thread.is_alive():
+                    thread.join()
         if self.error is not None:
             raise self.error
         if self.process.returncode:
@@ -222,10 +224,11 @@ class _Watched:
 
     def _drain(self, complaints: list[bytes]) -> None:
         assert self.process.stderr is not None  # noqa: S101 - it is a pipe
-        while part := self.process.stderr.read1(_CHUNK):  # type: ignore[attr-defined]
-            self.complained += len(part)
-            complaints.append(part)
-            del complaints[:-4]
+        with suppress(ValueError):  # closed: the run was interrupted before the first look
+            while part := self.process.stderr.read1(_CHUNK):  # type: ignore[attr-defined]
+                self.complained += len(part)
+                complaints.append(part)
+                del complaints[:-4]
 
     def _watch(self) -> None:
         begun = moved = time.monotonic()
