@@ -1,5 +1,7 @@
 """The options, fixtures and hypothesis profiles that every test may use."""
 
+import json
+import lzma
 import os
 import random
 from pathlib import Path
@@ -8,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 SEED_VARIABLE = "PROWESS_TEST_SEED"
+REAL_HEADS = 6_000
 
 # No database: a failure prints what reproduces it, and no run depends on an earlier one.
 settings.register_profile("default", max_examples=100, deadline=None, derandomize=False, database=None, print_blob=True)
@@ -70,3 +73,12 @@ def shared(pytestconfig: pytest.Config) -> Path:
     if not folder.is_dir():
         pytest.skip("needs the optional data folder ../shared beside the checkout")
     return folder
+
+
+@pytest.fixture(scope="session")
+def real_heads(shared: Path, seed: int, full: bool) -> list[bytes]:
+    """The first bytes of real files: a sample drawn with the seed, or all of them."""
+    with lzma.open(shared / "corpus" / "heads.jsonl.xz") as file:
+        rows = file.read().splitlines()
+    chosen = rows if full else random.Random(seed).sample(rows, REAL_HEADS)
+    return [json.loads(row)["head"].encode("latin-1") for row in chosen]

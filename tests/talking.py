@@ -79,6 +79,25 @@ class Talk:
             params = {"cursor": answer["nextCursor"]}
 
 
+async def offered(connection: Talk) -> dict[str, list[str]]:
+    """The names of the skills behind each way to them."""
+    resources = (await connection.ask("resources/list"))["resources"]
+    prompts = (await connection.ask("prompts/list"))["prompts"]
+    tools = (await connection.ask("tools/list"))["tools"]
+    names = next(tool["inputSchema"]["properties"]["name"]["enum"] for tool in tools if tool["name"] == "load_skill")
+    return {
+        "skills": sorted(entry["frontmatter"]["name"] for entry in await connection.all_skills()),
+        "resources": sorted(row["name"] for row in resources),
+        "prompts": sorted(row["name"] for row in prompts),
+        "tools": sorted(names),
+    }
+
+
+def everywhere(*names: str) -> dict[str, list[str]]:
+    """What is offered when these skills are, behind each way."""
+    return {way: sorted(names) for way in ("skills", "resources", "prompts", "tools")}
+
+
 @asynccontextmanager
 async def talking(server: Server, mode: str = "auto", **options: Any) -> AsyncIterator[Talk]:  # noqa: ANN401
     """A client in the same process; ``mode="legacy"``: of the older protocol."""

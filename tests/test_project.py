@@ -91,7 +91,7 @@ def test_make_alone_prints_its_verbs() -> None:
         done = subprocess.run(["make"], cwd=ROOT, check=True, capture_output=True, text=True)
     except FileNotFoundError:
         pytest.skip("there is no make here")
-    for verb in ("demo", "test", "test-full", "lint", "bench", "bench-peers", "corpus", "clean"):
+    for verb in ("demo", "test", "test-full", "lint", "manual", "bench", "bench-peers", "corpus", "soak", "clean"):
         assert re.search(rf"^make {verb} +\S", done.stdout, re.MULTILINE), verb
 
 

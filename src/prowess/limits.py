@@ -166,7 +166,7 @@ class Limits:
     """How long a client may take to send one request."""
 
     max_http_connections: int = 512
-    """Connections that are open at one time; more are closed at once."""
+    """Connections that are open at one time; of more, the one that was idle for longest is closed."""
 
     max_http_streams: int = 64
     """Answers that stay open to tell of changes, at one time."""
@@ -178,7 +178,7 @@ class Limits:
     """How long such a session lives without a request."""
 
     max_http_requests: int = 1_000
-    """Requests that are answered in one second, all clients together."""
+    """Requests of one address that are answered in one second."""
 
     max_mcp_connect_seconds: float = 10.0
     """How long an MCP server may take to start and to answer the first time; servers are waited for side by side."""

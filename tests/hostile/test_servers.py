@@ -7,6 +7,7 @@ import gzip
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -18,7 +19,7 @@ import pytest
 import prowess
 from bench.soak import HAS_PROC, soak
 from tests.hostile.standing import MARKER, Library, skill_text
-from tests.hostile.web import Served, read_reply, request, served
+from tests.hostile.web import Reply, Served, read_reply, request, served
 
 if TYPE_CHECKING:
     import socket
@@ -247,18 +248,77 @@ def _is_closed(connection: socket.socket) -> bool:
         return False
 
 
-def test_open_streams_are_bounded(server: Served) -> None:
-    """Case 127: streams for changes beyond the bound are refused, and everybody else is served."""
+def listen(name: str) -> bytes:
+    """A request for a stream of changes."""
     body = request("subscriptions/listen", notifications={"resourcesListChanged": True})
     head = (
-        f"POST /mcp HTTP/1.1\r\nHost: {server.name}\r\nContent-Type: application/json\r\n"
+        f"POST /mcp HTTP/1.1\r\nHost: {name}\r\nContent-Type: application/json\r\n"
         "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n"
         f"Mcp-Method: subscriptions/listen\r\nContent-Length: {len(body)}\r\n\r\n"
     )
+    return head.encode() + body
+
+
+def test_a_thousand_idle_streams_are_bounded_and_hold_up_nobody(base: Library) -> None:
+    """Case 127: beyond the bounds they are refused or let go, and whoever comes then is served."""
+    with served(base.root) as server:
+        good(server)
+        before = server.memory() if HAS_PROC else 0
+        streams = [server.connect() for _ in range(1_000)]
+        try:
+            for connection in streams:
+                with suppress(ConnectionError):  # let go already
+                    connection.sendall(listen(server.name))
+            while server.ask("resources/read", uri="skill://good/SKILL.md").status == 429:  # the burst was at its rate
+                pass
+            assert all(good(server) for _ in range(20))
+            replies = [reply_or_none(connection) for connection in streams]
+            opened = [reply for reply in replies if "text/event-stream" in reply.head]
+            assert 0 < len(opened) <= prowess.Limits().max_http_streams
+            assert all(not reply.status or b"error" in reply.body for reply in replies if reply not in opened)
+            assert good(server)
+            assert not HAS_PROC or server.memory() - before < 64 * 1024
+        finally:
+            for connection in streams:
+                connection.close()
+
+
+def test_a_thousand_idle_connections_keep_nobody_out(base: Library) -> None:
+    """Case 127: of too many, those that have been idle for longest are let go; the newest are served."""
+    with served(base.root, max_http_connections=100) as server:
+        idle = [server.connect() for _ in range(1_000)]
+        try:
+            assert all(good(server) for _ in range(20))
+            assert sum(_is_closed_by_now(connection) for connection in idle) >= 900
+        finally:
+            for connection in idle:
+                connection.close()
+
+
+def reply_or_none(connection: socket.socket) -> Reply:
+    """What was answered, where anything was."""
+    try:
+        return read_reply(connection)
+    except ConnectionError:
+        return Reply(0)
+
+
+def _is_closed_by_now(connection: socket.socket) -> bool:
+    connection.settimeout(0)
+    try:
+        return connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def test_open_streams_are_bounded(server: Served) -> None:
+    """Case 127: streams for changes beyond the bound are refused, and everybody else is served."""
     streams = [server.connect() for _ in range(40)]
     try:
         for connection in streams:
-            connection.sendall(head.encode() + body)
+            connection.sendall(listen(server.name))
         replies = [read_reply(connection) for connection in streams]
         opened = [reply for reply in replies if "text/event-stream" in reply.head]
         assert len(opened) == 8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,15 +12,23 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
+from prowess.library.scan import find
+from prowess.library.walk import Rules
 from prowess.mcp.binding import check_token, is_loopback, parse_bind
 from prowess.mcp.guard import access
-from tests.talking import put, skill_md, talk
+from prowess.mcp.manifests import Manifests
+from prowess.mcp.shelf import build_shelf
+from prowess.spec.document import Policy
+from tests.talking import everywhere, offered, put, skill_md, talk
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from random import Random
 
     from tests.talking import Talk
 
+NAME = re.compile(rb"(?m)^name:[ \t]*[\"']?([a-z0-9-]{1,64})[\"']?[ \t]*$")
+LIMITS = prowess.Limits()
 INVALID = {
     "Upper": (skill_md("Upper"), "bad-name"),
     "other": (skill_md("name"), "name-mismatch"),
@@ -30,8 +39,16 @@ INVALID = {
     "tools": (skill_md("tools", fields="allowed-tools: [Read, Edit]\n"), "wrong-type"),
     "blocks": (skill_md("blocks", fields="allowed-tools:\n  - Read\n"), "wrong-type"),
     "nothing": (skill_md("nothing", fields="metadata:\n  a:\n"), "metadata-not-text"),
+    "empty": (skill_md("empty", fields="metadata:\n"), "wrong-type"),
+    "rows": (skill_md("rows", fields="metadata:\n  tags: [a]\n"), "metadata-not-text"),
+    "items": (skill_md("items", fields="metadata:\n- a\n"), "wrong-type"),
+    "shouts": (b"---\nname: SHOUTS\ndescription: x\n---\n", "bad-name"),
     "free": (skill_md("free", fields="license: 1.0\n"), "wrong-type"),
     "endless": (skill_md("endless", fields="weight: .inf\n"), "wrong-type"),
+    "inward": (skill_md("inward", fields="weights:\n  - [1, {a: -.INF}]\n"), "wrong-type"),
+    "huge": (skill_md("huge", fields="weight: 12345678901234567890\n"), "wrong-type"),
+    "high": (skill_md("high", fields="weights: [1e999]\n"), "wrong-type"),
+    "none": (skill_md("none", fields="weights: [.nan]\n"), "wrong-type"),
     "broken": (b"---\nname: [\n---\n", "missing-description"),
     "12": (skill_md("12"), "wrong-type"),
     "true": (skill_md("true"), "wrong-type"),
@@ -40,6 +57,7 @@ VALID = {
     "pdf": skill_md(
         "pdf", fields='license: MIT\nmetadata:\n  version: "1.0"\n  note: 1.0.1\nallowed-tools: Read Edit\n'
     ),
+    "wide": skill_md("wide", fields='weights: [".inf", "1e999"]\nnote: e.infinite 1234567890123456789012 x\n'),
     "12a": skill_md("12a", fields="version: 1.10\nflag: true\nlist: [1, 2]\n"),
     "quoted": b"---\nname: 'quoted'\ndescription: \"1.10\"\ncompatibility: 'true'\n---\nx\n",
 }
@@ -58,13 +76,7 @@ def mixed(tmp_path: Path) -> Path:
 def test_only_what_the_specification_allows_is_served(mixed: Path) -> None:
     server = prowess.mcp.Server(mixed, notice=None)
 
-    async def words(connection: Talk) -> tuple[list[str], list[str]]:
-        prompts = (await connection.ask("prompts/list"))["prompts"]
-        return [entry["frontmatter"]["name"] for entry in await connection.all_skills()], [p["name"] for p in prompts]
-
-    listed, called = talk(server, words)
-    assert listed == sorted(VALID)
-    assert set(called) - set(listed) <= {"endless"}, "what only its entry tells is left out of the listing"
+    assert talk(server, offered) == everywhere(*VALID)
 
 
 def test_the_check_names_what_is_not_served_and_why(mixed: Path) -> None:
@@ -73,6 +85,30 @@ def test_the_check_names_what_is_not_served_and_why(mixed: Path) -> None:
     expected[str(mixed / "lower" / "skill.md")] = "filename-case"
     assert found.keys() == expected.keys()
     assert {where: codes for where, codes in found.items() if expected[where] not in codes} == {}
+
+
+def test_what_is_served_can_be_described_and_the_other_way_round(
+    real_heads: list[bytes], tmp_path: Path, rng: Random, full: bool
+) -> None:
+    """Real heads: the quick look at each when a library is loaded says what the whole look at its entry says."""
+    for number, head in enumerate(real_heads if full else rng.sample(real_heads, 3_000)):
+        name = NAME.search(head)
+        put(tmp_path, f"{number}/{name[1].decode() if name else 'unnamed'}/SKILL.md", head)
+    found = find((prowess.Place(str(tmp_path)),), Rules(Policy(limits=LIMITS), nested=True))
+    shelf, manifests = build_shelf(found, LIMITS), Manifests(LIMITS)
+    served = {skill.location for skill in shelf.skills.values()}
+    assert len(served) > 100
+    differing = [
+        skill.location for skill in found.skills if can_be_described(manifests, skill) != (skill.location in served)
+    ]
+    assert differing == []
+
+
+def can_be_described(manifests: Manifests, skill: prowess.Skill) -> bool:
+    try:
+        return bool(manifests.of(skill).fields)
+    except prowess.SkillError:
+        return False
 
 
 def test_a_library_without_faults_passes_the_check(library: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
 
 import prowess
-from tests.talking import put, skill_md, talking
+from tests.talking import offered, put, skill_md, talking
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,27 +93,75 @@ def test_digests_follow_the_files_without_any_watching(library: Path) -> None:
     asyncio.run(whole())
 
 
-def test_no_request_sees_half_a_catalogue(tmp_path: Path) -> None:
-    """Two folders are renamed back and forth as one; whoever pages through the listing sees each skill once."""
-    for number in range(30):
-        put(tmp_path, f"s{number:02}/SKILL.md", skill_md(f"s{number:02}"))
-    server = prowess.mcp.Server(tmp_path, limits=prowess.Limits(watch_seconds=0.05, max_page_entries=7))
+@pytest.mark.parametrize("notice", NOTICES)
+def test_no_request_sees_half_a_catalogue(tmp_path: Path, notice: Notice) -> None:
+    """The folder of a set of skills is swapped for that of another, again and again: never a part, never a mixture."""
+    live, stored, root = tmp_path / "root" / "live", tmp_path / "stored", tmp_path / "root"
+    sets = {begin: [f"{begin}{number:02}" for number in range(20)] for begin in "ab"}
+    for begin, names in sets.items():
+        for name in names:
+            put(stored, f"{begin}/{name}/SKILL.md", skill_md(name))
+    put(root, "steady/SKILL.md", skill_md("steady"))
+    (stored / "a").rename(live)
+    server = prowess.mcp.Server(root, notice=notice, limits=LIMITS)
     stop = threading.Event()
 
-    def write() -> None:
-        number = 0
+    swaps: list[str] = []
+
+    def swap() -> None:
+        here, there = "a", "b"
+        while not stop.wait(0.2):
+            swaps.append(there)
+            live.rename(stored / here)
+            (stored / there).rename(live)
+            here, there = there, here
+
+    async def whole() -> list[tuple[str, list[str]]]:
+        writer = threading.Thread(target=swap)
+        seen: list[tuple[str, list[str]]] = []
+        try:
+            async with asyncio.timeout(SECONDS), talking(server) as connection:
+                await connection.ask("skills/list")
+                writer.start()
+                while len(swaps) < 15:
+                    seen += (await offered(connection)).items()
+        finally:
+            stop.set()
+            writer.join()
+        return seen
+
+    seen = asyncio.run(whole())
+    allowed = [["steady"], *(sorted([*names, "steady"]) for names in sets.values())]
+    assert [row for row in seen if row[1] not in allowed] == []
+    assert len({tuple(names) for _, names in seen} - {("steady",)}) == 2, "both sets were seen"
+
+
+def test_whoever_pages_while_skills_come_and_go_sees_each_that_stays_once(tmp_path: Path) -> None:
+    """A cursor says after which skill to go on, so pages of two catalogues fit together."""
+    steady = [f"s{number:02}" for number in range(0, 30, 2)]
+    for name in steady:
+        put(tmp_path, f"{name}/SKILL.md", skill_md(name))
+    server = prowess.mcp.Server(tmp_path, limits=prowess.Limits(watch_seconds=0.05, max_page_entries=4))
+    stop = threading.Event()
+
+    def come_and_go() -> None:
         while not stop.is_set():
-            number += 1
-            put(tmp_path, "s00/notes.md", str(number))
+            for number in range(1, 30, 2):
+                put(tmp_path, f"s{number:02}/SKILL.md", skill_md(f"s{number:02}"))
+            stop.wait(0.1)
+            for number in range(1, 30, 2):
+                shutil.rmtree(tmp_path / f"s{number:02}")
+            stop.wait(0.1)
 
     async def whole() -> None:
-        writer = threading.Thread(target=write)
+        writer = threading.Thread(target=come_and_go)
         writer.start()
         try:
             async with asyncio.timeout(SECONDS), talking(server) as connection:
                 for _ in range(15):
                     names = [entry["frontmatter"]["name"] for entry in await connection.all_skills()]
-                    assert names[-29:] == [f"s{number:02}" for number in range(1, 30)]
+                    assert names == sorted(set(names))
+                    assert [name for name in names if name in steady] == steady
         finally:
             stop.set()
             writer.join()

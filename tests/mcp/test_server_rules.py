@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import prowess
-from tests.talking import EXTENSION, put, sha256, skill_md, talk, talking
+from tests.talking import EXTENSION, everywhere, offered, put, sha256, skill_md, talk, talking
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,8 +132,13 @@ def test_a_skill_over_the_limits_is_not_served_and_the_check_says_so(
     server = prowess.mcp.Server(tmp_path, notice=None)
 
     async def words(connection: Talk) -> None:
-        assert [entry["frontmatter"]["name"] for entry in await connection.all_skills()] == ["good"]
-        assert await connection.refusal("skills/get", uri="skill://large/SKILL.md") == -32602
+        assert await offered(connection) == everywhere("good")
+        for method in ("skills/get", "resources/read"):
+            assert await connection.refusal(method, uri="skill://large/SKILL.md") == -32602
+        assert await connection.refusal("resources/directory/read", uri="skill://large") == -32602
+        assert await connection.refusal("prompts/get", name="large") == -32602
+        answer = await connection.ask("tools/call", name="load_skill", arguments={"name": "large"})
+        assert answer["isError"]
 
     talk(server, words)
     (refused,) = prowess.mcp.check(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,17 +30,18 @@ class Marked(NamedTuple):
     bound: str = ""
 
 
-def marked_files(base: str, parts: tuple[str, ...], limits: Limits) -> Marked:
-    """The files of a skill, ``.git`` left out; no file is opened and no link followed."""
-    walk = _Walk(limits)
+def marked_files(base: str, parts: tuple[str, ...], limits: Limits, most: int = sys.maxsize) -> Marked:
+    """The files of a skill, at most so many, ``.git`` left out; no file is opened and no link followed."""
+    walk = _Walk(limits, min(most, limits.max_files_per_skill))
     with folder_beneath(base, parts) as folder:
         walk.enter(folder, "", 1)
     return Marked(sorted(walk.files, key=lambda row: os.fsencode(row[0])), walk.bound)
 
 
 class _Walk:
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, most: int) -> None:
         self.limits = limits
+        self.most = most
         self.files: list[tuple[str, Identity]] = []
         self.seen = 0
         self.bound = ""
@@ -48,7 +50,7 @@ class _Walk:
         entries = folder.entries(self.limits.max_entries_per_skill - self.seen)
         self.seen += sum(len(group) for group in entries[:5])
         self.files += [(prefix + name, mark) for name in entries.files if (mark := folder.identity(name)) is not None]
-        if not entries.complete or len(self.files) > self.limits.max_files_per_skill:
+        if not entries.complete or len(self.files) > self.most:
             self.bound = "too-many-files"
         for name in entries.folders:
             if self.bound or name in _LEFT_OUT:

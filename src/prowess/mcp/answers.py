@@ -27,7 +27,16 @@ if TYPE_CHECKING:
 FOLDER_TYPE = "inode/directory"
 MARKDOWN = "text/markdown"
 _LEFT_OUT = ".git"
+_GONE = frozenset(("not-found", "missing-skill-md"))
 _MOST_ROWS = 4_000  # of files in one page, however few skills they belong to
+
+
+class BehindError(Exception):
+    """Skills of the shelf are gone from the disk; ``answer`` is what can be said without them."""
+
+    def __init__(self, answer: Result) -> None:
+        super().__init__()
+        self.answer = answer
 
 
 class Answers:
@@ -41,21 +50,28 @@ class Answers:
     # -- skills ------------------------------------------------------------------------------------------------------
 
     def list_skills(self, cursor: str | None) -> Result:
-        """A page of entries; a skill that cannot be served is left out."""
+        """A page of entries; a skill that cannot be read is left out.
+
+        Raises ``BehindError`` where skills are gone, since the folders have changed and another shelf is on its way.
+        """
         paths = self.shelf.after(item_before(cursor), self._limits.max_page_entries + 1)
         entries: list[Json] = []
-        rows, last = 0, None
+        rows, last, gone = 0, None, False
         for count, path in enumerate(paths):
             if count == self._limits.max_page_entries or rows > _MOST_ROWS:
                 last = paths[count - 1]
                 break
             try:
                 manifest = self._manifests.of(self.shelf.skills[path])
-            except SkillError:  # gone, or changed since it was looked at: the next shelf knows
+            except SkillError as error:
+                gone = gone or error.code in _GONE
                 continue
             rows += len(manifest.files)
             entries.append(manifest.entry(path))
-        return complete("skills", entries, last)
+        page = complete("skills", entries, last)
+        if gone:
+            raise BehindError(page)
+        return page
 
     def get_skill(self, uri: str) -> Result:
         """The entry of a skill, listed or not."""

@@ -27,6 +27,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _HTTP = 80
 _NO_PORT = -1
 _LONGEST_NUMBER = 20
+_MOST_KNOWN = 1_024
 _PLAIN = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
 
 
@@ -121,6 +122,22 @@ class Rate:
         return True
 
 
+class Rates:
+    """The same for each of those who ask; of too many, the one that was longest silent is forgotten."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._of: dict[str, Rate] = {}
+
+    def admits(self, who: str) -> bool:
+        """Whether that one may ask now."""
+        rate = self._of.pop(who, None) or Rate(self._most)
+        self._of[who] = rate
+        if len(self._of) > _MOST_KNOWN:
+            del self._of[next(iter(self._of))]
+        return rate.admits()
+
+
 class Guard:
     """An application that lets the right requests through to another."""
 
@@ -128,7 +145,7 @@ class Guard:
         self._app = app
         self._access = access
         self._limits = limits
-        self._rate = Rate(limits.max_http_requests)
+        self._rates = Rates(limits.max_http_requests)
         self._streams = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -163,7 +180,7 @@ class Guard:
             await self._app(scope, _replay(body, receive), send)
 
     def _too_much(self, scope: Scope) -> Refusal | None:
-        if not self._rate.admits():
+        if not self._rates.admits((scope.get("client") or ("",))[0]):
             return Refusal(429, "too many requests", ((b"retry-after", b"1"),))
         headers = _headers(scope)
         if _announced(headers.get(b"content-length", "0")) > self._limits.max_http_body_bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
@@ -107,7 +107,7 @@ class _Running(uvicorn.Server):
 
 
 class Patient(H11Protocol):
-    """A connection that is closed when there are too many, or when its headers take too long."""
+    """A connection that is closed when its headers take too long, or when it is the most idle of too many."""
 
     most = 0
     seconds = 0.0
@@ -121,18 +121,31 @@ class Patient(H11Protocol):
     def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 - uvicorn's own
         super().__init__(*given, **named)
         self._waits: asyncio.TimerHandle | None = None
+        self._since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
+        self._since = self.loop.time()
+        self._waits = self.loop.call_later(self.seconds, transport.abort)
         if len(self.connections) > self.most:
-            transport.abort()
-        else:
-            self._waits = self.loop.call_later(self.seconds, transport.abort)
+            self._most_idle().transport.abort()
+
+    def _most_idle(self) -> Patient:
+        """The one of all connections that has been idle for longest; this one where all others are at work."""
+        others = cast("set[Patient]", self.connections)
+        idle = [other for other in others if other.is_idle and not other.transport.is_closing()]
+        return min(idle, key=lambda other: other._since)  # noqa: SLF001 - of the same class
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request of it is being answered."""
+        return bool(getattr(self.cycle, "response_complete", True))
 
     def data_received(self, data: bytes) -> None:
         before = self.cycle
         super().data_received(data)
         if self.cycle is not before:
+            self._since = self.loop.time()
             self._rest()
         elif getattr(self.cycle, "response_complete", True):  # the first bytes of another request
             self._waits = self._waits or self.loop.call_later(self.seconds, self.transport.abort)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 BUDGET = 2_000
 _MOST_NEWS = 1_000
+_PATIENCE = 3
 
 
 class Offer(NamedTuple):
@@ -64,11 +65,12 @@ class Loader:
 
     def __init__(self, roots: tuple[str, ...], limits: Limits) -> None:
         self._roots = roots
+        self._limits = limits
         self._rules = Rules(Policy(limits=limits), nested=True)
 
     def load(self) -> Shelf:
         places, allowed = self._places()
-        return build_shelf(find(places, self._rules, allowed=allowed))
+        return build_shelf(find(places, self._rules, allowed=allowed), self._limits)
 
     def folders(self, shelf: Shelf | None) -> Iterable[str]:
         """What to watch."""
@@ -130,6 +132,7 @@ class Keeper:
         self._work: Work | None = None
         self._first: asyncio.Future[None] | None = None
         self._offer: Offer | None = None
+        self._swapped = asyncio.Event()
         self.announce: Announce | None = None
 
     # -- from the event loop -----------------------------------------------------------------------------------------
@@ -166,6 +169,17 @@ class Keeper:
         assert self._offer is not None  # noqa: S101 - set before the future
         return self._offer
 
+    async def newer(self, than: Offer) -> Offer | None:
+        """What is offered once that is no more; ``None`` where nobody watches, or nothing comes in time."""
+        if self._work is None or self._work.following is None:
+            return None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE * self._limits.watch_seconds):
+                while self._offer is than:
+                    await self._swapped.wait()
+                return self._offer
+        return None
+
     async def settle(self, seconds: float) -> Offer | None:
         """What is offered, if it is there within the time."""
         try:
@@ -177,6 +191,8 @@ class Keeper:
         if work is not self._work or self._first is None:
             return
         self._offer = made.offer or self._offer
+        swapped, self._swapped = self._swapped, asyncio.Event()
+        swapped.set()
         if not self._first.done():
             if made.error is None:
                 self._first.set_result(None)
@@ -245,5 +261,5 @@ def keeper_of(
 ) -> Keeper:
     """A keeper of what lies below folders (none: the standard places), or of a catalogue."""
     folders = tuple(os.path.abspath(os.fspath(root)) for root in roots)
-    loader = Loader(folders, limits) if catalog is None else shelf_of(catalog)
+    loader = Loader(folders, limits) if catalog is None else shelf_of(catalog, limits)
     return Keeper(loader, limits, budget=budget, show_folders=show_folders, notice=notice)

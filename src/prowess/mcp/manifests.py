@@ -62,6 +62,28 @@ class Manifest(NamedTuple):
         return {"uri": uri_of(path, SKILL_MD), "frontmatter": self.fields, "resources": rows}
 
 
+def served_files(skill: Skill, limits: Limits) -> list[tuple[str, Identity]]:
+    """Every file of a skill with its identity; raises ``SkillError`` where they are not such as can be served."""
+    most = limits.max_served_files
+    try:
+        files, bound = marked_files(skill.base, skill.parts, limits, most)
+    except OSError as error:
+        raise as_resource_error(error, skill.folder_name) from None
+    if bound:
+        raise SkillValidationError(f"more than {most} files, or not all of them can be listed", "", bound)
+    size = sum(mark[2] for _, mark in files)
+    if size > limits.max_served_bytes:
+        raise SkillValidationError(f"{size} bytes; at most {limits.max_served_bytes} are served", "", "too-many-bytes")
+    for path, _ in files:
+        try:
+            relative_parts(path)
+        except PathTraversalError as error:
+            raise SkillValidationError(error.message, "", "bad-file-name") from None
+    if not any(path == SKILL_MD for path, _ in files):
+        raise SkillValidationError(f"{skill.folder_name} holds no {SKILL_MD}", "", "missing-skill-md")
+    return files
+
+
 class Manifests:
     """The manifests that were asked for so far, by the folder of the skill."""
 
@@ -79,14 +101,10 @@ class Manifests:
 
     def _of(self, skill: Skill) -> Manifest:
         known = self._known.get(skill.real_folder)
-        try:
-            marks = marked_files(skill.base, skill.parts, self._limits)
-        except OSError as error:
-            raise as_resource_error(error, skill.folder_name) from None
-        self._check(marks.files, marks.bound, skill)
-        if known is not None and _is_still(known, marks.files):
+        files = served_files(skill, self._limits)
+        if known is not None and _is_still(known, files):
             return known
-        found = self._read(skill, marks.files, known)
+        found = self._read(skill, files, known)
         with self._lock:
             self._known[skill.real_folder] = found
         return found
@@ -102,22 +120,6 @@ class Manifests:
         """What was told of a skill last."""
         return self._known.get(skill.real_folder)
 
-    def _check(self, files: list[tuple[str, Identity]], bound: str, skill: Skill) -> None:
-        most, size = self._limits.max_served_files, sum(mark[2] for _, mark in files)
-        if bound or len(files) > most:
-            message = f"more than {most} files, or not all of them can be listed"
-            raise SkillValidationError(message, "", bound or "too-many-files")
-        if size > self._limits.max_served_bytes:
-            message = f"{size} bytes; at most {self._limits.max_served_bytes} are served"
-            raise SkillValidationError(message, "", "too-many-bytes")
-        for path, _ in files:
-            try:
-                relative_parts(path)
-            except PathTraversalError as error:
-                raise SkillValidationError(error.message, "", "bad-file-name") from None
-        if not any(path == SKILL_MD for path, _ in files):
-            raise SkillValidationError(f"{skill.folder_name} holds no {SKILL_MD}", "", "missing-skill-md")
-
     def _read(self, skill: Skill, marks: list[tuple[str, Identity]], known: Manifest | None) -> Manifest:
         kept = {file.path: file.hashed for file in known.files if file.hashed.settled} if known is not None else {}
         limit = self._limits.max_served_bytes
@@ -129,17 +131,18 @@ class Manifests:
             if path != SKILL_MD:
                 hashed[path] = same or hash_marked(skill.base, (*skill.parts, *path.split("/")), limit)
         files = tuple(Listed(path, hashed[path]) for path, _ in marks)
-        return Manifest(self._fields(data, skill), files)
+        return Manifest(strict_fields(data, skill, self._limits), files)
 
-    def _fields(self, data: bytes, skill: Skill) -> dict[str, Json]:
-        """The frontmatter, typed; raises for what the specification does not allow."""
-        most = self._limits.max_frontmatter_bytes
-        whole = len(data) <= most
-        read_document(data[:most], whole=whole, policy=STRICT, folder=skill.folder_name)
-        fields = typed_frontmatter(data[:most], whole=whole, limits=self._limits)
-        if problems := field_types(fields):
-            raise SkillLoadError(problems)
-        return fields
+
+def strict_fields(data: bytes, skill: Skill, limits: Limits) -> dict[str, Json]:
+    """The frontmatter, typed; raises ``SkillError`` for what the specification does not allow."""
+    most = limits.max_frontmatter_bytes
+    whole = len(data) <= most
+    read_document(data[:most], whole=whole, policy=STRICT, folder=skill.folder_name)
+    fields = typed_frontmatter(data[:most], whole=whole, limits=limits)
+    if problems := field_types(fields):
+        raise SkillLoadError(problems)
+    return fields
 
 
 def _is_still(known: Manifest, files: list[tuple[str, Identity]]) -> bool:

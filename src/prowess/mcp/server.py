@@ -24,6 +24,7 @@ from mcp.shared.exceptions import MCPError
 
 from prowess.errors import SkillError
 from prowess.limits import DEFAULT_LIMITS
+from prowess.mcp.answers import BehindError
 from prowess.mcp.keeper import BUDGET, keeper_of
 from prowess.mcp.pages import complete
 from prowess.mcp.tools import LATER
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 EXTENSION = "io.modelcontextprotocol/skills"
 _OUR_FAULT = frozenset(("unreadable", "unreadable-directory", "changed-during-read"))
+_TRIES = 5
 _HANDSHAKES = frozenset(("initialize", "server/discover"))
 
 logger = logging.getLogger("prowess.mcp")
@@ -186,9 +188,8 @@ class Server:
         """A handler that answers from the offer of the moment, in a thread, since files are read."""
 
         async def handle(_: Context, params: Any) -> dict[str, Any]:  # noqa: ANN401 - as the method has them
-            offer = await self._keeper.offer()
             try:
-                return await anyio.to_thread.run_sync(work, offer, params)
+                return await self._answer(work, params)
             except SkillError as error:
                 code = types.INTERNAL_ERROR if error.code in _OUR_FAULT else types.INVALID_PARAMS
                 raise MCPError(code, error.message) from None
@@ -197,6 +198,19 @@ class Server:
                 raise MCPError(types.INTERNAL_ERROR, "Internal error") from None
 
         return handle
+
+    async def _answer(self, work: Work, params: Any) -> dict[str, Any]:  # noqa: ANN401 - as the method has them
+        """The answer from one offer, whole: from a newer one where the folders have changed under it."""
+        offer = await self._keeper.offer()
+        for _ in range(_TRIES):
+            try:
+                return await anyio.to_thread.run_sync(work, offer, params)
+            except BehindError as behind:
+                answer, newer = behind.answer, await self._keeper.newer(offer)
+            if newer is None:
+                break
+            offer = newer
+        return answer
 
     # -- the life of a connection ------------------------------------------------------------------------------------
 

@@ -16,26 +16,26 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.errors import Issue, PathTraversalError, SkillError
 from prowess.library.catalog import Catalog
 from prowess.limits import MAX_DESCRIPTION_LENGTH
+from prowess.mcp.manifests import reasons, served_files, strict_fields
 from prowess.mcp.uris import SKILL_MD
 from prowess.names import relative_parts
 from prowess.spec.hidden import has_hidden
 from prowess.spec.rules import field_issues
-from prowess.spec.typed import field_types, may_be_typed, typed_frontmatter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from prowess.library.scan import Found
     from prowess.library.skill import Skill
+    from prowess.limits import Limits
     from prowess.model import Place
-    from prowess.spec.fields import Frontmatter
 
-_TEXT = "text"
 _SUSPECT = re.compile(
     rb"(?m):[ \t]+(?:[-+]?\.?[0-9][0-9a-fA-FoxE.+-]*|[Tt]rue|TRUE|[Ff]alse|FALSE|[Nn]ull|NULL|~|[-+]?\.\w+)"
     rb"[ \t]*(?:#.*)?$"
     rb"|^(?:license|compatibility|allowed-tools):[ \t]*(?:$|[\[{>|'\"])|^metadata:[ \t]*\S|^[ \t]+[^\n:]*:[ \t]*$"
-    rb"|^compatibility:.{400}|^tags:[ \t]*\{"
+    rb"|^[ \t]+[^\n:]*:[ \t]*[\[{]|^metadata:[ \t]*(?:\n[ \t]*-|\n\S|\s*\Z)|^compatibility:.{400}|^tags:[ \t]*\{"
+    rb"|\.(?:[iI]nf|INF|[nN][aA][nN])\b|[0-9]{18}|[0-9.][eE]\+?[0-9]{3}"
 )
 """Values that may be no text to a reader that types them, or that a rule may refuse: worth parsing the head for."""
 
@@ -81,13 +81,13 @@ class Shelf:
         return self.listed[begin : begin + most]
 
 
-def build_shelf(found: Found) -> Shelf:
+def build_shelf(found: Found, limits: Limits) -> Shelf:
     """The shelf of what a scan found."""
     skills: dict[str, Skill] = {}
     refused: list[Refused] = []
     for skill in found.skills:
         path = _path_of(skill, found.places)
-        problems = _problems(skill, path)
+        problems = _problems(skill, path, limits)
         if not problems and path in skills:
             where = skills[path].location
             problems = [Issue("duplicate-name", "", f"its path, {path}, is taken by {where}", skill.location)]
@@ -98,12 +98,12 @@ def build_shelf(found: Found) -> Shelf:
     return Shelf(skills, refused, found.issues)
 
 
-def shelf_of(catalog: Catalog) -> Shelf:
+def shelf_of(catalog: Catalog, limits: Limits) -> Shelf:
     """The shelf of a catalogue: each skill under its name; those that are no folder here are left out."""
     skills: dict[str, Skill] = {}
     refused: list[Refused] = []
     for skill in catalog:
-        problems = _problems(skill, skill.name) if skill.is_local else [_no_folder(skill)]
+        problems = _problems(skill, skill.name, limits) if skill.is_local else [_no_folder(skill)]
         if problems:
             refused.append(Refused(skill.location, tuple(problems)))
         else:
@@ -127,22 +127,29 @@ def _path_of(skill: Skill, places: Sequence[Place]) -> str:
 # -- what is valid -----------------------------------------------------------------------------------------------------
 
 
-def _problems(skill: Skill, path: str) -> list[Issue]:
+def _problems(skill: Skill, path: str, limits: Limits) -> list[Issue]:
     """Why a skill cannot be served; empty for nearly all."""
     try:
         relative_parts(path)
-        if _is_surely_valid(skill):
-            return []
-        front = skill.peek()
-        fields = field_issues(front, mode="strict", folder=skill.folder_name, path=skill.location)
-        found = [*skill.mended, *(issue for issue in fields if issue.severity == "error")]
-        if skill.file_name != SKILL_MD:
-            found.append(Issue("filename-case", "", f"the file is named {skill.file_name}", skill.location))
-        return found or (_type_problems(skill) if _may_be_mistyped(front) else [])
+        found = [] if _is_surely_valid(skill) else _head_problems(skill, limits)
+        if not found:
+            served_files(skill, limits)
     except PathTraversalError as error:
         return [Issue("bad-file-name", "", error.message, skill.location)]
     except SkillError as error:
-        return [Issue(error.code, "", error.message, skill.location)]
+        return [replace(issue, path=skill.location) for issue in reasons(error)]
+    return found
+
+
+def _head_problems(skill: Skill, limits: Limits) -> list[Issue]:
+    front = skill.peek()
+    fields = field_issues(front, mode="strict", folder=skill.folder_name, path=skill.location)
+    found = [*skill.mended, *(issue for issue in fields if issue.severity == "error")]
+    if skill.file_name != SKILL_MD:
+        found.append(Issue("filename-case", "", f"the file is named {skill.file_name}", skill.location))
+    if not found:
+        strict_fields(skill.read_bytes(SKILL_MD, limits.max_served_bytes), skill, limits)
+    return found
 
 
 def _is_surely_valid(skill: Skill) -> bool:
@@ -151,6 +158,7 @@ def _is_surely_valid(skill: Skill) -> bool:
     return (
         head is not None
         and skill.name == skill.folder_name
+        and _says(head, skill.name)
         and skill.file_name == SKILL_MD
         and len(skill.description) <= MAX_DESCRIPTION_LENGTH
         and not has_hidden(skill.description)
@@ -158,16 +166,7 @@ def _is_surely_valid(skill: Skill) -> bool:
     )
 
 
-def _may_be_mistyped(front: Frontmatter) -> bool:
-    """Whether a field that must be text could be something else to a reader that types it."""
-    if front.allowed_tools_raw is not None:  # text or a list, and only the file tells which
-        return True
-    texts = (front.name, front.description, front.license or _TEXT, front.compatibility or _TEXT)
-    return any(may_be_typed(text) for text in (*texts, *front.metadata.values()))
-
-
-def _type_problems(skill: Skill) -> list[Issue]:
-    limits = skill.limits
-    head = skill.read_bytes(SKILL_MD, limits.max_frontmatter_bytes + limits.max_body_bytes)
-    fields = typed_frontmatter(head[: limits.max_frontmatter_bytes], limits=limits)
-    return [replace(issue, path=skill.location) for issue in field_types(fields)]
+def _says(head: bytes, name: str) -> bool:
+    """Whether the head itself gives that name: it may be the folder's, taken in the place of one that breaks rules."""
+    line = b"name: %s\n" % name.encode()
+    return head.startswith(line) or b"\n" + line in head
