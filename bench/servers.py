@@ -143,7 +143,7 @@ def compare(roots: dict[int, Path], rounds: int) -> Compared | str:
     theirs: dict[int, list[Costs]] = {size: [] for size in roots}
     for _ in range(rounds):
         for size, root in roots.items():
-            ours[size].append(run((sys.executable, "-m", "prowess.mcp", str(root)), size))
+            ours[size].append(run((sys.executable, "-m", "prowess", "serve", str(root)), size))
             theirs[size].append(run((python, str(ADAPTER), str(root)), size))
     version = version_of(python, "fastmcp")
     return Compared(version, {n: _best(c) for n, c in ours.items()}, {n: _best(c) for n, c in theirs.items()})

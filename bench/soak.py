@@ -266,7 +266,7 @@ async def ask(client: Client, method: str, **params: str) -> dict[str, Any]:
 @contextlib.asynccontextmanager
 async def serving(root: Path) -> AsyncIterator[tuple[str, int]]:
     """A server of that folder in a process of its own: its address and its number."""
-    command = (sys.executable, "-m", "prowess.mcp", str(root), "--http", "127.0.0.1:0")
+    command = (sys.executable, "-m", "prowess", "serve", str(root), "--http", "127.0.0.1:0")
     process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
     assert process.stderr is not None
     try:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+from mcp import Client
 
 import prowess
+from tests.hostile.web import Served, request
+from tests.talking import Talk, put, skill_md
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator
     from pathlib import Path
 
     from tests.cli.conftest import Command
+
+SECONDS = 60
+TOKEN = "a-long-random-token-0123456789"  # noqa: S105 - of the tests
+posix = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -51,3 +66,180 @@ def test_another_machine_needs_a_token(command: Command, tmp_path: Path) -> None
     assert (refused.status, "token-needed" in refused.err) == (3, True)
     missing = command("serve", str(tmp_path), "--http", "0.0.0.0:0", "--token-file", str(tmp_path / "none"))
     assert (missing.status, "token-needed" in missing.err) == (3, True)
+
+
+def test_a_short_token_is_no_token(command: Command, tmp_path: Path) -> None:
+    secret = put(tmp_path, "token", "short\n")
+    refused = command("serve", str(tmp_path), "--http", "0.0.0.0:0", "--token-file", str(secret))
+    assert refused.status == 3
+    assert "16" in refused.err
+    assert "short" not in refused.err.replace("a short", "")
+
+
+@pytest.mark.parametrize("words", [("nope",), ("--http", "127.0.0.1:0", "nope"), ("--check", "nope")])
+def test_a_folder_that_is_not_there_is_named(command: Command, words: tuple[str, ...]) -> None:
+    refused = command("serve", *words)
+    assert (refused.status, "error[missing-root]" in refused.err, "'nope'" in refused.err) == (3, True, True)
+
+
+def test_a_folder_after_http_is_a_mistake_that_is_named(command: Command, tmp_path: Path) -> None:
+    refused = command("serve", "--http", str(tmp_path))
+    assert refused.status == 2
+    assert "name folders before --http" in refused.err
+
+
+# -- on HTTP -----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def serving(root: Path, *words: str, env: dict[str, str] | None = None) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A server on HTTP, by its address; ended by the block."""
+    command = [sys.executable, "-m", "prowess", "serve", str(root), "--http", "127.0.0.1:0", *words]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, env={**os.environ, **(env or {})}, **pipes) as process:  # type: ignore[call-overload]
+        try:
+            said = process.stderr.readline()
+            assert said.startswith("Serving skills at http://127.0.0.1:"), said
+            yield said.split()[-1], process
+        finally:
+            process.terminate()
+            process.wait(SECONDS)
+
+
+def asked(url: str, words: Callable[[Talk], Coroutine[Any, Any, Any]]) -> Any:  # noqa: ANN401
+    """What a client of the official SDK gets."""
+
+    async def whole() -> Any:  # noqa: ANN401
+        async with asyncio.timeout(SECONDS), Client(url, cache=None) as client:
+            return await words(Talk(client))
+
+    return asyncio.run(whole())
+
+
+def raw(url: str) -> Served:
+    parts = urlsplit(url)
+    return Served(str(parts.hostname), int(parts.port or 0), 0)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    root = tmp_path / "served"
+    for name in ("notes", "other"):
+        put(root, f"{name}/SKILL.md", skill_md(name, body="Write it down.\n"))
+    return root
+
+
+async def everything(connection: Talk) -> dict[str, object]:
+    """Which parts there are, and what they hold."""
+    capabilities = connection.client.server_capabilities
+    found: dict[str, object] = {"instructions": connection.client.instructions}
+    if capabilities.extensions:
+        found["skills"] = [entry["frontmatter"]["name"] for entry in await connection.all_skills()]
+    if capabilities.tools:
+        found["loaded"] = (await connection.client.call_tool("load_skill", {"name": "notes"})).content[0].text  # type: ignore[union-attr]
+    if capabilities.prompts:
+        found["prompts"] = [row["name"] for row in (await connection.ask("prompts/list"))["prompts"]]
+    return found
+
+
+def test_a_client_finds_every_part_on_http(notes: Path) -> None:
+    with serving(notes) as (url, _):
+        found = asked(url, everything)
+    assert found["skills"] == found["prompts"] == ["notes", "other"]
+    assert "Write it down." in found["loaded"]
+    assert "notes" in found["instructions"]
+
+
+@pytest.mark.parametrize(
+    ("part", "gone"), [("extension", "skills"), ("tools", "loaded"), ("instructions", ""), ("prompts", "prompts")]
+)
+def test_each_part_can_be_switched_off(notes: Path, part: str, gone: str) -> None:
+    with serving(notes, "--without", part) as (url, _):
+        found = asked(url, everything)
+    assert {"skills", "loaded", "prompts"} - found.keys() == ({gone} if gone else set())
+    assert (found["instructions"] is None) == (part == "instructions")
+
+
+def test_the_listing_keeps_to_its_budget(tmp_path: Path) -> None:
+    for number in range(40):
+        put(tmp_path, f"s{number:02}/SKILL.md", skill_md(f"s{number:02}", description="Does a thing. " * 20))
+    sizes = []
+    for budget in ("300", "3000"):
+        with serving(tmp_path, "--budget", budget) as (url, _):
+            sizes.append(len(str(asked(url, everything_told))))
+    assert sizes[0] < 300 * 8 < sizes[1]
+
+
+async def everything_told(connection: Talk) -> str | None:
+    return connection.client.instructions
+
+
+@pytest.mark.parametrize("by_file", [True, False])
+def test_a_token_is_asked_for_by_file_or_by_variable(notes: Path, tmp_path: Path, by_file: bool) -> None:
+    words = ("--token-file", str(put(tmp_path, "token", f"{TOKEN}\n"))) if by_file else ()
+    with serving(notes, *words, env={} if by_file else {"PROWESS_MCP_TOKEN": TOKEN}) as (url, _):
+        server = raw(url)
+        assert server.ask("skills/list").status == 401
+        assert server.ask("skills/list", f"Authorization: Bearer {TOKEN}x").status == 401
+        assert server.ask("skills/list", f"Authorization: Bearer {TOKEN}").status == 200
+
+
+def test_further_names_and_pages_can_be_allowed(notes: Path) -> None:
+    body = request("skills/list")
+    with serving(notes, "--allow-host", "skills.example", "--allow-origin", "https://app.example") as (url, _):
+        server = raw(url)
+        method = "Mcp-Method: skills/list"
+        assert server.post(body, method, host="skills.example").status == 200
+        assert server.post(body, method, host="other.example").status == 421
+        assert server.post(body, method, "Origin: https://app.example").status == 200
+        assert server.post(body, method, "Origin: https://evil.example").status == 403
+
+
+@pytest.mark.parametrize("watches", [True, False])
+def test_changes_are_seen_unless_nobody_is_to_look(notes: Path, watches: bool) -> None:
+    with serving(notes, *(() if watches else ("--no-watch",))) as (url, _):
+        assert asked(url, everything)["skills"] == ["notes", "other"]
+
+        async def until_there(connection: Talk) -> list[str]:
+            async with connection.client.listen(resources_list_changed=True) as changes:
+                put(notes, "third/SKILL.md", skill_md("third"))
+                await anext(changes)
+            return [entry["frontmatter"]["name"] for entry in await connection.all_skills()]
+
+        if watches:
+            assert asked(url, until_there) == ["notes", "other", "third"]
+        else:
+            put(notes, "third/SKILL.md", skill_md("third"))
+            assert asked(url, everything)["skills"] == ["notes", "other"]
+
+
+@posix
+@pytest.mark.parametrize("ask", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_on_http_when_it_is_told_to(notes: Path, ask: signal.Signals) -> None:
+    """Also while a client listens for changes."""
+
+    async def whole() -> int:
+        with serving(notes) as (url, process):
+            async with Client(url, cache=None) as client, client.listen(resources_list_changed=True):
+                process.send_signal(ask)
+                status = await asyncio.to_thread(process.wait, SECONDS)
+            rest = (process.stdout.read() if process.stdout else "") + (process.stderr.read() if process.stderr else "")
+            assert "Traceback" not in rest
+            return status
+
+    assert asyncio.run(asyncio.wait_for(whole(), SECONDS)) in {0, -ask, 128 + ask}
+
+
+@posix
+@pytest.mark.parametrize("ask", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_on_standard_input_when_it_is_told_to(notes: Path, ask: signal.Signals) -> None:
+    """Also while it waits for a client that says nothing."""
+    command = [sys.executable, "-m", "prowess", "serve", str(notes)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
+        process.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(ask)
+        assert process.wait(SECONDS) == -ask
+        assert process.stderr.read() == ""

@@ -1,12 +1,8 @@
-"""What is not served, and that it is said by name; the program and its options."""
+"""What is not served, and that it is said by name; who may ask, and where."""
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -135,63 +131,7 @@ def test_a_file_that_cannot_be_named_keeps_a_skill_from_being_served(tmp_path: P
     assert [issue.code for issue in refused.issues] == ["bad-file-name"]
 
 
-# -- the program -------------------------------------------------------------------------------------------------------
-
-
-def program(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "prowess.mcp", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload,no-any-return]
-
-
-def test_the_program_checks(mixed: Path, library: Path) -> None:
-    done = program(str(mixed), "--check")
-    assert done.returncode == 1
-    assert len(done.stdout.splitlines()) >= len(INVALID)
-    assert f"{mixed}/numbers/SKILL.md: metadata-not-text: metadata.version" in done.stdout
-    assert program(str(library / "pdf"), "--check").returncode == 0
-
-
-def test_the_program_refuses_to_serve_others_without_a_token(library: Path) -> None:
-    done = program(str(library), "--http", "0.0.0.0:0")
-    assert done.returncode == 2
-    assert "token" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_a_short_token_is_no_token(library: Path, tmp_path: Path) -> None:
-    secret = put(tmp_path, "token", "short")
-    done = program(str(library), "--http", "0.0.0.0:0", "--token-file", str(secret))
-    assert done.returncode == 2
-    assert "16" in done.stderr
-    assert "short" not in done.stderr.replace("a short", "")
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-@pytest.mark.parametrize("ask", [signal.SIGTERM, signal.SIGINT])
-def test_the_program_ends_on_stdio_too(library: Path, ask: signal.Signals) -> None:
-    """Also while it waits for a client that says nothing."""
-    command = [sys.executable, "-m", "prowess.mcp", str(library)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
-        process.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
-        process.stdin.flush()
-        assert process.stdout.readline()
-        process.send_signal(ask)
-        assert process.wait(30) == -ask
-        assert process.stderr.read() == ""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-@pytest.mark.parametrize("ask", [signal.SIGTERM, signal.SIGINT])
-def test_the_program_ends_when_it_is_told_to(library: Path, ask: signal.Signals) -> None:
-    command = [sys.executable, "-m", "prowess.mcp", str(library), "--http", "127.0.0.1:0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        assert process.stderr.readline().startswith("Serving skills at http://127.0.0.1:")
-        process.send_signal(ask)
-        rest = process.stderr.read()
-        assert process.wait(30) in {0, -ask}
-    assert "Traceback" not in rest
+# -- who may ask, and where -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -213,11 +153,6 @@ def test_a_server_goes_by_its_own_names_and_those_it_was_given(headers: dict[str
     rows = [(name.encode(), value.encode()) for name, value in headers.items()]
     refused = who.refused({"server": ("127.0.0.1", 8848), "headers": rows})
     assert (refused.status if refused is not None else None) == status
-
-
-def test_the_program_ends_with_its_client(library: Path) -> None:
-    done = program(str(library), input="")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize(

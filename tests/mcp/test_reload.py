@@ -110,7 +110,7 @@ def test_no_request_sees_half_a_catalogue(tmp_path: Path, notice: Notice) -> Non
 
     def swap() -> None:
         here, there = "a", "b"
-        while not stop.wait(0.2):
+        while not stop.wait(0.4):
             swaps.append(there)
             live.rename(stored / here)
             (stored / there).rename(live)
@@ -123,7 +123,7 @@ def test_no_request_sees_half_a_catalogue(tmp_path: Path, notice: Notice) -> Non
             async with asyncio.timeout(SECONDS), talking(server) as connection:
                 await connection.ask("skills/list")
                 writer.start()
-                while len(swaps) < 15:
+                while len(swaps) < 10:
                     seen += (await offered(connection)).items()
         finally:
             stop.set()

@@ -66,7 +66,7 @@ def inspector() -> list[str]:
 
 
 def ours(library: Path) -> list[str]:
-    return [sys.executable, "-m", "prowess.mcp", str(library)]
+    return [sys.executable, "-m", "prowess", "serve", str(library)]
 
 
 def expected(library: Path) -> dict[str, int]:

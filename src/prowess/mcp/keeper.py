@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 BUDGET = 2_000
 _MOST_NEWS = 1_000
-_PATIENCE = 3
+_PATIENCE = 5.0
 
 
 class Offer(NamedTuple):
@@ -174,7 +174,7 @@ class Keeper:
         if self._work is None or self._work.following is None:
             return None
         with suppress(TimeoutError):
-            async with asyncio.timeout(_PATIENCE * self._limits.watch_seconds):
+            async with asyncio.timeout(_PATIENCE + self._limits.watch_seconds):
                 while self._offer is than:
                     await self._swapped.wait()
                 return self._offer

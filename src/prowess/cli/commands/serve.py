@@ -50,6 +50,8 @@ def command(
 
     Anything but loopback needs a token. With --check, exit status 1: some would not be served.
     """
+    if http is not None and (os.sep in http or os.path.isdir(http)):
+        raise click.UsageError(f"--http takes HOST:PORT, and {http!r} looks like a folder: name folders before --http")
     if only_check:
         return _check(roots, as_data=as_data)
     prowess.mcp.serve(
