@@ -332,6 +332,7 @@ _SERVED = {
 SERVED_SIZES = (100, 1_000)
 SERVED_BOUND = 1.0
 FLAT_BOUND = 1.5
+SIEGE_BOUND = 2.0
 
 
 def _servers(temporary: Path, rounds: int) -> list[Row]:
@@ -350,8 +351,18 @@ def _servers(temporary: Path, rounds: int) -> list[Row]:
         for size in SERVED_SIZES
         if (ours := getattr(found.ours[size], name)) is not None and (theirs := getattr(found.theirs[size], name))
     ]
+    rows += _siege(roots[SERVED_SIZES[0]], _few(rounds))
     small, large = found.ours[SERVED_SIZES[0]].read, found.ours[SERVED_SIZES[1]].read
     return [*rows, Row("growth of a read", "100 → 1,000", "", large / max(small, 1e-4), TIMES, FLAT_BOUND)]
+
+
+def _siege(root: Path, rounds: int) -> list[Row]:
+    """What an honest client's read costs beside a thousand idle ones; the best of several sieges."""
+    uri = f"skill://{min(path.name for path in root.iterdir())}/SKILL.md"
+    found = min((servers.besieged(root, uri) for _ in range(rounds)), key=lambda siege: siege.beside / siege.alone)
+    what = f"a read on HTTP beside {servers.IDLERS:,} idle clients, by the clock"
+    ratio = found.beside / found.alone
+    return [Row(what, "100", f"{found.beside * 1e3:,.1f} ms", ratio, f"{TIMES} alone", SIEGE_BOUND)]
 
 
 if __name__ == "__main__":

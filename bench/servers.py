@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -147,6 +149,79 @@ def compare(roots: dict[int, Path], rounds: int) -> Compared | str:
             theirs[size].append(run((python, str(ADAPTER), str(root)), size))
     version = version_of(python, "fastmcp")
     return Compared(version, {n: _best(c) for n, c in ours.items()}, {n: _best(c) for n, c in theirs.items()})
+
+
+# -- under siege -------------------------------------------------------------------------------------------------------
+
+IDLERS = 1_000
+
+
+class Siege(NamedTuple):
+    """Seconds of the clock for one read by an honest client: alone, and beside a thousand that want a stream each."""
+
+    alone: float
+    beside: float
+
+
+def besieged(root: Path, uri: str) -> Siege:
+    """Reads of one file over HTTP before and after a thousand connections asked for changes and then kept silent."""
+    command = (sys.executable, "-m", "prowess", "serve", str(root), "--http", "127.0.0.1:0")
+    env = measure.clean_environment()
+    with subprocess.Popen(command, text=True, env=env, cwd=measure.CHECKOUT, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        place = process.stderr.readline().split("//")[-1].partition("/")[0]
+        idlers: list[socket.socket] = []
+        try:
+            alone = _median_read(place, uri)
+            host, port = place.split(":")
+            idlers += [socket.create_connection((host, int(port))) for _ in range(IDLERS)]
+            for idler in idlers:
+                with suppress(ConnectionError):  # let go already
+                    idler.sendall(_http(place, "subscriptions/listen", notifications={"resourcesListChanged": True}))
+            _wait_out(place, uri)
+            return Siege(alone, _median_read(place, uri))
+        finally:
+            for idler in idlers:
+                idler.close()
+            process.kill()
+
+
+def _wait_out(place: str, uri: str) -> None:
+    """Until the burst, which used up the connections and the rate of this address, is over."""
+    while True:
+        with suppress(ConnectionError):
+            if _read(place, uri)[0] == HTTPStatus.OK:
+                return
+        time.sleep(0.05)
+
+
+def _median_read(place: str, uri: str) -> float:
+    times = []
+    for _ in range(10 * REPEATS):
+        status, seconds = _read(place, uri)
+        assert status == HTTPStatus.OK, status
+        times.append(seconds)
+    return sorted(times)[len(times) // 2]
+
+
+def _read(place: str, uri: str) -> tuple[int, float]:
+    """The status of a whole request, connection and all, and its time."""
+    host, port = place.split(":")
+    began = time.perf_counter()
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(_http(place, "resources/read", "Connection: close", uri=uri))
+        answer = b""
+        while part := connection.recv(65_536):
+            answer += part
+    return int(answer.split(maxsplit=2)[1]), time.perf_counter() - began
+
+
+def _http(place: str, method: str, *headers: str, **params: Any) -> bytes:  # noqa: ANN401 - the method's own
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": _META}})
+    rows = [f"Host: {place}", "Content-Type: application/json", "Accept: application/json, text/event-stream"]
+    rows += ["MCP-Protocol-Version: 2026-07-28", f"Mcp-Method: {method}", f"Content-Length: {len(body)}", *headers]
+    rows += [f"Mcp-Name: {params['uri']}"] if "uri" in params else []
+    return "\r\n".join(["POST /mcp HTTP/1.1", *rows, "", body]).encode()
 
 
 def _best(costs: list[Costs]) -> Costs:
