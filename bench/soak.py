@@ -170,13 +170,17 @@ class Soak:
         """After the server tells of a change, what it gives is not older than what was there before it told."""
         while self.is_on():
             async with Client(self.url, cache=None) as client, client.listen(resources_list_changed=True) as changes:
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(max(0.1, self.until - time.monotonic())):
-                        async for _ in changes:
-                            self.told += 1
-                            await self._compare(client)
-                            if not self.is_on():
-                                break
+                while self.is_on() and await self._hears(changes):
+                    self.told += 1
+                    await self._compare(client)
+
+    async def _hears(self, changes: AsyncIterator[object]) -> bool:
+        """Whether a change is told of before the end; only the wait is cut short, never a request."""
+        with contextlib.suppress(TimeoutError, StopAsyncIteration):
+            async with asyncio.timeout(max(0.1, self.until - time.monotonic())):
+                await anext(changes)
+                return True
+        return False
 
     async def _compare(self, client: Client) -> None:
         for name in self.rng.sample(sorted(self.library.versions), 3):
