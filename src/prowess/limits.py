@@ -150,6 +150,12 @@ class Limits:
     max_page_entries: int = 100
     """Entries in one page of a listing over MCP."""
 
+    max_subscribed_uris: int = 1_000
+    """Files whose changes one client may ask to be told of, in one request."""
+
+    max_large_reads: int = 2
+    """Files of more than 256 KiB that a server reads at one time: others are answered in between."""
+
     max_handshake_seconds: float = 0.5
     """How long the answer to a client's first word waits for the listing; beyond that it says how to search."""
 
@@ -160,7 +166,7 @@ class Limits:
     """The headers of one request, all together."""
 
     max_http_header_seconds: float = 10.0
-    """How long a client may take to send its headers, or to say nothing between two requests."""
+    """How long a client may take to send its headers, say nothing between two requests, or take none of its answer."""
 
     max_http_body_seconds: float = 30.0
     """How long a client may take to send one request."""
@@ -168,11 +174,17 @@ class Limits:
     max_http_connections: int = 512
     """Connections that are open at one time; of more, the one that was idle for longest is closed."""
 
+    max_http_waiting_bytes: int = 16 * MIB
+    """What all requests together may hold while they come in, beyond 64 KiB of each; more are told to come again."""
+
+    max_http_unsent_bytes: int = 64 * MIB
+    """What all answers together may hold that nobody takes; beyond it those that wait for longest are given up."""
+
     max_http_streams: int = 64
     """Answers that stay open to tell of changes, at one time."""
 
     max_http_sessions: int = 256
-    """Sessions of clients of the older protocol, at one time; each ends after a while without a request."""
+    """Sessions of clients of the older protocol, at one time; of more, the one that was idle for longest ends."""
 
     max_http_session_seconds: float = 900.0
     """How long such a session lives without a request."""

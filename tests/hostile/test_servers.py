@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import gzip
 import json
+import socket
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,12 +20,11 @@ from urllib.parse import unquote
 import pytest
 
 import prowess
-from bench.soak import HAS_PROC, soak
+from bench.soak import HAS_PROC, handles_of, soak
 from tests.hostile.standing import MARKER, Library, skill_text
 from tests.hostile.web import Reply, Served, read_reply, request, served
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -311,6 +313,121 @@ def _is_closed_by_now(connection: socket.socket) -> bool:
         return False
     except ConnectionError:
         return True
+
+
+def test_answers_that_nobody_takes_do_not_pile_up(tmp_path: Path) -> None:
+    """Case 127: of large answers only some are made and kept at one time; small ones are given in between."""
+    library = Library(tmp_path).build()
+    library.put("evil/SKILL.md", skill_text("evil"))
+    (library.evil / "large.bin").write_bytes(b"\xff" * 12 * MIB)
+    with served(library.root, max_http_header_seconds=3.0) as server:
+        good(server)
+        before, handles = (server.memory(), handles_of(server.pid)) if HAS_PROC else (0, 0)
+        deaf = [server.connect() for _ in range(40)]
+        try:
+            for connection in deaf:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                connection.sendall(reading(server.name, "skill://evil/large.bin"))
+            for _ in range(40):
+                assert good(server)
+                assert not HAS_PROC or server.memory() - before < 400 * 1024
+            assert not HAS_PROC or lets_go(server, handles + 8), "nobody is waited for without end"
+        finally:
+            for connection in deaf:
+                connection.close()
+        whole = server.ask("resources/read", uri="skill://evil/large.bin")
+        assert len(base64.b64decode(whole.json["result"]["contents"][0]["blob"])) == 12 * MIB
+
+
+def reading(name: str, uri: str) -> bytes:
+    """A request for a file."""
+    body = request("resources/read", uri=uri)
+    head = (
+        f"POST /mcp HTTP/1.1\r\nHost: {name}\r\nContent-Type: application/json\r\n"
+        "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n"
+        f"Mcp-Method: resources/read\r\nMcp-Name: {uri}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def lets_go(server: Served, handles: int) -> bool:
+    """Whether the server comes back to so many handles, though nobody hangs up."""
+    until = time.monotonic() + 60
+    while handles_of(server.pid) > handles:
+        if time.monotonic() > until:
+            return False
+    return True
+
+
+def test_half_sent_requests_do_not_pile_up(base: Library) -> None:
+    """Case 127: all together may hold a few mebibytes; small requests need no room."""
+    with served(base.root) as server:
+        good(server)
+        before = server.memory() if HAS_PROC else 0
+        head = f"POST /mcp HTTP/1.1\r\nHost: {server.name}\r\nContent-Type: application/json\r\n"
+        half = f"{head}Content-Length: {4 * MIB}\r\n\r\n".encode() + b"x" * (3 * MIB)
+        slow = [server.connect() for _ in range(60)]
+        try:
+            for connection in slow:
+                with suppress(ConnectionError):  # refused before everything was sent
+                    connection.sendall(half)
+                assert good(server)
+            assert not HAS_PROC or server.memory() - before < 96 * 1024
+        finally:
+            for connection in slow:
+                connection.close()
+        assert good(server)
+
+
+def test_a_client_may_not_listen_to_everything_at_once(server: Served) -> None:
+    """Case 127: 150,000 addresses in one request are refused before any is looked at."""
+    uris = [f"skill://good/{number}" for number in range(150_000)]
+    reply = server.ask("subscriptions/listen", notifications={"resourceSubscriptions": uris})
+    assert reply.json["error"]["code"] == -32602
+    assert good(server)
+
+
+HELLO = json.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
+    }
+).encode()
+PING = b'{"jsonrpc":"2.0","id":2,"method":"ping"}'
+
+
+def begin(server: Served) -> str:
+    """A session of the older protocol: its number."""
+    reply = server.post(HELLO, version="")
+    assert reply.status == 200, reply
+    return next(row.split()[1] for row in reply.head.split("\r\n") if row.lower().startswith("mcp-session-id:"))
+
+
+def test_sessions_that_nobody_ends_keep_nobody_out(base: Library) -> None:
+    """Case 127: of too many, those that were idle for longest end, and nobody hears of an error of the server."""
+    with served(base.root, max_http_sessions=20) as server:
+        first, *others = [begin(server) for _ in range(10)]
+        for _ in range(60):
+            begin(server)
+            assert server.post(PING, f"Mcp-Session-Id: {first}", version="").status == 200, "it is not idle"
+        assert {server.post(PING, f"Mcp-Session-Id: {other}", version="").status for other in others} == {404}
+        newest = begin(server)
+        assert server.post(PING, f"Mcp-Session-Id: {newest}", version="").status == 200
+        assert good(server)
+
+
+@pytest.mark.skipif(not HAS_PROC, reason="needs the handles of a process to be limited")
+def test_fewer_handles_than_connections_keep_nobody_out(base: Library) -> None:
+    """Case 127: a process that may open few files serves fewer at once, and says nothing a thousand times."""
+    with served(base.root, handles=128) as server:
+        idle = [server.connect() for _ in range(200)]
+        try:
+            assert all(good(server) for _ in range(10))
+        finally:
+            for connection in idle:
+                connection.close()
 
 
 def test_open_streams_are_bounded(server: Served) -> None:

@@ -109,10 +109,13 @@ def read_reply(connection: socket.socket) -> Reply:
 
 
 @contextmanager
-def served(root: Path, bind: str = "127.0.0.1:0", token: str | None = None, **limits: float) -> Iterator[Served]:
-    """A server of that folder, which ends with the block."""
+def served(
+    root: Path, bind: str = "127.0.0.1:0", token: str | None = None, *, handles: int = 0, **limits: float
+) -> Iterator[Served]:
+    """A server of that folder, which ends with the block. ``handles``: how many it may have open."""
     options = json.dumps([str(root), bind, token, limits])
-    command = [sys.executable, "-c", _PROGRAM, options]
+    few = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({handles}, {handles}))\n" if handles else ""
+    command = [sys.executable, "-c", few + _PROGRAM, options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         url = process.stdout.readline().strip()

@@ -11,12 +11,14 @@ import pytest
 from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
 
 import prowess
+from prowess.mcp.keeper import Keeper, Loader
 from tests.talking import offered, put, skill_md, talking
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from prowess.library.changes import Notice
+    from prowess.mcp.shelf import Shelf
 
 NOTICES: list[Notice] = ["watchfiles", "stat"]
 SECONDS = 30
@@ -183,3 +185,38 @@ def test_the_handshake_does_not_wait_for_a_scan(tmp_path: Path) -> None:
             assert len(await connection.all_skills()) == 200
 
     asyncio.run(whole())
+
+
+class Failing(Loader):
+    """Loads, fails once, and loads again."""
+
+    times = 0
+    failed = threading.Event()
+
+    def load(self) -> Shelf:
+        self.times += 1
+        if self.times == 2:
+            self.failed.set()
+            raise OSError("the disk has a bad day")
+        return super().load()
+
+
+def test_a_reload_that_fails_is_not_the_last(library: Path) -> None:
+    loader = Failing((str(library),), LIMITS)
+    keeper = Keeper(loader, LIMITS, budget=None, show_folders=True, notice="auto")
+
+    async def whole() -> list[str]:
+        keeper.start()
+        try:
+            async with asyncio.timeout(SECONDS):
+                offer = await keeper.offer()
+                put(library, "fresh/SKILL.md", skill_md("fresh"))
+                await asyncio.to_thread(loader.failed.wait)
+                put(library, "fresher/SKILL.md", skill_md("fresher"))
+                newer = await keeper.newer(offer)
+                assert newer is not None
+                return [path for path in newer.shelf.skills if path.startswith("fresh")]
+        finally:
+            await keeper.stop()
+
+    assert asyncio.run(whole()) == ["fresh", "fresher"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from prowess.errors import ResourceNotFoundError, SkillError
+from prowess.errors import ResourceNotFoundError, ResourceTooLargeError, SkillError
 from prowess.files.folders import folder_beneath
 from prowess.files.reading import as_resource_error
 from prowess.mcp.pages import FRESH, complete, item_before
@@ -14,6 +14,7 @@ from prowess.mcp.uris import SKILL_MD, TEMPLATE, parts_of, uri_of
 from prowess.spec.hidden import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from mimetypes import MimeTypes
 
     from prowess.library.skill import Skill
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 FOLDER_TYPE = "inode/directory"
 MARKDOWN = "text/markdown"
 _LEFT_OUT = ".git"
+_LARGE = 256 * 1024
 _GONE = frozenset(("not-found", "missing-skill-md"))
 _MOST_ROWS = 4_000  # of files in one page, however few skills they belong to
 
@@ -37,6 +39,14 @@ class BehindError(Exception):
     def __init__(self, answer: Result) -> None:
         super().__init__()
         self.answer = answer
+
+
+class LargeError(Exception):
+    """A file is so large that not many are to be read at once; ``read`` gives the answer."""
+
+    def __init__(self, read: Callable[[], Result]) -> None:
+        super().__init__()
+        self.read = read
 
 
 class Answers:
@@ -106,12 +116,18 @@ class Answers:
         return complete("resourceTemplates", [row], None)
 
     def read_resource(self, uri: str) -> Result:
-        """A file: as text where it is UTF-8, byte for byte, else as base64."""
+        """A file: as text where it is UTF-8, byte for byte, else as base64. Raises ``LargeError`` for a large one."""
         path, rest = self._within(uri)
         if not rest or _LEFT_OUT in rest[:-1]:
             raise ResourceNotFoundError(f"no file {uri[:200]!r}")
-        data = self.shelf.skills[path].read_bytes("/".join(rest), self._limits.max_served_bytes)
-        return {"resultType": "complete", "contents": [_contents(uri_of(path, "/".join(rest)), data)], **FRESH}
+        try:
+            return self._read(path, "/".join(rest), min(_LARGE, self._limits.max_served_bytes))
+        except ResourceTooLargeError:
+            raise LargeError(partial(self._read, path, "/".join(rest), self._limits.max_served_bytes)) from None
+
+    def _read(self, path: str, file: str, most: int) -> Result:
+        data = self.shelf.skills[path].read_bytes(file, most)
+        return {"resultType": "complete", "contents": [_contents(uri_of(path, file), data)], **FRESH}
 
     def read_directory(self, uri: str, cursor: str | None) -> Result:
         """A page of what lies directly in a folder of a skill."""

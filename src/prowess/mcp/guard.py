@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ _HTTP = 80
 _NO_PORT = -1
 _LONGEST_NUMBER = 20
 _MOST_KNOWN = 1_024
+_SMALL = 64 * 1024
 _PLAIN = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
 
 
@@ -146,6 +147,7 @@ class Guard:
         self._access = access
         self._limits = limits
         self._rates = Rates(limits.max_http_requests)
+        self._room = Room(limits.max_http_waiting_bytes)
         self._streams = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -167,17 +169,21 @@ class Guard:
 
     async def _with_body(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on once it is whole; one that breaks off is nobody's concern."""
-        try:
-            async with asyncio.timeout(self._limits.max_http_body_seconds):
-                body = await _body(receive, self._limits.max_http_body_bytes)
-        except TimeoutError:
-            await _refuse(Refusal(408, "the request takes too long"), send)
-            return
-        except _TooLargeError:
-            await _refuse(Refusal(413, "the request is too large"), send)
-            return
-        if body is not None:
-            await self._app(scope, _replay(body, receive), send)
+        with self._room.share() as share:
+            try:
+                async with asyncio.timeout(self._limits.max_http_body_seconds):
+                    body = await _body(receive, self._limits.max_http_body_bytes, share)
+            except TimeoutError:
+                await _refuse(Refusal(408, "the request takes too long"), send)
+                return
+            except _TooLargeError:
+                await _refuse(Refusal(413, "the request is too large"), send)
+                return
+            except _NoRoomError:
+                await _refuse(Refusal(429, "too many large requests", ((b"retry-after", b"1"),)), send)
+                return
+            if body is not None:
+                await self._app(scope, _replay(body, receive), share.until_answered(send))
 
     def _too_much(self, scope: Scope) -> Refusal | None:
         if not self._rates.admits((scope.get("client") or ("",))[0]):
@@ -201,7 +207,58 @@ class _TooLargeError(Exception):
     """More than a request may have."""
 
 
-async def _body(receive: Receive, most: int) -> bytes | None:
+class _NoRoomError(Exception):
+    """More than all requests together may have."""
+
+
+class Room:
+    """Bytes of requests that may wait at one time; small requests need none of it, so they always pass."""
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+
+    def share(self) -> Share:
+        """What one request takes of it."""
+        return Share(self)
+
+
+class Share:
+    """What one request takes, until it is answered; a context manager."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._taken = 0
+
+    def grow(self, size: int) -> None:
+        """Hold so many bytes from now on."""
+        wanted = max(0, size - _SMALL) - self._taken
+        if wanted > self._room.left:
+            raise _NoRoomError
+        self._room.left -= wanted
+        self._taken += wanted
+
+    def give_back(self) -> None:
+        """Hold nothing any more."""
+        self._room.left += self._taken
+        self._taken = 0
+
+    def until_answered(self, send: Send) -> Send:
+        """The way out: with the first word of the answer the request is done with."""
+
+        async def answered(message: Message) -> None:
+            self.give_back()
+            await send(message)
+
+        return answered
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.give_back()
+
+
+async def _body(receive: Receive, most: int, share: Share) -> bytes | None:
     """Everything that a client sends with a request; ``None`` when it hangs up before the end."""
     whole = bytearray()
     while True:
@@ -211,20 +268,20 @@ async def _body(receive: Receive, most: int) -> bytes | None:
         whole += message.get("body", b"")
         if len(whole) > most:
             raise _TooLargeError
+        share.grow(len(whole))
         if not message.get("more_body", False):
             return bytes(whole)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
     """What gives the body again, then whatever comes after it."""
-    given = False
+    waiting = [body]
+    del body  # an answer may stay open for long
 
     async def replayed() -> Message:
-        nonlocal given
-        if given:
+        if not waiting:
             return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        return {"type": "http.request", "body": waiting.pop(), "more_body": False}
 
     return replayed
 

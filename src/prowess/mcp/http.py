@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING, Any, cast
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from prowess.errors import SourceError
 from prowess.mcp.binding import check_token, parse_bind
 from prowess.mcp.guard import Guard, access
+from prowess.mcp.patient import Patient, backlog
+from prowess.mcp.sessions import Sessions
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Sequence
 
     from prowess.limits import Limits
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 _GRACE = 3
+_MMAP_THRESHOLD = -3
+_LARGE_BLOCK = 1 << 20
 
 
 def guarded_app(
@@ -36,10 +39,10 @@ def guarded_app(
         json_response=True,
         max_request_body_size=limits.max_http_body_bytes,
         session_idle_timeout=limits.max_http_session_seconds,
-        max_sessions=limits.max_http_sessions,
+        max_sessions=2 * limits.max_http_sessions,  # ours ends the idle ones before
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard is stricter
     )
-    return Guard(inner, access(host, hosts, origins, token), limits)
+    return Guard(Sessions(inner, limits.max_http_sessions), access(host, hosts, origins, token), limits)
 
 
 def run_http(  # noqa: PLR0917 - one caller
@@ -51,6 +54,7 @@ def run_http(  # noqa: PLR0917 - one caller
     ready: Callable[[str], None] | None,
 ) -> None:
     """Serve until the process is told to end."""
+    _give_back_large_blocks()
     host, port = parse_bind(bind)
     app = guarded_app(server, host, token=token, hosts=hosts, origins=origins)
     listener = _bound(host, port)
@@ -59,10 +63,18 @@ def run_http(  # noqa: PLR0917 - one caller
         own.run(sockets=[listener])
 
 
+def _give_back_large_blocks() -> None:
+    """Have memory for large answers returned to the system afterwards; the C library may keep it otherwise."""
+    with suppress(OSError, AttributeError, TypeError):  # another system, or another C library
+        import ctypes  # noqa: PLC0415 - only when serving
+
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
+
+
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=128)
+        return socket.create_server((host, port), family=family, backlog=backlog())
     except OSError as error:
         raise SourceError(f"cannot listen on {host}:{port}: {error.strerror}", code="cannot-listen") from None
 
@@ -76,6 +88,7 @@ def _config(app: App, limits: Limits) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=Patient.bounded(limits),
+        backlog=backlog(),
         ws="none",
         loop="asyncio",
         lifespan="on",
@@ -104,57 +117,3 @@ class _Running(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._skills.listening.close()
         await super().shutdown(sockets)
-
-
-class Patient(H11Protocol):
-    """A connection that is closed when its headers take too long, or when it is the most idle of too many."""
-
-    most = 0
-    seconds = 0.0
-
-    @classmethod
-    def bounded(cls, limits: Limits) -> type[Patient]:
-        """The same with these bounds."""
-        bounds = {"most": limits.max_http_connections, "seconds": limits.max_http_header_seconds}
-        return type("Patient", (cls,), bounds)
-
-    def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 - uvicorn's own
-        super().__init__(*given, **named)
-        self._waits: asyncio.TimerHandle | None = None
-        self._since = 0.0
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        super().connection_made(transport)
-        self._since = self.loop.time()
-        self._waits = self.loop.call_later(self.seconds, transport.abort)
-        if len(self.connections) > self.most:
-            self._most_idle().transport.abort()
-
-    def _most_idle(self) -> Patient:
-        """The one of all connections that has been idle for longest; this one where all others are at work."""
-        others = cast("set[Patient]", self.connections)
-        idle = [other for other in others if other.is_idle and not other.transport.is_closing()]
-        return min(idle, key=lambda other: other._since)  # noqa: SLF001 - of the same class
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no request of it is being answered."""
-        return bool(getattr(self.cycle, "response_complete", True))
-
-    def data_received(self, data: bytes) -> None:
-        before = self.cycle
-        super().data_received(data)
-        if self.cycle is not before:
-            self._since = self.loop.time()
-            self._rest()
-        elif getattr(self.cycle, "response_complete", True):  # the first bytes of another request
-            self._waits = self._waits or self.loop.call_later(self.seconds, self.transport.abort)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._rest()
-        super().connection_lost(exc)
-
-    def _rest(self) -> None:
-        if self._waits is not None:
-            self._waits.cancel()
-            self._waits = None

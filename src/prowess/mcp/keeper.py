@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from contextlib import suppress
 from functools import partial
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
     Announce = Callable[["News"], None]
     Hear = Callable[["Work", "Made"], None]
+
+logger = logging.getLogger("prowess.mcp")
 
 BUDGET = 2_000
 _MOST_NEWS = 1_000
@@ -216,7 +219,16 @@ class Keeper:
             limits=self._limits,
         )
         before: Offer | None = None
-        while not work.is_over and (found := following.next()) is not None:
+        while not work.is_over:
+            try:
+                found = following.next()
+            except Exception:
+                if before is None:
+                    raise
+                logger.exception("the skills could not be loaded again; the next change is another chance")
+                continue
+            if found is None:
+                break
             fresh = self._offered(found)
             work.give(Made(fresh, None if before is None else self._news(before, fresh)))
             before = fresh

@@ -24,7 +24,7 @@ from mcp.shared.exceptions import MCPError
 
 from prowess.errors import SkillError
 from prowess.limits import DEFAULT_LIMITS
-from prowess.mcp.answers import BehindError
+from prowess.mcp.answers import BehindError, LargeError
 from prowess.mcp.keeper import BUDGET, keeper_of
 from prowess.mcp.pages import complete
 from prowess.mcp.tools import LATER
@@ -159,6 +159,7 @@ class Server:
         self._keeper.announce = self._announce
         self._bus = InMemorySubscriptionBus()
         self.listening = ListenHandler(self._bus, max_subscriptions=self.limits.max_http_streams)
+        self._large = anyio.Semaphore(self.limits.max_large_reads)
         self._older: WeakSet[Any] = WeakSet()
         self._tasks: set[Task[None]] = set()
         self.lowlevel = self._built()
@@ -205,6 +206,9 @@ class Server:
         for _ in range(_TRIES):
             try:
                 return await anyio.to_thread.run_sync(work, offer, params)
+            except LargeError as large:
+                async with self._large:
+                    return await anyio.to_thread.run_sync(large.read)
             except BehindError as behind:
                 answer, newer = behind.answer, await self._keeper.newer(offer)
             if newer is None:
@@ -243,7 +247,11 @@ class Server:
             self._older.add(connection)
 
     async def _listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> HandlerResult:
-        for uri in params.notifications.resource_subscriptions or ():
+        uris = dict.fromkeys(params.notifications.resource_subscriptions or ())
+        if len(uris) > self.limits.max_subscribed_uris:
+            message = f"{len(uris)} files; changes of at most {self.limits.max_subscribed_uris} are told"
+            raise MCPError(types.INVALID_PARAMS, message)
+        for uri in uris:
             await self._remember(uri)
         return await self.listening(ctx, params)
 

@@ -52,13 +52,15 @@ class ModelTools:
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to a call; what goes wrong is an answer too."""
+        if name in _LEFT_OUT:
+            known = ", ".join(tool["name"] for tool in self.definitions)
+            return _answer(f"unknown tool: {name}; known: {known}", is_error=True)
         wanted = arguments.get("name")
         skill = self._shelf.catalog.get(wanted) if isinstance(wanted, str) else None
         toolset = self._whole if skill is None else Toolset(self.session(skill), budget=self._budget)
-        result = toolset.call(name if name not in _LEFT_OUT else "", arguments)
+        result = toolset.call(name, arguments)
         link = [self._link(skill, result)] if skill is not None and result.data.get("type") == "binary" else []
-        content = [{"type": "text", "text": result.content}, *link]
-        return {"resultType": "complete", "content": content, "isError": result.is_error}
+        return _answer(result.content, *link, is_error=result.is_error)
 
     def session(self, skill: Skill) -> Session:
         """A session with that skill alone: calls do not depend on how many others there are."""
@@ -70,3 +72,7 @@ class ModelTools:
     def _link(self, skill: Skill, result: ToolResult) -> dict[str, Any]:
         path = str(result.data["path"])
         return {"type": "resource_link", "uri": uri_of(self._shelf.path_of(skill), path), "name": path}
+
+
+def _answer(text: str, *links: dict[str, Any], is_error: bool) -> dict[str, Any]:
+    return {"resultType": "complete", "content": [{"type": "text", "text": text}, *links], "isError": is_error}
