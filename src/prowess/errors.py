@@ -100,6 +100,7 @@ HINTS: dict[str, str] = {
     "repaired-code-fence": "remove the code fence around the frontmatter",
     "repaired-name": "add a line 'name: folder-name'",
     "repaired-value": "quote the value",
+    "missing-reference": "add the file, or correct the path; it is read from the skill's folder",
     "missing-skill-md": "a skill is a folder with a SKILL.md",
     "unreadable": "check that the file exists and may be read",
     "not-a-regular-file": "replace it by a regular file",

@@ -79,6 +79,29 @@ def test_a_finding_shows_its_line_underlined_and_a_remedy(command: Command, brok
     assert rows[-1].startswith("1 skill: 1 error; listing costs about ")
 
 
+def test_a_file_that_is_named_and_not_there_is_a_warning(command: Command, project: Path) -> None:
+    folder = project / "forms"
+    (folder / "references").mkdir(parents=True)
+    (folder / "references" / "FIELDS.md").write_text("x", encoding="utf-8")
+    said = "Read [fields](references/fields.md), run `scripts/fill.py`."
+    text = f"---\nname: forms\ndescription: Fills forms.\n---\n{said}\n"
+    (folder / "SKILL.md").write_text(text, encoding="utf-8")
+    ran = command("check", "forms")
+    assert (ran.status, command("check", "forms", "--strict").status) == (0, 1)
+    assert ran.out.startswith("forms/SKILL.md:5:15: warning[missing-reference] references/fields.md: is no file of the")
+    assert ran.out.splitlines()[0].endswith("; there is references/FIELDS.md")
+    assert ran.out.splitlines()[1:4] == [
+        f"  5 | {said}",
+        "    |               ^^^^^^^^^^^^^^^^^^^^",
+        "    = add the file, or correct the path; it is read from the skill's folder",
+    ]
+    assert "forms/SKILL.md:5:43: warning[missing-reference] scripts/fill.py: is no file" in ran.out
+    (folder / "scripts").mkdir()
+    (folder / "scripts" / "fill.py").write_text("x", encoding="utf-8")
+    (folder / "references" / "FIELDS.md").rename(folder / "references" / "fields.md")
+    assert command("check", "forms", "--strict").status == 0
+
+
 def test_the_status_goes_by_severity(command: Command, project: Path) -> None:
     empty = project / "empty"
     empty.mkdir()
