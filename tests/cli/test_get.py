@@ -98,6 +98,19 @@ def test_a_source_that_makes_no_sense_or_could_do_harm_is_refused(command: Comma
     assert not (project / "pwned").exists()
 
 
+def test_a_folder_named_without_its_dot_is_suggested_and_not_taken(command: Command, project: Path) -> None:
+    prowess.create_skill("notes")
+    ran = command("install", "notes", "--yes")
+    assert ran.status == 3
+    assert "this names no source of skills: 'notes'; something of that name is here: write ./notes" in ran.err
+    another()
+    ran = command("install", "elsewhere/notes", "--dry-run")
+    assert "elsewhere/notes is taken for https://github.com/elsewhere/notes" in ran.err
+    assert "what is here by that name is ./elsewhere/notes" in ran.err
+    assert "is taken for" not in command("install", "./elsewhere/notes", "--dry-run").err
+    assert not (project / ".prowess").exists()
+
+
 @pytest.mark.parametrize("name", ["notes", "local/notes", "@local/notes"])
 def test_an_install_is_removed_by_any_of_its_names(command: Command, project: Path, name: str) -> None:
     installed()

@@ -22,5 +22,7 @@ def session_for(settings: Settings, name: str = "", *, run: bool = True) -> tupl
         catalog, name = Catalog([found]), found.name
     else:
         catalog = catalog_of(settings)
+        if name:
+            skill_of(catalog, name)
     trust = Trust() if run else None
     return Session(catalog, trust=trust, filter=settings.text("filter")), name

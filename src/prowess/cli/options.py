@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from prowess.cli import output
+from prowess.errors import UnknownSkillError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,12 +98,24 @@ def skill_of(catalog: prowess.Catalog, name: str) -> prowess.Skill:
         from prowess.library.load import read_metadata  # noqa: PLC0415
 
         return read_metadata(name, mode="lenient")
+    if name not in catalog and is_skill_folder(name):
+        raise UnknownSkillError(name, catalog.names, why=f"a folder of that name is here: write {as_path(name)}")
     return catalog[name]
 
 
 def is_path(name: str) -> bool:
     """Whether a person means a folder or a file rather than a name."""
     return name in {".", ".."} or "/" in name or os.sep in name or name.endswith("SKILL.md")
+
+
+def is_skill_folder(name: str) -> bool:
+    """Whether a skill lies in the folder that a text names, had it been meant as a path."""
+    return os.path.lexists(os.path.join(name, "SKILL.md"))
+
+
+def as_path(name: str) -> str:
+    """A relative path as it is told from a name."""
+    return f".{os.sep}{name}"
 
 
 def named(settings: Settings, name: str) -> prowess.Skill:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from prowess.cli import output
@@ -17,8 +19,11 @@ from prowess.cli.installing import (
     show_plan,
     yes_option,
 )
-from prowess.cli.options import home_relative, json_option
+from prowess.cli.options import as_path, home_relative, json_option
+from prowess.errors import BadReferenceError
 from prowess.install.installer import Installer
+from prowess.spec.addresses import parse_source
+from prowess.spec.refs import is_local_path
 
 
 @new_command(
@@ -56,6 +61,7 @@ def command(
     SOURCE: owner/repo, owner/repo@skill, owner/repo/folder#ref, @org/name@version, any git address, a folder or an
     archive. Exit status 1: you said no.
     """
+    _tell_of_path(source)
     installer = Installer()
     if folder is not None:
         return _copy(installer, source, folder, select, dry_run=dry_run, yes=yes, as_data=as_data)
@@ -79,6 +85,19 @@ def command(
     if not as_data:
         notes(installer.issues)
     return 0
+
+
+def _tell_of_path(source: str) -> None:
+    """Say so when what is written as a name or a repository is the path of something here as well."""
+    if is_local_path(source) or not os.path.lexists(source):
+        return
+    try:
+        spec = parse_source(source)
+    except BadReferenceError as error:
+        message = f"{error.message}; something of that name is here: write {as_path(source)}"
+        raise BadReferenceError(message, error.path, error.code) from None
+    if not spec.local:
+        output.note(f"{source} is taken for {spec.address}; what is here by that name is {as_path(source)}")
 
 
 def _copy(
