@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,16 +15,20 @@ from prowess.cli.installing import (
     dry_option,
     installed_data,
     installed_line,
+    installer_for,
     issue_data,
     notes,
+    reach_options,
     show_plan,
     yes_option,
 )
 from prowess.cli.options import as_path, home_relative, json_option
 from prowess.errors import BadReferenceError
-from prowess.install.installer import Installer
 from prowess.spec.addresses import parse_source
 from prowess.spec.refs import is_local_path
+
+if TYPE_CHECKING:
+    from prowess.install.installer import Installer
 
 
 @new_command(
@@ -41,6 +46,7 @@ from prowess.spec.refs import is_local_path
 )
 @click.option("--replace", is_flag=True, help="Take the place of what is there.")
 @agents_option
+@reach_options
 @dry_option
 @yes_option
 @json_option
@@ -52,6 +58,8 @@ def command(
     folder: str | None,
     replace: bool,
     agents: tuple[str, ...],
+    allow_http: bool,
+    allow_private: bool,
     dry_run: bool,
     yes: bool,
     as_data: bool,
@@ -59,10 +67,11 @@ def command(
     """Install skills from SOURCE: show the plan, ask, fetch, pin in prowess.lock, link where agents look.
 
     SOURCE: owner/repo, owner/repo@skill, owner/repo/folder#ref, @org/name@version, any git address, a folder or an
-    archive. Exit status 1: you said no.
+    archive. --allow-http and --allow-private count for this command alone: a later sync or update needs them again.
+    Exit status 1: you said no.
     """
     _tell_of_path(source)
-    installer = Installer()
+    installer = installer_for(allow_http=allow_http, allow_private=allow_private)
     if folder is not None:
         return _copy(installer, source, folder, select, dry_run=dry_run, yes=yes, as_data=as_data)
     plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace)

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from prowess.cli import output
 from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import dry_option, installed_data, installed_line, show_plan, yes_option
+from prowess.cli.installing import (
+    dry_option,
+    installed_data,
+    installed_line,
+    installer_for,
+    reach_options,
+    show_plan,
+    yes_option,
+)
 from prowess.cli.options import json_option
-from prowess.install.installer import Installer
+
+if TYPE_CHECKING:
+    from prowess.install.installer import Installer
 
 
 @new_command(
@@ -21,16 +33,26 @@ from prowess.install.installer import Installer
     "--locked", is_flag=True, help="Do not change the lock file, do not ask; whatever differs from it is an error."
 )
 @click.option("--user", is_flag=True, help="Your own skills, not the project's.")
+@reach_options
 @dry_option
 @yes_option
 @json_option
-def command(*, locked: bool, user: bool, dry_run: bool, yes: bool, as_data: bool) -> int:
+def command(
+    *,
+    locked: bool,
+    user: bool,
+    allow_http: bool,
+    allow_private: bool,
+    dry_run: bool,
+    yes: bool,
+    as_data: bool,
+) -> int:
     """Make the disk equal prowess.lock, and prowess.lock what prowess.toml declares.
 
     Exit status 1: you said no; with --dry-run: something would change. With --locked, what is missing is installed as
     prowess.lock records it, and 3 is the exit status when anything else differs.
     """
-    installer = Installer()
+    installer = installer_for(allow_http=allow_http, allow_private=allow_private)
     if locked and not dry_run:
         return _bring(installer, [], locked=True, user=user, as_data=as_data)
     rows = list(installer.difference(project=not user))
