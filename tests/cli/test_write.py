@@ -220,11 +220,31 @@ def test_a_share_that_is_not_reached_ends_with_1(command: Command, project: Path
     file = project / "evals.json"
     cases = {"skill_name": "csv-report", "evals": [{"id": 1, "prompt": "profile a csv"}, {"id": 2, "prompt": "zebra"}]}
     file.write_text(json.dumps(cases), encoding="utf-8")
-    assert command("eval", "evals.json").status == 0
+    assert command("eval", "evals.json", "--min", "0").status == 0
     assert command("eval", "evals.json", "--min", "0.5").status == 0
     assert command("eval", "evals.json", "--min", "0.6").status == 1
-    (project / "prowess.toml").write_text("[settings]\nmin = 0.6\n", encoding="utf-8")
-    assert command("eval", "evals.json").status == 1
+    (project / "prowess.toml").write_text("[settings]\nmin = 0.5\n", encoding="utf-8")
+    assert command("eval", "evals.json").status == 0
+
+
+def test_without_a_share_every_query_must_come_out_right_and_the_last_lines_say_what_did_not(
+    command: Command, project: Path
+) -> None:
+    rows = [
+        {"query": "profile a csv", "skill": "csv-report"},
+        {"query": "zebra", "skill": "csv-report"},
+        {"query": "profile this csv", "skill": "csv-report", "should_trigger": False},
+    ]
+    file = project / "evals.json"
+    file.write_text(json.dumps(rows), encoding="utf-8")
+    ran = command("eval", "evals.json")
+    assert ran.status == 1
+    assert "\nFailed: 1 of 3 right (33%); 1 miss, 1 false fire; wanted 100% (among 6 skills, first 1)\n" in ran.out
+    ran = command("eval", "evals.json", "--min", "0.3", "--json")
+    assert (ran.status, ran.data["min"], ran.data["passed"]) == (0, 0.3, True)
+    file.write_text(json.dumps(rows[:1]), encoding="utf-8")
+    ran = command("eval", "evals.json")
+    assert (ran.status, "\nPassed: 1 of 1 right (100%) (among" in ran.out) == (0, True)
 
 
 def test_top_and_selector_decide_what_found_means(command: Command, project: Path) -> None:

@@ -57,7 +57,7 @@ SETTINGS = (
     Known("budget", "count", None, "tokens that a listing may cost"),
     Known("selector", "text", "lexical", "what picks skills for a query", choices=("lexical", "all")),
     Known("top", "count", 1, "how far ahead a skill must be for a query to count as found"),
-    Known("min", "share", 0.0, "the share of queries that must come out right"),
+    Known("min", "share", 1.0, "the share of queries that must come out right"),
     Known("strict", "yes-or-no", default=False, about="whether warnings count as failures"),
     Known("sandbox", "text", "auto", "the isolation of scripts", by_project=False, choices=("auto", "bwrap", "none")),
 )
