@@ -164,8 +164,27 @@ def test_a_script_works_in_the_folder_that_it_is_given(command: Command, project
     granted()
     (project / "data.txt").write_text("12345", encoding="utf-8")
     words = ("run-script", "folder-report", "scripts/sizes.py", "data.txt", "--sandbox", "none")
-    assert command(*words).out == "         0 data.txt\n"
-    assert command(*words, "--folder", ".").out == "         5 data.txt\n"
+    ran = command(*words)
+    assert ran.out == "         0 data.txt\n"
+    assert ran.err == (
+        "note: it worked in a new, empty folder, where 'data.txt' is not; --folder . lets it work and write here\n"
+    )
+    ran = command(*words, "--folder", ".")
+    assert (ran.out, ran.err) == ("         5 data.txt\n", "")
+
+
+def test_a_script_that_a_model_calls_works_there_too(
+    command: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    granted()
+    monkeypatch.setenv("PROWESS_SANDBOX", "none")
+    (project / "data.txt").write_text("12345", encoding="utf-8")
+    asked = {"name": "folder-report", "script": "scripts/sizes.py", "args": ["data.txt"]}
+    words = ("call", "run_skill_script", json.dumps(asked))
+    ran = command(*words)
+    assert ("         0 data.txt" in ran.out, "--folder ." in ran.err) == (True, True)
+    ran = command(*words, "--folder", ".")
+    assert ("         5 data.txt" in ran.out, ran.err) == (True, "")
 
 
 # -- demo --------------------------------------------------------------------------------------------------------------

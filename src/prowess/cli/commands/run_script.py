@@ -10,6 +10,7 @@ import click
 from prowess.cli import output
 from prowess.cli.command import command as new_command
 from prowess.cli.options import json_option, named, settings_of, skill_argument, where_options
+from prowess.cli.workplace import folder_option, tell_where
 from prowess.runtime.scripts import Scripts
 from prowess.runtime.trust import Trust
 
@@ -30,11 +31,7 @@ STOPPED = 124
 @skill_argument
 @click.argument("script")
 @click.argument("arguments", nargs=-1, metavar="[ARGS]...")
-@click.option(
-    "--folder",
-    type=click.Path(file_okay=False, exists=True),
-    help="Where it works and may write; otherwise a new folder.",
-)
+@folder_option
 @click.option("--sandbox", type=click.Choice(("auto", "bwrap", "none")), help="The isolation; none only by name.")
 @click.option("--network", is_flag=True, help="Let it use the network.")
 @click.option("--stdin", "with_stdin", is_flag=True, help="Pass this command's standard input on.")
@@ -66,6 +63,7 @@ def command(
     output.answer(lambda: _data(result), list, as_data=as_data)
     if not as_data:
         _pass_on(result)
+        tell_where(arguments, folder)
     return STOPPED if result.limit else result.status if 0 <= result.status < STOPPED else 1
 
 
