@@ -193,6 +193,7 @@ HINTS: dict[str, str] = {
     "duplicate-description": "say in each what only that skill is for",
     "listing-too-large": "shorten descriptions, or list fewer skills",
     "already-there": "choose another name or folder, or remove what is there",
+    "would-replace": "choose another name or folder, or pass replace=True",
     "unwritable": "check that the folder exists and may be written to",
     "bad-evals": "see docs/authoring.md for the shapes of evals",
     "bad-setting": "see 'prowess config' for the settings, and docs/cli.md for their values",

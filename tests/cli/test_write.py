@@ -288,8 +288,19 @@ def test_the_format_follows_from_the_name_of_the_file(command: Command, project:
 def test_an_archive_is_replaced_only_by_force(command: Command) -> None:
     packed()
     again = command("pack", ".agents/skills/csv-report", "-o", "packed.skill")
-    assert (again.status, "error[already-there]" in again.err) == (3, True)
+    assert (again.status, "error[would-replace]" in again.err, "or say --force" in again.err) == (3, True, True)
     assert command("pack", ".agents/skills/csv-report", "-o", "packed.skill", "--force").status == 0
+
+
+def test_a_folder_is_replaced_only_by_force(command: Command, project: Path) -> None:
+    packed()
+    assert command("unpack", "packed.skill").status == 0
+    (project / "csv-report/mine.md").write_text("mine", encoding="utf-8")
+    again = command("unpack", "packed.skill")
+    assert (again.status, "error[would-replace]" in again.err, "or say --force" in again.err) == (3, True, True)
+    assert (project / "csv-report/mine.md").is_file()
+    assert command("unpack", "packed.skill", "--force").status == 0
+    assert not (project / "csv-report/mine.md").exists()
 
 
 def test_a_skill_with_errors_is_not_packed(command: Command, broken: Path, project: Path) -> None:
