@@ -107,6 +107,13 @@ def test_a_call_that_fails_ends_with_1_and_says_why(command: Command, words: tup
     assert command("call", *words, "--json").data["is_error"] is True
 
 
+def test_a_tool_that_does_not_exist_is_told_with_those_that_are_offered(command: Command) -> None:
+    ran = command("call", "nope", "--no-scripts")
+    offered = [tool["name"] for tool in command("call", "--no-scripts", "--json").data["tools"]]
+    assert ran.out == f"unknown skill tool: nope; known: {', '.join(offered)}\n"
+    assert "run_skill_script" not in ran.out
+
+
 def test_a_fork_is_given_to_the_host_as_data(command: Command) -> None:
     data = command("call", "run_skill", '{"name": "folder-report", "task": "count"}', "--json").data
     assert (data["fork"]["skill"], data["fork"]["task"], data["fork"]["model"]) == ("folder-report", "count", "small")

@@ -193,14 +193,19 @@ class Toolset:
         """Answer a model's call; never raises: what goes wrong is a result that says what to do next."""
         tool = self._tools_by_name.get(name)
         if tool is None:
-            known = ", ".join(tool.name for tool in self._dialect.tools)
-            message = f"unknown skill tool: {name[:_SHORT]}; known: {known}"
-            self._session.tell(Event("refused", "", {"tool": name[:_SHORT], "code": "unknown-tool"}))
-            return ToolResult(message, is_error=True, data={"reason": "unknown-tool"})
+            return self._unknown(name)
         result = self._answered(tool, arguments)
         if result.fork is None or self._options.fork == "host":
             return result
         return self._forked(tool, result.fork)
+
+    def _unknown(self, name: str) -> ToolResult:
+        """The answer to a call of no tool: those that are offered now, as ``tools`` has them."""
+        view = self._view("")
+        offered = ", ".join(tool.name for tool in self._dialect.tools if tool.offered(view))
+        message = f"unknown skill tool: {name[:_SHORT]}; {f'known: {offered}' if offered else 'none is offered'}"
+        self._session.tell(Event("refused", "", {"tool": name[:_SHORT], "code": "unknown-tool"}))
+        return ToolResult(message, is_error=True, data={"reason": "unknown-tool"})
 
     def _answered(self, tool: Tool, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
         if not self._session.has_listener:
