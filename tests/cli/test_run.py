@@ -192,6 +192,8 @@ def test_a_script_that_a_model_calls_works_there_too(
     assert ("         0 data.txt" in ran.out, "--folder ." in ran.err) == (True, True)
     ran = command(*words, "--folder", ".")
     assert ("         5 data.txt" in ran.out, ran.err) == (True, "")
+    for more in (("--no-scripts",), ("--dialect", "skill_load")):
+        assert command(*words, "--folder", ".", *more).status == 2
 
 
 # -- demo --------------------------------------------------------------------------------------------------------------

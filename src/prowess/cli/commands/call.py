@@ -9,7 +9,7 @@ import click
 
 from prowess.cli import output
 from prowess.cli.command import command as new_command
-from prowess.cli.commands.prompt import DIALECTS
+from prowess.cli.commands.prompt import DIALECTS as KNOWN
 from prowess.cli.conversation import session_for
 from prowess.cli.options import json_option, settings_of, where_options
 from prowess.cli.workplace import folder_option, tell_where
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 )
 @click.argument("tool", required=False)
 @click.argument("arguments", required=False, metavar="[JSON]")
-@click.option("--dialect", type=click.Choice(DIALECTS), help="The names and shapes of the tools.")
+@click.option("--dialect", type=click.Choice(KNOWN), help="The names and shapes of the tools.")
 @click.option(
     "--scripts/--no-scripts", default=True, show_default=True, help="Whether scripts of trusted skills may run."
 )
@@ -53,12 +53,16 @@ def command(
     """
     from prowess.runtime.scripts import Scripts  # noqa: PLC0415 - what a conversation needs
     from prowess.tools.arguments import parse_arguments  # noqa: PLC0415
+    from prowess.tools.dialects import DIALECTS  # noqa: PLC0415
     from prowess.tools.toolset import Toolset  # noqa: PLC0415
 
     settings = settings_of(dialect=dialect, folders=folders, agents=agents, project=project)
     session, _ = session_for(settings)
-    how = Scripts(settings.text("sandbox"), folder) if scripts else None  # type: ignore[arg-type]  # one of its choices
-    toolset = Toolset(session, settings.text("dialect"), fork="host", scripts=how)
+    able = DIALECTS.get(settings.text("dialect"), DIALECTS["prowess"])
+    how = Scripts(settings.text("sandbox"), folder) if scripts and able.runs_scripts else None  # type: ignore[arg-type]  # one of its choices
+    if folder is not None and how is None:
+        raise click.UsageError("nothing would work in --folder: no script may run, or the dialect has no tool for them")
+    toolset = Toolset(session, settings.text("dialect"), fork="host" if able.forks else None, scripts=how)
     if tool is None:
         _show_tools(toolset, as_data=as_data)
         return 0

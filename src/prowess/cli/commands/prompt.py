@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -73,12 +73,15 @@ class _Prompt:
     def __init__(self, settings: Settings, query: str, *, bare: bool) -> None:
         from prowess.runtime.session import Session  # noqa: PLC0415 - what a conversation needs
         from prowess.select.selectors import LexicalSelector  # noqa: PLC0415
+        from prowess.tools.dialects import DIALECTS as BY_NAME  # noqa: PLC0415
         from prowess.tools.toolset import Toolset  # noqa: PLC0415
 
         selector = LexicalSelector() if settings.text("selector") == "lexical" else None
         session = Session(catalog_of(settings), selector=selector, filter=settings.text("filter"))
         self.budget = settings.number("budget")
-        self.toolset = Toolset(session, settings.text("dialect"), fork="host", budget=self.budget)
+        able = BY_NAME.get(settings.text("dialect"), BY_NAME["prowess"])
+        self.fork: Literal["host"] | None = "host" if able.forks else None
+        self.toolset = Toolset(session, settings.text("dialect"), fork=self.fork, budget=self.budget)
         self.style = settings.text("style") or "xml"
         self.skills = session.candidates(query)
         self.query = query
@@ -123,7 +126,7 @@ class _Prompt:
         from prowess.spec.tokens import estimate_tokens  # noqa: PLC0415
         from prowess.tools.toolset import Toolset  # noqa: PLC0415
 
-        small = Toolset(self.toolset.session, self.toolset.dialect, names, fork="host")
+        small = Toolset(self.toolset.session, self.toolset.dialect, names, fork=self.fork)
         return estimate_tokens(small.prompt() + as_json([tool.to_json_schema() for tool in small.tools()], None))
 
     def data(self) -> dict[str, object]:
