@@ -227,6 +227,18 @@ def test_an_explanation_says_why_models_do_not_see_a_skill(command: Command, pro
     assert command("explain", "hidden", "--json").data["visible"] is False
 
 
+# -- doctor ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_doctor_lists_extras_whether_or_not_they_are_there(command: Command) -> None:
+    found = {
+        one["message"].partition(":")[0]
+        for one in command("doctor", "--json").data["diagnoses"]
+        if one["topic"] == "extra"
+    }
+    assert found == {"mcp", "watch"}
+
+
 # -- prompt ------------------------------------------------------------------------------------------------------------
 
 
