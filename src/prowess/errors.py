@@ -179,6 +179,7 @@ HINTS: dict[str, str] = {
     "bad-entry": "the publisher has to mend this entry of the index",
     "bad-digest": "the publisher has to give 'sha256:' and 64 hexadecimal digits",
     "shared-digest": "the publisher has to give each skill a file of its own",
+    "missing-schema": 'the publisher has to add "$schema": "https://schemas.agentskills.io/discovery/0.2.0/schema.json"',
     "unknown-schema": "a newer version of the format; update Prowess",
     "unknown-type": "a newer kind of entry; update Prowess",
     "too-many-entries": "ask the publisher for a smaller index, or raise Limits.max_index_entries",

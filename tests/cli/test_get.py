@@ -87,7 +87,16 @@ def test_what_is_taken_is_replaced_only_by_name(command: Command) -> None:
     words = ("install", "./elsewhere/notes", "--project", "--yes")
     ran = command(*words)
     assert (ran.status, "error[already-installed]" in ran.err) == (3, True)
-    assert command(*words, "--replace").status == 0
+    ran = command(*words, "--replace")
+    assert (ran.status, "- replace what is there, which came from the same source\n" in ran.err) == (0, True)
+
+
+def test_a_skill_installed_already_as_part_of_its_source_is_told_so(command: Command, repository: Repository) -> None:
+    command("install", repository.address, "--project", "--yes")
+    ran = command("install", repository.address, "--skill", "beta", "--project", "--yes")
+    assert (ran.status, "error[name-taken]" in ran.err) == (3, True)
+    assert "the skill 'beta' is installed already, from the same source, as part of local/pair" in ran.err
+    assert ran.err.partition("error[")[2].count(repository.address.removeprefix("file://")) == 0
 
 
 @pytest.mark.parametrize("source", ["ext::sh -c touch% pwned", "--upload-pack=x", "http://host/x.git", "no such thing"])
@@ -139,7 +148,8 @@ def test_sync_restores_what_changed_after_showing_it(command: Command, project: 
     assert command("sync", "--dry-run").status == 1
     assert command("sync", "--locked").status == 3
     assert file.read_bytes() != text
-    assert command("sync", "--yes").status == 0
+    ran = command("sync", "--yes")
+    assert (ran.status, ran.out.startswith("Restored local/notes for the project: ")) == (0, True)
     assert file.read_bytes() == text
     assert command("sync", "--user").status == 0
 
@@ -200,7 +210,7 @@ def test_a_locked_sync_brings_what_is_missing_and_else_says_that_nothing_is_to_b
     shutil.rmtree(project / ".prowess/skills/local/notes")
     ran = command("sync", "--locked")
     assert (ran.status, ran.err) == (0, "")
-    assert ran.out.startswith("Installed local/notes for the project")
+    assert ran.out.startswith("Restored local/notes for the project")
     data = command("sync", "--locked", "--json").data
     assert (data["plan"], data["installed"]) == ([], [])
     assert (project / "prowess.lock").read_bytes() == lock
@@ -213,6 +223,7 @@ def test_sync_installs_what_the_manifest_declares(command: Command, project: Pat
     )
     ran = command("sync", "--yes")
     assert (ran.status, "install ./elsewhere/notes" in ran.err) == (0, True)
+    assert ran.out.startswith("Installed local/notes for the project: ")
     assert "notes" in command("list").out
     (project / "prowess.toml").write_text("skills = []\n", encoding="utf-8")
     assert "declares no more" in command("sync", "--dry-run").err

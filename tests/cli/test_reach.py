@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from typing import TYPE_CHECKING
@@ -43,6 +44,23 @@ def test_each_refusal_names_the_option_that_lifts_it(command: Command, site: Sit
     assert site.asked == []
     assert command(*words, *ALLOWED).status == 0
     assert "greet" in command("list").out
+
+
+@pytest.mark.parametrize("place", ["agent-skills", "skills"])
+def test_an_index_without_a_schema_is_told_how_to_be_mended(command: Command, site: Site, place: str) -> None:
+    entry = site.entry("greet", skill_md("greet"))
+    site.replies = {path: reply for path, reply in site.replies.items() if not path.endswith("index.json")}
+    site.put(f"/.well-known/{place}/index.json", json.dumps({"skills": [entry]}).encode())
+    ran = command("install", site.url, "--project", "--yes", *ALLOWED)
+    assert (ran.status, "error[missing-schema]" in ran.err) == (3, True)
+    assert 'the index has no "$schema", so it is read as version 0.1.0, and this entry is one of 0.2.0' in ran.err
+    assert 'add "$schema": "https://schemas.agentskills.io/discovery/0.2.0/schema.json"' in ran.err
+
+
+def test_an_index_that_lists_nothing_is_told(command: Command, site: Site) -> None:
+    site.index()
+    ran = command("install", site.url, "--project", "--yes", *ALLOWED)
+    assert (ran.status, "publishes no skill that can be used\n" in ran.err) == (3, True)
 
 
 def test_an_archive_copied_into_a_folder_is_asked_for_likewise(command: Command, site: Site, project: Path) -> None:

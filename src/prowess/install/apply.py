@@ -150,13 +150,15 @@ def _displace(store: Store, locked: Locked, wanted: Sequence[Link], new: tuple[T
             _refuse_foreign(store, link, tree, (source, wishes))
             continue
         if not wishes.replace:
-            name = os.path.basename(link.path)
-            message = (
-                f"the skill {name!r} is installed from {holder.source} ({holder.name}); this one comes from {source}"
-            )
-            raise NameTakenError(message, link.path)
+            raise NameTakenError(_taken(os.path.basename(link.path), holder, source), link.path)
         locked = _without(store, locked, holder, link.path)
     return locked
+
+
+def _taken(name: str, holder: LockedSkill, source: str) -> str:
+    if holder.source == source:
+        return f"the skill {name!r} is installed already, from the same source, as part of {holder.name}"
+    return f"the skill {name!r} is installed from {holder.source} ({holder.name}); this one comes from {source}"
 
 
 def _holder(store: Store, locked: Locked, path: str) -> LockedSkill | None:

@@ -38,9 +38,16 @@ class Plan:
         part = f", folder {self.spec.subpath}" if self.spec.subpath else ""
         rows = [f"fetch {self.source}{version}{part}"]
         rows += [f"put it at {place}" for place in self.places]
-        rows += [f"replace what came from {old}" for old in self.replaces]
+        rows += [self._replacing(old) for old in self.replaces]
         rows += [f"link each skill in {folder}" for folder in self.links]
         return "\n".join([*rows, "record it in prowess.lock"])
+
+    def _replacing(self, old: str) -> str:
+        return (
+            "replace what is there, which came from the same source"
+            if old == self.source
+            else f"replace what came from {old}"
+        )
 
 
 def spec_for(ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None = None) -> SourceSpec:

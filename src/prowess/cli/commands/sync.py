@@ -19,9 +19,13 @@ from prowess.cli.installing import (
     yes_option,
 )
 from prowess.cli.options import json_option
+from prowess.library.lock import read_lock
 
 if TYPE_CHECKING:
+    import prowess
+    from prowess.cli.blocks import Block
     from prowess.install.installer import Installer
+    from prowess.library.lock import Locked
 
 
 @new_command(
@@ -66,13 +70,18 @@ def command(
     return _bring(installer, rows, locked=False, user=user, as_data=as_data)
 
 
+def _said(one: prowess.InstalledSkill, known: Locked) -> Block:
+    return installed_line("Restored" if one.full_name in known else "Installed", one)
+
+
 def _bring(installer: Installer, rows: list[str], *, locked: bool, user: bool, as_data: bool) -> int:
     """Sync, and say what was installed."""
+    known = read_lock((installer.user if user else installer.project).records)
     with output.busy("syncing"):
         done = installer.sync(locked=locked, project=not user)
     output.answer(
         lambda: {"plan": rows, "installed": [installed_data(one) for one in done]},
-        lambda: [installed_line("Installed", one) for one in done] or [line("Nothing to do." if not rows else "Done.")],
+        lambda: [_said(one, known) for one in done] or [line("Nothing to do." if not rows else "Done.")],
         as_data=as_data,
     )
     return 0
