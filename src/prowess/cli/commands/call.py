@@ -45,6 +45,7 @@ def command(
     folders: tuple[str, ...],
     agents: tuple[str, ...],
     project: bool | None,
+    verify: bool | None,
     as_data: bool,
 ) -> int:
     """Make one tool call, as a model would, and print the result; without TOOL, the tools that are offered.
@@ -56,7 +57,7 @@ def command(
     from prowess.tools.dialects import DIALECTS  # noqa: PLC0415
     from prowess.tools.toolset import Toolset  # noqa: PLC0415
 
-    settings = settings_of(dialect=dialect, folders=folders, agents=agents, project=project)
+    settings = settings_of(dialect=dialect, folders=folders, agents=agents, project=project, verify=verify)
     session, _ = session_for(settings)
     able = DIALECTS.get(settings.text("dialect"), DIALECTS["prowess"])
     how = Scripts(settings.text("sandbox"), folder) if scripts and able.runs_scripts else None  # type: ignore[arg-type]  # one of its choices

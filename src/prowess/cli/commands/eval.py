@@ -49,6 +49,7 @@ def command(
     folders: tuple[str, ...],
     agents: tuple[str, ...],
     project: bool | None,
+    verify: bool | None,
     as_data: bool,
 ) -> int:
     """Test whether the queries of evals find their skill, and only that one, among the skills that there are.
@@ -57,7 +58,9 @@ def command(
     "should_trigger"}, or {"skill_name", "evals": [{"prompt"}]}. Exit status 1: a query came out wrong, as with any
     test; with --min, fewer came out right than that share (--min 0 only reports).
     """
-    settings = settings_of(min=least, top=top, selector=selector, folders=folders, agents=agents, project=project)
+    settings = settings_of(
+        min=least, top=top, selector=selector, folders=folders, agents=agents, project=project, verify=verify
+    )
     cases = load_evals(path)
     chosen = LexicalSelector() if settings.text("selector") == "lexical" else ModelDrivenSelector()
     catalog = _competitors(path, named=bool(settings.names("folders"))) | catalog_of(settings)

@@ -37,6 +37,7 @@ def command(
     folders: tuple[str, ...],
     agents: tuple[str, ...],
     project: bool | None,
+    verify: bool | None,
     as_data: bool,
 ) -> None:
     r"""Read the instructions of a skill, or one of its files.
@@ -44,7 +45,7 @@ def command(
     Control characters are shown as what they are (\x1b). Commands in instructions stay as they are written: nothing
     runs.
     """
-    found = named(settings_of(folders=folders, agents=agents, project=project), skill)
+    found = named(settings_of(folders=folders, agents=agents, project=project, verify=verify), skill)
     if raw:
         output.raw(found.read_bytes(file) if file else found.read_body().encode())
         return
