@@ -7,19 +7,21 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import prowess
 from tests.cli.samples import another, edited, installed, linked
-from tests.repositories import Repository
+from tests.repositories import ENV, Repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.cli.conftest import Command, Terminal
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -229,6 +231,33 @@ def test_sync_installs_what_the_manifest_declares(command: Command, project: Pat
     assert "declares no more" in command("sync", "--dry-run").err
     assert command("sync", "--yes").status == 0
     assert not (project / ".prowess/skills/local/notes").exists()
+
+
+def test_a_clone_gets_the_same_bytes_from_what_the_pages_say_to_commit(
+    command: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def git(*words: str) -> str:
+        return subprocess.run(
+            ["git", *words], check=True, capture_output=True, text=True, env={**os.environ, **ENV}
+        ).stdout
+
+    (project / ".git").rmdir()
+    git("init", "--quiet")
+    another()
+    (project / "prowess.toml").write_text('skills = ["./elsewhere/notes"]\n', encoding="utf-8")
+    command("sync", "--yes")
+    page = (ROOT / "docs" / "installing.md").read_text(encoding="utf-8")
+    ignored = page.partition("# .gitignore\n")[2].partition("```")[0]
+    (project / ".gitignore").write_text(ignored, encoding="utf-8")
+    git("add", "--all")
+    assert ".prowess" not in git("ls-files")
+    git("commit", "--quiet", "--message", "x")
+    git("clone", "--quiet", str(project), str(project.parent / "clone"))
+    monkeypatch.chdir(project.parent / "clone")
+    assert command("read", "notes").status == 3
+    assert command("sync", "--locked").out.startswith("Restored local/notes for the project")
+    assert (command("verify").status, git("status", "--porcelain")) == (0, "")
+    assert command("read", "notes").status == 0
 
 
 def test_update_shows_the_difference_and_takes_it(command: Command) -> None:
