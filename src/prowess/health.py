@@ -105,7 +105,12 @@ def _extras(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnos
 def _settings(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
     for path in settings_files(here, home, env):
         yield Diagnosis("settings", "ok", path)
-    for issue in load_settings(here, home, env=env).issues:
+    settings = load_settings(here, home, env=env)
+    for folder in settings.names("folders"):
+        if folder_info(folder) is None:
+            message = f"{folder} is not there, and the setting 'folders' ({settings.origin('folders')}) names it"
+            yield Diagnosis("settings", "problem", message, HINTS["missing-root"])
+    for issue in settings.issues:
         yield Diagnosis("settings", "problem", f"{issue.path}: {issue.field} {issue.message}", issue.hint)
 
 
