@@ -198,6 +198,14 @@ def test_a_locked_sync_refuses_any_difference_without_a_plan_or_a_question(
         assert "restore:" not in ran.err
         assert "Do this?" not in ran.err
     assert command("sync", "--locked", "--json").status == 3
+    looked = command("sync", "--locked", "--dry-run")
+    if differ is _change_the_source_of_what_is_missing:  # only fetching tells
+        assert (looked.status, "- restore local/notes as the lock file records it: it is missing" in looked.err) == (
+            1,
+            True,
+        )
+    else:
+        assert (looked.status, code in looked.err, "Plan:" in looked.err) == (3, True, False)
     assert (project / "prowess.lock").read_bytes() == lock
 
 
@@ -209,7 +217,16 @@ def test_a_locked_sync_brings_what_is_missing_and_else_says_that_nothing_is_to_b
     ran = command("sync", "--locked")
     assert (ran.status, ran.out, ran.err) == (0, "Nothing to do.\n", "")
     assert terminal("sync", "--locked").status == 0
+    assert command("sync", "--locked", "--dry-run").out == "Nothing to do.\n"
+    (project / ".agents/skills/notes").unlink()
+    looked = command("sync", "--locked", "--dry-run", "--json")
+    assert (looked.status, looked.data["plan"]) == (
+        1,
+        ["restore local/notes as the lock file records it: a link to it is missing or leads elsewhere"],
+    )
     shutil.rmtree(project / ".prowess/skills/local/notes")
+    assert command("sync", "--locked", "--dry-run").status == 1
+    assert not (project / ".prowess/skills/local/notes").exists()
     ran = command("sync", "--locked")
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.startswith("Restored local/notes for the project")

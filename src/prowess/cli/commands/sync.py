@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     "sync",
     ("prowess sync", "install what prowess.toml declares, restore what prowess.lock records"),
     ("prowess sync --locked", "for CI: install what prowess.lock records, fail on any difference from it"),
+    ("prowess sync --locked --dry-run", "what that would restore, or why it would fail"),
 )
 @click.option(
     "--locked", is_flag=True, help="Do not change the lock file, do not ask; whatever differs from it is an error."
@@ -59,7 +60,7 @@ def command(
     installer = installer_for(allow_http=allow_http, allow_private=allow_private)
     if locked and not dry_run:
         return _bring(installer, [], locked=True, user=user, as_data=as_data)
-    rows = list(installer.difference(project=not user))
+    rows = list(installer.difference(project=not user, locked=locked))
     if rows:
         show_plan(rows)
     if dry_run or (rows and not output.confirm("Do this?", yes=yes)):
