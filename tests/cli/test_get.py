@@ -57,6 +57,22 @@ def test_one_skill_of_a_repository_can_be_chosen(command: Command, project: Path
     assert not (project / ".agents/skills/alpha").exists()
 
 
+def test_variables_of_other_installers_are_honoured(
+    command: Command, project: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GH_HOST", "ghe.example")
+    ran = command("install", "https://ghe.example/acme/skills/tree/v1/pdf", "--dry-run")
+    assert "- fetch https://ghe.example/acme/skills at v1, folder pdf\n" in ran.err
+    assert "https://github.com/acme/skills" in command("install", "acme/skills", "--dry-run").err
+    repository.skill("skills/inner", fields="metadata:\n  internal: true\n")
+    repository.commit(tag="v2")
+    command("install", repository.address, "--project", "--yes")
+    assert not (project / ".agents/skills/inner").exists()
+    monkeypatch.setenv("INSTALL_INTERNAL_SKILLS", "1")
+    command("install", repository.address, "--project", "--yes", "--replace")
+    assert (project / ".agents/skills/inner").is_symlink()
+
+
 def test_a_plan_is_shown_and_nothing_done(command: Command, project: Path) -> None:
     another()
     before = listing(project)

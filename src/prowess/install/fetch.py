@@ -161,7 +161,10 @@ def _nothing_usable(spec: SourceSpec, why: Sequence[Issue]) -> InstallError:
 
 
 def _index(spec: SourceSpec, reach: Reach) -> InMemory:
-    """Every skill that a well-known index lists, each in a folder of its name."""
+    """Every skill that a well-known index lists, each in a folder of its name.
+
+    A site tells nothing of who may execute what; a script says so itself, by its first two characters.
+    """
     from prowess.sources.base import Source  # noqa: PLC0415 - only for what is fetched
 
     http, most = "http" in reach.schemes, reach.limits.max_install_bytes
@@ -174,5 +177,5 @@ def _index(spec: SourceSpec, reach: Reach) -> InMemory:
         raise _nothing_usable(spec, catalog.failures)
     for skill in catalog:
         read = ((path, skill.read_bytes(path, most)) for path in skill.files())
-        files += (NewFile(f"{skill.name}/{path}", content) for path, content in read)
+        files += (NewFile(f"{skill.name}/{path}", content, content.startswith(b"#!")) for path, content in read)
     return InMemory(files)

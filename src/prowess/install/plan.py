@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,12 +51,17 @@ class Plan:
         )
 
 
+def source_from(text: str) -> SourceSpec:
+    """The source that people typed; ``GH_HOST`` names an enterprise server of GitHub, as other programs have it."""
+    return parse_source(text, github=os.environ.get("GH_HOST", ""))
+
+
 def spec_for(ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None = None) -> SourceSpec:
     """The source that a caller means, with the skills that it chose."""
     if isinstance(ref, SkillRef):
         spec = spec_of(SkillRef.parse(str(ref)))
     else:
-        spec = ref if isinstance(ref, SourceSpec) else parse_source(ref)
+        spec = ref if isinstance(ref, SourceSpec) else source_from(ref)
     names = (select,) if isinstance(select, str) else tuple(select or ())
     return chosen(spec, names)
 
