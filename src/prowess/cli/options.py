@@ -126,11 +126,16 @@ def as_path(name: str) -> str:
     return f".{os.sep}{name}"
 
 
-def named(settings: Settings, name: str) -> prowess.Skill:
+def meant(settings: Settings, name: str) -> prowess.Skill:
     """The skill that the command line means; the standard places are looked at only for a name."""
     from prowess.library.catalog import Catalog  # noqa: PLC0415
 
-    found = skill_of(Catalog() if is_path(name) else catalog_of(settings), name, verify=bool(settings["verify"]))
+    return skill_of(Catalog() if is_path(name) else catalog_of(settings), name, verify=bool(settings["verify"]))
+
+
+def named(settings: Settings, name: str) -> prowess.Skill:
+    """The same, with a warning when it was installed and has changed since."""
+    found = meant(settings, name)
     tell_changed([found])
     return found
 
