@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 import prowess
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -33,6 +33,33 @@ def test_programs_folders_and_grants_are_looked_at(home: Path) -> None:
     found = look(home)
     assert {"python", "git", "sandbox", "folder", "trust"} <= found.keys()
     assert found["trust"][0].message.endswith("0 grants")
+
+
+def test_extras_are_listed_with_the_command_that_adds_them(home: Path) -> None:
+    found = {one.message.partition(":")[0]: one for one in look(home)["extra"]}
+    assert found.keys() == {"mcp", "watch"}
+    assert all(one.state in {"ok", "note"} for one in found.values())
+
+
+def test_without_its_modules_an_extra_is_noted_and_no_problem(home: Path, tmp_path: Path) -> None:
+    """In a Python that sees this package and nothing else that is installed."""
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "prowess").symlink_to(Path(prowess.__file__).parent)
+    program = (
+        "import sys, prowess\nfor one in prowess.doctor(*sys.argv[1:]):\n    print(one.topic, one.state, one.message)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program, str(home / "project"), str(home)],
+        env={**os.environ, "PYTHONPATH": str(bare)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "extra note mcp: not installed (serving skills to MCP clients" in done.stdout
+    assert "add it with pip install 'prowess[mcp]'" in done.stdout
+    assert "add it with pip install 'prowess[watch]'" in done.stdout
 
 
 def test_without_git_the_remedy_is_to_install_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +103,13 @@ def test_damaged_grants_and_settings_are_problems(home: Path) -> None:
     assert found["settings"][-1].state == "problem"
     (home / "project" / "prowess.toml").write_text("[settings]\nbudget = 'x'\n", encoding="utf-8")
     assert "problem" in [one.state for one in look(home)["settings"]]
+
+
+def test_a_folder_that_the_settings_name_and_that_is_not_there_is_a_problem(home: Path) -> None:
+    (home / "project" / "prowess.toml").write_text('[settings]\nfolders = ["gone"]\n', encoding="utf-8")
+    (found,) = [one for one in look(home)["settings"] if one.state == "problem"]
+    assert "gone is not there, and the setting 'folders' (" in found.message
+    assert found.remedy == "create the folder, or leave it out"
 
 
 def test_lock_files_are_compared_with_the_disk(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 State = Literal["ok", "note", "problem"]
 
 _GIT_SECONDS = 10
+EXTRAS = {
+    "mcp": ("mcp", "serving skills to MCP clients, loading those of MCP servers"),
+    "watch": ("watchfiles", "the system tells of changes, instead of a look every second"),
+}
+"""Each extra that Prowess uses: the module that comes with it, and what it is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ class Diagnosis:
 def doctor(
     cwd: str | os.PathLike[str] | None = None, home: str | os.PathLike[str] | None = None
 ) -> tuple[Diagnosis, ...]:
-    """Everything that was looked at: programs, settings, folders, agents, links, lock files, skills and grants.
+    """Everything that was looked at: programs, extras, settings, folders, agents, links, lock files, skills and grants.
 
     Nothing is changed.
     """
@@ -85,10 +90,27 @@ def _sandbox(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagno
             yield Diagnosis("sandbox", state, f"{kind.name}: {kind.why}", "" if kind.usable else HINTS["no-sandbox"])
 
 
+def _extras(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnosis]:
+    """What can be installed besides: present or not, and how it is added; its absence is no problem."""
+    from importlib.util import find_spec  # noqa: PLC0415 - only here
+
+    for name, (module, what) in EXTRAS.items():
+        if find_spec(module) is not None:
+            yield Diagnosis("extra", "ok", f"{name}: installed ({what})")
+        else:
+            command = f"pip install 'prowess[{name}]'"
+            yield Diagnosis("extra", "note", f"{name}: not installed ({what}); add it with {command}", command)
+
+
 def _settings(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
     for path in settings_files(here, home, env):
         yield Diagnosis("settings", "ok", path)
-    for issue in load_settings(here, home, env=env).issues:
+    settings = load_settings(here, home, env=env)
+    for folder in settings.names("folders"):
+        if folder_info(folder) is None:
+            message = f"{folder} is not there, and the setting 'folders' ({settings.origin('folders')}) names it"
+            yield Diagnosis("settings", "problem", message, HINTS["missing-root"])
+    for issue in settings.issues:
         yield Diagnosis("settings", "problem", f"{issue.path}: {issue.field} {issue.message}", issue.hint)
 
 
@@ -146,6 +168,7 @@ _LOOKS: tuple[Callable[[str, str, Mapping[str, str]], Iterator[Diagnosis]], ...]
     _python,
     _git,
     _sandbox,
+    _extras,
     _settings,
     _folders,
     _agents,

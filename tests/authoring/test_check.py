@@ -56,6 +56,37 @@ def test_hidden_characters_are_found_where_they_stand(tmp_path: Path) -> None:
     assert (found["body"].line, meant(found["body"])) == (7, "\u202e")
 
 
+def test_a_missing_file_is_reported_once_where_it_is_named_first(tmp_path: Path) -> None:
+    body = "Fine: [own](SKILL.md).\n\nSee [a](references/a.md).\nAgain `references/a.md`, and [b](b.md).\n"
+    found = prowess.check(put(tmp_path, "one", body=body)).findings
+    assert [(one.code, one.severity, one.line, meant(one)) for one in found] == [
+        ("missing-reference", "warning", 7, "references/a.md"),
+        ("missing-reference", "warning", 8, "b.md"),
+    ]
+    assert prowess.validate(tmp_path / "one")[0].code == "missing-reference"
+
+
+def test_a_named_file_that_other_findings_are_about_is_not_missing(tmp_path: Path) -> None:
+    where = put(tmp_path, "one", body="[a](references/a.md) [b](linked/b.md)\n")
+    (where / "references").mkdir()
+    (where / "references" / "a.md").symlink_to("../SKILL.md")
+    (where / "linked").symlink_to(tmp_path)
+    assert codes(prowess.check(where)) == ["link-in-skill", "link-in-skill"]
+
+
+def test_in_a_skill_too_large_to_be_listed_no_file_is_called_missing(tmp_path: Path) -> None:
+    where = put(tmp_path, "one", body="[a](references/a.md)\n")
+    for name in ("x", "y", "z"):
+        (where / name).write_text(name, encoding="utf-8")
+    few = prowess.Limits(max_files_per_skill=3, max_entries_per_skill=3)
+    assert codes(prowess.check(where, limits=few)) == ["too-many-files"]
+
+
+def test_no_more_missing_files_are_reported_than_a_skill_may_have(tmp_path: Path) -> None:
+    where = put(tmp_path, "one", body="".join(f"[a](references/{number}.md)\n" for number in range(9)))
+    assert len(prowess.check(where, limits=prowess.Limits(max_files_per_skill=5)).findings) == 5
+
+
 def test_every_finding_has_a_line_that_exists_or_is_the_first(tmp_path: Path) -> None:
     where = put(tmp_path, "one")
     (where / "references").mkdir()

@@ -109,7 +109,35 @@ def test_what_is_packed_unpacks_to_the_same_digest(skill: Path, tmp_path: Path, 
     assert prowess.read_metadata(made).digest() == prowess.read_metadata(skill).digest()
     with pytest.raises(prowess.SourceError) as caught:
         prowess.unpack_into(tmp_path / "out" / "x.bin", tmp_path / "new")
+    assert caught.value.code == "would-replace"
+
+
+def test_a_skill_that_is_there_gives_way_whole_when_that_was_asked_for(skill: Path, tmp_path: Path) -> None:
+    prowess.write_packed(prowess.pack(skill), tmp_path / "x.skill")
+    made = prowess.unpack_into(tmp_path / "x.skill", tmp_path / "new")
+    (made / "left-over.md").write_text("old", encoding="utf-8")
+    assert prowess.unpack_into(tmp_path / "x.skill", tmp_path / "new", replace=True) == made
+    assert prowess.read_metadata(made).digest() == prowess.read_metadata(skill).digest()
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["csv-report"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "link"])
+def test_what_is_no_skill_never_gives_way(skill: Path, tmp_path: Path, kind: str) -> None:
+    prowess.write_packed(prowess.pack(skill), tmp_path / "x.skill")
+    place = tmp_path / "new" / "csv-report"
+    place.parent.mkdir()
+    if kind == "link":
+        place.symlink_to(skill)
+    elif kind == "file":
+        place.write_text("mine", encoding="utf-8")
+    else:
+        place.mkdir()
+        (place / "mine.md").write_text("mine", encoding="utf-8")
+    with pytest.raises(prowess.SourceError) as caught:
+        prowess.unpack_into(tmp_path / "x.skill", place.parent, replace=True)
     assert caught.value.code == "already-there"
+    assert [path.name for path in place.parent.iterdir()] == ["csv-report"]
+    assert kind != "folder" or (place / "mine.md").is_file()
 
 
 def test_an_archive_cannot_choose_where_it_goes(tmp_path: Path) -> None:

@@ -56,6 +56,12 @@ def test_installs_are_completed() -> None:
     assert offered("remove", "loc") == ["local/notes"]
 
 
+def test_a_skill_that_was_changed_is_completed_without_a_word(project: Path) -> None:
+    installed()
+    (project / ".prowess/skills/local/notes/more.md").write_text("x", encoding="utf-8")
+    assert offered("read", "notes", "mo") == ["more.md"]
+
+
 def test_where_nothing_can_be_read_nothing_is_offered(project: Path) -> None:
     (project / "prowess.toml").write_text("nonsense", encoding="utf-8")
     assert offered("show", "csv") == []

@@ -7,19 +7,21 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import prowess
 from tests.cli.samples import another, edited, installed, linked
-from tests.repositories import Repository
+from tests.repositories import ENV, Repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.cli.conftest import Command, Terminal
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -55,6 +57,22 @@ def test_one_skill_of_a_repository_can_be_chosen(command: Command, project: Path
     assert not (project / ".agents/skills/alpha").exists()
 
 
+def test_variables_of_other_installers_are_honoured(
+    command: Command, project: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GH_HOST", "ghe.example")
+    ran = command("install", "https://ghe.example/acme/skills/tree/v1/pdf", "--dry-run")
+    assert "- fetch https://ghe.example/acme/skills at v1, folder pdf\n" in ran.err
+    assert "https://github.com/acme/skills" in command("install", "acme/skills", "--dry-run").err
+    repository.skill("skills/inner", fields="metadata:\n  internal: true\n")
+    repository.commit(tag="v2")
+    command("install", repository.address, "--project", "--yes")
+    assert not (project / ".agents/skills/inner").exists()
+    monkeypatch.setenv("INSTALL_INTERNAL_SKILLS", "1")
+    command("install", repository.address, "--project", "--yes", "--replace")
+    assert (project / ".agents/skills/inner").is_symlink()
+
+
 def test_a_plan_is_shown_and_nothing_done(command: Command, project: Path) -> None:
     another()
     before = listing(project)
@@ -87,7 +105,16 @@ def test_what_is_taken_is_replaced_only_by_name(command: Command) -> None:
     words = ("install", "./elsewhere/notes", "--project", "--yes")
     ran = command(*words)
     assert (ran.status, "error[already-installed]" in ran.err) == (3, True)
-    assert command(*words, "--replace").status == 0
+    ran = command(*words, "--replace")
+    assert (ran.status, "- replace what is there, which came from the same source\n" in ran.err) == (0, True)
+
+
+def test_a_skill_installed_already_as_part_of_its_source_is_told_so(command: Command, repository: Repository) -> None:
+    command("install", repository.address, "--project", "--yes")
+    ran = command("install", repository.address, "--skill", "beta", "--project", "--yes")
+    assert (ran.status, "error[name-taken]" in ran.err) == (3, True)
+    assert "the skill 'beta' is installed already, from the same source, as part of local/pair" in ran.err
+    assert ran.err.partition("error[")[2].count(repository.address.removeprefix("file://")) == 0
 
 
 @pytest.mark.parametrize("source", ["ext::sh -c touch% pwned", "--upload-pack=x", "http://host/x.git", "no such thing"])
@@ -96,6 +123,19 @@ def test_a_source_that_makes_no_sense_or_could_do_harm_is_refused(command: Comma
     assert ran.status == 3
     assert "error[" in ran.err
     assert not (project / "pwned").exists()
+
+
+def test_a_folder_named_without_its_dot_is_suggested_and_not_taken(command: Command, project: Path) -> None:
+    prowess.create_skill("notes")
+    ran = command("install", "notes", "--yes")
+    assert ran.status == 3
+    assert "this names no source of skills: 'notes'; something of that name is here: write ./notes" in ran.err
+    another()
+    ran = command("install", "elsewhere/notes", "--dry-run")
+    assert "elsewhere/notes is taken for https://github.com/elsewhere/notes" in ran.err
+    assert "what is here by that name is ./elsewhere/notes" in ran.err
+    assert "is taken for" not in command("install", "./elsewhere/notes", "--dry-run").err
+    assert not (project / ".prowess").exists()
 
 
 @pytest.mark.parametrize("name", ["notes", "local/notes", "@local/notes"])
@@ -126,7 +166,8 @@ def test_sync_restores_what_changed_after_showing_it(command: Command, project: 
     assert command("sync", "--dry-run").status == 1
     assert command("sync", "--locked").status == 3
     assert file.read_bytes() != text
-    assert command("sync", "--yes").status == 0
+    ran = command("sync", "--yes")
+    assert (ran.status, ran.out.startswith("Restored local/notes for the project: ")) == (0, True)
     assert file.read_bytes() == text
     assert command("sync", "--user").status == 0
 
@@ -173,6 +214,14 @@ def test_a_locked_sync_refuses_any_difference_without_a_plan_or_a_question(
         assert "restore:" not in ran.err
         assert "Do this?" not in ran.err
     assert command("sync", "--locked", "--json").status == 3
+    looked = command("sync", "--locked", "--dry-run")
+    if differ is _change_the_source_of_what_is_missing:  # only fetching tells
+        assert (looked.status, "- restore local/notes as the lock file records it: it is missing" in looked.err) == (
+            1,
+            True,
+        )
+    else:
+        assert (looked.status, code in looked.err, "Plan:" in looked.err) == (3, True, False)
     assert (project / "prowess.lock").read_bytes() == lock
 
 
@@ -184,10 +233,19 @@ def test_a_locked_sync_brings_what_is_missing_and_else_says_that_nothing_is_to_b
     ran = command("sync", "--locked")
     assert (ran.status, ran.out, ran.err) == (0, "Nothing to do.\n", "")
     assert terminal("sync", "--locked").status == 0
+    assert command("sync", "--locked", "--dry-run").out == "Nothing to do.\n"
+    (project / ".agents/skills/notes").unlink()
+    looked = command("sync", "--locked", "--dry-run", "--json")
+    assert (looked.status, looked.data["plan"]) == (
+        1,
+        ["restore local/notes as the lock file records it: a link to it is missing or leads elsewhere"],
+    )
     shutil.rmtree(project / ".prowess/skills/local/notes")
+    assert command("sync", "--locked", "--dry-run").status == 1
+    assert not (project / ".prowess/skills/local/notes").exists()
     ran = command("sync", "--locked")
     assert (ran.status, ran.err) == (0, "")
-    assert ran.out.startswith("Installed local/notes for the project")
+    assert ran.out.startswith("Restored local/notes for the project")
     data = command("sync", "--locked", "--json").data
     assert (data["plan"], data["installed"]) == ([], [])
     assert (project / "prowess.lock").read_bytes() == lock
@@ -200,11 +258,39 @@ def test_sync_installs_what_the_manifest_declares(command: Command, project: Pat
     )
     ran = command("sync", "--yes")
     assert (ran.status, "install ./elsewhere/notes" in ran.err) == (0, True)
+    assert ran.out.startswith("Installed local/notes for the project: ")
     assert "notes" in command("list").out
     (project / "prowess.toml").write_text("skills = []\n", encoding="utf-8")
     assert "declares no more" in command("sync", "--dry-run").err
     assert command("sync", "--yes").status == 0
     assert not (project / ".prowess/skills/local/notes").exists()
+
+
+def test_a_clone_gets_the_same_bytes_from_what_the_pages_say_to_commit(
+    command: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def git(*words: str) -> str:
+        return subprocess.run(
+            ["git", *words], check=True, capture_output=True, text=True, env={**os.environ, **ENV}
+        ).stdout
+
+    (project / ".git").rmdir()
+    git("init", "--quiet")
+    another()
+    (project / "prowess.toml").write_text('skills = ["./elsewhere/notes"]\n', encoding="utf-8")
+    command("sync", "--yes")
+    page = (ROOT / "docs" / "installing.md").read_text(encoding="utf-8")
+    ignored = page.partition("# .gitignore\n")[2].partition("```")[0]
+    (project / ".gitignore").write_text(ignored, encoding="utf-8")
+    git("add", "--all")
+    assert ".prowess" not in git("ls-files")
+    git("commit", "--quiet", "--message", "x")
+    git("clone", "--quiet", str(project), str(project.parent / "clone"))
+    monkeypatch.chdir(project.parent / "clone")
+    assert command("read", "notes").status == 3
+    assert command("sync", "--locked").out.startswith("Restored local/notes for the project")
+    assert (command("verify").status, git("status", "--porcelain")) == (0, "")
+    assert command("read", "notes").status == 0
 
 
 def test_update_shows_the_difference_and_takes_it(command: Command) -> None:

@@ -31,6 +31,27 @@ def marks(command: Command, *words: str) -> dict[str, list[str]]:
     return {skill["name"]: skill["marks"] for skill in command("list", *words, "--json").data["skills"]}
 
 
+# -- names and paths ---------------------------------------------------------------------------------------------------
+
+TAKES_A_NAME = ("show", "read", "preview", "activate", "trust grant --yes", "run-script {} scripts/x.py")
+
+
+@pytest.mark.parametrize("words", TAKES_A_NAME)
+def test_a_folder_named_without_its_dot_is_suggested_and_not_taken(command: Command, project: Path, words: str) -> None:
+    put(project, "notes")
+    line = words if "{}" in words else words + " {}"
+    ran = command(*line.format("notes").split())
+    assert ran.status == 3
+    assert "unknown skill 'notes'; a folder of that name is here: write ./notes; available: csv-report" in ran.err
+    assert "a folder of that name" not in command(*line.format("nowhere").split()).err
+
+
+def test_a_name_that_is_known_is_not_mistaken_for_a_folder(command: Command, project: Path) -> None:
+    put(project, "csv-report", body="Another one.\n")
+    assert "Another one." not in command("read", "csv-report").out
+    assert "Another one." in command("read", "./csv-report").out
+
+
 # -- list --------------------------------------------------------------------------------------------------------------
 
 
@@ -206,6 +227,18 @@ def test_an_explanation_says_why_models_do_not_see_a_skill(command: Command, pro
     assert command("explain", "hidden", "--json").data["visible"] is False
 
 
+# -- doctor ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_doctor_lists_extras_whether_or_not_they_are_there(command: Command) -> None:
+    found = {
+        one["message"].partition(":")[0]
+        for one in command("doctor", "--json").data["diagnoses"]
+        if one["topic"] == "extra"
+    }
+    assert found == {"mcp", "watch"}
+
+
 # -- prompt ------------------------------------------------------------------------------------------------------------
 
 
@@ -213,8 +246,10 @@ def test_the_prompt_is_exactly_what_a_toolset_gives(command: Command) -> None:
     session = prowess.Session(prowess.discover())
     for dialect in prowess.DIALECTS:
         ran = command("prompt", "--dialect", dialect)
-        expected = prowess.Toolset(session, dialect, fork="host").prompt()
+        forks = dialect in {"prowess", "read_skill"}
+        expected = prowess.Toolset(session, dialect, fork="host" if forks else None).prompt()
         assert ran.out == expected + "\n" or not expected
+        assert command("call", "--dialect", dialect).status == 0
     data = command("prompt", "--json").data
     toolset = prowess.Toolset(session, fork="host")
     assert data["prompt"] == toolset.prompt()

@@ -107,6 +107,13 @@ def test_a_call_that_fails_ends_with_1_and_says_why(command: Command, words: tup
     assert command("call", *words, "--json").data["is_error"] is True
 
 
+def test_a_tool_that_does_not_exist_is_told_with_those_that_are_offered(command: Command) -> None:
+    ran = command("call", "nope", "--no-scripts")
+    offered = [tool["name"] for tool in command("call", "--no-scripts", "--json").data["tools"]]
+    assert ran.out == f"unknown skill tool: nope; known: {', '.join(offered)}\n"
+    assert "run_skill_script" not in ran.out
+
+
 def test_a_fork_is_given_to_the_host_as_data(command: Command) -> None:
     data = command("call", "run_skill", '{"name": "folder-report", "task": "count"}', "--json").data
     assert (data["fork"]["skill"], data["fork"]["task"], data["fork"]["model"]) == ("folder-report", "count", "small")
@@ -164,8 +171,29 @@ def test_a_script_works_in_the_folder_that_it_is_given(command: Command, project
     granted()
     (project / "data.txt").write_text("12345", encoding="utf-8")
     words = ("run-script", "folder-report", "scripts/sizes.py", "data.txt", "--sandbox", "none")
-    assert command(*words).out == "         0 data.txt\n"
-    assert command(*words, "--folder", ".").out == "         5 data.txt\n"
+    ran = command(*words)
+    assert ran.out == "         0 data.txt\n"
+    assert ran.err == (
+        "note: it worked in a new, empty folder, where 'data.txt' is not; --folder . lets it work and write here\n"
+    )
+    ran = command(*words, "--folder", ".")
+    assert (ran.out, ran.err) == ("         5 data.txt\n", "")
+
+
+def test_a_script_that_a_model_calls_works_there_too(
+    command: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    granted()
+    monkeypatch.setenv("PROWESS_SANDBOX", "none")
+    (project / "data.txt").write_text("12345", encoding="utf-8")
+    asked = {"name": "folder-report", "script": "scripts/sizes.py", "args": ["data.txt"]}
+    words = ("call", "run_skill_script", json.dumps(asked))
+    ran = command(*words)
+    assert ("         0 data.txt" in ran.out, "--folder ." in ran.err) == (True, True)
+    ran = command(*words, "--folder", ".")
+    assert ("         5 data.txt" in ran.out, ran.err) == (True, "")
+    for more in (("--no-scripts",), ("--dialect", "skill_load")):
+        assert command(*words, "--folder", ".", *more).status == 2
 
 
 # -- demo --------------------------------------------------------------------------------------------------------------

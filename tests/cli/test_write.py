@@ -79,6 +79,29 @@ def test_a_finding_shows_its_line_underlined_and_a_remedy(command: Command, brok
     assert rows[-1].startswith("1 skill: 1 error; listing costs about ")
 
 
+def test_a_file_that_is_named_and_not_there_is_a_warning(command: Command, project: Path) -> None:
+    folder = project / "forms"
+    (folder / "references").mkdir(parents=True)
+    (folder / "references" / "FIELDS.md").write_text("x", encoding="utf-8")
+    said = "Read [fields](references/fields.md), run `scripts/fill.py`."
+    text = f"---\nname: forms\ndescription: Fills forms.\n---\n{said}\n"
+    (folder / "SKILL.md").write_text(text, encoding="utf-8")
+    ran = command("check", "forms")
+    assert (ran.status, command("check", "forms", "--strict").status) == (0, 1)
+    assert ran.out.startswith("forms/SKILL.md:5:15: warning[missing-reference] references/fields.md: is no file of the")
+    assert ran.out.splitlines()[0].endswith("; there is references/FIELDS.md")
+    assert ran.out.splitlines()[1:4] == [
+        f"  5 | {said}",
+        "    |               ^^^^^^^^^^^^^^^^^^^^",
+        "    = add the file, or correct the path; it is read from the skill's folder",
+    ]
+    assert "forms/SKILL.md:5:43: warning[missing-reference] scripts/fill.py: is no file" in ran.out
+    (folder / "scripts").mkdir()
+    (folder / "scripts" / "fill.py").write_text("x", encoding="utf-8")
+    (folder / "references" / "FIELDS.md").rename(folder / "references" / "fields.md")
+    assert command("check", "forms", "--strict").status == 0
+
+
 def test_the_status_goes_by_severity(command: Command, project: Path) -> None:
     empty = project / "empty"
     empty.mkdir()
@@ -197,11 +220,31 @@ def test_a_share_that_is_not_reached_ends_with_1(command: Command, project: Path
     file = project / "evals.json"
     cases = {"skill_name": "csv-report", "evals": [{"id": 1, "prompt": "profile a csv"}, {"id": 2, "prompt": "zebra"}]}
     file.write_text(json.dumps(cases), encoding="utf-8")
-    assert command("eval", "evals.json").status == 0
+    assert command("eval", "evals.json", "--min", "0").status == 0
     assert command("eval", "evals.json", "--min", "0.5").status == 0
     assert command("eval", "evals.json", "--min", "0.6").status == 1
-    (project / "prowess.toml").write_text("[settings]\nmin = 0.6\n", encoding="utf-8")
-    assert command("eval", "evals.json").status == 1
+    (project / "prowess.toml").write_text("[settings]\nmin = 0.5\n", encoding="utf-8")
+    assert command("eval", "evals.json").status == 0
+
+
+def test_without_a_share_every_query_must_come_out_right_and_the_last_lines_say_what_did_not(
+    command: Command, project: Path
+) -> None:
+    rows = [
+        {"query": "profile a csv", "skill": "csv-report"},
+        {"query": "zebra", "skill": "csv-report"},
+        {"query": "profile this csv", "skill": "csv-report", "should_trigger": False},
+    ]
+    file = project / "evals.json"
+    file.write_text(json.dumps(rows), encoding="utf-8")
+    ran = command("eval", "evals.json")
+    assert ran.status == 1
+    assert "\nFailed: 1 of 3 right (33%); 1 miss, 1 false fire; wanted 100% (among 6 skills, first 1)\n" in ran.out
+    ran = command("eval", "evals.json", "--min", "0.3", "--json")
+    assert (ran.status, ran.data["min"], ran.data["passed"]) == (0, 0.3, True)
+    file.write_text(json.dumps(rows[:1]), encoding="utf-8")
+    ran = command("eval", "evals.json")
+    assert (ran.status, "\nPassed: 1 of 1 right (100%) (among" in ran.out) == (0, True)
 
 
 def test_top_and_selector_decide_what_found_means(command: Command, project: Path) -> None:
@@ -245,8 +288,19 @@ def test_the_format_follows_from_the_name_of_the_file(command: Command, project:
 def test_an_archive_is_replaced_only_by_force(command: Command) -> None:
     packed()
     again = command("pack", ".agents/skills/csv-report", "-o", "packed.skill")
-    assert (again.status, "error[already-there]" in again.err) == (3, True)
+    assert (again.status, "error[would-replace]" in again.err, "or say --force" in again.err) == (3, True, True)
     assert command("pack", ".agents/skills/csv-report", "-o", "packed.skill", "--force").status == 0
+
+
+def test_a_folder_is_replaced_only_by_force(command: Command, project: Path) -> None:
+    packed()
+    assert command("unpack", "packed.skill").status == 0
+    (project / "csv-report/mine.md").write_text("mine", encoding="utf-8")
+    again = command("unpack", "packed.skill")
+    assert (again.status, "error[would-replace]" in again.err, "or say --force" in again.err) == (3, True, True)
+    assert (project / "csv-report/mine.md").is_file()
+    assert command("unpack", "packed.skill", "--force").status == 0
+    assert not (project / "csv-report/mine.md").exists()
 
 
 def test_a_skill_with_errors_is_not_packed(command: Command, broken: Path, project: Path) -> None:

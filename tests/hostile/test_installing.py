@@ -416,10 +416,27 @@ def test_a_naive_update_that_dies_in_the_middle_has_lost_the_old(library: Librar
     assert sorted(p.name for p in dest.rglob("*")) != sorted(p.name for p in (library.root / "good").rglob("*"))
 
 
+MOMENTS = (
+    ("create", "SKILL.md"),  # a file of the new version is begun
+    ("write", "SKILL.md"),
+    ("fsync", "SKILL.md"),
+    ("rename", "journal.json"),  # from here on the change is meant
+    ("exchange", "pdf"),  # the new version takes the place of the old one
+    ("rename", "prowess.lock"),
+    ("unlink", "journal.json"),  # it is done
+)
+
+
 @pytest.mark.parametrize("code", ["ENOSPC", "EDQUOT", "EIO", "EACCES", "EROFS", "EMFILE"])
 def test_a_full_or_broken_disk_is_a_typed_error_and_the_old_stays(library: Library, code: str) -> None:
     """Case 99: at moments that matter; every call of all is the matrix of tests/install."""
-    request = [["fail", "update", at, code, {"on": on}] for at in (6, 7, 17, 25, 30, 36) for on in (False, True)]
+    (made,) = run("dying.py", str(library.base / "dying"), json.dumps([["moments", "update"]]))
+    assert isinstance(made, list)
+    request = [
+        ["fail", "update", made.index([call, name]) + 1, code, {"on": on}]
+        for call, name in MOMENTS
+        for on in (False, True)
+    ]
     answers = run("dying.py", str(library.base / "dying"), json.dumps(request))
     assert [wrong for wrong in answers if wrong] == []
 

@@ -140,11 +140,13 @@ class Counting:
     ) -> None:
         self.count, self.at, self.moment, self.act, self.on = 0, at, moment, act, on
         self.names: list[tuple[str, bool]] = []
+        self.paths: list[str] = []
 
     def __call__(self, name: str, moment: str, path: str) -> None:
         if moment == "before":
             self.count += 1
             self.names.append((name, False))
+            self.paths.append(path)
         else:
             self.names[-1] = (name, True)
         reached = self.count >= self.at if self.on else self.count == self.at
@@ -154,12 +156,22 @@ class Counting:
 
 def points(base: Path, operation: str) -> list[tuple[str, bool]]:
     """The calls that a change makes, in order: the name, and whether it was done (a folder may not be empty)."""
+    return _counted(base, operation).names
+
+
+def moments(base: Path, operation: str) -> list[tuple[str, str]]:
+    """The same calls by what they do: the name, and the last part of the path."""
+    counted = _counted(base, operation)
+    return [(name, Path(path).name) for (name, _), path in zip(counted.names, counted.paths, strict=True)]
+
+
+def _counted(base: Path, operation: str) -> Counting:
     scene = Scene(base, operation).begin()
     counting = Counting()
     calls.watch(counting)
     scene.change()
     calls.watch(None)
-    return counting.names
+    return counting
 
 
 def die(base: Path, operation: str, at: int, moment: str) -> list[str]:
@@ -242,6 +254,7 @@ def following(base: Path, command: str) -> list[str]:
 
 VERBS: dict[str, Callable[..., list[Any]]] = {
     "points": points,
+    "moments": moments,
     "die": die,
     "kill": kill,
     "fail": fail,

@@ -107,6 +107,16 @@ def test_internal_skills_and_those_of_others_count_only_by_name() -> None:
     assert set(found(files, every=True)) == {"a", "b", "c"}
 
 
+@pytest.mark.parametrize(("value", "names"), [("1", {"a", "c"}), ("true", {"a", "c"}), ("0", {"a"}), ("", {"a"})])
+def test_internal_skills_count_where_the_environment_says_so(
+    monkeypatch: pytest.MonkeyPatch, value: str, names: set[str]
+) -> None:
+    monkeypatch.setenv("INSTALL_INTERNAL_SKILLS", value)
+    files = skills("skills/a")
+    files["skills/c/SKILL.md"] = skill_text("c", fields="metadata:\n  internal: true\n")
+    assert set(found(files)) == names
+
+
 def test_a_skill_that_does_not_load_is_an_issue_and_hides_no_other() -> None:
     data = {path: text.encode() for path, text in skills("skills/a").items()} | {"skills/b/SKILL.md": b"no frontmatter"}
     good, issues = find_skills(data, data.__getitem__, name="top", limits=Limits())

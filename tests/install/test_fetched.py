@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -83,6 +84,21 @@ def test_what_a_site_publishes_is_installed(world: World, site: Site, open_insta
     open_installer.install(site.url, project=True)
     assert prowess.discover(home=world.home).names == ("greet", "pdf")
     assert open_installer.verify() == ()
+
+
+def test_a_script_of_a_site_is_executable_by_its_first_line(
+    world: World, site: Site, open_installer: prowess.Installer
+) -> None:
+    files = {**FILES, "scripts/run.sh": b"#!/bin/sh\necho hello\n", "scripts/data.txt": b"1\n"}
+    site.index(site.entry("pdf", zipped(files), "archive"))
+    open_installer.install(site.url, project=True)
+    scripts = world.agents / "pdf" / "scripts"
+    assert os.access(scripts / "run.sh", os.X_OK)
+    assert not os.access(scripts / "data.txt", os.X_OK)
+    assert open_installer.verify() == ()
+    shutil.rmtree(world.skills)
+    open_installer.sync(locked=True)
+    assert os.access(scripts / "run.sh", os.X_OK)
 
 
 @pytest.mark.usefixtures("world")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import tomllib
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +16,7 @@ from prowess.library.lock import read_lock
 from tests.repositories import Repository, skill_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.install.conftest import World
@@ -110,18 +112,27 @@ def test_agents_that_there_are_not(world: World, installer: prowess.Installer, a
     assert installer.list() == ()
 
 
-def test_a_link_that_cannot_be_made_becomes_a_copy_and_is_recorded_as_one(
-    world: World, installer: prowess.Installer
-) -> None:
+@contextmanager
+def without_links() -> Iterator[None]:
+    """A system that refuses to make links."""
     from prowess.files import calls  # noqa: PLC0415 - the seam for what a system refuses
 
     def no_links(name: str, moment: str, path: str) -> None:
         if (name, moment) == ("symlink", "before"):
             raise PermissionError(1, "links need rights here", path)
 
-    repo = world.repository("pdf")
     before = calls.watch(no_links)
     try:
+        yield
+    finally:
+        calls.watch(before)
+
+
+def test_a_link_that_cannot_be_made_becomes_a_copy_and_is_recorded_as_one(
+    world: World, installer: prowess.Installer
+) -> None:
+    repo = world.repository("pdf")
+    with without_links():
         installer.install(repo.address, project=True)
         assert not (world.agents / "pdf").is_symlink()
         assert (world.agents / "pdf" / "SKILL.md").read_text(encoding="utf-8") == skill_text("pdf")
@@ -136,11 +147,40 @@ def test_a_link_that_cannot_be_made_becomes_a_copy_and_is_recorded_as_one(
         (world.agents / "pdf" / "SKILL.md").write_text("changed", encoding="utf-8")
         assert [issue.code for issue in installer.verify()] == ["changed-file"]
         installer.remove("@local/pdf")
-    finally:
-        calls.watch(before)
     assert list(world.agents.iterdir()) == []
     backups = list((world.skills / ".backup").iterdir())
     assert [(path / "SKILL.md").read_text(encoding="utf-8") for path in backups] == ["changed"]
+
+
+@pytest.mark.parametrize("links", [False, True], ids=["without links", "with links again"])
+def test_a_copy_that_was_edited_is_restored_and_kept_as_a_backup(
+    world: World, installer: prowess.Installer, links: bool
+) -> None:
+    file = world.agents / "pdf" / "SKILL.md"
+    with without_links():
+        installer.install(world.repository("pdf").address, project=True)
+    file.write_text("changed", encoding="utf-8")
+    for locked in (lambda: installer.sync(locked=True), lambda: installer.difference(locked=True)):
+        with pytest.raises(prowess.LockMismatchError) as caught:
+            locked()
+        assert caught.value.path == str(world.agents / "pdf")
+    with nullcontext() if links else without_links():
+        assert [one.full_name for one in installer.sync()] == ["local/pdf"]
+    assert (installer.verify(), installer.sync()) == ((), ())
+    assert file.parent.is_symlink() is links
+    assert file.read_text(encoding="utf-8") == skill_text("pdf")
+    backups = list((world.skills / ".backup").iterdir())
+    assert [(path / "SKILL.md").read_text(encoding="utf-8") for path in backups] == ["changed"]
+
+
+def test_a_copy_that_is_gone_is_restored(world: World, installer: prowess.Installer) -> None:
+    with without_links():
+        installer.install(world.repository("pdf").address, project=True)
+        shutil.rmtree(world.agents / "pdf")
+        assert installer.difference(locked=True) != ()
+        installer.sync(locked=True)
+        assert installer.verify() == ()
+    assert (world.agents / "pdf" / "SKILL.md").is_file()
 
 
 # -- many skills in one source -----------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from prowess import (
     SkillScope,
     SourceError,
     UnknownSkillError,
+    discover,
     scan,
 )
 
@@ -51,6 +52,16 @@ def test_skills_are_found_by_name_and_listed_in_its_order() -> None:
     assert 3 not in catalog
     assert catalog.get("x") is None
     assert repr(catalog) == "<Catalog of 3 skills>"
+
+
+def test_a_root_that_is_not_there_is_no_issue_and_yet_told(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    catalog = scan(gone)
+    assert (catalog.issues, [place.state for place in catalog.places]) == ((), ["missing"])
+    assert repr(catalog) == f"<Catalog of 0 skills; {gone} does not exist>"
+    with pytest.raises(UnknownSkillError, match=f"^unknown skill 'pdf'; {gone} does not exist; no skills are av"):
+        catalog["pdf"]
+    assert "does not exist" not in repr(discover(cwd=tmp_path, home=tmp_path / "home"))
 
 
 def test_an_empty_catalogue_is_a_catalogue() -> None:

@@ -802,11 +802,21 @@ def test_the_tool_is_offered_only_when_something_could_run(acting: Acting, tools
     assert not offered(prowess.Toolset(prowess.Session(catalog), scripts=scripts))
     never = prowess.Trust(acting.trust.path, policy="never")
     assert not offered(prowess.Toolset(prowess.Session(catalog, trust=never), scripts=scripts))
-    assert not offered(prowess.Toolset(toolset.session, "read_skill", scripts=scripts))
     assert not offered(prowess.Toolset(toolset.session, allowed=(), scripts=scripts))
     shutil.rmtree(acting.folder / "scripts")
     bare = prowess.Session(prowess.scan(acting.folder.parent), trust=acting.trust)
     assert not offered(prowess.Toolset(bare, scripts=scripts))
+
+
+@pytest.mark.parametrize("dialect", sorted(set(prowess.DIALECTS) - {"prowess"}))
+def test_a_dialect_without_the_tool_warns_of_scripts(toolset: prowess.Toolset, dialect: str) -> None:
+    with pytest.warns(
+        UserWarning, match=f"^scripts= has no effect: the dialect '{dialect}' has no tool that runs scri"
+    ):
+        made = prowess.Toolset(toolset.session, dialect, scripts=prowess.Scripts(sandbox="none"))
+    assert not offered(made)
+    assert not offered(made.child())
+    assert not offered(prowess.Toolset(toolset.session, dialect, scripts=False))
 
 
 def test_anything_but_scripts_is_refused_when_the_toolset_is_made(toolset: prowess.Toolset) -> None:

@@ -61,6 +61,27 @@ def test_what_people_type(text: str, spec: SourceSpec) -> None:
     assert parse_source(text) == spec
 
 
+HOSTED = "https://ghe.example:8443"
+
+
+@pytest.mark.parametrize(
+    ("text", "spec"),
+    [
+        (f"{HOSTED}/acme/skills", SourceSpec("git", f"{HOSTED}/acme/skills", "acme", "skills")),
+        (f"{HOSTED}/acme/s/tree/v1/a/b", SourceSpec("git", f"{HOSTED}/acme/s", "acme", "s", "v1", "a/b")),
+        (f"{HOSTED}/acme/s.git#v1@pdf", SourceSpec("git", f"{HOSTED}/acme/s", "acme", "s", "v1", skills=("pdf",))),
+        (f"{HOSTED}/acme/s/archive/v1.zip", parse_source(f"{HOSTED}/acme/s/archive/v1.zip")),
+        ("acme/skills", parse_source("acme/skills")),
+        ("@acme/pdf@v1", parse_source("@acme/pdf@v1")),
+        ("https://other.example/acme/skills", parse_source("https://other.example/acme/skills")),
+        ("http://ghe.example:8443/acme/skills", parse_source("http://ghe.example:8443/acme/skills")),
+    ],
+)
+def test_addresses_of_an_enterprise_server_are_read_like_those_of_github(text: str, spec: SourceSpec) -> None:
+    """And nothing else changes: a shorthand means the same on every machine."""
+    assert parse_source(text, github="GHE.example:8443") == spec
+
+
 @pytest.mark.parametrize(
     "text",
     [

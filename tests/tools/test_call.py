@@ -150,13 +150,19 @@ def test_half_a_character_never_comes_back(dialect: str, put: Put, talk: Talk) -
         result.content.encode()
 
 
-def test_an_unknown_tool_is_told_with_those_that_exist(dialect: str, put: Put, talk: Talk) -> None:
-    put("pdf", files={"a.md": "a"})
+@pytest.mark.parametrize("files", [{}, {"a.md": "a"}], ids=["bare", "with files"])
+def test_an_unknown_tool_is_told_with_exactly_those_that_are_offered(
+    dialect: str, files: dict[str, str], put: Put, talk: Talk
+) -> None:
+    put("pdf", files=files)
     toolset = prowess.Toolset(talk(), dialect)
     result = toolset.call("nope", {"name": "pdf"})
     assert result.is_error
-    assert "nope" in result.content
-    assert all(tool.name in result.content for tool in toolset.tools())
+    assert result.content == f"unknown skill tool: nope; known: {', '.join(tool.name for tool in toolset.tools())}"
+
+
+def test_an_unknown_tool_without_skills_is_told_that_none_is_offered(dialect: str, talk: Talk) -> None:
+    assert prowess.Toolset(talk(), dialect).call("nope").content == "unknown skill tool: nope; none is offered"
 
 
 @pytest.mark.parametrize("wrong", ["csv-reprot", "csvreport", "CSV-Report", "csv-reports"])

@@ -128,8 +128,12 @@ def test_it_is_not_offered_for_a_skill_that_the_model_may_not_have(forking: str,
 
 @pytest.mark.usefixtures("audit")
 @pytest.mark.parametrize("dialect", PLAIN)
-def test_other_dialects_have_no_such_tool(dialect: str, talk: Talk) -> None:
-    toolset = prowess.Toolset(talk(), dialect, fork=answer)
+def test_other_dialects_have_no_such_tool_and_warn_of_a_runner(dialect: str, talk: Talk) -> None:
+    with pytest.warns(
+        UserWarning, match=f"^fork= has no effect: the dialect '{dialect}' .*these have: read_skill, prow"
+    ):
+        toolset = prowess.Toolset(talk(), dialect, fork=answer)
+    toolset.child()
     assert "run_skill" not in names(toolset)
     assert toolset.call("run_skill", ASKED).data["reason"] == "unknown-tool"
 

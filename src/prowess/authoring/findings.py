@@ -90,6 +90,8 @@ def _part(issue: Issue, rows: Sequence[str]) -> tuple[int, int, int]:
 
 
 def _in_line(issue: Issue, text: str) -> tuple[int, int]:
+    if issue.code == "missing-reference" and issue.field in text:
+        return text.index(issue.field), text.index(issue.field) + len(issue.field)
     key = _KEY.match(text)
     last = len(text.rstrip())
     if key is None or issue.field.rpartition(".")[2] != key[1] or issue.code == "yaml-duplicate-key":

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 from prowess.authoring.fix import quoted
 from prowess.errors import SourceError
-from prowess.files.calls import rename, set_mode
+from prowess.files.calls import exchange, rename, set_mode
+from prowess.files.folders import exists
 from prowess.files.removing import remove_tree
+from prowess.files.trees import is_real_folder
 from prowess.files.writing import NewFile, make_folders, private_folder, write_tree
+from prowess.library.load import FILENAME
 from prowess.limits import MAX_DESCRIPTION_LENGTH
 from prowess.spec.rules import is_spec_name
 
@@ -81,27 +84,50 @@ def create_skill(
     return Path(where)
 
 
-def place_tree(where: str, files: list[NewFile]) -> None:
-    """Write a new folder at once: it is there whole, or not at all. Raises ``SourceError``."""
-    _refuse_existing(where)
+def place_tree(where: str, files: list[NewFile], *, replaces: bool = False) -> None:
+    """Write a new folder at once: it is there whole, or not at all. Raises ``SourceError``.
+
+    ``replaces``: a skill's folder that is there gives way; anything else never does.
+    """
+    old = replaces and is_real_folder(where) and exists(os.path.join(where, FILENAME))
+    if not old:
+        refuse_existing(where)
     try:
         make_folders(os.path.dirname(where))
         staged = private_folder(os.path.dirname(where), ".prowess-new-")
         try:
             write_tree(staged, files)
             set_mode(staged, 0o755)
-            _refuse_existing(where)
-            rename(staged, where)
-        except BaseException:
-            remove_tree(staged)
-            raise
+            if old:
+                _swap(staged, where)
+            else:
+                refuse_existing(where)
+                rename(staged, where)
+        finally:
+            if exists(staged):
+                remove_tree(staged)
     except OSError as error:
         raise SourceError(f"cannot write the folder: {error.strerror}", where, "unwritable") from None
 
 
-def _refuse_existing(where: str) -> None:
-    if os.path.lexists(where):
-        raise SourceError(f"there is something already: {where}", where, "already-there")
+def _swap(staged: str, where: str) -> None:
+    """Put a folder in the place of another, which is at ``staged`` then."""
+    if exchange(staged, where):
+        return
+    aside = f"{staged}.old"
+    rename(where, aside)
+    try:
+        rename(staged, where)
+    except OSError:
+        rename(aside, where)
+        raise
+    rename(aside, staged)
+
+
+def refuse_existing(where: str, code: str = "already-there") -> None:
+    """Raise ``SourceError`` when there is something."""
+    if exists(where):
+        raise SourceError(f"there is something already: {where}", where, code)
 
 
 def _checked(name: str, description: str, parts: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from prowess.authoring.new import place_tree
+from prowess.authoring.new import place_tree, refuse_existing
 from prowess.errors import ResourceError, SkillLoadError, SkillValidationError, SourceError
 from prowess.files.reading import OpenFile
 from prowess.files.writing import NewFile, make_folders, write_atomic
@@ -129,8 +129,8 @@ def _tar(files: list[NewFile]) -> bytes:
 def write_packed(packed: Packed, path: str | os.PathLike[str], *, replace: bool = False) -> None:
     """Write an archive; ``SourceError`` when there is a file already, unless ``replace``."""
     where = os.path.abspath(os.fspath(path))
-    if not replace and os.path.lexists(where):
-        raise SourceError(f"there is something already: {where}", where, "already-there")
+    if not replace:
+        refuse_existing(where, "would-replace")
     try:
         make_folders(os.path.dirname(where))
         write_atomic(where, packed.data, mode=0o644)
@@ -139,12 +139,16 @@ def write_packed(packed: Packed, path: str | os.PathLike[str], *, replace: bool 
 
 
 def unpack_into(
-    archive: str | os.PathLike[str], folder: str | os.PathLike[str] = ".", *, limits: Limits = DEFAULT_LIMITS
+    archive: str | os.PathLike[str],
+    folder: str | os.PathLike[str] = ".",
+    *,
+    replace: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Path:
     """The skill of an archive as a new folder, named like the skill, in ``folder``; whole, or not at all.
 
     Raises ``SkillValidationError`` for an archive that holds anything but one skill and regular files, and
-    ``SourceError`` when there is something already.
+    ``SourceError`` when there is something already; with ``replace`` only when that is no skill's folder.
     """
     from pathlib import Path  # noqa: PLC0415 - nothing else here needs it
 
@@ -155,7 +159,9 @@ def unpack_into(
     own = next(file.content for file in files if file.path == "SKILL.md")
     name = parse_skill(own, mode="strict", check_dir=False, limits=limits).skill.name
     target = os.path.join(os.path.abspath(os.fspath(folder)), name)
-    place_tree(target, list(files))
+    if not replace:
+        refuse_existing(target, "would-replace")
+    place_tree(target, list(files), replaces=replace)
     return Path(target)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.cli.options import catalog_of, is_path, skill_of
+from prowess.cli.verified import tell_changed
 
 if TYPE_CHECKING:
     import prowess
@@ -18,9 +19,12 @@ def session_for(settings: Settings, name: str = "", *, run: bool = True) -> tupl
     from prowess.runtime.trust import Trust  # noqa: PLC0415
 
     if is_path(name):
-        found = skill_of(Catalog(), name)
+        found = skill_of(Catalog(), name, verify=bool(settings["verify"]))
         catalog, name = Catalog([found]), found.name
     else:
         catalog = catalog_of(settings)
+        if name:
+            skill_of(catalog, name)
+    tell_changed([catalog[name]] if name else catalog.skills)
     trust = Trust() if run else None
     return Session(catalog, trust=trust, filter=settings.text("filter")), name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,18 +12,40 @@ from prowess.cli.options import complete_agent, home_relative
 from prowess.errors import NotInstalledError, nearest_first
 from prowess.install.installer import Installer
 from prowess.library.lock import read_lock
+from prowess.spec.addresses import SCHEMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     import prowess
     from prowess.cli.blocks import Block
+
+F = TypeVar("F", bound="Callable[..., Any]")
 
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 dry_option = click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 agents_option = click.option(
     "--agent", "agents", multiple=True, metavar="ID", shell_complete=complete_agent, help="Also link it for this agent."
 )
+
+
+def reach_options(command: F) -> F:
+    """``--allow-http`` and ``--allow-private``: what may be asked this once; no lock file can say so."""
+    for option in (
+        click.option(
+            "--allow-private", is_flag=True, help="Archives and sites may be on machines that are not public."
+        ),
+        click.option(
+            "--allow-http", is_flag=True, help="Sources may be asked over plain http, which anyone can change."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def installer_for(*, allow_http: bool, allow_private: bool) -> Installer:
+    """An installer that may ask what the command line allows."""
+    return Installer(schemes=(*SCHEMES, "http") if allow_http else SCHEMES, allow_private=allow_private)
 
 
 def complete_installed(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

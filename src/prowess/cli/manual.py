@@ -82,10 +82,11 @@ def _statuses() -> str:
 
 def _settings() -> str:
     rows = "".join(f"| `{s.name}` | {_default(s.default)} | {s.about}{_only(s.choices)} |\n" for s in SETTINGS)
+    own = " and ".join(f"`{s.name}`" for s in SETTINGS if not s.by_project)
     return (
         "## Settings\n\nUnder `[settings]` in the project's `prowess.toml` and in `prowess/config.toml` of your "
         "configuration;\nas `PROWESS_` and the name in capitals; as flags. Later wins, and `prowess config` shows "
-        "where each value came from.\n`sandbox` cannot be set by a project.\n\n"
+        f"where each value came from.\n{own} cannot be set by a project.\n\n"
         f"| setting | default | what it is |\n|---|---|---|\n{rows}"
     )
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
 from prowess.cli import output
+from prowess.cli.verified import as_locked, tell_changed
+from prowess.errors import UnknownSkillError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,8 +48,11 @@ skill_argument = click.argument("skill", metavar="NAME", shell_complete=complete
 
 
 def where_options(command: F) -> F:
-    """``--dir``, ``--agent`` and ``--no-project``: which skills there are."""
+    """``--dir``, ``--agent``, ``--no-project`` and ``--verify``: which skills there are."""
     for option in (
+        click.option(
+            "--verify", is_flag=True, default=None, help="Refuse installed skills that are not what prowess.lock says."
+        ),
         click.option("--no-project", "project", flag_value=False, default=None, help="Leave the project's skills out."),
         click.option(
             "--agent",
@@ -87,16 +92,22 @@ def catalog_of(settings: Settings) -> prowess.Catalog:
 
     folders = settings.names("folders")
     if folders:
-        return scan(*folders, missing="error")
-    return discover(agents=settings.names("agents"), project=bool(settings["project"]))
+        found = scan(*folders, missing="error")
+        return as_locked(found) if settings["verify"] else found
+    verify: Literal["lock"] | None = "lock" if settings["verify"] else None
+    return discover(agents=settings.names("agents"), project=bool(settings["project"]), verify=verify)
 
 
-def skill_of(catalog: prowess.Catalog, name: str) -> prowess.Skill:
-    """The skill of that name; or the one in a folder, where ``name`` is a path."""
+def skill_of(catalog: prowess.Catalog, name: str, *, verify: bool = False) -> prowess.Skill:
+    """The skill of that name; or the one in a folder, where ``name`` is a path. ``verify``: as the lock file has it."""
     if is_path(name):
+        from prowess.library.catalog import Catalog  # noqa: PLC0415
         from prowess.library.load import read_metadata  # noqa: PLC0415
 
-        return read_metadata(name, mode="lenient")
+        found = read_metadata(name, mode="lenient")
+        return as_locked(Catalog([found]))[found.name] if verify else found
+    if name not in catalog and is_skill_folder(name):
+        raise UnknownSkillError(name, catalog.names, why=f"a folder of that name is here: write {as_path(name)}")
     return catalog[name]
 
 
@@ -105,11 +116,28 @@ def is_path(name: str) -> bool:
     return name in {".", ".."} or "/" in name or os.sep in name or name.endswith("SKILL.md")
 
 
-def named(settings: Settings, name: str) -> prowess.Skill:
+def is_skill_folder(name: str) -> bool:
+    """Whether a skill lies in the folder that a text names, had it been meant as a path."""
+    return os.path.lexists(os.path.join(name, "SKILL.md"))
+
+
+def as_path(name: str) -> str:
+    """A relative path as it is told from a name."""
+    return f".{os.sep}{name}"
+
+
+def meant(settings: Settings, name: str) -> prowess.Skill:
     """The skill that the command line means; the standard places are looked at only for a name."""
     from prowess.library.catalog import Catalog  # noqa: PLC0415
 
-    return skill_of(Catalog() if is_path(name) else catalog_of(settings), name)
+    return skill_of(Catalog() if is_path(name) else catalog_of(settings), name, verify=bool(settings["verify"]))
+
+
+def named(settings: Settings, name: str) -> prowess.Skill:
+    """The same, with a warning when it was installed and has changed since."""
+    found = meant(settings, name)
+    tell_changed([found])
+    return found
 
 
 def home_relative(path: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from prowess.errors import HINTS
 
 REMEDIES: dict[str, str] = {
+    "address-refused": "say --allow-private if that machine is meant",
     "already-installed": "update it with 'prowess update', or install it with --replace",
+    "bad-scheme": "use https or ssh, say --allow-http for plain http, or name a local folder with ./ or /",
     "binary": "write its bytes to a file: --raw > FILE",
     "commands-not-run": "look at them with 'prowess show NAME', then 'prowess trust grant NAME'",
     "local-edits": "keep your changes elsewhere, or update with --force, which keeps a backup",
@@ -13,6 +15,8 @@ REMEDIES: dict[str, str] = {
     "name-taken": "remove the other one, or install with --replace",
     "no-sandbox": "install bubblewrap, or say --sandbox none",
     "not-trusted": "look at it with 'prowess show NAME', then 'prowess trust grant NAME'",
+    "plain-http": "use https, or say --allow-http if the network is trusted",
+    "would-replace": "choose another name or folder, or say --force to replace what is there",
     "unknown-agent": "see 'prowess list --help' for --agent, and docs/discovery.md for the known agents",
 }
 

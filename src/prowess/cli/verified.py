@@ -1,20 +1,24 @@
-"""Whether installed skills are what their lock files say, for commands that show it. Nothing is changed."""
+"""Whether installed skills are what their lock files say, for commands that show or use them. Nothing is changed."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
+from prowess.cli import output
 from prowess.errors import InstallError
 from prowess.library.places import config_home, project_folders
 from prowess.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import prowess
     from prowess.library.installs import Scope
     from prowess.library.lock import Locked
 
 LOCK_FILE = "prowess.lock"
+CHANGED = "changed since installed"
 
 
 class Verified:
@@ -24,7 +28,9 @@ class Verified:
         home = os.path.expanduser("~")
         own = os.path.join(config_home(home, os.environ), "prowess")
         self._scopes: list[tuple[Scope, Locked]] = []
-        self._known: dict[str, str] = {}
+        self._known: dict[tuple[str, str], str] = {}
+        self.troubles: list[str] = []
+        """What keeps a lock file from being read."""
         if any(
             os.path.lexists(os.path.join(folder, LOCK_FILE)) for folder in (*project_folders(os.getcwd(), home), own)
         ):
@@ -37,8 +43,8 @@ class Verified:
         for scope in standard_scopes(os.getcwd(), home, os.environ):
             try:
                 self._scopes.append((scope, read_lock(scope.records)))
-            except InstallError:  # 'prowess verify' and 'prowess doctor' tell it
-                continue
+            except InstallError as error:
+                self.troubles.append(error.message)
 
     def state(self, skill: prowess.Skill) -> str:
         """``verified``, ``changed since installed``, ``not in the lock file``; ``""`` for what is not installed."""
@@ -46,9 +52,13 @@ class Verified:
         for scope, locked in self._scopes:
             base = os.path.realpath(scope.base) + os.sep
             if real.startswith(base):
-                name = "/".join(real[len(base) :].split(os.sep)[:2])
-                return self._known.setdefault(name, _compared(scope, locked, name))
+                return self._compared(scope, locked, "/".join(real[len(base) :].split(os.sep)[:2]))
         return ""
+
+    def _compared(self, scope: Scope, locked: Locked, name: str) -> str:
+        if (scope.base, name) not in self._known:
+            self._known[scope.base, name] = _compared(scope, locked, name)
+        return self._known[scope.base, name]
 
 
 def _compared(scope: Scope, locked: Locked, name: str) -> str:
@@ -57,4 +67,28 @@ def _compared(scope: Scope, locked: Locked, name: str) -> str:
     entry = locked.get(name)
     if entry is None:
         return "not in the lock file"
-    return "changed since installed" if differences(entry, scope.place(name), DEFAULT_LIMITS) else "verified"
+    return CHANGED if differences(entry, scope.place(name), DEFAULT_LIMITS) else "verified"
+
+
+def tell_changed(skills: Iterable[prowess.Skill]) -> None:
+    """Warn of each skill that somebody changed after it was installed: it is used all the same."""
+    verified = Verified()
+    for trouble in verified.troubles:
+        output.warn(f"[bad-lock] {trouble}; whether installed skills have changed is not known")
+    for skill in skills:
+        if verified.state(skill) == CHANGED:
+            output.warn(
+                f"[changed-since-locked] {skill.name} is not what {LOCK_FILE} says ('prowess verify' names the files, "
+                "'prowess sync' restores them, --verify refuses it)"
+            )
+
+
+def as_locked(catalog: prowess.Catalog) -> prowess.Catalog:
+    """The catalogue without the installed skills that are not what their lock files say."""
+    from prowess.library.catalog import Catalog  # noqa: PLC0415 - only for those who ask
+    from prowess.library.installs import standard_scopes  # noqa: PLC0415
+    from prowess.library.pins import Pins  # noqa: PLC0415
+
+    scopes = standard_scopes(os.getcwd(), os.path.expanduser("~"), os.environ)
+    kept, refused = Pins(scopes, DEFAULT_LIMITS).sift(list(catalog.skills))
+    return Catalog(kept, issues=[*catalog.failures, *refused], places=catalog.places)

@@ -14,12 +14,13 @@ from prowess.install.apply import Arrival, Wishes, refuse_taken, stage
 from prowess.install.contents import find_skills
 from prowess.install.entries import recorded_source
 from prowess.install.links import leads_to
+from prowess.install.plan import source_from
 from prowess.install.store import opened
 from prowess.install.trees import Tree, check_paths
 from prowess.library.load import FILENAME
 from prowess.library.lock import npm_hash, read_npm_lock
 from prowess.library.places import COMPATIBLE, SHARED
-from prowess.spec.addresses import SourceSpec, parse_source
+from prowess.spec.addresses import SourceSpec
 from prowess.spec.refs import is_safe_part, link_name
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def _spec(name: str, known: NpmLocked | None, folder: str) -> SourceSpec:
     plain = link_name(name)
     if known is not None and known.source_type in _REMOTE:
         try:
-            spec = parse_source(known.source_url or known.source)
+            spec = source_from(known.source_url or known.source)
             if spec.kind == "git" and not spec.local:
                 return SourceSpec("git", spec.address, spec.org, plain, known.ref)
         except BadReferenceError:

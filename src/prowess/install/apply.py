@@ -150,13 +150,15 @@ def _displace(store: Store, locked: Locked, wanted: Sequence[Link], new: tuple[T
             _refuse_foreign(store, link, tree, (source, wishes))
             continue
         if not wishes.replace:
-            name = os.path.basename(link.path)
-            message = (
-                f"the skill {name!r} is installed from {holder.source} ({holder.name}); this one comes from {source}"
-            )
-            raise NameTakenError(message, link.path)
+            raise NameTakenError(_taken(os.path.basename(link.path), holder, source), link.path)
         locked = _without(store, locked, holder, link.path)
     return locked
+
+
+def _taken(name: str, holder: LockedSkill, source: str) -> str:
+    if holder.source == source:
+        return f"the skill {name!r} is installed already, from the same source, as part of {holder.name}"
+    return f"the skill {name!r} is installed from {holder.source} ({holder.name}); this one comes from {source}"
 
 
 def _holder(store: Store, locked: Locked, path: str) -> LockedSkill | None:
@@ -194,11 +196,11 @@ def _without(store: Store, locked: Locked, holder: LockedSkill, path: str) -> Lo
 
 
 def _kept(store: Store, link: Link, before: LockedSkill | None) -> Link:
-    """A folder that stands where a link goes is kept, unless it is the copy that we made."""
-    recorded = store.landings.recorded(link.path)
-    copied = before is not None and recorded in before.copies
-    foreign = exists(link.path) and not is_link(link.path) and not copied
-    return link._replace(keep=foreign)
+    """A folder that stands where a link goes is kept, unless it is the copy that we made, as we made it."""
+    if not exists(link.path) or is_link(link.path):
+        return link._replace(keep=False)
+    copied = before is not None and store.landings.recorded(link.path) in before.copies
+    return link._replace(keep=before is None or not copied or _is_edited_copy(store, link.path, before))
 
 
 def _unlink_old(store: Store, before: LockedSkill | None, wanted: set[str]) -> None:
@@ -224,8 +226,7 @@ def unlink(store: Store, path: str, entry: LockedSkill | None) -> None:
 
 
 def _is_edited_copy(store: Store, path: str, entry: LockedSkill) -> bool:
-    name = os.path.basename(path)
-    folder = next((at for skill, at in entry.skills.items() if link_name(skill) == name), "")
+    folder = entry.folder_of(os.path.basename(path))
     return bool(differences(replace(entry, files=entry.below(folder)), path, store.limits))
 
 

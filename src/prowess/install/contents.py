@@ -4,12 +4,14 @@ A SKILL.md at the top is the one skill. Else each of these is searched three lev
 descent: the top, ``skills/`` with its ``.curated``, ``.experimental`` and ``.system``, the folders where agents look,
 and what a plugin manifest names. Where that finds nothing, everything is searched five levels deep. The first skill of
 a name wins. Skills that the repository itself got from elsewhere (its own ``skills-lock.json``), and skills that call
-themselves internal, count only when they are asked for by name.
+themselves internal, count only when they are asked for by name; internal ones also where ``INSTALL_INTERNAL_SKILLS`` is
+set to 1, as other installers have it.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import posixpath
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 _SKIPPED = frozenset(("node_modules", ".git", "dist", "build", "__pycache__"))
 _CONTAINERS = ("", "skills", "skills/.curated", "skills/.experimental", "skills/.system")
 _MANIFESTS = (".claude-plugin/marketplace.json", ".claude-plugin/plugin.json")
+_INTERNAL = "INSTALL_INTERNAL_SKILLS"
 _LEVELS = 3
 _ALL_LEVELS = 5
 
@@ -160,4 +163,5 @@ def _skill(folder: str, read: Read, name: str, limits: Limits, issues: list[Issu
     except SkillLoadError as error:
         issues.append(error.issues[0])
         return None
-    return Found(document.front.name, folder, not is_true(document.front.metadata.get("internal", "")))
+    internal = is_true(document.front.metadata.get("internal", ""))
+    return Found(document.front.name, folder, not internal or is_true(os.environ.get(_INTERNAL, "")))

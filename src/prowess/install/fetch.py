@@ -24,6 +24,7 @@ from prowess.spec.addresses import redacted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from prowess.errors import Issue
     from prowess.install.trees import Bundle
     from prowess.limits import Limits
     from prowess.sources.git import Commit
@@ -152,8 +153,18 @@ def _published(spec: SourceSpec, reach: Reach) -> InMemory:
             raise error from None
 
 
+def _nothing_usable(spec: SourceSpec, why: Sequence[Issue]) -> InstallError:
+    """What an index with no entry that can be used comes to: the reason that it gives, first of all."""
+    said = f": {why[0].message}" if why else ""
+    message = f"{redacted(spec.address)} publishes no skill that can be used{said}"
+    return InstallError(message, why[0].path if why else "", why[0].code if why else "no-index")
+
+
 def _index(spec: SourceSpec, reach: Reach) -> InMemory:
-    """Every skill that a well-known index lists, each in a folder of its name."""
+    """Every skill that a well-known index lists, each in a folder of its name.
+
+    A site tells nothing of who may execute what; a script says so itself, by its first two characters.
+    """
     from prowess.sources.base import Source  # noqa: PLC0415 - only for what is fetched
 
     http, most = "http" in reach.schemes, reach.limits.max_install_bytes
@@ -161,7 +172,10 @@ def _index(spec: SourceSpec, reach: Reach) -> InMemory:
         spec.address, allow_http=http, allow_private=reach.private, missing="error", limits=reach.limits
     )
     files: list[NewFile] = []
-    for skill in source.load():
+    catalog = source.load()
+    if not catalog:
+        raise _nothing_usable(spec, catalog.failures)
+    for skill in catalog:
         read = ((path, skill.read_bytes(path, most)) for path in skill.files())
-        files += (NewFile(f"{skill.name}/{path}", content) for path, content in read)
+        files += (NewFile(f"{skill.name}/{path}", content, content.startswith(b"#!")) for path, content in read)
     return InMemory(files)

@@ -22,7 +22,7 @@ from prowess.install.manifest import read_manifest
 from prowess.install.plan import Plan, plan_install, spec_for
 from prowess.install.resemblance import near_names
 from prowess.install.store import opened, recover
-from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle
+from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, to_restore
 from prowess.install.trees import cut
 from prowess.install.updates import Outdated, Update, at_version, newer, try_update, updated
 from prowess.install.vendoring import put_into
@@ -291,15 +291,23 @@ class Installer:
         with typed(), opened(scope, self._limits) as store:
             return change(store, name, _several(agents))
 
-    def difference(self, *, project: bool = True) -> tuple[str, ...]:
-        """What ``sync`` would change, a line each; nothing is fetched or changed."""
+    def difference(self, *, project: bool = True, locked: bool = False) -> tuple[str, ...]:
+        """What ``sync`` would change, a line each; nothing is fetched or changed.
+
+        ``locked``: what ``sync(locked=True)`` would; raises ``LockMismatchError`` as that does, but for what a source
+        gives, which only fetching tells.
+        """
         scope = self._scope(project)
-        locked = read_lock(scope.records, limits=self._limits)
-        found = gap(read_manifest(scope.records, self._limits), locked, scope)
+        recorded = read_lock(scope.records, limits=self._limits)
+        found = gap(read_manifest(scope.records, self._limits), recorded, scope)
+        if locked:
+            if found:
+                refuse_gap(found, scope)
+            return tuple(to_restore(scope, self._reach))
         rows = [f"install {wish.text}, which the manifest declares" for wish in found.missing]
         rows += [f"remove {name}, which the manifest declares no more" for name in found.spare]
         rows += [f"record {name} as declared" for name in found.same]
-        issues = verify_scope(scope, locked, Landings(scope), self._limits)
+        issues = verify_scope(scope, recorded, Landings(scope), self._limits)
         return (*rows, *(f"restore: {issue.message} ({issue.path})" for issue in issues))
 
     def sync(self, *, locked: bool = False, project: bool = True) -> tuple[InstalledSkill, ...]:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import BadReferenceError, InstallError
+from prowess.install.plan import source_from
 from prowess.library.lock import read_text
-from prowess.spec.addresses import SourceSpec, chosen, parse_source
+from prowess.spec.addresses import SourceSpec, chosen
 from prowess.spec.refs import checked_version
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _entry(entry: object, agents: tuple[str, ...], folder: str) -> Declared:
     skills = _texts(table.get("skills", []), "skills", folder)
     own = _texts(table.get("agents", []), "agents", folder)
     try:
-        spec = chosen(_beside(parse_source(table["source"]), folder), skills)
+        spec = chosen(_beside(source_from(table["source"]), folder), skills)
         ref = table.get("ref", "")
         spec = replace(spec, ref=checked_version(ref)) if ref else spec
     except (BadReferenceError, TypeError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,9 +39,21 @@ class Plan:
         part = f", folder {self.spec.subpath}" if self.spec.subpath else ""
         rows = [f"fetch {self.source}{version}{part}"]
         rows += [f"put it at {place}" for place in self.places]
-        rows += [f"replace what came from {old}" for old in self.replaces]
+        rows += [self._replacing(old) for old in self.replaces]
         rows += [f"link each skill in {folder}" for folder in self.links]
         return "\n".join([*rows, "record it in prowess.lock"])
+
+    def _replacing(self, old: str) -> str:
+        return (
+            "replace what is there, which came from the same source"
+            if old == self.source
+            else f"replace what came from {old}"
+        )
+
+
+def source_from(text: str) -> SourceSpec:
+    """The source that people typed; ``GH_HOST`` names an enterprise server of GitHub, as other programs have it."""
+    return parse_source(text, github=os.environ.get("GH_HOST", ""))
 
 
 def spec_for(ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None = None) -> SourceSpec:
@@ -48,7 +61,7 @@ def spec_for(ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | Non
     if isinstance(ref, SkillRef):
         spec = spec_of(SkillRef.parse(str(ref)))
     else:
-        spec = ref if isinstance(ref, SourceSpec) else parse_source(ref)
+        spec = ref if isinstance(ref, SourceSpec) else source_from(ref)
     names = (select,) if isinstance(select, str) else tuple(select or ())
     return chosen(spec, names)
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import LockMismatchError
-from prowess.files.trees import read_tree
+from prowess.files.folders import exists
+from prowess.files.trees import is_link, read_tree
 from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, remove, stage
 from prowess.install.entries import differences, named, recorded_source, spec_of_entry
@@ -20,6 +21,8 @@ from prowess.library.lock import read_lock
 from prowess.spec.refs import link_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from prowess.install.fetch import Reach
     from prowess.install.manifest import Declared
     from prowess.library.installs import Scope
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
 _SHOWN = 5
+_SAYS = {"missing": "it is missing", "unlinked": "a link to it is missing or leads elsewhere"}
 
 
 class Gap(NamedTuple):
@@ -66,16 +70,34 @@ def _same(one: Declared, locked: Locked, scope: Scope) -> list[str]:
 def restored(scope: Scope, reach: Reach, *, locked: bool) -> list[str]:
     """Put back whatever is not as the lock file says; the names. ``locked``: what someone edited is an error."""
     done: list[str] = []
+    for entry, found in _unequal(scope, reach, locked=locked):
+        here = found in {"unlinked", "copy"}
+        _restore(scope, entry, _here(entry, scope, reach) if here else fetched(entry, scope, reach), reach)
+        done.append(entry.name)
+    return done
+
+
+def to_restore(scope: Scope, reach: Reach) -> list[str]:
+    """What a locked sync would put back, a line each; raises for what it would refuse. Nothing is fetched."""
+    rows = [
+        f"restore {entry.name} as the lock file records it: {_SAYS[found]}" for entry, found in _unequal(scope, reach)
+    ]
+    locked = read_lock(scope.records, limits=reach.limits)
+    for one in installed(scope):
+        if one.full_name not in locked:
+            raise LockMismatchError(f"{one.full_name} is not in the lock file", str(one.path))
+    return rows
+
+
+def _unequal(scope: Scope, reach: Reach, *, locked: bool = True) -> Iterator[tuple[LockedSkill, str]]:
+    """The entries that the disk does not equal, and how. ``locked``: what someone edited is an error."""
     landings = Landings(scope)
     for entry in read_lock(scope.records, limits=reach.limits).values():
         found = state(entry, scope, landings, reach)
-        if found == "edited" and locked:
-            refuse_edited(entry, scope, reach)
+        if locked and found in {"edited", "copy"}:
+            refuse_edited(entry, scope, landings, reach)
         if found != "equal":
-            tree = _here(entry, scope, reach) if found == "unlinked" else fetched(entry, scope, reach)
-            _restore(scope, entry, tree, reach)
-            done.append(entry.name)
-    return done
+            yield entry, found
 
 
 def _here(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
@@ -107,20 +129,30 @@ def settle(scope: Scope, declared: tuple[Declared, ...] | None, limits: Limits) 
 
 
 def state(entry: LockedSkill, scope: Scope, landings: Landings, reach: Reach) -> str:
-    """``"equal"``, ``"missing"``, ``"edited"``, or ``"unlinked"`` when only links are not as recorded."""
+    """``"equal"``, ``"missing"``, ``"edited"``; ``"copy"`` or ``"unlinked"`` when only a copy or links differ."""
     place = scope.place(entry.name)
     rows = differences(entry, place, reach.limits)
     if rows:
         return "missing" if rows[0][0] == "missing-skill" else "edited"
+    if any(edits_of_copy(entry, link, landings, reach.limits) for link in entry.links):
+        return "copy"
     return "equal" if all(_is_linked(entry, link, scope, landings) for link in entry.links) else "unlinked"
 
 
 def _is_linked(entry: LockedSkill, recorded: str, scope: Scope, landings: Landings) -> bool:
     path = landings.path(recorded)
-    name = os.path.basename(path)
-    folder = next((at for skill, at in entry.skills.items() if link_name(skill) == name), "")
-    place = scope.place(entry.name)
-    return recorded in entry.copies or leads_to(path, os.path.join(place, *folder.split("/")) if folder else place)
+    if recorded in entry.copies and not is_link(path):
+        return exists(path)
+    folder, place = entry.folder_of(os.path.basename(path)), scope.place(entry.name)
+    return leads_to(path, os.path.join(place, *folder.split("/")) if folder else place)
+
+
+def edits_of_copy(entry: LockedSkill, recorded: str, landings: Landings, limits: Limits) -> list[tuple[str, str]]:
+    """How a copy that stands for a link differs from what the lock file says; nothing when it is not there."""
+    path = landings.path(recorded)
+    if recorded not in entry.copies or is_link(path) or not exists(path):
+        return []
+    return differences(replace(entry, files=entry.below(entry.folder_of(os.path.basename(path)))), path, limits)
 
 
 def fetched(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
@@ -139,10 +171,15 @@ def fetched(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
     return tree._replace(skills=dict(entry.skills))
 
 
-def refuse_edited(entry: LockedSkill, scope: Scope, reach: Reach) -> None:
-    """Raise for an install that is there and is not what the lock file says."""
+def refuse_edited(entry: LockedSkill, scope: Scope, landings: Landings, reach: Reach) -> None:
+    """Raise for an install, or a copy of it, that is there and is not what the lock file says."""
     place = scope.place(entry.name)
     rows = differences(entry, place, reach.limits)
+    for link in entry.links if not rows else ():
+        rows = edits_of_copy(entry, link, landings, reach.limits)
+        if rows:
+            place = landings.path(link)
+            break
     raise LockMismatchError(f"{entry.name} is not what the lock file says: {named(rows)}", place)
 
 

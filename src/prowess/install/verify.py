@@ -11,7 +11,6 @@ from prowess.files.trees import is_link
 from prowess.install.entries import differences
 from prowess.install.links import leads_to
 from prowess.library.installs import installed
-from prowess.spec.refs import link_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,15 +56,10 @@ def _rows(entry: LockedSkill, folder: str, limits: Limits) -> Iterator[Issue]:
 def _links(entry: LockedSkill, scope: Scope, landings: Landings, limits: Limits) -> Iterator[Issue]:
     for recorded in entry.links:
         path = landings.path(recorded)
-        folder = _folder(entry, path)
+        folder = entry.folder_of(os.path.basename(path))
         if recorded in entry.copies and not is_link(path):
             yield from _rows(replace(entry, files=entry.below(folder)), path, limits)
             continue
         target = os.path.join(scope.place(entry.name), *folder.split("/")) if folder else scope.place(entry.name)
         if not leads_to(path, target):
             yield Issue("broken-link", recorded, f"{recorded} does not lead to {entry.name}", path)
-
-
-def _folder(entry: LockedSkill, path: str) -> str:
-    name = os.path.basename(path)
-    return next((at for skill, at in entry.skills.items() if link_name(skill) == name), "")

@@ -132,9 +132,15 @@ class Catalog:
         return skill
 
     def _why_not(self, name: str) -> str:
-        """What kept a skill in a folder of that name from loading."""
+        """What kept a skill in a folder of that name from loading, or which root there is none of."""
         found = (i for i in self._found if os.path.basename(os.path.dirname(i.path)) == name and i.severity == "error")
-        return next((f"it was found and does not load: {issue}" for issue in found), "")
+        missing = self._missing_roots()
+        absent = f"{missing[0]} does not exist" if missing else ""
+        return next((f"it was found and does not load: {issue}" for issue in found), absent)
+
+    def _missing_roots(self) -> list[str]:
+        """The folders that a caller named and that are not there: no issue, but never a secret."""
+        return [place.path for place in self._places if place.scope is None and place.state == "missing"]
 
     def get(self, name: str) -> Skill | None:
         """The skill of that name, or ``None``."""
@@ -183,8 +189,9 @@ class Catalog:
         return merged
 
     def __repr__(self) -> str:
-        """How many skills."""
-        return f"<Catalog of {len(self)} skills>"
+        """How many skills, and a folder that was named and is not there."""
+        missing = self._missing_roots()
+        return f"<Catalog of {len(self)} skills{f'; {missing[0]} does not exist' if missing else ''}>"
 
     # -- reading -----------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from prowess.spec.frontmatter import needs_more
 from prowess.spec.hidden import hidden_points
 
 if TYPE_CHECKING:
+    from prowess.files.folders import Tree
     from prowess.limits import Limits
     from prowess.model import Mode
 
@@ -154,7 +155,22 @@ def validate(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -
         return (Issue(code, "", error.message, where),)
     except OSError as error:
         return (*found, Issue("unreadable-directory", "", f"cannot be listed: {error.strerror}", where))
-    return (*found, *tree_issues(tree, where, limits), *_hard_links(os.path.dirname(where), tree.files, where))
+    return (
+        *found,
+        *_missing_references(where, tree, limits),
+        *tree_issues(tree, where, limits),
+        *_hard_links(os.path.dirname(where), tree.files, where),
+    )
+
+
+def _missing_references(where: str, tree: Tree, limits: Limits) -> tuple[Issue, ...]:
+    from prowess.library.referenced import missing_references  # noqa: PLC0415 - loading a skill needs none of it
+
+    try:
+        body = read_metadata(where, "lenient", limits=limits).body_offset
+    except SkillValidationError:  # where the instructions begin is not known
+        return ()
+    return tuple(missing_references(where, body, tree, limits))
 
 
 def _hard_links(folder: str, files: list[str], where: str) -> list[Issue]:

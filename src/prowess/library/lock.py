@@ -16,7 +16,7 @@ from prowess.files.reading import OpenFile
 from prowess.files.trees import FileHash, digest_of
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import relative_parts
-from prowess.spec.refs import is_safe_part
+from prowess.spec.refs import is_safe_part, link_name
 from prowess.spec.rules import is_usable_name
 
 if TYPE_CHECKING:
@@ -59,6 +59,10 @@ class LockedSkill:
         """The files of one folder of it, named from there."""
         prefix = f"{folder}/" if folder else ""
         return {path.removeprefix(prefix): hash_ for path, hash_ in self.files.items() if path.startswith(prefix)}
+
+    def folder_of(self, link: str) -> str:
+        """The folder, below the install, of the skill that a link of that name leads to."""
+        return next((folder for skill, folder in self.skills.items() if link_name(skill) == link), "")
 
 
 Locked = dict[str, LockedSkill]

@@ -13,7 +13,6 @@ from prowess.files.trees import digest_of, hash_tree
 from prowess.library.installs import JOURNAL, STORE
 from prowess.library.lock import parse_lock, read_lock, read_text
 from prowess.names import relative_parts
-from prowess.spec.refs import link_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -165,6 +164,5 @@ class _Records:
     def _copied(self, entry: LockedSkill, folder: str) -> tuple[str, str] | None:
         for link in entry.copies:
             if os.path.realpath(os.path.join(self._scope.root, link)) == folder:
-                name = os.path.basename(link)
-                return entry.name, next((at for skill, at in entry.skills.items() if link_name(skill) == name), "")
+                return entry.name, entry.folder_of(os.path.basename(link))
         return None

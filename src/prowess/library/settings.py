@@ -57,8 +57,15 @@ SETTINGS = (
     Known("budget", "count", None, "tokens that a listing may cost"),
     Known("selector", "text", "lexical", "what picks skills for a query", choices=("lexical", "all")),
     Known("top", "count", 1, "how far ahead a skill must be for a query to count as found"),
-    Known("min", "share", 0.0, "the share of queries that must come out right"),
+    Known("min", "share", 1.0, "the share of queries that must come out right"),
     Known("strict", "yes-or-no", default=False, about="whether warnings count as failures"),
+    Known(
+        "verify",
+        "yes-or-no",
+        default=False,
+        about="whether installed skills count only while they are what the lock file says",
+        by_project=False,
+    ),
     Known("sandbox", "text", "auto", "the isolation of scripts", by_project=False, choices=("auto", "bwrap", "none")),
 )
 """Every setting; the table is the documentation."""

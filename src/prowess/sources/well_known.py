@@ -36,6 +36,8 @@ PLACES = ("/.well-known/agent-skills/index.json", "/.well-known/skills/index.jso
 _SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _TYPES = ("skill-md", "archive")
+_PINNED = frozenset(("type", "url", "digest"))
+"""What only entries of the newer version have."""
 _IN_URLS = re.compile(r"[%?#]")
 _OWN = "SKILL.md"
 _BRACKETS = 8  # per entry, those in its texts included
@@ -224,6 +226,9 @@ def _joined(base: str, url: str) -> str:
 def _listed(row: Row, base: str, limits: Limits) -> Entry:
     front = _front(row)
     files = row.get("files")
+    if files is None and _PINNED & row.keys():
+        why = 'the index has no "$schema", so it is read as version 0.1.0, and this entry is one of 0.2.0'
+        raise _RefusedError("missing-schema", "$schema", f"cannot be used: {why}")
     if not isinstance(files, list) or not files:
         raise _RefusedError("bad-entry", "files", "needs a list of files")
     if len(files) > limits.max_files_per_skill:

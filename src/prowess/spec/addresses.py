@@ -77,8 +77,11 @@ class SourceSpec:
         return f"{self.address}{part}" + (f"#{self.ref}" if self.ref else "") + chosen
 
 
-def parse_source(text: str) -> SourceSpec:
-    """What ``text`` names; ``BadReferenceError`` when it names nothing, or something that could do harm."""
+def parse_source(text: str, *, github: str = "") -> SourceSpec:
+    """What ``text`` names; ``BadReferenceError`` when it names nothing, or something that could do harm.
+
+    ``github``: a further host whose addresses are read like those of github.com (an enterprise server).
+    """
     if not text.strip() or len(text) > MAX_ADDRESS_CHARS or text.startswith("-"):
         raise BadReferenceError(f"this names no source of skills: {_shown(text)}")
     if any(ord(char) < 0x20 or ord(char) == 0x7F for char in text):  # noqa: PLR2004 - control characters
@@ -89,7 +92,7 @@ def parse_source(text: str) -> SourceSpec:
     if local is not None:
         return local
     bare, ref, skill = _fragment(text)
-    return _with(_remote(bare), ref, skill)
+    return _with(_remote(bare, github), ref, skill)
 
 
 def spec_of(ref: SkillRef) -> SourceSpec:
@@ -155,12 +158,12 @@ def _with(spec: SourceSpec, ref: str, skill: str) -> SourceSpec:
     return chosen(spec, (skill,)) if skill else spec
 
 
-def _remote(text: str) -> SourceSpec:
+def _remote(text: str, github: str) -> SourceSpec:
     for prefix, host in (("github:", "github.com"), ("gitlab:", "gitlab.com")):
         if text.startswith(prefix):
             return _shorthand(text.removeprefix(prefix), host)
     if text.partition("://")[0].lower() in _KNOWN and "://" in text:
-        return _address(checked_address(text, tuple(_KNOWN)))
+        return _address(checked_address(text, tuple(_KNOWN)), github)
     if ":" not in text:
         return _shorthand(text, "github.com")
     scp = _SCP.fullmatch(text)
@@ -169,7 +172,13 @@ def _remote(text: str) -> SourceSpec:
     return _git(checked_address(text, ("ssh",)), scp["host"], scp["path"])
 
 
-def _address(text: str) -> SourceSpec:
+def _address(text: str, github: str) -> SourceSpec:
+    place = urlsplit(text).netloc
+    if github and place.lower() == github.lower() and text.startswith("https://"):
+        usual = f"https://github.com{text.removeprefix(f'https://{place}')}"
+        if _GITHUB.fullmatch(usual):
+            spec = _github(usual)
+            return replace(spec, address=spec.address.replace("https://github.com", f"https://{place}", 1))
     for pattern, make in _PAGES:
         if pattern.fullmatch(text):
             return make(text)

@@ -48,6 +48,16 @@ class Dialect(NamedTuple):
     loads_hidden: bool = True
     """Whether its tool loads a skill that is not shown to models, when it is called all the same."""
 
+    @property
+    def forks(self) -> bool:
+        """Whether it has a tool that runs skills as sub-agents."""
+        return any(tool.handler is acting.run_skill for tool in self.tools)
+
+    @property
+    def runs_scripts(self) -> bool:
+        """Whether it has a tool that runs scripts."""
+        return any(tool.handler is acting.run_script for tool in self.tools)
+
 
 def _always(view: View) -> bool:
     return bool(view.skills)

@@ -49,6 +49,15 @@ def _checked_scripts(scripts: Scripts | bool | None) -> Scripts | None:  # noqa:
     raise SourceError(f"scripts is prowess.Scripts(…), True or None, not {scripts!r}")
 
 
+def _tell_unused(keyword: str, what: str, dialect: str) -> None:
+    """Warn of a keyword that changes nothing: the dialect is another system's, and has no such tool."""
+    import warnings  # noqa: PLC0415 - only for those who mistook a dialect
+
+    able = ", ".join(d.name for d in DIALECTS.values() if (d.forks if keyword == "fork" else d.runs_scripts))
+    message = f"{keyword}= has no effect: the dialect {dialect!r} has no tool that {what} (these have: {able})"
+    warnings.warn(message, UserWarning, stacklevel=3)
+
+
 def _attempted(runner: ForkRunner, prepared: PreparedFork) -> object:
     """What a runner gives, or what it raises: not everything that is raised gets out of a thread."""
     try:
@@ -91,7 +100,8 @@ class Toolset:
     the most that reading a file gives. ``hint_resources``: say which files a skill has. ``index_in_description``:
     where the dialect can put the listing into a tool's description, do. ``fork``: who runs skills as sub-agents, a
     callable that gets a ``PreparedFork`` and gives (or awaits) the answer, or ``"host"``: the result then carries it.
-    ``scripts``: how scripts of trusted skills run (``True``: in the best sandbox there is).
+    ``scripts``: how scripts of trusted skills run (``True``: in the best sandbox there is). A dialect that has no tool
+    for one of the two warns of it.
     """
 
     def __init__(
@@ -110,6 +120,11 @@ class Toolset:
         found = DIALECTS.get(dialect)
         if found is None:
             raise SourceError(f"unknown dialect {dialect!r}; one of {', '.join(DIALECTS)}")
+        runner, how = _checked_fork(fork), _checked_scripts(scripts)
+        if runner is not None and not found.forks:
+            _tell_unused("fork", "runs skills as sub-agents", dialect)
+        if how is not None and not found.runs_scripts:
+            _tell_unused("scripts", "runs scripts", dialect)
         self._session = session
         self._dialect = found
         names = None if allowed is None else tuple(allowed)
@@ -119,8 +134,8 @@ class Toolset:
             max_bytes,
             hint_resources,
             index_in_description,
-            _checked_fork(fork),
-            _checked_scripts(scripts),
+            runner if found.forks else None,
+            how if found.runs_scripts else None,
             found.tools[0].name,
         )
         self._tools_by_name = {tool.name: tool for tool in found.tools}
@@ -193,14 +208,19 @@ class Toolset:
         """Answer a model's call; never raises: what goes wrong is a result that says what to do next."""
         tool = self._tools_by_name.get(name)
         if tool is None:
-            known = ", ".join(tool.name for tool in self._dialect.tools)
-            message = f"unknown skill tool: {name[:_SHORT]}; known: {known}"
-            self._session.tell(Event("refused", "", {"tool": name[:_SHORT], "code": "unknown-tool"}))
-            return ToolResult(message, is_error=True, data={"reason": "unknown-tool"})
+            return self._unknown(name)
         result = self._answered(tool, arguments)
         if result.fork is None or self._options.fork == "host":
             return result
         return self._forked(tool, result.fork)
+
+    def _unknown(self, name: str) -> ToolResult:
+        """The answer to a call of no tool: those that are offered now, as ``tools`` has them."""
+        view = self._view("")
+        offered = ", ".join(tool.name for tool in self._dialect.tools if tool.offered(view))
+        message = f"unknown skill tool: {name[:_SHORT]}; {f'known: {offered}' if offered else 'none is offered'}"
+        self._session.tell(Event("refused", "", {"tool": name[:_SHORT], "code": "unknown-tool"}))
+        return ToolResult(message, is_error=True, data={"reason": "unknown-tool"})
 
     def _answered(self, tool: Tool, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
         if not self._session.has_listener:

@@ -26,13 +26,14 @@ def command(
     folders: tuple[str, ...],
     agents: tuple[str, ...],
     project: bool | None,
+    verify: bool | None,
     as_data: bool,
 ) -> None:
     """Activate a skill and print its instructions; commands in them run if this state of the skill is trusted.
 
     With ARGS: the text that a person's explicit call with them sends to the model.
     """
-    session, name = session_for(settings_of(folders=folders, agents=agents, project=project), skill)
+    session, name = session_for(settings_of(folders=folders, agents=agents, project=project, verify=verify), skill)
     called = session.expand(f"/{name} {' '.join(arguments)}") if arguments else ""
     found = session.activate(name)
     text = called or found.instructions

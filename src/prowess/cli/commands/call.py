@@ -9,9 +9,10 @@ import click
 
 from prowess.cli import output
 from prowess.cli.command import command as new_command
-from prowess.cli.commands.prompt import DIALECTS
+from prowess.cli.commands.prompt import DIALECTS as KNOWN
 from prowess.cli.conversation import session_for
 from prowess.cli.options import json_option, settings_of, where_options
+from prowess.cli.workplace import folder_option, tell_where
 from prowess.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
@@ -22,14 +23,16 @@ if TYPE_CHECKING:
     "call",
     ('prowess call load_skill \'{"name": "csv-report"}\'', "what a model gets when it loads a skill"),
     ("prowess call", "the tools that a model is offered"),
+    ("prowess call run_skill_script - --folder . < call.json", "a script that works in this folder"),
     ('echo \'{"name": "csv-report"}\' | prowess call skill__activate - --dialect skill__activate', "another dialect"),
 )
 @click.argument("tool", required=False)
 @click.argument("arguments", required=False, metavar="[JSON]")
-@click.option("--dialect", type=click.Choice(DIALECTS), help="The names and shapes of the tools.")
+@click.option("--dialect", type=click.Choice(KNOWN), help="The names and shapes of the tools.")
 @click.option(
     "--scripts/--no-scripts", default=True, show_default=True, help="Whether scripts of trusted skills may run."
 )
+@folder_option
 @where_options
 @json_option
 def command(
@@ -38,9 +41,11 @@ def command(
     *,
     dialect: str | None,
     scripts: bool,
+    folder: str | None,
     folders: tuple[str, ...],
     agents: tuple[str, ...],
     project: bool | None,
+    verify: bool | None,
     as_data: bool,
 ) -> int:
     """Make one tool call, as a model would, and print the result; without TOOL, the tools that are offered.
@@ -48,19 +53,27 @@ def command(
     JSON '-' reads the arguments from standard input. Exit status 1: the result is an error.
     """
     from prowess.runtime.scripts import Scripts  # noqa: PLC0415 - what a conversation needs
+    from prowess.tools.arguments import parse_arguments  # noqa: PLC0415
+    from prowess.tools.dialects import DIALECTS  # noqa: PLC0415
     from prowess.tools.toolset import Toolset  # noqa: PLC0415
 
-    settings = settings_of(dialect=dialect, folders=folders, agents=agents, project=project)
+    settings = settings_of(dialect=dialect, folders=folders, agents=agents, project=project, verify=verify)
     session, _ = session_for(settings)
-    how = Scripts(sandbox=settings.text("sandbox")) if scripts else None  # type: ignore[arg-type]  # one of its choices
-    toolset = Toolset(session, settings.text("dialect"), fork="host", scripts=how)
+    able = DIALECTS.get(settings.text("dialect"), DIALECTS["prowess"])
+    how = Scripts(settings.text("sandbox"), folder) if scripts and able.runs_scripts else None  # type: ignore[arg-type]  # one of its choices
+    if folder is not None and how is None:
+        raise click.UsageError("nothing would work in --folder: no script may run, or the dialect has no tool for them")
+    toolset = Toolset(session, settings.text("dialect"), fork="host" if able.forks else None, scripts=how)
     if tool is None:
         _show_tools(toolset, as_data=as_data)
         return 0
-    result = toolset.call(tool, _given(arguments))
+    given = _given(arguments)
+    result = toolset.call(tool, given)
     output.answer(lambda: _data(result), list, as_data=as_data)
     if not as_data:
         output.exact_text(result.content)
+        if "status" in result.data:  # a script has run
+            tell_where(parse_arguments(given).get("args") or (), folder)
     return 1 if result.is_error else 0
 
 

@@ -22,9 +22,10 @@ _STYLES: dict[str, Style] = {"ok": "good", "note": "dim", "problem": "bad"}
 @new_command("doctor", ("prowess doctor", "what works here and what does not"))
 @json_option
 def command(*, as_data: bool) -> int:
-    """Look at programs, settings, folders, agents, links, lock files, skills and grants.
+    """Look at programs, extras, settings, folders, agents, links, lock files, skills and grants.
 
-    Each problem comes with its remedy; nothing is changed. Exit status 1: there is a problem.
+    Each problem comes with its remedy; an extra that is not installed is none. Nothing is changed.
+    Exit status 1: there is a problem.
     """
     with output.busy("looking around"):
         found = doctor()

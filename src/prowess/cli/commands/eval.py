@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from prowess.authoring.evals import EvalReport, evaluate, load_evals
 from prowess.cli import output
-from prowess.cli.blocks import Table, Title, line
+from prowess.cli.blocks import Line, Table, Title, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import catalog_of, home_relative, json_option, settings_of, where_options
 from prowess.library.catalog import Catalog
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import prowess
     from prowess.authoring.evals import EvalResult
-    from prowess.cli.blocks import Block, Style
+    from prowess.cli.blocks import Block, Span, Style
 
 _STYLES: dict[str, Style] = {"hit": "good", "quiet": "good", "miss": "bad", "false-fire": "bad"}
 
@@ -33,7 +33,9 @@ _STYLES: dict[str, Style] = {"hit": "good", "quiet": "good", "miss": "bad", "fal
     ("prowess eval skills/ --top 3 --json", "found means among the first three"),
 )
 @click.argument("path", type=click.Path(exists=True))
-@click.option("--min", "least", type=click.FloatRange(0, 1), help="The share of queries that must come out right.")
+@click.option(
+    "--min", "least", type=click.FloatRange(0, 1), help="The share of queries that must come out right; 1 otherwise."
+)
 @click.option("--top", type=click.IntRange(1), help="Found means among the first so many.")
 @click.option("--selector", type=click.Choice(("lexical", "all")), help="What picks skills for a query.")
 @where_options
@@ -47,21 +49,37 @@ def command(
     folders: tuple[str, ...],
     agents: tuple[str, ...],
     project: bool | None,
+    verify: bool | None,
     as_data: bool,
 ) -> int:
     """Test whether the queries of evals find their skill, and only that one, among the skills that there are.
 
     PATH is a skill's folder (its evals/*.json are read), a folder of skills, or a JSON file: a list of {"query",
-    "should_trigger"}, or {"skill_name", "evals": [{"prompt"}]}. Exit status 1: fewer came out right than --min.
+    "should_trigger"}, or {"skill_name", "evals": [{"prompt"}]}. Exit status 1: a query came out wrong, as with any
+    test; with --min, fewer came out right than that share (--min 0 only reports).
     """
-    settings = settings_of(min=least, top=top, selector=selector, folders=folders, agents=agents, project=project)
+    settings = settings_of(
+        min=least, top=top, selector=selector, folders=folders, agents=agents, project=project, verify=verify
+    )
     cases = load_evals(path)
     chosen = LexicalSelector() if settings.text("selector") == "lexical" else ModelDrivenSelector()
     catalog = _competitors(path, named=bool(settings.names("folders"))) | catalog_of(settings)
     report = evaluate(cases, catalog, selector=chosen, top=settings.number("top") or 1)
-    output.answer(lambda: _data(report, len(catalog)), lambda: _blocks(report, len(catalog)), as_data=as_data)
-    wanted = settings["min"]
-    return 0 if not isinstance(wanted, float) or report.score >= wanted else 1
+    judged = _Judged(report, len(catalog), float(settings["min"]))  # type: ignore[arg-type]  # a share is a number
+    output.answer(lambda: _data(judged), lambda: _blocks(judged), as_data=as_data)
+    return 0 if judged.passed else 1
+
+
+class _Judged(NamedTuple):
+    """How the queries came out, among how many skills, and what share of them has to."""
+
+    report: EvalReport
+    skills: int
+    least: float
+
+    @property
+    def passed(self) -> bool:
+        return self.report.score >= self.least
 
 
 def _competitors(path: str, *, named: bool) -> prowess.Catalog:
@@ -74,11 +92,14 @@ def _competitors(path: str, *, named: bool) -> prowess.Catalog:
     return scan(folder) if folder == where else Catalog()
 
 
-def _data(report: EvalReport, skills: int) -> dict[str, object]:
+def _data(judged: _Judged) -> dict[str, object]:
+    report = judged.report
     return {
         "cases": len(report.results),
-        "skills": skills,
+        "skills": judged.skills,
         "top": report.top,
+        "min": judged.least,
+        "passed": judged.passed,
         "score": round(report.score, 4),
         "hit_rate": _rounded(report.hit_rate),
         "false_fire_rate": _rounded(report.false_fire_rate),
@@ -100,7 +121,8 @@ def _rounded(share: float | None) -> float | None:
     return None if share is None else round(share, 4)
 
 
-def _blocks(report: EvalReport, skills: int) -> Iterator[Block]:
+def _blocks(judged: _Judged) -> Iterator[Block]:
+    report = judged.report
     wrong = [result for result in report.results if not result.right]
     if wrong:
         yield Title("Came out wrong")
@@ -109,14 +131,25 @@ def _blocks(report: EvalReport, skills: int) -> Iterator[Block]:
         if winners:
             yield Title("Who won instead")
             yield Table([((name, "name"), str(count)) for name, count in winners], indent=2)
-    yield Title(
-        f"{sum(r.right for r in report.results)} of {len(report.results)} right ({report.score:.0%})",
-        f"among {skills} skills, first {report.top}",
-    )
+    yield Line()
+    yield line(*_verdict(judged), f" (among {judged.skills} skills, first {report.top})")
     for what, share in (("hit rate", report.hit_rate), ("false fires", report.false_fire_rate)):
         yield line(f"{what}: {'no such queries' if share is None else f'{share:.0%}'}", indent=2)
     sources = sorted({result.case.source for result in report.results})
     yield line((f"from {', '.join(map(home_relative, sources))}", "dim"), indent=2)
+
+
+def _verdict(judged: _Judged) -> Iterator[Span]:
+    """Whether it passed, at a glance, and what went wrong."""
+    report = judged.report
+    yield ("Passed: ", "good") if judged.passed else ("Failed: ", "bad")
+    yield f"{sum(r.right for r in report.results)} of {len(report.results)} right ({report.score:.0%})"
+    misses, fires = report.count("miss"), report.count("false-fire")
+    counts = [f"{misses} miss{'' if misses == 1 else 'es'}"] if misses else []
+    counts += [f"{fires} false fire{'' if fires == 1 else 's'}"] if fires else []
+    if counts:
+        yield (f"; {', '.join(counts)}", "bad")
+        yield f"; wanted {judged.least:.0%}"
 
 
 def _row(result: EvalResult) -> tuple[tuple[str, Style], tuple[str, Style], str, str]:

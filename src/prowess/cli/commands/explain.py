@@ -25,13 +25,19 @@ if TYPE_CHECKING:
 @where_options
 @json_option
 def command(
-    skill: str, *, folders: tuple[str, ...], agents: tuple[str, ...], project: bool | None, as_data: bool
+    skill: str,
+    *,
+    folders: tuple[str, ...],
+    agents: tuple[str, ...],
+    project: bool | None,
+    verify: bool | None,
+    as_data: bool,
 ) -> int:
     """Explain why a name is, or is not, what a model sees: the copy that wins, those that lose, every place looked at.
 
     Exit status 1: there is no such skill.
     """
-    found = catalog_of(settings_of(folders=folders, agents=agents, project=project)).explain(skill)
+    found = catalog_of(settings_of(folders=folders, agents=agents, project=project, verify=verify)).explain(skill)
     output.answer(lambda: _data(found), lambda: _blocks(found), as_data=as_data)
     return 0 if found.location else 1
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from typing import TYPE_CHECKING
+
 import click
 
 from prowess.cli import output
@@ -12,13 +15,20 @@ from prowess.cli.installing import (
     dry_option,
     installed_data,
     installed_line,
+    installer_for,
     issue_data,
     notes,
+    reach_options,
     show_plan,
     yes_option,
 )
-from prowess.cli.options import home_relative, json_option
-from prowess.install.installer import Installer
+from prowess.cli.options import as_path, home_relative, json_option
+from prowess.errors import BadReferenceError
+from prowess.spec.addresses import parse_source
+from prowess.spec.refs import is_local_path
+
+if TYPE_CHECKING:
+    from prowess.install.installer import Installer
 
 
 @new_command(
@@ -36,6 +46,7 @@ from prowess.install.installer import Installer
 )
 @click.option("--replace", is_flag=True, help="Take the place of what is there.")
 @agents_option
+@reach_options
 @dry_option
 @yes_option
 @json_option
@@ -47,6 +58,8 @@ def command(
     folder: str | None,
     replace: bool,
     agents: tuple[str, ...],
+    allow_http: bool,
+    allow_private: bool,
     dry_run: bool,
     yes: bool,
     as_data: bool,
@@ -54,9 +67,11 @@ def command(
     """Install skills from SOURCE: show the plan, ask, fetch, pin in prowess.lock, link where agents look.
 
     SOURCE: owner/repo, owner/repo@skill, owner/repo/folder#ref, @org/name@version, any git address, a folder or an
-    archive. Exit status 1: you said no.
+    archive. --allow-http and --allow-private count for this command alone: a later sync or update needs them again.
+    Exit status 1: you said no.
     """
-    installer = Installer()
+    _tell_of_path(source)
+    installer = installer_for(allow_http=allow_http, allow_private=allow_private)
     if folder is not None:
         return _copy(installer, source, folder, select, dry_run=dry_run, yes=yes, as_data=as_data)
     plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace)
@@ -79,6 +94,19 @@ def command(
     if not as_data:
         notes(installer.issues)
     return 0
+
+
+def _tell_of_path(source: str) -> None:
+    """Say so when what is written as a name or a repository is the path of something here as well."""
+    if is_local_path(source) or not os.path.lexists(source):
+        return
+    try:
+        spec = parse_source(source)
+    except BadReferenceError as error:
+        message = f"{error.message}; something of that name is here: write {as_path(source)}"
+        raise BadReferenceError(message, error.path, error.code) from None
+    if not spec.local:
+        output.note(f"{source} is taken for {spec.address}; what is here by that name is {as_path(source)}")
 
 
 def _copy(

@@ -12,7 +12,7 @@ from prowess.cli.blocks import Line, Table, Title, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import catalog_of, home_relative, json_option, settings_of, where_options
 from prowess.cli.trusting import Trusted
-from prowess.cli.verified import Verified
+from prowess.cli.verified import CHANGED, Verified, tell_changed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,13 @@ class _Row(NamedTuple):
 @where_options
 @json_option
 def command(
-    below: tuple[str, ...], *, folders: tuple[str, ...], agents: tuple[str, ...], project: bool | None, as_data: bool
+    below: tuple[str, ...],
+    *,
+    folders: tuple[str, ...],
+    agents: tuple[str, ...],
+    project: bool | None,
+    verify: bool | None,
+    as_data: bool,
 ) -> None:
     """List the skills there are, by scope and place, in the order in which copies win.
 
@@ -45,9 +51,10 @@ def command(
     trusted (its commands and scripts may run), changed since trusted, verified (installed, and what the lock file
     says), changed since installed, shadowed (another copy of the name wins).
     """
-    settings = settings_of(folders=(*below, *folders), agents=agents, project=project)
+    settings = settings_of(folders=(*below, *folders), agents=agents, project=project, verify=verify)
     catalog = catalog_of(settings)
     marked = _marked(catalog)
+    tell_changed(row.skill for row in marked if CHANGED in row.marks)
     output.answer(lambda: _data(catalog, marked), lambda: _blocks(catalog, marked), as_data=as_data)
 
 

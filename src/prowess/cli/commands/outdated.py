@@ -7,16 +7,16 @@ from dataclasses import asdict
 from prowess.cli import output
 from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import issue_data, notes
+from prowess.cli.installing import installer_for, issue_data, notes, reach_options
 from prowess.cli.options import json_option
-from prowess.install.installer import Installer
 
 
 @new_command("outdated", ("prowess outdated", "what 'prowess update' would change"))
+@reach_options
 @json_option
-def command(*, as_data: bool) -> int:
+def command(*, allow_http: bool, allow_private: bool, as_data: bool) -> int:
     """List the installed skills whose source has something newer. Exit status 1: there are some."""
-    installer = Installer()
+    installer = installer_for(allow_http=allow_http, allow_private=allow_private)
     with output.busy("asking the sources"):
         found = installer.outdated()
     rows = [((one.name, "name"), one.ref or "-", one.current[:12], one.newest[:12]) for one in found]

@@ -31,13 +31,14 @@ def command(
     folders: tuple[str, ...],
     agents: tuple[str, ...],
     project: bool | None,
+    verify: bool | None,
     as_data: bool,
 ) -> None:
     """Show what a model would receive on activation; what the author did not write is marked.
 
     With ARGS: what a person's explicit call with them sends. Commands of a trusted skill run, as they would then.
     """
-    settings = settings_of(folders=folders, agents=agents, project=project)
+    settings = settings_of(folders=folders, agents=agents, project=project, verify=verify)
     session, name = session_for(settings, skill, run=not no_run)
     shown = preview(session, name, " ".join(arguments) if arguments else None)
     output.answer(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -10,6 +10,7 @@ from prowess.cli import output
 from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import catalog_of, json_option, settings_of, where_options
+from prowess.cli.verified import tell_changed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +48,7 @@ def command(
     folders: tuple[str, ...],
     agents: tuple[str, ...],
     project: bool | None,
+    verify: bool | None,
     as_data: bool,
 ) -> None:
     """Print exactly what a model would receive; what it costs, skill by skill, goes to the error stream.
@@ -54,7 +56,14 @@ def command(
     The tools are part of it: they are shown with --tools, and where a dialect says everything in them.
     """
     settings = settings_of(
-        style=style, dialect=dialect, budget=budget, filter=pattern, folders=folders, agents=agents, project=project
+        style=style,
+        dialect=dialect,
+        budget=budget,
+        filter=pattern,
+        folders=folders,
+        agents=agents,
+        project=project,
+        verify=verify,
     )
     shown = _Prompt(settings, query, bare=style is not None or (dialect is None and bool(settings["style"])))
     output.answer(shown.data, list, as_data=as_data)
@@ -73,12 +82,17 @@ class _Prompt:
     def __init__(self, settings: Settings, query: str, *, bare: bool) -> None:
         from prowess.runtime.session import Session  # noqa: PLC0415 - what a conversation needs
         from prowess.select.selectors import LexicalSelector  # noqa: PLC0415
+        from prowess.tools.dialects import DIALECTS as BY_NAME  # noqa: PLC0415
         from prowess.tools.toolset import Toolset  # noqa: PLC0415
 
         selector = LexicalSelector() if settings.text("selector") == "lexical" else None
-        session = Session(catalog_of(settings), selector=selector, filter=settings.text("filter"))
+        catalog = catalog_of(settings)
+        tell_changed(catalog.skills)
+        session = Session(catalog, selector=selector, filter=settings.text("filter"))
         self.budget = settings.number("budget")
-        self.toolset = Toolset(session, settings.text("dialect"), fork="host", budget=self.budget)
+        able = BY_NAME.get(settings.text("dialect"), BY_NAME["prowess"])
+        self.fork: Literal["host"] | None = "host" if able.forks else None
+        self.toolset = Toolset(session, settings.text("dialect"), fork=self.fork, budget=self.budget)
         self.style = settings.text("style") or "xml"
         self.skills = session.candidates(query)
         self.query = query
@@ -123,7 +137,7 @@ class _Prompt:
         from prowess.spec.tokens import estimate_tokens  # noqa: PLC0415
         from prowess.tools.toolset import Toolset  # noqa: PLC0415
 
-        small = Toolset(self.toolset.session, self.toolset.dialect, names, fork="host")
+        small = Toolset(self.toolset.session, self.toolset.dialect, names, fork=self.fork)
         return estimate_tokens(small.prompt() + as_json([tool.to_json_schema() for tool in small.tools()], None))
 
     def data(self) -> dict[str, object]:

@@ -6,13 +6,13 @@ import click
 
 from prowess.cli import output
 from prowess.cli.command import command as new_command
-from prowess.cli.options import complete_skill, json_option, named, settings_of, where_options
+from prowess.cli.options import complete_skill, json_option, meant, named, settings_of, where_options
 from prowess.limits import DEFAULT_LIMITS
 
 
 def _complete_file(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     try:
-        skill = named(settings_of(), ctx.params["skill"])
+        skill = meant(settings_of(), ctx.params["skill"])
         return [path for path in skill.files() if path.startswith(incomplete)]
     except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
         return []
@@ -37,6 +37,7 @@ def command(
     folders: tuple[str, ...],
     agents: tuple[str, ...],
     project: bool | None,
+    verify: bool | None,
     as_data: bool,
 ) -> None:
     r"""Read the instructions of a skill, or one of its files.
@@ -44,7 +45,7 @@ def command(
     Control characters are shown as what they are (\x1b). Commands in instructions stay as they are written: nothing
     runs.
     """
-    found = named(settings_of(folders=folders, agents=agents, project=project), skill)
+    found = named(settings_of(folders=folders, agents=agents, project=project, verify=verify), skill)
     if raw:
         output.raw(found.read_bytes(file) if file else found.read_body().encode())
         return

@@ -10,6 +10,7 @@ import click
 from prowess.cli import output
 from prowess.cli.command import command as new_command
 from prowess.cli.options import json_option, named, settings_of, skill_argument, where_options
+from prowess.cli.workplace import folder_option, tell_where
 from prowess.runtime.scripts import Scripts
 from prowess.runtime.trust import Trust
 
@@ -30,11 +31,7 @@ STOPPED = 124
 @skill_argument
 @click.argument("script")
 @click.argument("arguments", nargs=-1, metavar="[ARGS]...")
-@click.option(
-    "--folder",
-    type=click.Path(file_okay=False, exists=True),
-    help="Where it works and may write; otherwise a new folder.",
-)
+@folder_option
 @click.option("--sandbox", type=click.Choice(("auto", "bwrap", "none")), help="The isolation; none only by name.")
 @click.option("--network", is_flag=True, help="Let it use the network.")
 @click.option("--stdin", "with_stdin", is_flag=True, help="Pass this command's standard input on.")
@@ -52,13 +49,14 @@ def command(
     folders: tuple[str, ...],
     agents: tuple[str, ...],
     project: bool | None,
+    verify: bool | None,
     as_data: bool,
 ) -> int:
     """Run a script of a skill that is trusted as it is now, from a private copy, in a sandbox, within limits.
 
     The exit status is the script's own, 124 when it met a limit, 3 when it did not run.
     """
-    settings = settings_of(sandbox=sandbox, folders=folders, agents=agents, project=project)
+    settings = settings_of(sandbox=sandbox, folders=folders, agents=agents, project=project, verify=verify)
     found = named(settings, skill)
     how = Scripts(sandbox=settings.text("sandbox"), folder=folder, network=network)  # type: ignore[arg-type]  # its choices
     given = sys.stdin.buffer.read(how.limits.max_script_input_bytes + 1) if with_stdin else b""
@@ -66,6 +64,7 @@ def command(
     output.answer(lambda: _data(result), list, as_data=as_data)
     if not as_data:
         _pass_on(result)
+        tell_where(arguments, folder)
     return STOPPED if result.limit else result.status if 0 <= result.status < STOPPED else 1
 
 

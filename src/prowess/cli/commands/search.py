@@ -26,10 +26,11 @@ def command(
     folders: tuple[str, ...],
     agents: tuple[str, ...],
     project: bool | None,
+    verify: bool | None,
     as_data: bool,
 ) -> int:
     """Search names, descriptions and tags for the words of QUERY, best first. Exit status 1: nothing fits."""
-    catalog = catalog_of(settings_of(folders=folders, agents=agents, project=project))
+    catalog = catalog_of(settings_of(folders=folders, agents=agents, project=project, verify=verify))
     hits = catalog.search(" ".join(query), limit)
     output.answer(
         lambda: {

@@ -30,13 +30,19 @@ if TYPE_CHECKING:
 @where_options
 @json_option
 def command(
-    skill: str, *, folders: tuple[str, ...], agents: tuple[str, ...], project: bool | None, as_data: bool
+    skill: str,
+    *,
+    folders: tuple[str, ...],
+    agents: tuple[str, ...],
+    project: bool | None,
+    verify: bool | None,
+    as_data: bool,
 ) -> None:
     """Show one skill: its fields, its files with sizes and tokens, and what of it would run.
 
     NAME is the name of a skill, or the path of its folder.
     """
-    found = named(settings_of(folders=folders, agents=agents, project=project), skill)
+    found = named(settings_of(folders=folders, agents=agents, project=project, verify=verify), skill)
     held = inventory(found)
     state = Trusted().state(found) or "not trusted"
     output.answer(lambda: _data(found, held, state), lambda: _blocks(found, held, state), as_data=as_data)

@@ -20,6 +20,7 @@ from prowess.cli.options import (
     skill_of,
     where_options,
 )
+from prowess.cli.verified import tell_changed
 from prowess.errors import NotTrustedError
 from prowess.library.inventory import inventory
 from prowess.runtime.trust import Trust
@@ -82,13 +83,14 @@ def _grant(
     folders: tuple[str, ...],
     agents: tuple[str, ...],
     project: bool | None,
+    verify: bool | None,
     as_data: bool,
 ) -> int:
     """Trust skills as they are now: show what of them would run, ask, and record the grant.
 
     Exit status 1: you said no.
     """
-    settings = settings_of(folders=folders, agents=agents, project=project)
+    settings = settings_of(folders=folders, agents=agents, project=project, verify=verify)
     found = _found(settings, skills)
     seen = [skill.digest() for skill in found]
     output.show(
@@ -144,7 +146,8 @@ def _found(settings: prowess.Settings, names: tuple[str, ...]) -> list[prowess.S
     from prowess.library.catalog import Catalog  # noqa: PLC0415
 
     catalog = Catalog() if all(map(is_path, names)) else catalog_of(settings)
-    found = [skill_of(catalog, name) for name in names]
+    found = [skill_of(catalog, name, verify=bool(settings["verify"])) for name in names]
+    tell_changed(found)
     for skill in found:
         if not skill.is_local:
             raise NotTrustedError(f"skill {skill.name!r} is not a folder on this machine", skill.location, "not-local")

@@ -14,17 +14,19 @@ from prowess.cli.options import home_relative, json_option
 @new_command(
     "unpack",
     ("prowess unpack csv-report.skill", "as ./csv-report"),
+    ("prowess unpack csv-report.skill --force", "in place of the one that is there"),
     ("prowess unpack csv-report.tar.gz --dir .agents/skills", "where agents look"),
 )
 @click.argument("archive", type=click.Path(exists=True, dir_okay=False))
 @click.option("-d", "--dir", "folder", default=".", type=click.Path(file_okay=False), help="The folder to put it in.")
+@click.option("--force", is_flag=True, help="Replace a skill's folder that is there.")
 @json_option
-def command(archive: str, *, folder: str, as_data: bool) -> None:
+def command(archive: str, *, folder: str, force: bool, as_data: bool) -> None:
     """Unpack the skill in an archive (.skill, .zip, .tar.gz) as a new folder, named like the skill.
 
     An archive that holds links, odd names or anything but one skill is refused as a whole, and nothing is written.
     """
-    made = unpack_into(archive, folder)
+    made = unpack_into(archive, folder, replace=force)
     files = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
     output.answer(
         lambda: {"name": made.name, "folder": str(made), "files": files},

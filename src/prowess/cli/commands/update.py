@@ -9,15 +9,23 @@ import click
 from prowess.cli import output
 from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import complete_installed, dry_option, notes, ref_of, yes_option
+from prowess.cli.installing import (
+    complete_installed,
+    dry_option,
+    installer_for,
+    notes,
+    reach_options,
+    ref_of,
+    yes_option,
+)
 from prowess.cli.options import json_option
-from prowess.install.installer import Installer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
     from prowess.cli.blocks import Block, Style
+    from prowess.install.installer import Installer
 
 _STYLES: dict[str, Style] = {
     "updated": "good",
@@ -36,15 +44,25 @@ _STYLES: dict[str, Style] = {
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_installed)
 @click.option("--force", is_flag=True, help="Overwrite what was changed by hand; a backup is kept.")
+@reach_options
 @dry_option
 @yes_option
 @json_option
-def command(names: tuple[str, ...], *, force: bool, dry_run: bool, yes: bool, as_data: bool) -> int:
+def command(
+    names: tuple[str, ...],
+    *,
+    force: bool,
+    allow_http: bool,
+    allow_private: bool,
+    dry_run: bool,
+    yes: bool,
+    as_data: bool,
+) -> int:
     """Update installed skills, all of them or those named: show what changes, ask, and do it.
 
     What someone changed by hand is kept unless --force. Exit status 1: one could not be updated, or you said no.
     """
-    installer = Installer()
+    installer = installer_for(allow_http=allow_http, allow_private=allow_private)
     refs = [ref_of(installer, name) for name in names or tuple(f"@{one.full_name}" for one in installer.list())]
     looked = [_tried(installer, ref, force=force, dry_run=True) for ref in output.progress(refs, "looking")]
     output.show(_blocks(looked), error=True)
