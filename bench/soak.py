@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import hashlib
+import json
 import random
 import sys
 import tempfile
@@ -33,6 +35,11 @@ CLIENTS = 5
 RATE = 50.0
 MEMORY_BOUND = 24 * 1024  # KiB
 HANDLES_BOUND = 16
+THREADS_BOUND = 8
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 
 
 def text_of(name: str, version: int) -> str:
@@ -87,6 +94,7 @@ class Soak:
     wrong: list[str] = field(default_factory=list)
     memory: list[int] = field(default_factory=list)
     handles: list[int] = field(default_factory=list)
+    threads: list[int] = field(default_factory=list)
     told: int = 0
 
     def is_on(self) -> bool:
@@ -110,7 +118,9 @@ class Soak:
     async def _ask_something(self, client: Client) -> None:
         name = self.rng.choice(sorted(self.library.versions))
         least = self.library.versions[name]
-        kind = self.rng.choice(["list", "get", "read", "read", "load", "load", "prompt", "folder", "missing", "coming"])
+        kind = self.rng.choice(
+            ["list", "get", "read", "read", "load", "load", "prompt", "folder", "digest", "missing", "coming"]
+        )
         self.asked[kind] += 1
         try:
             await getattr(self, f"_{kind}")(client, name, least)
@@ -137,6 +147,16 @@ class Soak:
         answer = await ask(client, "skills/get", uri=f"skill://{name}/SKILL.md")
         if len(answer["skill"]["resources"]) != 2:
             self.complain(f"get {name}: {len(answer['skill']['resources'])} files")
+
+    async def _digest(self, client: Client, name: str, _least: int) -> None:
+        """What an entry says of a file is what a read gives, unless it changes in between, and not every time."""
+        for _ in range(5):
+            entry = (await ask(client, "skills/get", uri=f"skill://{name}/SKILL.md"))["skill"]
+            told = next(row["digest"] for row in entry["resources"] if row["uri"].endswith("/SKILL.md"))
+            answer = await ask(client, "resources/read", uri=f"skill://{name}/SKILL.md")
+            if told == f"sha256:{hashlib.sha256(answer['contents'][0]['text'].encode()).hexdigest()}":
+                return
+        self.complain(f"digest {name}: it is never that of the file")
 
     async def _read(self, client: Client, name: str, least: int) -> None:
         answer = await ask(client, "resources/read", uri=f"skill://{name}/SKILL.md")
@@ -196,25 +216,80 @@ class Soak:
                 self.library.come_and_go(self.rng)
 
     async def deserter(self) -> None:
-        """Hangs up in the middle of a request, or of an answer."""
-        host, port = self.url.removeprefix("http://").partition("/")[0].split(":")
-        body = b'{"jsonrpc":"2.0","id":1,"method":"skills/list","params":{}}'
+        """Hangs up in the middle of a request, of an answer, of a stream, or leaves a session behind."""
         while self.is_on():
             await asyncio.sleep(0.3)
-            _, writer = await asyncio.open_connection(host, int(port))
-            head = f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
-            accept = "Accept: application/json, text/event-stream\r\n"
-            writer.write(f"{head}{accept}Content-Length: {len(body)}\r\n\r\n".encode())
-            writer.write(body[: self.rng.randrange(len(body) + 1)])
+            way = self.rng.choice(("request", "answer", "stream", "session"))
+            self.asked[f"deserted {way}"] += 1
             with contextlib.suppress(ConnectionError):
-                await writer.drain()
+                await getattr(self, f"_desert_{way}")()
+
+    async def _desert_request(self) -> None:
+        data = self._http("skills/list")
+        await self._send(data[: self.rng.randrange(len(data))])
+
+    async def _desert_answer(self) -> None:
+        await self._send(self._http("skills/list"), self.rng.choice((0, 1, 1_000, 20_000)))
+
+    async def _desert_stream(self) -> None:
+        wanted = {"resourcesListChanged": True}
+        head = await self._send(self._http("subscriptions/listen", notifications=wanted), 300)
+        if b" 200 " not in head or b"text/event-stream" not in head:
+            self.complain(f"a stream that was to be left did not begin: {head[:100]!r}")
+
+    async def _desert_session(self) -> None:
+        """A client of the older protocol that says nothing when it goes, with its stream open."""
+        params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode()
+        head = await self._send(self._posted(body), 2_000)
+        names = [row.split()[1] for row in head.split(b"\r\n") if row.lower().startswith(b"mcp-session-id:")]
+        if not names:
+            self.complain(f"a session of the older protocol did not begin: {head[:100]!r}")
+            return
+        place = self._place()
+        await self._send(
+            f"GET /mcp HTTP/1.1\r\nHost: {place}\r\nAccept: text/event-stream\r\nMcp-Session-Id: ".encode()
+            + names[0]
+            + b"\r\n\r\n",
+            100,
+        )
+
+    async def _send(self, data: bytes, read: int = 0) -> bytes:
+        """The first so many bytes of the answer; then the connection ends."""
+        host, port = self._place().split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        try:
+            writer.write(data)
+            await writer.drain()
+            got = b""
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(5):
+                    while len(got) < read and (part := await reader.read(read - len(got))):
+                        got += part
+                        if got.endswith(b"}") or b"\r\n\r\n" in got:
+                            break
+            return got
+        finally:
             writer.close()
+
+    def _place(self) -> str:
+        return self.url.removeprefix("http://").partition("/")[0]
+
+    def _http(self, method: str, **params: object) -> bytes:
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}})
+        return self._posted(body.encode(), "MCP-Protocol-Version: 2026-07-28", f"Mcp-Method: {method}")
+
+    def _posted(self, body: bytes, *headers: str) -> bytes:
+        rows = [f"Host: {self._place()}", "Content-Type: application/json", f"Content-Length: {len(body)}", *headers]
+        rows.append("Accept: application/json, text/event-stream")
+        return "\r\n".join(["POST /mcp HTTP/1.1", *rows, "", ""]).encode() + body
 
     async def accountant(self, warm: float) -> None:
         await asyncio.sleep(warm)
         while self.is_on():
             self.memory.append(resident(self.pid))
             self.handles.append(handles_of(self.pid))
+            self.threads.append(threads_of(self.pid))
             await asyncio.sleep(0.5)
 
     # -- the verdict -------------------------------------------------------------------------------------------------
@@ -224,12 +299,14 @@ class Soak:
             self.complain("the server never told of a change")
         if not self.memory:
             return
-        early, late = _median(self.memory[: _part(self.memory)]), _median(self.memory[-_part(self.memory) :])
-        if late - early > MEMORY_BOUND:
-            self.complain(f"memory grew from {early} to {late} KiB")
-        early, late = _median(self.handles[: _part(self.handles)]), _median(self.handles[-_part(self.handles) :])
-        if late - early > HANDLES_BOUND:
-            self.complain(f"handles grew from {early} to {late}")
+        for what, values, bound in (
+            ("memory (KiB)", self.memory, MEMORY_BOUND),
+            ("handles", self.handles, HANDLES_BOUND),
+            ("threads", self.threads, THREADS_BOUND),
+        ):
+            early, late = _median(values[: _part(values)]), _median(values[-_part(values) :])
+            if late - early > bound:
+                self.complain(f"{what} grew from {early} to {late}")
 
     def __str__(self) -> str:
         """A few lines for people."""
@@ -237,7 +314,12 @@ class Soak:
         memory = f"{self.memory[0]:,} → {self.memory[-1]:,} KiB" if self.memory else "not measured here"
         handles = f"{self.handles[0]} → {self.handles[-1]}" if self.handles else "not measured here"
         rows = [f"{sum(self.asked.values()):,} requests ({kinds}); told of changes {self.told:,} times"]
-        rows += [f"memory {memory}, handles {handles}", *self.wrong, "FAILED" if self.wrong else "PASSED"]
+        threads = f"{self.threads[0]} → {self.threads[-1]}" if self.threads else "not measured here"
+        rows += [
+            f"memory {memory}, handles {handles}, threads {threads}",
+            *self.wrong,
+            "FAILED" if self.wrong else "PASSED",
+        ]
         return "\n".join(rows)
 
 
@@ -256,6 +338,10 @@ def resident(pid: int) -> int:
 
 def handles_of(pid: int) -> int:
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def threads_of(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))
 
 
 HAS_PROC = Path("/proc/self/fd").exists()
