@@ -84,7 +84,8 @@ async def offered(connection: Talk) -> dict[str, list[str]]:
     resources = (await connection.ask("resources/list"))["resources"]
     prompts = (await connection.ask("prompts/list"))["prompts"]
     tools = (await connection.ask("tools/list"))["tools"]
-    names = next(tool["inputSchema"]["properties"]["name"]["enum"] for tool in tools if tool["name"] == "load_skill")
+    schemas = [tool["inputSchema"] for tool in tools if tool["name"] == "load_skill"]
+    names = schemas[0]["properties"]["name"]["enum"] if schemas else []
     return {
         "skills": sorted(entry["frontmatter"]["name"] for entry in await connection.all_skills()),
         "resources": sorted(row["name"] for row in resources),

@@ -145,6 +145,20 @@ def test_a_skill_over_the_limits_is_not_served_and_the_check_says_so(
     assert [issue.code for issue in refused.issues] == [code]
 
 
+@pytest.mark.parametrize("beyond", [0, 1])
+@pytest.mark.parametrize("what", ["files", "bytes"])
+def test_the_limits_are_met_exactly(tmp_path: Path, what: str, beyond: int) -> None:
+    """M6: 512 files and 16 MiB are served; one more is not."""
+    own = put(tmp_path, "large/SKILL.md", skill_md("large")).stat().st_size
+    sizes = [1] * (511 + beyond) if what == "files" else [(16 << 20) - own + beyond]
+    for number, size in enumerate(sizes):
+        with put(tmp_path, f"large/{number}.bin", b"").open("wb") as file:
+            file.truncate(size)
+    server = prowess.mcp.Server(tmp_path, notice=None)
+    assert talk(server, offered) == everywhere(*(() if beyond else ("large",)))
+    assert len(prowess.mcp.check(tmp_path)) == beyond
+
+
 def test_a_listing_comes_in_pages_that_split_no_entry(tmp_path: Path) -> None:
     """M7: resultType, skills, ttlMs, cacheScope, nextCursor; each skill once, on one page."""
     for number in range(7):
