@@ -49,10 +49,11 @@ from prowess.errors import (
     UnterminatedFrontmatterError,
 )
 from prowess.library.agents import AGENTS, Agent
+from prowess.library.body import LoadedSkill
 from prowess.library.catalog import Catalog, SkillSource
 from prowess.library.load import ParsedSkill, parse_skill, parse_skill_file, read_metadata, validate
 from prowess.library.scan import discover, scan
-from prowess.library.skill import LoadedSkill, Skill
+from prowess.library.skill import Skill
 from prowess.limits import MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, Limits
 from prowess.model import Explanation, FileList, Place, Resources, Shadowed, SkillScope
 from prowess.spec.allowed_tools import parse_allowed_tools

@@ -21,7 +21,7 @@ from prowess.errors import (
     SkillNotActiveError,
     UnknownSkillError,
 )
-from prowess.library.skill import LoadedSkill
+from prowess.library.body import LoadedSkill
 from prowess.limits import DEFAULT_LIMITS
 from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.called import called, parse_call
