@@ -12,7 +12,8 @@ import pytest
 
 import prowess
 from prowess import errors
-from prowess.errors import HINTS, Issue, SkillError
+from prowess.errors import Issue, SkillError
+from prowess.hints import HINTS
 
 SOURCE = Path(prowess.__file__).parent
 TREE = {

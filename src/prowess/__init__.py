@@ -49,10 +49,11 @@ from prowess.errors import (
     UnterminatedFrontmatterError,
 )
 from prowess.library.agents import AGENTS, Agent
+from prowess.library.body import LoadedSkill
 from prowess.library.catalog import Catalog, SkillSource
 from prowess.library.load import ParsedSkill, parse_skill, parse_skill_file, read_metadata, validate
 from prowess.library.scan import discover, scan
-from prowess.library.skill import LoadedSkill, Skill
+from prowess.library.skill import Skill
 from prowess.limits import MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, Limits
 from prowess.model import Explanation, FileList, Place, Resources, Shadowed, SkillScope
 from prowess.spec.allowed_tools import parse_allowed_tools
@@ -77,11 +78,13 @@ if TYPE_CHECKING:
     from prowess.library.settings import Setting, Settings, load_settings
     from prowess.library.watch import Watch, watch
     from prowess.runtime import sandbox
+    from prowess.runtime.activation import Activation
     from prowess.runtime.ambient import current_skill_filter, skill_filter
     from prowess.runtime.events import Event, log_events
     from prowess.runtime.fork import PreparedFork, fork_system_message, fork_user_message, subprocess_fork
+    from prowess.runtime.refreshed import Refreshed
     from prowess.runtime.scripts import ScriptResult, Scripts
-    from prowess.runtime.session import Activation, Refreshed, Session
+    from prowess.runtime.session import Session
     from prowess.runtime.trust import Grant, Grants, Trust, TrustRequest
     from prowess.select.budget import BudgetReport, listing_costs, render_catalog
     from prowess.select.selectors import LexicalSelector, ModelDrivenSelector, Selector, SelectorChain, TagSelector
@@ -101,7 +104,7 @@ __version__ = "0.1.0"
 
 # What a program that only looks at skills does not need: loaded when it is first asked for.
 _LATER = {
-    "Activation": "runtime.session",
+    "Activation": "runtime.activation",
     "Approvals": "sources.approvals",
     "BudgetReport": "select.budget",
     "CheckReport": "authoring.check",
@@ -126,7 +129,7 @@ _LATER = {
     "Plan": "install.plan",
     "PreparedFork": "runtime.fork",
     "Preview": "tools.preview",
-    "Refreshed": "runtime.session",
+    "Refreshed": "runtime.refreshed",
     "ScriptResult": "runtime.scripts",
     "Scripts": "runtime.scripts",
     "SearchHit": "library.search",

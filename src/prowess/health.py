@@ -8,8 +8,9 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from prowess.errors import HINTS, SkillError
+from prowess.errors import SkillError
 from prowess.files.folders import broken_links, folder_info
+from prowess.hints import HINTS
 from prowess.install.links import Landings
 from prowess.install.verify import verify_scope
 from prowess.library.agents import AGENTS

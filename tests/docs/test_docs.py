@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import prowess
-from prowess.errors import HINTS
+from prowess.hints import HINTS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -303,3 +306,36 @@ def test_a_skill_as_a_dictionary(put: Put, tmp_path: Path) -> None:
         "location": str(tmp_path / "kit" / "SKILL.md"),
     }
     assert set(found(tmp_path, "bare").to_dict()) == {"name", "description", "path", "location"}
+
+
+# -- as an object ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("head", [FULL, "name: kit\ndescription: d\n", "name: kit\ndescription: a: b\n"])
+def test_a_skill_crosses_to_another_process_whole(put: Put, tmp_path: Path, head: str) -> None:
+    put("kit", head, "Body.\n")
+    skill = found(tmp_path)
+    copies = (pickle.loads(pickle.dumps(skill)), copy.copy(skill), copy.deepcopy(skill))  # noqa: S301 - our own bytes
+    for again in copies:
+        assert type(again) is Skill
+        assert (repr(again), again.to_dict(), again.issues) == (repr(skill), skill.to_dict(), skill.issues)
+        assert (again.identity, again.body_offset, again.read_body()) == (skill.identity, skill.body_offset, "Body.\n")
+        assert again.load().instructions == "Body."
+
+
+def test_a_copy_in_another_place_is_the_same_in_all_else(put: Put, tmp_path: Path) -> None:
+    put("kit", "name: kit\ndescription: a: b\nlicense: MIT\n")
+    skill = found(tmp_path)
+    moved = skill.placed(virtual_path="skills/kit")
+    assert moved.virtual_path == "skills/kit" != skill.virtual_path
+    assert {**moved.to_dict(), "path": ""} == {**skill.to_dict(), "path": ""}
+    assert (moved.identity, moved.body_offset, moved.issues) == (skill.identity, skill.body_offset, skill.issues)
+    assert moved.read_body() == skill.read_body()
+
+
+def test_a_skill_is_nine_words_and_no_dictionary(put: Put, tmp_path: Path) -> None:
+    """Thousands are made at once; a class among its bases without slots would give each a dictionary."""
+    put("kit")
+    skill = found(tmp_path)
+    assert not hasattr(skill, "__dict__")
+    assert sys.getsizeof(skill) <= sys.getsizeof(object()) + (9 + 2) * 8  # and what the collector keeps before it

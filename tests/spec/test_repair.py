@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prowess.errors import HINTS, InvalidFrontmatterError
+from prowess.errors import InvalidFrontmatterError
+from prowess.hints import HINTS
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.frontmatter import Head, interpret
 from prowess.spec.repair import MAX_ENTRIES, repair_yaml

@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prowess.errors import HINTS, ResourceError
+from prowess.errors import ResourceError
 from prowess.files.reading import OpenFile
+from prowess.hints import HINTS
 from prowess.spec.hidden import hidden_at
 
 if TYPE_CHECKING:

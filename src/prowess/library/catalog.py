@@ -23,8 +23,9 @@ from prowess.model import Explanation, Place, Shadowed, SkillScope
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from prowess.library.body import LoadedSkill
     from prowess.library.search import SearchHit, SearchIndex
-    from prowess.library.skill import LoadedSkill, Skill
+    from prowess.library.skill import Skill
     from prowess.model import OnDuplicate
 
 _QUIET = frozenset(("unknown-field",))

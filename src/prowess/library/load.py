@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.errors import Issue, ResourceError, SkillLoadError, SkillValidationError
 from prowess.files.folders import folder_info, list_tree, names_of
 from prowess.files.reading import OpenFile
+from prowess.library.home import Home
 from prowess.library.resources import tree_issues
-from prowess.library.skill import Home, Skill, documented
+from prowess.library.skill import Skill, documented
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.document import Document, Policy, checked_mode, read_document
 from prowess.spec.frontmatter import needs_more

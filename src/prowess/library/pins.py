@@ -94,7 +94,7 @@ class Pins:
         return kept, issues
 
     def _judged(self, skill: Skill) -> Skill | Issue:
-        folder = os.path.realpath(skill._real_folder())
+        folder = os.path.realpath(skill.real_folder)
         for records in self._records:
             where = records.where(folder)
             if where is not None:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from prowess.errors import Issue, ResourceError, SkillLoadError, SourceError
 from prowess.files.folders import Folder, folder_beneath, folder_info, real_path
 from prowess.files.reading import OpenFile, identity
+from prowess.library.home import Home
 from prowess.library.load import FILENAME
 from prowess.library.places import git_root, install_bases
-from prowess.library.skill import Home, Skill, documented, glanced
+from prowess.library.skill import Skill, documented, glanced
 from prowess.model import Place
 from prowess.spec.document import Policy, read_document
 from prowess.spec.frontmatter import needs_more

@@ -11,7 +11,7 @@ from prowess.spec.render import escape_xml
 from prowess.spec.substitute import PROJECT_NAMES, argument_names, substitute
 
 if TYPE_CHECKING:
-    from prowess.runtime.session import Activation
+    from prowess.runtime.activation import Activation
 
 _CLOSING = re.compile(r"<(?=/\s*skill\s*>)", re.IGNORECASE)
 _CALL = re.compile(r"[/$]([^\s/$]{1,64})(?:\s+(.*))?", re.DOTALL)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     OnEvent = Callable[["Event"], None]
 
@@ -24,6 +26,8 @@ Kind = Literal[
     "ran",
 ]
 
+_TOLD: ContextVar[list[str] | None] = ContextVar("prowess_told", default=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -38,6 +42,44 @@ class Event:
         named = {"gen_ai.skill.name": self.skill} if self.skill else {}
         known = {"location": "gen_ai.skill.source.uri", "path": "gen_ai.skill.resource.name"}
         return {**named, **{known[key]: value for key, value in self.detail.items() if key in known}}
+
+
+class Teller:
+    """Passes the events of one conversation on to whoever listens."""
+
+    __slots__ = ("on_event",)
+
+    def __init__(self, on_event: OnEvent | None) -> None:
+        self.on_event = on_event
+
+    def tell(self, event: Event) -> None:
+        """Pass an event on; a listener that fails does not disturb the conversation."""
+        told = _TOLD.get()
+        if told is not None:
+            told.append(event.kind)
+        if self.on_event is not None:
+            with suppress(Exception):
+                self.on_event(event)
+
+    def say(self, kind: Kind, skill: str, **detail: object) -> None:
+        """The same for an event that is made only if somebody listens."""
+        if self.on_event is None:
+            told = _TOLD.get()
+            if told is not None:
+                told.append(kind)
+            return
+        self.tell(Event(kind, skill, detail))
+
+
+@contextmanager
+def overheard() -> Iterator[list[str]]:
+    """The kinds of events that are told inside the block, by this thread or task."""
+    kinds: list[str] = []
+    token = _TOLD.set(kinds)
+    try:
+        yield kinds
+    finally:
+        _TOLD.reset(token)
 
 
 def log_events(logger_name: str = "prowess") -> OnEvent:

@@ -7,12 +7,13 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from prowess.errors import SkillError, SourceError
+from prowess.errors import Issue, SkillError, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from prowess.library.skill import Skill
+    from prowess.runtime.activation import Activation
 
 
 def as_json(pattern: str, active: Mapping[str, Skill]) -> str:
@@ -44,3 +45,16 @@ def from_json(text: str) -> dict[str, Any]:
     if not isinstance(active, dict) or data.get("version") != 1 or not isinstance(data.get("filter"), str):
         raise SourceError("this is no saved session of a version that is known")
     return {"filter": data["filter"], "active": active}
+
+
+def resumed(active: Mapping[str, str], activate: Callable[[str], Activation]) -> Iterator[Issue]:
+    """Activate what was active when it was saved; what has changed or is missing since."""
+    for name, digest in active.items():
+        try:
+            skill = activate(name).skill
+        except SkillError as error:
+            yield Issue("missing-since-saved", name, error.message, "", 0, "warning")
+            continue
+        if digest_of(skill) != digest:
+            message = "is not what it was when the session was saved"
+            yield Issue("changed-since-saved", name, message, skill.location, 0, "warning")

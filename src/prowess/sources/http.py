@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 
 from prowess.errors import FetchError, Issue, SkillError, SourceError
 from prowess.library.catalog import Catalog
-from prowess.library.skill import Home, announced
+from prowess.library.home import Home
+from prowess.library.skill import announced
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
 from prowess.sources.addresses import Allowed, origin_of, shown

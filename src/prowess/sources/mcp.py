@@ -18,7 +18,8 @@ from urllib.parse import urlsplit
 from prowess.errors import FetchError, Issue, ResourceNotFoundError, SourceError
 from prowess.files.writing import NewFile
 from prowess.library.catalog import Catalog
-from prowess.library.skill import Home, announced
+from prowess.library.home import Home
+from prowess.library.skill import announced
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
 from prowess.sources.ahead import Ahead

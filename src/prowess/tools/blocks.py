@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from prowess.library.skill import Skill
-    from prowess.runtime.session import Activation
+    from prowess.runtime.activation import Activation
     from prowess.spec.render import Entry
     from prowess.tools.view import View
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from prowess.runtime.session import Activation
+    from prowess.runtime.activation import Activation
     from prowess.tools.definitions import ToolResult
     from prowess.tools.view import View
 

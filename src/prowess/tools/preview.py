@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from prowess.errors import Issue
-    from prowess.runtime.session import Activation, Session
+    from prowess.runtime.activation import Activation
+    from prowess.runtime.session import Session
     from prowess.spec.commands import Span
 
     Fill = Callable[[str], Filled]

@@ -1,0 +1,66 @@
+"""Instructions made ready for a model: they say whose they are, and their commands run if the skill is trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from prowess.runtime.origins import tagged
+from prowess.spec.commands import Expanded, may_have_commands
+
+if TYPE_CHECKING:
+    from prowess.library.body import LoadedSkill
+    from prowess.library.skill import Skill
+    from prowess.limits import Limits
+    from prowess.runtime.events import Teller
+    from prowess.runtime.expand import Expander
+    from prowess.runtime.processes import Finished
+    from prowess.runtime.trust import Trust
+
+_AS_IT_IS = Expanded("")
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """How a session makes instructions ready."""
+
+    trust: Trust | None
+    folder: str
+    """Where commands run."""
+    limits: Limits
+    events: Teller
+
+    def prepared(self, skill: Skill, arguments: str = "", *, run: bool = True) -> tuple[LoadedSkill, Expanded]:
+        """A skill with its instructions, their commands run if it is trusted; ``run=False``: left as they are."""
+        loaded = skill.load()
+        if skill.told_by:
+            loaded = replace(loaded, instructions=tagged(skill, loaded.instructions))
+        if not run or not may_have_commands(loaded.instructions):
+            return loaded, _AS_IT_IS
+        found = self._expander(skill).expanded(
+            skill, lambda one: one.load().instructions if one is not skill else loaded.instructions, arguments=arguments
+        )
+        return replace(loaded, instructions=found.text), found
+
+    def text(self, skill: Skill, *, whole: bool) -> str:
+        """Its body as the file has it now (``whole``: the file), commands run if it is trusted."""
+        text = skill.read_text() if whole else skill.read_body()
+        if not may_have_commands(text):
+            return tagged(skill, text)
+
+        def read(one: Skill) -> str:
+            return one.read_text() if whole else one.read_body()
+
+        def head(one: Skill) -> str:
+            return one.read_text().removesuffix(one.read_body())
+
+        return tagged(skill, self._expander(skill).expanded(skill, read, begin=head if whole else None).text)
+
+    def _expander(self, skill: Skill) -> Expander:
+        from prowess.runtime.expand import Expander  # noqa: PLC0415 - only for skills with commands
+
+        def told(command: str, found: Finished | None) -> None:
+            outcome = {"status": found.status, "limit": found.limit, "seconds": found.seconds} if found else {}
+            self.events.say("expanded", skill.name, command=command, **outcome)
+
+        return Expander(self.trust, self.folder, self.limits, told)
