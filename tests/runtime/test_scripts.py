@@ -299,11 +299,14 @@ def test_without_uv_a_script_with_metadata_is_plain_python(
     assert result.stdout == f"ran {sys.prefix}\n", result
 
 
-def test_with_uv_a_script_with_metadata_has_an_environment_of_its_own(acting: Acting, tmp_path: Path) -> None:
+def test_with_uv_a_script_with_metadata_has_an_environment_of_its_own(
+    acting: Acting, kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The uv of the tools that the tests are installed with."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if shutil.which("uv") is None:
         pytest.skip("NOT TESTED: scripts with inline metadata; this needs uv, which is not on this machine")
-    env = {"UV_CACHE_DIR": str(tmp_path / "cache"), "UV_PYTHON": sys.executable, "UV_OFFLINE": "1"}
-    result = acting.run("scripts/a.py", METADATA, env=env)
+    result = acting.run("scripts/a.py", METADATA, env={"UV_OFFLINE": "1"}, sandbox=kind)
     assert result.ok, result
     assert result.stdout.startswith("ran ")
     assert result.stdout != f"ran {sys.prefix}\n"

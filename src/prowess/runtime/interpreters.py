@@ -35,6 +35,7 @@ _SHELL_OPTIONS = re.compile(r"-[efux]{1,4}")
 _UV = ["/usr/bin/env", "-S", "uv", "run"]
 _VERSION = re.compile(r"[0-9.]+$")
 _METADATA = re.compile(rb"^# /// script\s*$", re.MULTILINE)
+_WANTS_PYTHON = re.compile(rb"^#\s*requires-python\s*=", re.MULTILINE)
 _HEAD = 4096
 
 
@@ -92,10 +93,13 @@ def _first_line(path: str, words: list[str]) -> tuple[str, tuple[str, ...]]:
 
 def _python(content: bytes) -> Interpreter | None:
     """The Python that runs Prowess; with inline metadata, ``uv`` where there is one."""
-    uv = _on_path("uv") if _METADATA.search(content[: 16 * _HEAD]) else None
-    if uv is not None:
-        return uv._replace(argv=(*uv.argv, "run", "--quiet", "--script"))
+    head = content[: 16 * _HEAD]
+    uv = _on_path("uv") if _METADATA.search(head) else None
     folders = tuple(path for path in dict.fromkeys((sys.prefix, sys.base_prefix)) if not _shows_home(path))
+    if uv is not None:
+        own = ("--python", sys.executable) if sys.executable and not _WANTS_PYTHON.search(head) else ()
+        needs = tuple(dict.fromkeys((*uv.needs, *folders)))
+        return uv._replace(argv=(*uv.argv, "run", "--quiet", *own, "--script"), needs=needs)
     return Interpreter("python", (sys.executable,), folders) if sys.executable else _on_path("python3")
 
 
