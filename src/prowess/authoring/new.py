@@ -12,6 +12,7 @@ from prowess.files.removing import remove_tree
 from prowess.files.writing import NewFile, make_folders, private_folder, write_tree
 from prowess.limits import MAX_DESCRIPTION_LENGTH
 from prowess.spec.rules import is_spec_name
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -88,7 +89,7 @@ def place_tree(where: str, files: list[NewFile]) -> None:
         make_folders(os.path.dirname(where))
         staged = private_folder(os.path.dirname(where), ".prowess-new-")
         try:
-            write_tree(staged, files)
+            write_tree(staged, stepped(files, lambda file: file.path))
             set_mode(staged, 0o755)
             _refuse_existing(where)
             rename(staged, where)

@@ -171,26 +171,14 @@ def confirm(question: str, *, yes: bool) -> bool:
 
 @contextmanager
 def busy(what: str) -> Iterator[None]:
-    """Show on a terminal that something takes its time."""
+    """Show on a terminal that something takes its time, and how far it is: the steps that the library tells."""
     if not is_terminal(sys.stderr):
         yield
         return
-    from prowess.cli.coloured import console  # noqa: PLC0415 - only on a terminal
+    from prowess.cli.bars import bar  # noqa: PLC0415 - only on a terminal
 
-    with console(sys.stderr).status(one_row(what)):
+    with bar(what, sys.stderr):
         yield
-
-
-def progress(items: list[str], what: str) -> Iterator[str]:
-    """The items one by one, with a bar on a terminal."""
-    if not is_terminal(sys.stderr) or not items:
-        yield from items
-        return
-    from rich.progress import track  # noqa: PLC0415 - only on a terminal
-
-    from prowess.cli.coloured import console  # noqa: PLC0415
-
-    yield from track(items, one_row(what), console=console(sys.stderr), transient=True)
 
 
 def flush() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.files import calls
 from prowess.files.handles import READ
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,12 +91,13 @@ def _make_below(folder: str, relative: str, made: set[str]) -> None:
 
 def sync_tree(folder: str) -> None:
     """Have the disk hold every file and folder below ``folder``, and the folder itself."""
-    for where, _, names in os.walk(folder):
-        for name in names:
-            path = os.path.join(where, name)
-            fd = os.open(path, READ)
-            try:
-                calls.sync(fd, path)
-            finally:
-                os.close(fd)
+    rows = list(os.walk(folder))
+    files = [os.path.join(where, name) for where, _, names in rows for name in names]
+    for path in stepped(files, os.path.basename):
+        fd = os.open(path, READ)
+        try:
+            calls.sync(fd, path)
+        finally:
+            os.close(fd)
+    for where, _, _ in rows:
         calls.sync_folder(where)

@@ -20,6 +20,7 @@ from prowess.files.trees import read_tree
 from prowess.files.writing import NewFile
 from prowess.sources.git import Remote
 from prowess.spec.addresses import redacted
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -161,7 +162,7 @@ def _index(spec: SourceSpec, reach: Reach) -> InMemory:
         spec.address, allow_http=http, allow_private=reach.private, missing="error", limits=reach.limits
     )
     files: list[NewFile] = []
-    for skill in source.load():
+    for skill in stepped(source.load().skills, lambda skill: skill.name):
         read = ((path, skill.read_bytes(path, most)) for path in skill.files())
         files += (NewFile(f"{skill.name}/{path}", content) for path, content in read)
     return InMemory(files)

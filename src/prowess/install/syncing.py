@@ -18,6 +18,7 @@ from prowess.install.verify import verify_scope
 from prowess.library.installs import installed
 from prowess.library.lock import read_lock
 from prowess.spec.refs import link_name
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from prowess.install.fetch import Reach
@@ -67,7 +68,7 @@ def restored(scope: Scope, reach: Reach, *, locked: bool) -> list[str]:
     """Put back whatever is not as the lock file says; the names. ``locked``: what someone edited is an error."""
     done: list[str] = []
     landings = Landings(scope)
-    for entry in read_lock(scope.records, limits=reach.limits).values():
+    for entry in stepped([*read_lock(scope.records, limits=reach.limits).values()], lambda entry: entry.name):
         found = state(entry, scope, landings, reach)
         if found == "edited" and locked:
             refuse_edited(entry, scope, reach)

@@ -58,7 +58,8 @@ def command(
     cases = load_evals(path)
     chosen = LexicalSelector() if settings.text("selector") == "lexical" else ModelDrivenSelector()
     catalog = _competitors(path, named=bool(settings.names("folders"))) | catalog_of(settings)
-    report = evaluate(cases, catalog, selector=chosen, top=settings.number("top") or 1)
+    with output.busy("asking"):
+        report = evaluate(cases, catalog, selector=chosen, top=settings.number("top") or 1)
     output.answer(lambda: _data(report, len(catalog)), lambda: _blocks(report, len(catalog)), as_data=as_data)
     wanted = settings["min"]
     return 0 if not isinstance(wanted, float) or report.score >= wanted else 1

@@ -33,7 +33,8 @@ def command(*, locked: bool, user: bool, dry_run: bool, yes: bool, as_data: bool
     installer = Installer()
     if locked and not dry_run:
         return _bring(installer, [], locked=True, user=user, as_data=as_data)
-    rows = list(installer.difference(project=not user))
+    with output.busy("looking"):
+        rows = list(installer.difference(project=not user))
     if rows:
         show_plan(rows)
     if dry_run or (rows and not output.confirm("Do this?", yes=yes)):

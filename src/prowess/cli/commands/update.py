@@ -12,6 +12,7 @@ from prowess.cli.command import command as new_command
 from prowess.cli.installing import complete_installed, dry_option, notes, ref_of, yes_option
 from prowess.cli.options import json_option
 from prowess.install.installer import Installer
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,14 +47,16 @@ def command(names: tuple[str, ...], *, force: bool, dry_run: bool, yes: bool, as
     """
     installer = Installer()
     refs = [ref_of(installer, name) for name in names or tuple(f"@{one.full_name}" for one in installer.list())]
-    looked = [_tried(installer, ref, force=force, dry_run=True) for ref in output.progress(refs, "looking")]
+    with output.busy("looking"):
+        looked = [_tried(installer, ref, force=force, dry_run=True) for ref in stepped(refs, str)]
     output.show(_blocks(looked), error=True)
     due = [ref for ref, found in zip(refs, looked, strict=True) if _is_due(found, force=force)]
     stuck = any(one.status == "failed" or (one.status == "edited" and not force) for one in looked)
     if dry_run or not due or not output.confirm(f"Update {len(due)}?", yes=yes):
         output.answer(lambda: {"updates": [_data(one) for one in looked]}, list, as_data=as_data)
         return 1 if (due and not dry_run) or stuck else 0
-    done = [_tried(installer, ref, force=force, dry_run=False) for ref in output.progress(due, "updating")]
+    with output.busy("updating"):
+        done = [_tried(installer, ref, force=force, dry_run=False) for ref in stepped(due, str)]
     output.answer(lambda: {"updates": [_data(one) for one in done]}, lambda: map(_line, done), as_data=as_data)
     return 1 if stuck or any(one.status in {"failed", "edited"} for one in done) else 0
 
