@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from prowess.authoring.fix import quoted
 from prowess.errors import SourceError
 from prowess.files.calls import rename, set_mode
-from prowess.files.removing import remove_tree
-from prowess.files.writing import NewFile, make_folders, private_folder, write_tree
+from prowess.files.temporary import temporary_folder
+from prowess.files.writing import NewFile, make_folders, write_tree
 from prowess.limits import MAX_DESCRIPTION_LENGTH
 from prowess.spec.rules import is_spec_name
 from prowess.steps import stepped
@@ -87,15 +87,11 @@ def place_tree(where: str, files: list[NewFile]) -> None:
     _refuse_existing(where)
     try:
         make_folders(os.path.dirname(where))
-        staged = private_folder(os.path.dirname(where), ".prowess-new-")
-        try:
+        with temporary_folder(".prowess-new-", os.path.dirname(where)) as staged:
             write_tree(staged, stepped(files, lambda file: file.path))
             set_mode(staged, 0o755)
             _refuse_existing(where)
             rename(staged, where)
-        except BaseException:
-            remove_tree(staged)
-            raise
     except OSError as error:
         raise SourceError(f"cannot write the folder: {error.strerror}", where, "unwritable") from None
 

@@ -1,10 +1,9 @@
-"""Writing: a file that is there whole or not at all, a folder that only its owner can enter, a tree and its end."""
+"""Writing: a file that is there whole or not at all, folders, and a tree."""
 
 from __future__ import annotations
 
 import os
 import secrets
-import tempfile
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -60,13 +59,6 @@ def make_folders(path: str, mode: int = 0o777, *, durable: bool = False) -> None
         calls.make_folder(path, mode)
         if durable:
             calls.sync_folder(above)
-
-
-def private_folder(parent: str | None = None, prefix: str = "prowess-") -> str:
-    """A new folder with a name that cannot be guessed, for its owner alone."""
-    where = os.path.join(os.path.abspath(parent or tempfile.gettempdir()), prefix + secrets.token_hex(8))
-    calls.make_folder(where, 0o700)
-    return where
 
 
 def write_tree(folder: str, files: Iterable[NewFile], *, read_only: bool = False) -> None:

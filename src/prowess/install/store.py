@@ -181,14 +181,13 @@ def opened(scope: Scope, limits: Limits, *, create: bool = True) -> Iterator[Sto
         Journals(scope, Landings(scope), limits).recover()
         store = Store(scope, limits)
         store.sweep()
-        if create:
-            store.announce()
         try:
+            if create:
+                store.announce()
             yield store
         finally:
             store.discard()
-            if create:
-                store.leave()
+            store.leave()
 
 
 def recover(scope: Scope, limits: Limits) -> None:
