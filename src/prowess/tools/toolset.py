@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.errors import SkillError, SourceError
 from prowess.runtime.events import Event
+from prowess.spec.hidden import one_line
 from prowess.tools.acting import prepare_fork
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.definitions import ToolResult
@@ -194,7 +195,7 @@ class Toolset:
         tool = self._tools_by_name.get(name)
         if tool is None:
             known = ", ".join(tool.name for tool in self._dialect.tools)
-            message = f"unknown skill tool: {name[:_SHORT]}; known: {known}"
+            message = f"unknown skill tool: {one_line(name[:_SHORT])}; known: {known}"
             self._session.tell(Event("refused", "", {"tool": name[:_SHORT], "code": "unknown-tool"}))
             return ToolResult(message, is_error=True, data={"reason": "unknown-tool"})
         result = self._answered(tool, arguments)
