@@ -36,8 +36,11 @@ def answer(data: Callable[[], Mapping[str, object]], blocks: Callable[[], Iterab
 
 
 def show(blocks: Iterable[Block], *, error: bool = False) -> None:
-    """Blocks for people, on the output stream or on the error stream."""
+    """Blocks for people, on the output stream or on the error stream; where there are none, nothing is loaded."""
     stream = sys.stderr if error else sys.stdout
+    blocks = list(blocks)
+    if not blocks:
+        return
     if is_terminal(stream):
         from prowess.cli.coloured import console  # noqa: PLC0415 - only on a terminal
         from prowess.cli.coloured import show as show_coloured  # noqa: PLC0415
