@@ -181,11 +181,11 @@ def _read_until(master: int, words: str) -> str:
 
 def test_what_a_bar_names_can_do_no_harm(terminal: Terminal) -> None:
     """Case by case the name is in the bar: the work ends in the middle, so the last bar shows the step it was at."""
-    cases = [{"query": "good", "skill": "csv-report"}, {"query": f"a {EVIL} b [red]c", "skill": "nope"}]
+    cases = [{"query": "good", "skill": "csv-report"}, {"query": f"[red]a {EVIL} b", "skill": "nope"}]
     Path("evals.json").write_text(json.dumps(cases), encoding="utf-8")
     ran = terminal("eval", "evals.json", both=True)
     assert ran.status == 3
-    assert "asking: a \\x1b[2J" in ran.out
+    assert "asking: [red]a \\x1b[2J" in ran.out
     assert "1/2" in ran.out
     assert not RAW.search(OWN.sub("", ran.out)), ascii(ran.out)
 
