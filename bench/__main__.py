@@ -28,6 +28,7 @@ LOAD_BOUND = 4.0
 RENDER_BOUND = 3.0
 PIPE_BOUND = 1.6
 TERMINAL_BOUND = 2.5
+DEMO_BOUND = 60
 INSTALL_BOUND = 3.0
 VERIFY_BOUND = 1.5
 INSTALLED = 1_000
@@ -120,6 +121,7 @@ def _measure(temporary: Path, sizes: list[int], rounds: int) -> list[Row]:
         *_memory(varied[largest], rounds),
         *_imports(rounds),
         *_command_line(varied[min(sizes)], rounds),
+        *_demonstration(varied[min(sizes)], rounds),
         *_installing(temporary, rounds),
     ]
 
@@ -301,6 +303,13 @@ def _command_line(root: Path, rounds: int) -> list[Row]:
         row("prowess list, in a pipe", "list", needed, "click and scan", PIPE_BOUND),
         row("prowess list, on a terminal", "list_terminal", needed, "click and scan", TERMINAL_BOUND),
     ]
+
+
+def _demonstration(root: Path, rounds: int) -> list[Row]:
+    _say("Measuring the demonstration.")
+    command = (sys.executable, "-m", "bench.startup", "demo", str(root))
+    seconds = measure.take_turns({"demo": command}, rounds=_few(rounds))["demo"].value
+    return [Row("prowess demo (by the clock)", "", f"{seconds * 1e3:,.1f} ms", seconds, "s", DEMO_BOUND)]
 
 
 def _installing(temporary: Path, rounds: int) -> list[Row]:

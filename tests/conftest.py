@@ -4,6 +4,7 @@ import json
 import lzma
 import os
 import random
+import signal
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # The workers of pytest-xdist inherit the environment, so they draw what the process that started them draws.
     os.environ[SEED_VARIABLE] = str(_choose_seed(config))
     settings.load_profile("full" if config.getoption("full") else "default")
+    # A shell has what it starts in the background ignore interrupts, and that is inherited by what tests interrupt.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _choose_seed(config: pytest.Config) -> int:

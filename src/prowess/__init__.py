@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from prowess.spec.refs import SkillRef, is_local_path
     from prowess.spec.substitute import substitute
     from prowess.spec.tokens import estimate_tokens
+    from prowess.steps import progress
     from prowess.tools.definitions import ToolDefinition, ToolResult
     from prowess.tools.dialects import DIALECTS
     from prowess.tools.preview import Preview, preview
@@ -172,6 +173,7 @@ _LATER = {
     "pack": "authoring.pack",
     "parse_source": "spec.addresses",
     "preview": "tools.preview",
+    "progress": "steps",
     "render_catalog": "select.budget",
     "sandbox": "runtime.sandbox",
     "skill_filter": "runtime.ambient",
@@ -320,6 +322,7 @@ __all__ = [
     "parse_skill_file",
     "parse_source",
     "preview",
+    "progress",
     "read_metadata",
     "render_catalog",
     "sandbox",

@@ -22,6 +22,7 @@ from prowess.library.settings import load_settings, settings_files
 from prowess.limits import DEFAULT_LIMITS
 from prowess.runtime import sandbox
 from prowess.runtime.trust import Trust
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -57,7 +58,7 @@ def doctor(
     house = os.path.abspath(os.fspath(home) if home is not None else os.path.expanduser("~"))
     env = os.environ if home is None else {}
     found: list[Diagnosis] = []
-    for look in _LOOKS:
+    for look in stepped(_LOOKS, lambda look: look.__name__.strip("_")):
         try:
             found += look(here, house, env)
         except SkillError as error:

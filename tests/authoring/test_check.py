@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -181,3 +186,32 @@ def _mended(file: Path) -> None:
     assert after.body == before.body
     assert after.skill.description == before.skill.description
     assert len(after.issues) < len(before.issues) or after.skill.name != before.skill.name
+
+
+FOUND = re.compile(r"^(.+?):(\d+):(\d+): (error|warning|info)\[([a-z-]+)\] ", re.MULTILINE)
+ANNOTATED = re.compile(r"^::(error|warning|notice) file=[^,]+,line=([1-9]\d*),col=([1-9]\d*),title=([a-z-]+)::.")
+ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]")
+
+
+def test_the_command_gives_every_finding_about_all_real_skills_a_line(corpus: list[Path]) -> None:
+    """All of them at once, compared with each other too, as text, as annotations and as data."""
+
+    def said(*options: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "prowess", "check", *map(str, corpus), *options], capture_output=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (1, b"")
+        text = done.stdout.decode("utf-8")
+        assert not ODD.search(text)
+        return text
+
+    data = json.loads(said("--json"))
+    found = Counter(finding["code"] for finding in data["findings"])
+    assert len(data["skills"]) == len(set(corpus))
+    assert found["duplicate-name"] > 0
+    assert min(finding["line"] for finding in data["findings"]) >= 1
+    assert all(finding["path"] in data["skills"] for finding in data["findings"])
+    rows = [ANNOTATED.match(row) for row in said("--format", "github").splitlines()]
+    assert all(rows)
+    assert Counter(row[4] for row in rows if row) == found
+    assert Counter(match[5] for match in FOUND.finditer(said())) == found

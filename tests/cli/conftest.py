@@ -69,30 +69,37 @@ class Process:
 
 
 class Terminal:
-    """Runs a command line as a process whose output is a terminal."""
+    """Runs a command line as a process whose output is a terminal; with ``both`` its error stream is the same one."""
 
-    def __call__(self, *words: str, columns: int = 80, env: dict[str, str] | None = None) -> Ran:
+    def __call__(
+        self,
+        *words: str,
+        columns: int = 80,
+        env: dict[str, str] | None = None,
+        both: bool = False,
+        program: tuple[str, ...] = ("-m", "prowess"),
+    ) -> Ran:
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         environment = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES", "NO_COLOR"}}
         process = subprocess.Popen(
-            [sys.executable, "-m", "prowess", *words],
+            [sys.executable, *program, *words],
             stdin=subprocess.DEVNULL,
             stdout=slave,
-            stderr=subprocess.PIPE,
+            stderr=slave if both else subprocess.PIPE,
             env={**environment, "TERM": "xterm-256color", **(env or {})},
         )
         os.close(slave)
         try:
             shown = _read_all(master)
-            assert process.stderr is not None
-            said = process.stderr.read().decode()
-            process.stderr.close()
+            said = process.stderr.read().decode() if process.stderr else ""
             return Ran(process.wait(KILL_AFTER), shown, said)
         finally:
             os.close(master)
             process.kill()
             process.wait()
+            if process.stderr:
+                process.stderr.close()
 
 
 def _read_all(master: int) -> str:

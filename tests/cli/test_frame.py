@@ -21,75 +21,100 @@ from prowess.errors import HINTS
 from tests.cli.samples import SAMPLES, can_isolate, prepare, words_of
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Command, Process
+    from random import Random
+
+    from tests.cli.conftest import Command, Process, Terminal
 
 LOADED = """
-import json, sys
+import json, os, sys
 from prowess.cli.main import root
 try:
     root.main(sys.argv[1:], prog_name="prowess")
 except SystemExit:
     pass
-sys.stdout.flush()
-print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+with open(os.environ["LOADED"], "w") as file:
+    json.dump(sorted(sys.modules), file)
 """
 HEAVY = {
-    *("rich", "sqlite3", "httpx2", "asyncio", "zipfile", "tarfile", "filelock", "tomllib", "mcp", "pydantic", "yaml"),
-    *(
-        "subprocess",
-        "ctypes",
-        "difflib",
-        "logging",
-        "prowess.install",
-        "prowess.tools.toolset",
-        "prowess.runtime.scripts",
-    ),
-    *("prowess.authoring", "prowess.health"),
+    *("rich", "sqlite3", "httpx2", "asyncio", "zipfile", "tarfile", "filelock", "tomllib", "pydantic", "yaml"),
+    *("subprocess", "ctypes", "difflib", "logging", "ssl", "importlib.metadata"),
 }
-USED: dict[tuple[str, ...], set[str]] = {
-    ("--version",): set(),
-    ("--help",): set(),
-    (): set(),
-    ("config",): set(),
-    ("list",): set(),
-    ("show", "csv-report"): {"ctypes"},
-    ("read", "csv-report"): set(),
-    ("explain", "csv-report"): set(),
-    ("search", "csv"): {"sqlite3"},
-    ("prompt",): {"prowess.tools.toolset", "prowess.runtime.scripts"},
-    ("new", "fresh"): {"prowess.authoring", "difflib"},
-    ("trust", "list"): {"ctypes"},
-    ("verify",): {"prowess.install", "ctypes", "difflib"},
-}
+ROOMS = {"authoring", "health", "install", "mcp", "runtime", "select", "sources", "tools"}
+"""The parts of the library that a command which only looks at skills does without."""
 
-
-_INSTALLING = {"prowess.install", "ctypes", "difflib"}
-_WRITING = {"prowess.authoring", "ctypes", "difflib"}
-USED_BY_SAMPLES: dict[str, set[str]] = {
-    **dict.fromkeys(("install", "remove", "sync", "update", "outdated", "verify", "link", "unlink"), _INSTALLING),
-    "adopt": _INSTALLING,
-    **dict.fromkeys(("new", "check", "unpack"), _WRITING),
-    "pack": {*_WRITING, "zipfile"},
-    "eval": {*_WRITING, "sqlite3"},
-    **{key: set[str]() for key in ("list", "explain", "preview", "activate", "config")},
-    **{key: {"ctypes"} for key in ("show", "read", "trust list")},
+_INSTALLING = {"ctypes", "install", "sources"}
+_TALKING = {"runtime", "select", "tools"}
+USED: dict[str, set[str]] = {
+    **{name: set[str]() for name in ("--version", "--help", "", "list", "explain", "config")},
+    **dict.fromkeys(("install", "remove", "sync", "outdated", "verify", "link", "unlink", "adopt"), _INSTALLING),
+    "update": {*_INSTALLING, "difflib"},
+    "new": {"authoring"},
+    "check": {"authoring", "ctypes", "select"},
+    "unpack": {"authoring", "ctypes", "sources"},
+    "pack": {"authoring", "ctypes", "zipfile"},
+    "eval": {"authoring", "ctypes", "select", "sqlite3"},
+    "preview": _TALKING,
+    "activate": {"runtime", "select"},
+    "show": {"ctypes"},
+    "read": {"ctypes"},
+    "trust list": {"ctypes", "runtime"},
     "search": {"sqlite3"},
-    "prompt": {"prowess.tools.toolset", "prowess.runtime.scripts", "sqlite3"},
-    "doctor": {"prowess.health", "prowess.install", "ctypes", "subprocess"},
-    **{key: {"ctypes", "filelock", "logging"} for key in ("trust grant", "trust revoke")},
-    **{key: {"prowess.tools.toolset", "prowess.runtime.scripts"} for key in ("call", "call (no tool)")},
-    "run-script": {"prowess.runtime.scripts", "ctypes", "subprocess"},
-    "serve": {"prowess.tools.toolset", "asyncio", "ctypes", "logging", "subprocess", "yaml"},
-    "demo": HEAVY - {"mcp", "pydantic", "asyncio", "rich", "prowess.health"},
+    "prompt": {*_TALKING, "sqlite3"},
+    "doctor": {"ctypes", "health", "install", "runtime", "subprocess"},
+    "trust grant": {"ctypes", "filelock", "logging", "runtime"},
+    "trust revoke": {"ctypes", "filelock", "logging", "runtime"},
+    **dict.fromkeys(("call", "call (no tool)"), _TALKING),
+    "run-script": {"ctypes", "runtime", "subprocess"},
+    "serve": {*_TALKING, "asyncio", "ctypes", "logging", "mcp", "ssl", "subprocess", "yaml"},
+    "demo": {
+        *("ctypes", "filelock", "httpx2", "importlib.metadata", "install", "logging", "runtime", "select", "sources"),
+        *("ssl", "subprocess", "tools", "zipfile"),
+    },
     "completion": {"subprocess"},
 }
-"""What the sample of each command may load."""
+"""What the sample of each command loads of that, in a pipe; nothing else, and nothing less."""
+PLAIN = {"--version", "--help", "", "read", "activate", "call", "completion", "run-script"}
+"""What prints the same text everywhere, and so needs rich not even on a terminal."""
+BARS = {
+    *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
+}
+"""What draws bars there."""
+OTHERS = {"call": {"prompt"}}
+"""Commands whose module takes something from another's."""
+
+
+def heavy_in(loaded: set[str]) -> set[str]:
+    """The heavy modules and the rooms among those that were loaded."""
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("prowess.")}
+    sdk = {"the SDK of MCP"} if "mcp" in loaded else set()
+    return loaded & HEAVY | rooms & ROOMS | sdk
 
 
 def loaded_by(*words: str) -> set[str]:
     """The modules that a command line loads, on no terminal."""
-    done = subprocess.run([sys.executable, "-c", LOADED, *words], capture_output=True, text=True, check=True)
-    return set(json.loads(done.stderr.splitlines()[-1]))
+    kept = Path.cwd().parent / "loaded.json"
+    env = {**os.environ, "LOADED": str(kept)}
+    subprocess.run(
+        [sys.executable, "-c", LOADED, *words], capture_output=True, stdin=subprocess.DEVNULL, check=True, env=env
+    )
+    return set(json.loads(kept.read_text(encoding="utf-8")))
+
+
+def loaded_on(terminal: Terminal, *words: str) -> set[str]:
+    """The modules that a command line loads where both of its streams are a terminal."""
+    kept = Path.cwd().parent / "loaded.json"
+    terminal(*words, both=True, program=("-c", LOADED), env={"LOADED": str(kept)})
+    return set(json.loads(kept.read_text(encoding="utf-8")))
+
+
+def line_of(name: str) -> list[str]:
+    """The command line of a sample, or of a call without a command; what it needs is there."""
+    if name not in SAMPLES:
+        return [name] if name else []
+    if SAMPLES[name].sandbox and not can_isolate():
+        pytest.skip("needs bubblewrap")
+    prepare(name)
+    return words_of(name)
 
 
 def test_alone_it_prints_an_overview_with_every_command_in_its_group(command: Command) -> None:
@@ -116,26 +141,46 @@ def test_the_console_script_is_the_same_program(project: Path) -> None:
     assert "csv-report" in done.stdout
 
 
-@pytest.mark.parametrize("words", [*USED], ids=" ".join)
-def test_no_command_imports_what_it_does_not_use(words: tuple[str, ...], project: Path) -> None:  # noqa: ARG001
-    loaded = loaded_by(*words)
-    assert "prowess.cli.main" in loaded
-    assert loaded & HEAVY - USED[words] == set()
+EXACT = sys.platform == "linux" and can_isolate()
+"""Elsewhere a command may do without something, a sandbox or a system call; never with more."""
 
 
-@pytest.mark.parametrize("name", SAMPLES)
-def test_no_sample_imports_what_it_does_not_use(name: str, project: Path) -> None:  # noqa: ARG001
-    if SAMPLES[name].sandbox and not can_isolate():
-        pytest.skip("needs bubblewrap")
-    prepare(name)
-    assert loaded_by(*words_of(name)) & HEAVY - USED_BY_SAMPLES[name] == set()
+def test_every_command_says_what_it_uses() -> None:
+    assert set(SAMPLES) | {"--version", "--help", ""} == set(USED)
 
 
+@pytest.mark.parametrize("name", USED)
 @pytest.mark.usefixtures("project")
-def test_what_is_looked_for_can_be_found() -> None:
-    """Else the test above would see nothing."""
-    assert "sqlite3" in loaded_by("search", "csv")
-    assert "zipfile" in loaded_by("pack", ".agents/skills/csv-report")
+def test_in_a_pipe_no_command_imports_what_it_does_not_use(name: str) -> None:
+    loaded = loaded_by(*line_of(name))
+    assert heavy_in(loaded) <= USED[name]
+    assert heavy_in(loaded) == USED[name] or not EXACT
+    assert own_modules(loaded) == modules_of(name)
+
+
+@pytest.mark.parametrize("name", USED)
+def test_on_a_terminal_it_imports_rich_besides_if_it_needs_it(
+    name: str, terminal: Terminal, full: bool, rng: Random
+) -> None:
+    if not full and name not in {"list", "call", "verify"} and rng.random() > 0.3:
+        pytest.skip("sampled: run by make test-full")
+    loaded = loaded_on(terminal, *line_of(name))
+    assert heavy_in(loaded) <= USED[name] | {"rich"}
+    assert ("rich" in loaded) == (name not in PLAIN)
+    assert ("rich.progress" in loaded) == (name in BARS)
+    assert own_modules(loaded) == modules_of(name)
+
+
+def own_modules(loaded: set[str]) -> set[str]:
+    """The commands whose modules were loaded."""
+    prefix = "prowess.cli.commands."
+    return {name.removeprefix(prefix) for name in loaded if name.startswith(prefix)}
+
+
+def modules_of(name: str) -> set[str]:
+    """The module of a command alone."""
+    own = name.split(" ", maxsplit=1)[0]
+    return {BY_NAME[own].module} | OTHERS.get(own, set()) if own in BY_NAME else set()
 
 
 @pytest.mark.parametrize(

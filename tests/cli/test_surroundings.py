@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.samples import SAMPLES, can_isolate, prepare, words_of
+from tests.cli.shapes import problems
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Process, Terminal
 
-COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9]m")
-CODES = re.compile(r"\x1b\[[0-9;]*m")
+COLOUR = re.compile(r"\x1b\[(?:[0-9;]*;)?(?:[34][0-8]|9[0-7]|10[0-7])(?:;[0-9;]*)?m")
+CODES = re.compile(r"\x1b\[(?:\?25[lh]|[0-9;]*[mAK])")
 EXACT = {"read", "prompt", "preview", "activate", "call", "call (no tool)", "completion"}
 """What they print is somebody else's text, and is not wrapped."""
 BROKEN_PIPE = 141
@@ -44,17 +45,26 @@ def test_in_a_pipe_it_is_plain_text(name: str, process: Process) -> None:
     assert "\x1b" not in ran.out + ran.err
 
 
-def test_without_colours_there_are_none(name: str, terminal: Terminal) -> None:
-    ran = terminal(*words_of(name), env={"NO_COLOR": "1"})
+def test_as_data_it_has_the_documented_shape_and_nothing_stands_around_it(name: str, process: Process) -> None:
+    ran = process(*words_of(name, "--json"))
     assert ran.status in SAMPLES[name].statuses, ran.err
+    assert problems(ran.data, name) == []
+    assert "\x1b" not in ran.out + ran.err
+
+
+def test_without_colours_there_are_none(name: str, terminal: Terminal) -> None:
+    """On neither stream, in no bar."""
+    ran = terminal(*words_of(name), env={"NO_COLOR": "1"}, both=True)
+    assert ran.status in SAMPLES[name].statuses, ran.out
     assert not COLOUR.search(ran.out)
 
 
 def test_sixty_columns_are_enough(name: str, terminal: Terminal) -> None:
-    ran = terminal(*words_of(name), columns=60)
-    assert ran.status in SAMPLES[name].statuses, ran.err
+    """On both streams, bars included."""
+    ran = terminal(*words_of(name), columns=60, both=True)
+    assert ran.status in SAMPLES[name].statuses, ran.out
     if name not in EXACT:
-        assert max(map(len, CODES.sub("", ran.out).splitlines())) <= 60
+        assert max(map(len, re.split(r"[\r\n]+", CODES.sub("", ran.out)))) <= 60
 
 
 @pytest.mark.usefixtures("project")
@@ -73,6 +83,6 @@ def test_when_nobody_reads_on_it_ends_quietly(name: str) -> None:
         )
     finally:
         os.close(writer)
-    assert done.returncode in {BROKEN_PIPE, *SAMPLES[name].statuses}
+    assert done.returncode == BROKEN_PIPE
     assert "Traceback" not in done.stderr
     assert "BrokenPipe" not in done.stderr

@@ -14,7 +14,7 @@ import prowess
 from prowess.files import calls
 from prowess.files.removing import remove_tree
 from prowess.files.trees import digest_of, hash_tree, inode, is_link, is_real_folder, link_text, read_tree
-from prowess.files.writing import NewFile, private_folder, sync_tree, write_atomic, write_tree
+from prowess.files.writing import NewFile, sync_tree, write_atomic, write_tree
 from tests.repositories import skill_text
 
 if TYPE_CHECKING:
@@ -60,12 +60,6 @@ def test_a_file_is_replaced_whole_and_its_folder_made_durable(
     names = [name for name, moment, _ in watched if moment == "after"]
     assert names == ["create", "write", "fsync", "rename", "fsync"]
     assert [p.name for p in tmp_path.iterdir()] == ["x"]
-
-
-def test_a_private_folder_is_its_owners_alone(tmp_path: Path) -> None:
-    made = private_folder(str(tmp_path))
-    assert stat.S_IMODE(os.stat(made).st_mode) == 0o700  # noqa: PTH116
-    assert made != private_folder(str(tmp_path))
 
 
 # -- deleting ----------------------------------------------------------------------------------------------------------

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 # Clears the screen, sets a title, rings, hides text in a link, C1 CSI, overwrites the line, turns the text around.
 EVIL = "\x1b[2J\x1b]0;owned\x07\x1b]8;;http://x\x1b\\click\x1b]8;;\x1b\\\x9b31m\rgone\x00\x7f\u202e"
 RAW = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+DRAWN = re.compile(r"\x1b\[(?:\?25[lh]|[0-9;]*[mAK])|\r(?=\x1b\[2K|\x1b\[1A|\n)")
+"""Colours, and a bar that is erased again."""
 ESCAPED = '"Does \\e[2J\\e]0;owned\\a\\x9b31m\\rgone\\0 it."'
 COMMANDS = [
     *(["list"], ["list", "--json"], ["show", "evil"], ["show", "evil", "--json"], ["read", "evil"], ["search", "does"]),
@@ -92,7 +93,7 @@ def test_no_raw_control_character_reaches_a_pipe(words: list[str]) -> None:
     "words", [["list"], ["show", "evil"], ["read", "evil"], ["check", "library"], ["nope\x1b[2J"]], ids=str
 )
 def test_no_raw_control_character_reaches_a_terminal(words: list[str]) -> None:
-    """Case 40: on a terminal there are colours, and nothing else that it would obey."""
+    """Case 40: on a terminal there are colours and bars, and nothing else that it would obey."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "prowess", *words], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave
@@ -107,7 +108,7 @@ def test_no_raw_control_character_reaches_a_terminal(words: list[str]) -> None:
         shown += part
     process.wait(60)
     os.close(master)
-    text = COLOURS.sub("", shown.decode().replace("\r\n", "\n"))
+    text = DRAWN.sub("", shown.decode().replace("\r\n", "\n"))
     assert not RAW.search(text), ascii(text)
     assert text.strip()
 

@@ -16,6 +16,7 @@ from prowess.library.scan import scan
 from prowess.limits import DEFAULT_LIMITS
 from prowess.select.budget import listing_costs, render_catalog
 from prowess.spec.tokens import estimate_tokens
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -57,7 +58,7 @@ def check(*paths: str | os.PathLike[str], budget: int | None = None, limits: Lim
     """
     files = tuple(dict.fromkeys(file for path in paths for file in skill_files(path, limits=limits)))
     skills = [skill for file in files if (skill := _loaded(file, limits)) is not None]
-    issues = [issue for file in files for issue in validate(file, limits=limits)]
+    issues = [issue for file in stepped(files, _named) for issue in validate(file, limits=limits)]
     issues += [_odd_case(file) for file in files if os.path.basename(file) != FILENAME]
     issues += similar_issues(skills, limits)
     tokens = estimate_tokens(render_catalog(skills))
@@ -84,6 +85,11 @@ def skill_files(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS
     return tuple(sorted(found))
 
 
+def _named(file: str) -> str:
+    """A skill by its folder, for those who wait."""
+    return os.path.basename(os.path.dirname(file))
+
+
 def _odd_case(file: str) -> Issue:
     message = f"the file is named {os.path.basename(file)}, not {FILENAME}"
     return Issue("filename-case", "", message, file, 1, "warning")
@@ -108,7 +114,8 @@ def _findings(issues: Iterable[Issue], limits: Limits) -> Iterator[Finding]:
     by_file: dict[str, list[Issue]] = {}
     for issue in issues:
         by_file.setdefault(issue.path, []).append(replace(issue, line=max(issue.line, 1)))
-    for path, found in by_file.items():
+    for path in stepped([*by_file], _named):
+        found = by_file[path]
         yield from placed(found, rows_of(*os.path.split(path), limits), _mendable(path, found, limits))
 
 

@@ -20,6 +20,7 @@ from prowess.library.scan import scan
 from prowess.limits import DEFAULT_LIMITS
 from prowess.select.choose import in_thread
 from prowess.select.selectors import LexicalSelector
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -98,7 +99,8 @@ def evaluate(
     """
     chosen = selector or LexicalSelector()
     candidates = tuple(skill for skill in catalog if skill.model_invocable)
-    return EvalReport(tuple(_judged(case, catalog, chosen, candidates, top=top) for case in cases), top)
+    asked = stepped(cases, lambda case: case.query)
+    return EvalReport(tuple(_judged(case, catalog, chosen, candidates, top=top) for case in asked), top)
 
 
 def _judged(

@@ -6,7 +6,6 @@ before (only the name may become the folder's), the fix is dropped.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from dataclasses import dataclass
@@ -49,8 +48,10 @@ class Fix:
 
     def diff(self, name: str = "") -> str:
         """The change as a unified diff."""
+        from difflib import unified_diff  # noqa: PLC0415 - only when somebody wants to see it
+
         shown = name or self.path
-        rows = difflib.unified_diff(
+        rows = unified_diff(
             self.before.splitlines(keepends=True),
             self.after.splitlines(keepends=True),
             f"{shown} (before)",

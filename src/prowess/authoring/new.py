@@ -9,12 +9,13 @@ from prowess.authoring.fix import quoted
 from prowess.errors import SourceError
 from prowess.files.calls import exchange, rename, set_mode
 from prowess.files.folders import exists
-from prowess.files.removing import remove_tree
+from prowess.files.temporary import temporary_folder
 from prowess.files.trees import is_real_folder
-from prowess.files.writing import NewFile, make_folders, private_folder, write_tree
+from prowess.files.writing import NewFile, make_folders, write_tree
 from prowess.library.load import FILENAME
 from prowess.limits import MAX_DESCRIPTION_LENGTH
 from prowess.spec.rules import is_spec_name
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -94,18 +95,14 @@ def place_tree(where: str, files: list[NewFile], *, replaces: bool = False) -> N
         refuse_existing(where)
     try:
         make_folders(os.path.dirname(where))
-        staged = private_folder(os.path.dirname(where), ".prowess-new-")
-        try:
-            write_tree(staged, files)
+        with temporary_folder(".prowess-new-", os.path.dirname(where)) as staged:
+            write_tree(staged, stepped(files, lambda file: file.path))
             set_mode(staged, 0o755)
             if old:
                 _swap(staged, where)
             else:
                 refuse_existing(where)
                 rename(staged, where)
-        finally:
-            if exists(staged):
-                remove_tree(staged)
     except OSError as error:
         raise SourceError(f"cannot write the folder: {error.strerror}", where, "unwritable") from None
 

@@ -18,9 +18,10 @@ from prowess.files.reading import OpenFile
 from prowess.files.writing import NewFile, make_folders, write_atomic
 from prowess.library.load import parse_skill, read_metadata, validate
 from prowess.limits import DEFAULT_LIMITS
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
     from pathlib import Path
 
     from prowess.library.skill import Skill
@@ -86,10 +87,10 @@ def _belongs(name: str) -> bool:
     )
 
 
-def _contents(skill: Skill, names: Iterable[str], limits: Limits) -> list[NewFile]:
+def _contents(skill: Skill, names: Sequence[str], limits: Limits) -> list[NewFile]:
     left = limits.max_unpacked_bytes
     files: list[NewFile] = []
-    for name in names:
+    for name in stepped(names, str):
         try:
             with OpenFile(skill.base, (*skill.parts, *name.split("/"))) as file:
                 files.append(NewFile(name, file.read_all(left), bool(file.info.st_mode & 0o100)))

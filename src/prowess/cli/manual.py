@@ -25,6 +25,9 @@ to the error stream: on a terminal in colour (unless `NO_COLOR` is set), in a pi
 of documented shapes ([cli-json.md](cli-json.md)). Control characters in whatever a skill says are shown as what they
 are (`\\x1b`), never sent to the terminal. A NAME is the name of a skill, or a path such as `./csv-report`.
 
+Long work shows a bar on a terminal's error stream, which is gone afterwards. Ctrl-C ends any command with status 130:
+every skill that it was about is then as before or as it was to be, whole, and the next command tidies up what is left.
+
 This page is made from the commands by `make manual`; a test compares them.
 """
 _REST = """\

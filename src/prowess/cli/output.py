@@ -36,8 +36,11 @@ def answer(data: Callable[[], Mapping[str, object]], blocks: Callable[[], Iterab
 
 
 def show(blocks: Iterable[Block], *, error: bool = False) -> None:
-    """Blocks for people, on the output stream or on the error stream."""
+    """Blocks for people, on the output stream or on the error stream; where there are none, nothing is loaded."""
     stream = sys.stderr if error else sys.stdout
+    blocks = list(blocks)
+    if not blocks:
+        return
     if is_terminal(stream):
         from prowess.cli.coloured import console  # noqa: PLC0415 - only on a terminal
         from prowess.cli.coloured import show as show_coloured  # noqa: PLC0415
@@ -171,26 +174,14 @@ def confirm(question: str, *, yes: bool) -> bool:
 
 @contextmanager
 def busy(what: str) -> Iterator[None]:
-    """Show on a terminal that something takes its time."""
+    """Show on a terminal that something takes its time, and how far it is: the steps that the library tells."""
     if not is_terminal(sys.stderr):
         yield
         return
-    from prowess.cli.coloured import console  # noqa: PLC0415 - only on a terminal
+    from prowess.cli.bars import bar  # noqa: PLC0415 - only on a terminal
 
-    with console(sys.stderr).status(one_row(what)):
+    with bar(what, sys.stderr):
         yield
-
-
-def progress(items: list[str], what: str) -> Iterator[str]:
-    """The items one by one, with a bar on a terminal."""
-    if not is_terminal(sys.stderr) or not items:
-        yield from items
-        return
-    from rich.progress import track  # noqa: PLC0415 - only on a terminal
-
-    from prowess.cli.coloured import console  # noqa: PLC0415
-
-    yield from track(items, one_row(what), console=console(sys.stderr), transient=True)
 
 
 def flush() -> None:

@@ -1,15 +1,15 @@
-"""Writing: a file that is there whole or not at all, a folder that only its owner can enter, a tree and its end."""
+"""Writing: a file that is there whole or not at all, folders, and a tree."""
 
 from __future__ import annotations
 
 import os
 import secrets
-import tempfile
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.files import calls
 from prowess.files.handles import READ
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,13 +61,6 @@ def make_folders(path: str, mode: int = 0o777, *, durable: bool = False) -> None
             calls.sync_folder(above)
 
 
-def private_folder(parent: str | None = None, prefix: str = "prowess-") -> str:
-    """A new folder with a name that cannot be guessed, for its owner alone."""
-    where = os.path.join(os.path.abspath(parent or tempfile.gettempdir()), prefix + secrets.token_hex(8))
-    calls.make_folder(where, 0o700)
-    return where
-
-
 def write_tree(folder: str, files: Iterable[NewFile], *, read_only: bool = False) -> None:
     """Write files below a folder that nobody else writes to; modes are 0755 or 0644 (read-only: 0555 or 0444)."""
     made: set[str] = {""}
@@ -90,12 +83,13 @@ def _make_below(folder: str, relative: str, made: set[str]) -> None:
 
 def sync_tree(folder: str) -> None:
     """Have the disk hold every file and folder below ``folder``, and the folder itself."""
-    for where, _, names in os.walk(folder):
-        for name in names:
-            path = os.path.join(where, name)
-            fd = os.open(path, READ)
-            try:
-                calls.sync(fd, path)
-            finally:
-                os.close(fd)
+    rows = list(os.walk(folder))
+    files = [os.path.join(where, name) for where, _, names in rows for name in names]
+    for path in stepped(files, os.path.basename):
+        fd = os.open(path, READ)
+        try:
+            calls.sync(fd, path)
+        finally:
+            os.close(fd)
+    for where, _, _ in rows:
         calls.sync_folder(where)

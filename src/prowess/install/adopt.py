@@ -22,6 +22,7 @@ from prowess.library.lock import npm_hash, read_npm_lock
 from prowess.library.places import COMPATIBLE, SHARED
 from prowess.spec.addresses import SourceSpec
 from prowess.spec.refs import is_safe_part, link_name
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,16 +79,17 @@ def _taken_over(store: Store, found: Candidate) -> list[Issue]:
 def candidates(scope: Scope, limits: Limits, names: tuple[str, ...] = ()) -> Iterator[Candidate]:
     """The skills in the shared folder and in Claude Code's that are real folders; all of them, or those named."""
     known = read_npm_lock(scope.root, limits=limits)
-    seen: set[str] = set()
+    found: dict[str, tuple[str, tuple[str, ...]]] = {}
     for place, agents in _FOLDERS:
         parent = os.path.join(scope.root, *place.split("/"))
         for name in _folders(parent):
             folder = os.path.join(parent, name)
-            if name in seen or (names and name not in names) or not _is_skill(folder):
-                continue
-            seen.add(name)
-            linked = leads_to(os.path.join(scope.root, *COMPATIBLE.split("/"), name), folder)
-            yield _candidate(folder, known.get(name), ("claude-code",) if linked else agents, limits)
+            if name not in found and (not names or name in names) and _is_skill(folder):
+                linked = leads_to(os.path.join(scope.root, *COMPATIBLE.split("/"), name), folder)
+                found[name] = folder, ("claude-code",) if linked else agents
+    for name in stepped([*found], str):
+        folder, agents = found[name]
+        yield _candidate(folder, known.get(name), agents, limits)
 
 
 def _folders(parent: str) -> list[str]:

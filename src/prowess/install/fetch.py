@@ -20,6 +20,7 @@ from prowess.files.trees import read_tree
 from prowess.files.writing import NewFile
 from prowess.sources.git import Remote
 from prowess.spec.addresses import redacted
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -175,7 +176,7 @@ def _index(spec: SourceSpec, reach: Reach) -> InMemory:
     catalog = source.load()
     if not catalog:
         raise _nothing_usable(spec, catalog.failures)
-    for skill in catalog:
+    for skill in stepped(catalog.skills, lambda skill: skill.name):
         read = ((path, skill.read_bytes(path, most)) for path in skill.files())
         files += (NewFile(f"{skill.name}/{path}", content, content.startswith(b"#!")) for path, content in read)
     return InMemory(files)

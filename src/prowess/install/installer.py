@@ -32,6 +32,7 @@ from prowess.library.lock import read_lock
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.addresses import SCHEMES, SourceSpec
 from prowess.spec.refs import SkillRef, checked_part
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -138,7 +139,7 @@ class Installer:
         issues = [issue for tree in trees for issue in tree.issues]
         with opened(scope, self._limits) as store:
             locked = store.locked
-            for tree in trees:
+            for tree in stepped(trees, lambda tree: tree.name):
                 issues += near_names((*tree.skills, tree.name), arrival.spec.org, self._known(tree))
                 locked, more = apply.stage(store, locked, tree, arrival)
                 issues += more
@@ -223,12 +224,11 @@ class Installer:
         self._begin(self.user, self.project)
         found: list[Outdated] = []
         issues: list[Issue] = []
-        for scope in (self.project, self.user):
-            for entry in read_lock(scope.records, limits=self._limits).values():
-                try:
-                    found += newer(entry, scope, self._reach)
-                except SkillError as error:
-                    issues.append(Issue(error.code, entry.name, error.message, error.path, 0, "warning"))
+        for scope, entry in stepped(self._entries(), lambda pair: pair[1].name):
+            try:
+                found += newer(entry, scope, self._reach)
+            except SkillError as error:
+                issues.append(Issue(error.code, entry.name, error.message, error.path, 0, "warning"))
         self.issues = tuple(issues)
         return tuple(found)
 
@@ -260,8 +260,13 @@ class Installer:
             scope, _ = resolve(wanted, (self.project, self.user))
             entry = self._entry(scope, wanted.full_name)
             return (self._noted(updated(scope, at_version(entry, wanted.version), self._reach, force, dry_run)),)
-        pairs = [(s, e) for s in (self.project, self.user) for e in read_lock(s.records, limits=self._limits).values()]
+        pairs = stepped(self._entries(), lambda pair: pair[1].name)
         return tuple(try_update(scope, entry, self._reach, force, dry_run) for scope, entry in pairs)
+
+    def _entries(self) -> Sequence[tuple[Scope, LockedSkill]]:
+        """Everything in the lock files, the project's first."""
+        scopes = (self.project, self.user)
+        return [(scope, entry) for scope in scopes for entry in read_lock(scope.records, limits=self._limits).values()]
 
     def _noted(self, came: tuple[Update, tuple[Issue, ...]]) -> Update:
         update, self.issues = came
@@ -322,7 +327,8 @@ class Installer:
         found = gap(declared, read_lock(scope.records, limits=self._limits), scope)
         if locked and found:
             refuse_gap(found, scope)
-        done = [one for wish in found.missing for one in self._declared(scope, wish)]
+        wishes = stepped(found.missing, lambda wish: wish.text)
+        done = [one for wish in wishes for one in self._declared(scope, wish)]
         with typed():
             names = restored(scope, self._reach, locked=locked)
             if locked:

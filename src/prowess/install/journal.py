@@ -131,7 +131,7 @@ class Journals:
         self._record(journal.after)
 
     def _backward(self, journal: Journal) -> None:
-        for move in journal.moves:
+        for move in reversed(journal.moves):  # no link ever leads to what was taken back already
             self._unmoved(move, self.spot(move))
         self._sync(journal)
         self._record(journal.before)

@@ -14,6 +14,7 @@ from prowess.install.apply import unlink
 from prowess.install.links import is_dead, leads_to
 from prowess.install.store import Link
 from prowess.spec.refs import link_name
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +27,7 @@ def add_links(store: Store, name: str, agents: Sequence[str]) -> tuple[str, ...]
     """Link the skills of an install for further agents as well; the links that were made."""
     entry = _entry(store, name)
     wanted = [link for link in _links(store, entry, agents) if store.landings.recorded(link.path) not in entry.links]
-    for link in wanted:
+    for link in stepped(wanted, lambda link: store.landings.recorded(link.path)):
         if exists(link.path) and not leads_to(link.path, link.target) and not is_dead(link.path):
             raise NameTakenError("there is something already that was not installed by Prowess", link.path)
         store.link(link)

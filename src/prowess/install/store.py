@@ -22,6 +22,7 @@ from prowess.install.links import Landings, stage_link
 from prowess.install.lockfile import lock_text
 from prowess.library.installs import JOURNAL, STORE
 from prowess.library.lock import LOCK_FILE, parse_lock, read_text
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -72,7 +73,7 @@ class Store:
         staged = self._journals.spot(move).staged
         try:
             calls.make_folder(staged, 0o755)
-            write_tree(staged, files)
+            write_tree(staged, stepped(files, lambda file: file.path))
             sync_tree(staged)
         finally:
             self._moves.append(_with_new(move, inode(staged)))
@@ -180,14 +181,13 @@ def opened(scope: Scope, limits: Limits, *, create: bool = True) -> Iterator[Sto
         Journals(scope, Landings(scope), limits).recover()
         store = Store(scope, limits)
         store.sweep()
-        if create:
-            store.announce()
         try:
+            if create:
+                store.announce()
             yield store
         finally:
             store.discard()
-            if create:
-                store.leave()
+            store.leave()
 
 
 def recover(scope: Scope, limits: Limits) -> None:

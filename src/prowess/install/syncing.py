@@ -19,6 +19,7 @@ from prowess.install.verify import verify_scope
 from prowess.library.installs import installed
 from prowess.library.lock import read_lock
 from prowess.spec.refs import link_name
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +93,7 @@ def to_restore(scope: Scope, reach: Reach) -> list[str]:
 def _unequal(scope: Scope, reach: Reach, *, locked: bool = True) -> Iterator[tuple[LockedSkill, str]]:
     """The entries that the disk does not equal, and how. ``locked``: what someone edited is an error."""
     landings = Landings(scope)
-    for entry in read_lock(scope.records, limits=reach.limits).values():
+    for entry in stepped([*read_lock(scope.records, limits=reach.limits).values()], lambda entry: entry.name):
         found = state(entry, scope, landings, reach)
         if locked and found in {"edited", "copy"}:
             refuse_edited(entry, scope, landings, reach)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -174,7 +173,9 @@ def _file_diff(path: str, old: tuple[bytes, bool] | None, new: tuple[bytes, bool
         yield f"binary or large files {names[0]} and {names[1]} differ\n"
         return
     lines = [side.decode("utf-8").splitlines(keepends=True) for side in (before, after)]
-    for row in difflib.unified_diff(lines[0], lines[1], *names):
+    from difflib import unified_diff  # noqa: PLC0415 - only where something differs
+
+    for row in unified_diff(lines[0], lines[1], *names):
         yield row if row.endswith("\n") else f"{row}\n\\ no newline at the end\n"
 
 

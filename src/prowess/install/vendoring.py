@@ -14,6 +14,7 @@ from prowess.files.folders import Folder, exists
 from prowess.files.locking import held
 from prowess.files.removing import remove_tree
 from prowess.files.writing import make_folders, sync_tree, write_tree
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,8 @@ def put_into(folder: str, trees: Sequence[Tree], limits: Limits) -> list[str]:
     with held(folder, seconds=limits.max_lock_seconds, holder=""):
         _sweep(folder)
         try:
-            staged = [(_staged(folder, tree), os.path.join(folder, tree.name.partition("/")[2])) for tree in trees]
+            each = stepped(trees, lambda tree: tree.name)
+            staged = [(_staged(folder, tree), os.path.join(folder, tree.name.partition("/")[2])) for tree in each]
             for waiting, place in staged:
                 _move(waiting, place)
             calls.sync_folder(folder)
@@ -44,7 +46,7 @@ def put_into(folder: str, trees: Sequence[Tree], limits: Limits) -> list[str]:
 def _staged(folder: str, tree: Tree) -> str:
     where = os.path.join(folder, f".prowess-{secrets.token_hex(8)}")
     calls.make_folder(where, 0o755)
-    write_tree(where, tree.files)
+    write_tree(where, stepped(tree.files, lambda file: file.path))
     sync_tree(where)
     return where
 

@@ -11,6 +11,7 @@ from prowess.files.trees import is_link
 from prowess.install.entries import differences
 from prowess.install.links import leads_to
 from prowess.library.installs import installed
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,7 @@ _SAYS = {
 
 def verify_scope(scope: Scope, locked: Locked, landings: Landings, limits: Limits) -> Iterator[Issue]:
     """Every difference between a scope's lock file and the disk."""
-    for name in sorted(locked):
+    for name in stepped(sorted(locked), str):
         yield from _place(locked[name], scope, limits)
         yield from _links(locked[name], scope, landings, limits)
     for one in installed(scope):

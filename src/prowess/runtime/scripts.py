@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from prowess.errors import NotTrustedError, SandboxError
 from prowess.files.reading import OpenFile
-from prowess.files.removing import remove_tree
-from prowess.files.writing import make_folders, private_folder, write_new
+from prowess.files.temporary import temporary_folder
+from prowess.files.writing import make_folders, write_new
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import relative_parts
 from prowess.runtime import sandbox
@@ -136,16 +136,12 @@ class Scripts:
     @contextmanager
     def _folders(self) -> Iterator[tuple[str, str]]:
         """The folder to work in and one for temporary files; what was made for the run is deleted."""
-        own = private_folder()
-        try:
+        with temporary_folder() as own:
             work = os.path.join(own, "work") if self.folder is None else os.path.abspath(os.fspath(self.folder))
             temporary = os.path.join(own, "tmp")
             self._make(work)
             self._make(temporary)
             yield work, temporary
-        finally:
-            with suppress(OSError):
-                remove_tree(own)
 
 
 def _checked(args: Sequence[str], stdin: str | bytes, limits: Limits) -> bytes:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import NotTrustedError, ResourceError, ResourceTooLargeError, SkillValidationError
 from prowess.files.reading import OpenFile
-from prowess.files.removing import remove_tree
-from prowess.files.writing import NewFile, private_folder, write_tree
+from prowess.files.temporary import temporary_folder
+from prowess.files.writing import NewFile, write_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,15 +37,11 @@ def snapshot(skill: Skill) -> Iterator[Snapshot]:
     if not skill.is_local:
         message = f"skill {skill.name!r} is not a folder on this machine: nothing in it ever runs"
         raise NotTrustedError(message, skill.location, "not-local")
-    folder = private_folder()
-    try:
+    with temporary_folder() as folder:
         paths = _copied_paths(skill)
         total = hashlib.sha256()
         write_tree(folder, _hashed(skill, paths, total), read_only=True)
         yield Snapshot(folder, total.hexdigest(), paths, skill.copied_to(folder))
-    finally:
-        with suppress(OSError):
-            remove_tree(folder)
 
 
 def _hashed(skill: Skill, paths: Iterable[str], total: hashlib._Hash) -> Iterator[NewFile]:

@@ -10,8 +10,8 @@ from urllib.parse import quote
 from prowess.errors import GitError, UnsafeTreeError
 from prowess.files.folders import folder_info
 from prowess.files.reading import OpenFile
-from prowess.files.removing import remove_tree
-from prowess.files.writing import NewFile, private_folder, write_tree
+from prowess.files.temporary import temporary_folder
+from prowess.files.writing import NewFile, write_tree
 from prowess.limits import DEFAULT_LIMITS
 from prowess.sources.git_objects import Objects
 from prowess.sources.git_program import GitProgram, environment, settings_for_reaching
@@ -120,20 +120,23 @@ class _Workplace:
         self.address = ""
         self.fetched = ""
         self._reaching: Mapping[str, str] = {}
+        self._held = ExitStack()
 
     def __enter__(self) -> Self:
         remote = self._remote
         self.schemes = ("file",) if remote.local else tuple(remote.schemes)
         self.address = _local(remote.address) if remote.local else checked_address(remote.address, tuple(self.schemes))
-        self.folder = private_folder()
-        config = _CONFIG.format(version=1 if self._more else 0, more=self._more)
-        write_tree(self.folder, (*_SKELETON, NewFile("config", config.encode())))
-        if self.address.startswith("https://"):
-            self._reaching = settings_for_reaching(remote.git or GitProgram(remote.limits), self.folder)
+        with ExitStack() as stack:
+            self.folder = stack.enter_context(temporary_folder())
+            config = _CONFIG.format(version=1 if self._more else 0, more=self._more)
+            write_tree(self.folder, (*_SKELETON, NewFile("config", config.encode())))
+            if self.address.startswith("https://"):
+                self._reaching = settings_for_reaching(remote.git or GitProgram(remote.limits), self.folder)
+            self._held = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        remove_tree(self.folder)
+        self._held.close()
 
     def fetch(self, version: str) -> None:
         """Bring one commit here; from then on nothing is fetched any more, not even what turns out to be missing."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.errors import SkillError, SourceError
 from prowess.runtime.events import Event
+from prowess.spec.hidden import one_line
 from prowess.tools.acting import prepare_fork
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.definitions import ToolResult
@@ -218,7 +219,9 @@ class Toolset:
         """The answer to a call of no tool: those that are offered now, as ``tools`` has them."""
         view = self._view("")
         offered = ", ".join(tool.name for tool in self._dialect.tools if tool.offered(view))
-        message = f"unknown skill tool: {name[:_SHORT]}; {f'known: {offered}' if offered else 'none is offered'}"
+        message = (
+            f"unknown skill tool: {one_line(name[:_SHORT])}; {f'known: {offered}' if offered else 'none is offered'}"
+        )
         self._session.tell(Event("refused", "", {"tool": name[:_SHORT], "code": "unknown-tool"}))
         return ToolResult(message, is_error=True, data={"reason": "unknown-tool"})
 

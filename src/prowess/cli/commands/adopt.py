@@ -37,7 +37,8 @@ def command(names: tuple[str, ...], *, user: bool, dry_run: bool, yes: bool, as_
         output.answer(lambda: {"plan": rows, "adopted": [], "issues": []}, list, as_data=as_data)
         return 0 if dry_run else 1
     installer = Installer()
-    done = installer.adopt(*names, project=not user)
+    with output.busy("taking over"):
+        done = installer.adopt(*names, project=not user)
     output.answer(
         lambda: {
             "plan": rows,

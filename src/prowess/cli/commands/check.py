@@ -15,6 +15,7 @@ from prowess.cli.command import command as new_command
 from prowess.cli.harmless import one_row
 from prowess.cli.options import complete_code, home_relative, json_option, settings_of
 from prowess.errors import SkillError, SourceError
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,8 +75,9 @@ def command(
     settings = settings_of(strict=strict, budget=budget)
     chosen = paths or _own(settings)
     as_json = as_data or form == "json"
-    fixes = _fixes(chosen, write=mend) if mend or only_show else []
-    report = check(*chosen, budget=settings.number("budget"))
+    with output.busy("checking"):
+        fixes = _fixes(chosen, write=mend) if mend or only_show else []
+        report = check(*chosen, budget=settings.number("budget"))
     report = _narrowed(report, frozenset(only), frozenset(ignore))
     if form == "github" and not as_json:
         for finding in report.findings:
@@ -105,7 +107,8 @@ def _own(settings: Settings) -> tuple[str, ...]:
 
 def _fixes(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
     found: list[Fix] = []
-    for file in dict.fromkeys(file for path in paths for file in skill_files(path)):
+    files = [*dict.fromkeys(file for path in paths for file in skill_files(path))]
+    for file in stepped(files, lambda file: home_relative(os.path.dirname(file))):
         try:
             mended = fix(file)
         except SkillError:  # what cannot be read is among the findings

@@ -12,8 +12,7 @@ from prowess.cli.command import command as new_command
 from prowess.cli.demonstration import blocks_of, steps
 from prowess.cli.options import json_option
 from prowess.cli.plain import rendered
-from prowess.files.removing import remove_tree
-from prowess.files.writing import private_folder
+from prowess.files.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from prowess.cli.demonstration import Step
@@ -34,14 +33,11 @@ def command(*, record: str | None, as_data: bool) -> None:
     in tokens. Everything happens in a temporary folder; nothing of yours is read or changed.
     """
     done: list[Step] = []
-    folder = private_folder(prefix="prowess-demo-")
-    try:
+    with temporary_folder("prowess-demo-") as folder:
         for number, step in enumerate(steps(Path(folder)), 1):
             done.append(step)
             if not as_data:
                 output.show(blocks_of(step, number))
-    finally:
-        remove_tree(folder)
     if as_data:
         output.answer(
             lambda: {"steps": [{"title": one.title, "text": rendered(one.blocks)} for one in done]}, list, as_data=True

@@ -64,7 +64,8 @@ def command(
     cases = load_evals(path)
     chosen = LexicalSelector() if settings.text("selector") == "lexical" else ModelDrivenSelector()
     catalog = _competitors(path, named=bool(settings.names("folders"))) | catalog_of(settings)
-    report = evaluate(cases, catalog, selector=chosen, top=settings.number("top") or 1)
+    with output.busy("asking"):
+        report = evaluate(cases, catalog, selector=chosen, top=settings.number("top") or 1)
     judged = _Judged(report, len(catalog), float(settings["min"]))  # type: ignore[arg-type]  # a share is a number
     output.answer(lambda: _data(judged), lambda: _blocks(judged), as_data=as_data)
     return 0 if judged.passed else 1

@@ -29,7 +29,8 @@ def command(name: str, *, agents: tuple[str, ...], dry_run: bool, yes: bool, as_
     if dry_run or not output.confirm("Do this?", yes=yes):
         output.answer(lambda: {"plan": rows, "linked": []}, list, as_data=as_data)
         return 0 if dry_run else 1
-    links = installer.link(ref, agents)
+    with output.busy("linking"):
+        links = installer.link(ref, agents)
     output.answer(
         lambda: {"plan": rows, "linked": list(links)},
         lambda: [line("Linked ", (link, "name")) for link in links] or [line("Nothing to do.")],

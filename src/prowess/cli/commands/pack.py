@@ -29,7 +29,8 @@ def command(path: str, *, target: str | None, form: ArchiveFormat | None, force:
     A .skill file is a zip with one folder in it; .zip and .tar.gz have SKILL.md on top. The skill must pass 'check'.
     """
     chosen = form or _format_of(target or "")
-    packed = pack(path, form=chosen)
+    with output.busy("packing"):
+        packed = pack(path, form=chosen)
     where = target or f"{packed.name}.{chosen}"
     write_packed(packed, where, replace=force)
     output.answer(

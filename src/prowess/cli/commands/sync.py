@@ -60,7 +60,8 @@ def command(
     installer = installer_for(allow_http=allow_http, allow_private=allow_private)
     if locked and not dry_run:
         return _bring(installer, [], locked=True, user=user, as_data=as_data)
-    rows = list(installer.difference(project=not user, locked=locked))
+    with output.busy("looking"):
+        rows = list(installer.difference(project=not user, locked=locked))
     if rows:
         show_plan(rows)
     if dry_run or (rows and not output.confirm("Do this?", yes=yes)):

@@ -26,7 +26,8 @@ def command(archive: str, *, folder: str, force: bool, as_data: bool) -> None:
 
     An archive that holds links, odd names or anything but one skill is refused as a whole, and nothing is written.
     """
-    made = unpack_into(archive, folder, replace=force)
+    with output.busy("unpacking"):
+        made = unpack_into(archive, folder, replace=force)
     files = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
     output.answer(
         lambda: {"name": made.name, "folder": str(made), "files": files},

@@ -19,6 +19,7 @@ from prowess.cli.installing import (
     yes_option,
 )
 from prowess.cli.options import json_option
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,14 +65,16 @@ def command(
     """
     installer = installer_for(allow_http=allow_http, allow_private=allow_private)
     refs = [ref_of(installer, name) for name in names or tuple(f"@{one.full_name}" for one in installer.list())]
-    looked = [_tried(installer, ref, force=force, dry_run=True) for ref in output.progress(refs, "looking")]
+    with output.busy("looking"):
+        looked = [_tried(installer, ref, force=force, dry_run=True) for ref in stepped(refs, str)]
     output.show(_blocks(looked), error=True)
     due = [ref for ref, found in zip(refs, looked, strict=True) if _is_due(found, force=force)]
     stuck = any(one.status == "failed" or (one.status == "edited" and not force) for one in looked)
     if dry_run or not due or not output.confirm(f"Update {len(due)}?", yes=yes):
         output.answer(lambda: {"updates": [_data(one) for one in looked]}, list, as_data=as_data)
         return 1 if (due and not dry_run) or stuck else 0
-    done = [_tried(installer, ref, force=force, dry_run=False) for ref in output.progress(due, "updating")]
+    with output.busy("updating"):
+        done = [_tried(installer, ref, force=force, dry_run=False) for ref in stepped(due, str)]
     output.answer(lambda: {"updates": [_data(one) for one in done]}, lambda: map(_line, done), as_data=as_data)
     return 1 if stuck or any(one.status in {"failed", "edited"} for one in done) else 0
 

@@ -1,0 +1,55 @@
+"""The steps of long work, told to whoever asked: a callable for a ``with`` block, and a loop that calls it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    Told = Callable[[str, int, int], None]
+    """Called with what is begun now, how many steps are done, and how many there are in all."""
+
+T = TypeVar("T")
+
+
+class _Listener:
+    """Who is told; loops inside a loop that tells its steps are silent."""
+
+    def __init__(self, told: Told) -> None:
+        self.told = told
+        self.taken = False
+
+
+_LISTENER: ContextVar[_Listener | None] = ContextVar("prowess_progress", default=None)
+
+
+@contextmanager
+def progress(told: Told) -> Iterator[None]:
+    """Have long work inside the block tell its steps: ``told(what, done, total)`` before each, and once at the end.
+
+    A loop of one step leaves the word to the loops inside it. What ``told`` raises ends the work.
+    """
+    token = _LISTENER.set(_Listener(told))
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+def stepped(items: Sequence[T], what: Callable[[T], str]) -> Iterator[T]:
+    """The items one by one, each told when it is begun, named by ``what``; at the end that all are done."""
+    listener = _LISTENER.get()
+    if listener is None or listener.taken or len(items) < 2:  # noqa: PLR2004 - one step is no progress
+        yield from items
+        return
+    listener.taken = True
+    try:
+        for done, item in enumerate(items):
+            listener.told(what(item), done, len(items))
+            yield item
+        listener.told("", len(items), len(items))
+    finally:
+        listener.taken = False

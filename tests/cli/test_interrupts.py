@@ -1,0 +1,145 @@
+"""Ctrl-C at any moment: the command ends with 130 and a word, and what it was about is as before or as it will be."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.samples import another, installed
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Command
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are interrupted on their own")
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = {
+    **dict.fromkeys(("install", "install from git", "update", "remove", "sync"), (8, 2)),
+    **dict.fromkeys(("link", "adopt"), (3, 1)),
+    **dict.fromkeys(("install into", "unpack"), (3, -1)),
+}
+"""How many moments of each command are tried unless all are, and how many with an interrupt at every call that follows.
+
+Only the first two groups have a next command that tidies up what this one was not let to.
+"""
+
+
+@pytest.mark.parametrize("operation", SAMPLES)
+def test_an_interrupt_at_any_call_loses_nothing(tmp_path: Path, operation: str, full: bool, seed: int) -> None:
+    """The status, what is said, what a reader sees; then ``verify`` is clean, nothing is left, a further try works."""
+    most, again = SAMPLES[operation]
+    if full:
+        most, again = 0, min(again, 0)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.cli.interrupting", str(tmp_path), operation, str(most), str(again), str(seed)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["wrong"] == {}
+    assert answer["moments"] > 20
+    assert answer["tried"] == [max(count, 0) if count else answer["moments"] for count in (most, again)]
+
+
+WAITING = """
+import fcntl, os, select, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+from prowess.cli.main import run
+from prowess.files import calls
+ready, at, seen = int(sys.argv.pop(1)), int(sys.argv.pop(1)), 0
+def wait(name, moment, path):
+    global seen
+    seen += 1
+    if seen == at:
+        os.write(ready, b"now")
+        while True:
+            select.select([], [], [], 0.1)
+calls.watch(wait)
+run()
+"""
+"""The command, which waits at a call until somebody presses Ctrl-C at its terminal."""
+
+
+@pytest.mark.parametrize("at", [1, 12, 40])
+def test_control_c_at_the_terminal_ends_the_bar_and_the_command(project: Path, command: Command, at: int) -> None:
+    """The terminal itself makes the signal; the bar is erased, and the cursor is there again."""
+    another()
+    status, shown = pressed(("install", "./elsewhere/notes", "--project", "--yes"), at)
+    assert status == 130
+    assert "fetching" in shown
+    assert shown.endswith("interrupted\r\n")
+    assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 1
+    assert "Traceback" not in shown
+    assert not (project / ".prowess/skills/local/notes").exists()
+    assert command("verify").status == 0
+    assert command("install", "./elsewhere/notes", "--project", "--yes").status == 0
+
+
+def test_control_c_at_the_question_means_no(project: Path, command: Command) -> None:
+    installed()
+    master, slave = pty.openpty()
+    code = "import fcntl, termios\nfcntl.ioctl(0, termios.TIOCSCTTY, 0)\nfrom prowess.cli.main import run\nrun()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "remove", "notes"], stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+    )
+    os.close(slave)
+    shown = ""
+    while "[y/N]" not in shown:
+        shown += os.read(master, 65536).decode()
+    os.write(master, b"\x03")
+    rest = read_all(master)
+    assert process.wait(60) == 130
+    assert rest.endswith("interrupted\r\n")
+    assert (project / ".prowess/skills/local/notes").exists()
+    assert command("verify").status == 0
+
+
+def pressed(words: tuple[str, ...], at: int) -> tuple[int, str]:
+    """Press Ctrl-C when the command is at a call; its status, and what the terminal showed."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    told, ready = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITING, str(ready), str(at), *words],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+        pass_fds=(ready,),
+        env={**os.environ, "TERM": "xterm"},
+    )
+    os.close(slave)
+    os.close(ready)
+    assert select.select([told], [], [], 60)[0]
+    assert os.read(told, 3) == b"now"
+    os.close(told)
+    os.write(master, b"\x03")
+    shown = read_all(master)
+    return process.wait(60), shown
+
+
+def read_all(master: int) -> str:
+    parts: list[bytes] = []
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:  # the other end is closed
+            break
+        parts.append(part)
+    os.close(master)
+    return b"".join(parts).decode()
