@@ -63,6 +63,16 @@ def test_an_index_that_lists_nothing_is_told(command: Command, site: Site) -> No
     assert (ran.status, "publishes no skill that can be used\n" in ran.err) == (3, True)
 
 
+def test_an_entry_that_cannot_be_used_is_told_beside_those_that_can(command: Command, site: Site) -> None:
+    good, bad = site.entry("greet", skill_md("greet")), site.entry("odd", skill_md("odd"))
+    site.index(good, {**bad, "digest": "none"})
+    ran = command("install", site.url, "--project", "--yes", *ALLOWED)
+    assert ran.status == 0
+    assert "warning: [" in ran.err
+    assert "odd" in ran.err
+    assert "greet" in command("list").out
+
+
 def test_an_archive_copied_into_a_folder_is_asked_for_likewise(command: Command, site: Site, project: Path) -> None:
     words = ("install", site.put("/releases/download/v1/pdf.zip", zipped(FILES)), "--into", "vendor", "--yes")
     assert command(*words).status == 3

@@ -76,6 +76,7 @@ class _Fetched:
         self.paths = tuple(entry.path for entry in commit.files)
         self.odd = commit.odd
         self.commit = commit.id
+        self.issues: tuple[Issue, ...] = ()
 
     def read(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
         return tuple(self._commit.read([self._entries[path] for path in paths], self._limits))
@@ -84,11 +85,14 @@ class _Fetched:
 class InMemory:
     """Files that are in memory already."""
 
-    def __init__(self, files: Sequence[NewFile], odd: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self, files: Sequence[NewFile], odd: Sequence[tuple[str, str]] = (), issues: Sequence[Issue] = ()
+    ) -> None:
         self._files = {file.path: file for file in files}
         self.paths = tuple(file.path for file in files)
         self.odd = tuple(odd)
         self.commit = ""
+        self.issues = tuple(issues)
 
     def read(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
         return tuple(self._files[path] for path in paths)
@@ -179,4 +183,4 @@ def _index(spec: SourceSpec, reach: Reach) -> InMemory:
     for skill in stepped(catalog.skills, lambda skill: skill.name):
         read = ((path, skill.read_bytes(path, most)) for path in skill.files())
         files += (NewFile(f"{skill.name}/{path}", content, content.startswith(b"#!")) for path, content in read)
-    return InMemory(files)
+    return InMemory(files, issues=catalog.failures)

@@ -43,6 +43,8 @@ class Bundle(Protocol):
     paths: tuple[str, ...]
     odd: tuple[tuple[str, str], ...]
     commit: str
+    issues: tuple[Issue, ...]
+    """What the source offers and cannot give."""
 
     def read(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
         """Some of its files, within the bounds of an install."""
@@ -87,7 +89,7 @@ def cut(bundle: Bundle, spec: SourceSpec, limits: Limits) -> list[Tree]:
         raise InstallError(f"{spec} does not contain a SKILL.md file", code="missing-skill-md")
     held = _Held(paths, odd, reader, limits)
     if not spec.skills:
-        return [_whole(spec, held, found, issues)]
+        return [_whole(spec, held, found, [*bundle.issues, *issues])]
     return [_one(spec, held, _named(name, found)) for name in spec.skills]
 
 
