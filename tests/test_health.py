@@ -105,6 +105,16 @@ def test_damaged_grants_and_settings_are_problems(home: Path) -> None:
     assert "problem" in [one.state for one in look(home)["settings"]]
 
 
+def test_a_manifest_that_makes_no_sense_is_a_problem_that_names_it(home: Path) -> None:
+    (home / "project" / "prowess.toml").write_text("[skills]\na = 'x'\n", encoding="utf-8")
+    (found,) = look(home)["manifest"]
+    assert (found.state, str(home / "project") in found.message) == ("problem", True)
+    (home / "project" / "prowess.toml").write_text("skills = ['./a']\n", encoding="utf-8")
+    assert [one.state for one in look(home)["manifest"]] == ["ok"]
+    (home / "project" / "prowess.toml").write_text("skills = [", encoding="utf-8")
+    assert all(str(home / "project") in one.message for one in look(home)["settings"])
+
+
 def test_a_folder_that_the_settings_name_and_that_is_not_there_is_a_problem(home: Path) -> None:
     (home / "project" / "prowess.toml").write_text('[settings]\nfolders = ["gone"]\n', encoding="utf-8")
     (found,) = [one for one in look(home)["settings"] if one.state == "problem"]

@@ -12,6 +12,7 @@ from prowess.errors import SkillError
 from prowess.files.folders import broken_links, folder_info
 from prowess.hints import HINTS
 from prowess.install.links import Landings
+from prowess.install.manifest import read_manifest
 from prowess.install.verify import verify_scope
 from prowess.library.agents import AGENTS
 from prowess.library.installs import standard_scopes
@@ -62,7 +63,8 @@ def doctor(
         try:
             found += look(here, house, env)
         except SkillError as error:
-            found.append(Diagnosis(look.__name__.strip("_"), "problem", error.message, error.hint))
+            where = f"{error.path}: " if error.path and error.path not in error.message else ""
+            found.append(Diagnosis(look.__name__.strip("_"), "problem", f"{where}{error.message}", error.hint))
     return tuple(found)
 
 
@@ -160,6 +162,13 @@ def _locks(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
             yield Diagnosis("lock", "problem", f"{issue.path}: {issue.message}", issue.hint)
 
 
+def _manifest(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
+    for scope in standard_scopes(here, home, env):
+        declared = read_manifest(scope.records, DEFAULT_LIMITS) if scope.location == "project" else None
+        if declared is not None:
+            yield Diagnosis("manifest", "ok", f"{scope.records}: {len(declared)} declared")
+
+
 def _trust(_here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
     trust = Trust() if env is os.environ else Trust(os.path.join(home, ".config", "prowess", "trust.json"))
     count = len(trust.grants())
@@ -175,6 +184,7 @@ _LOOKS: tuple[Callable[[str, str, Mapping[str, str]], Iterator[Diagnosis]], ...]
     _folders,
     _agents,
     _links,
+    _manifest,
     _locks,
     _trust,
 )

@@ -148,7 +148,7 @@ HINTS: dict[str, str] = {
     "would-replace": "choose another name or folder, or pass replace=True",
     "unwritable": "check that the folder exists and may be written to",
     "bad-evals": "see docs/authoring.md for the shapes of evals",
-    "bad-setting": "see 'prowess config' for the settings, and docs/cli.md for their values",
+    "bad-setting": "correct it there; docs/cli.md has the settings and their values",
     "unknown-setting": "see 'prowess config' for the settings that there are",
     "user-setting": "set it in your own file, by a variable, or by a flag",
     "unknown-agent": "see prowess.AGENTS for the known agents",

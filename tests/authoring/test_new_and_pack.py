@@ -150,6 +150,15 @@ def test_an_archive_cannot_choose_where_it_goes(tmp_path: Path) -> None:
         assert sorted(tmp_path.iterdir()) == [tmp_path / "x.zip"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no such names there")
+@pytest.mark.parametrize("name", ["bell\x07.md", "a:b.md", "nul.txt", "dot."])
+def test_a_name_that_would_not_unpack_is_not_packed(skill: Path, name: str) -> None:
+    (skill / name).write_text("x", encoding="utf-8")
+    with pytest.raises(prowess.SkillValidationError) as caught:
+        prowess.pack(skill)
+    assert caught.value.code == "bad-file-name"
+
+
 def test_an_unknown_format_is_an_error(skill: Path) -> None:
     with pytest.raises(prowess.SourceError, match="one of skill, zip"):
         prowess.pack(skill, form="rar")  # type: ignore[arg-type]

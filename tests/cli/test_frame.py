@@ -276,3 +276,36 @@ def test_remedies_of_the_command_line_are_for_codes_that_exist_and_name_options_
         assert "=True" not in said
         assert all(option in page for option in re.findall(r"--[a-z-]+", said))
         assert all(name in BY_NAME for name in re.findall(r"prowess ([a-z-]+)", said))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a POSIX shell closes the streams")
+@pytest.mark.parametrize("words", ["list", "list --json", "--help", "check .agents/skills", "doctor", "show none"])
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_stream_that_the_shell_closed_is_nobody_to_talk_to(project: Path, words: str, closed: str) -> None:
+    line = f'"{sys.executable}" -m prowess {words} {closed}'
+    done = subprocess.run(["sh", "-c", line], cwd=project, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == (3 if "none" in words else 0), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("trust",), "prowess trust wants one of its commands"),
+        (("completion",), "Choose from: bash, zsh, fish"),
+        (("show",), "Missing argument 'NAME'."),
+        (("list", "--nosuch"), "No such option"),
+    ],
+)
+def test_a_command_line_that_makes_no_sense_is_told_in_one_line_or_as_data(
+    command: Command, words: tuple[str, ...], message: str
+) -> None:
+    text = command(*words)
+    assert text.status == 2
+    first, hint = text.err.splitlines()
+    assert first.startswith("error[usage]: ")
+    assert message in first
+    assert hint.strip().startswith("hint: see prowess")
+    data = json.loads(command(*words, "--json").err)
+    assert data["error"]["code"] == "usage"
+    assert words == ("trust",) or message in data["error"]["message"]  # a group has no --json of its own

@@ -18,7 +18,7 @@ import prowess
 from tests.cli.samples import granted
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Command, Process
+    from tests.cli.conftest import Command, Process, Terminal
 
 
 # -- trust -------------------------------------------------------------------------------------------------------------
@@ -213,6 +213,14 @@ def test_the_demonstration_shows_every_part_and_touches_nothing(command: Command
     assert "changed-file: SKILL.md is not what the lock file says" in ran.out
     assert "restored" in ran.out
     assert sorted(project.parent.rglob("*")) == before
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_the_chart_of_the_demonstration_fits_every_terminal(terminal: Terminal, columns: int) -> None:
+    """Three rows with their figures, each on one line."""
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", terminal("demo", columns=columns).out)
+    rows = [row for row in shown.splitlines() if "█" in row]
+    assert [re.search(r"([0-9,]+) tokens +█+ *$", row) is not None for row in rows] == [True, True, True]
 
 
 @pytest.mark.usefixtures("needs_sandbox")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import prowess
-from prowess.library.settings import SETTINGS
+from prowess.library.settings import DIALECT_NAMES, SETTINGS
+from prowess.tools.dialects import DIALECTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,16 +81,37 @@ def test_what_may_run_is_not_for_a_project_to_decide(folders: tuple[Path, Path])
 
 
 def test_a_key_that_does_not_exist_is_told_with_the_nearest_that_does(folders: tuple[Path, Path]) -> None:
-    (folders[1] / "prowess.toml").write_text("[settings]\nbugdet = 5\n[other]\nx = 1\n", encoding="utf-8")
+    (folders[1] / "prowess.toml").write_text("agents = []\n[settings]\nbugdet = 5\n", encoding="utf-8")
     (issue,) = load(folders).issues
     assert (issue.code, issue.field) == ("unknown-setting", "bugdet")
     assert "'budget'" in issue.message
 
 
+def test_what_stands_in_the_wrong_place_of_a_file_is_told(folders: tuple[Path, Path]) -> None:
+    (folders[1] / "prowess.toml").write_text("budget = 5\nskills = []\n[setings]\nx = 1\n", encoding="utf-8")
+    own = folders[0] / ".config/prowess/config.toml"
+    own.write_text("skills = []\n", encoding="utf-8")
+    found = {(issue.field, issue.code): issue.message for issue in load(folders).issues}
+    assert found.keys() == {(name, "unknown-setting") for name in ("budget", "setings", "skills")}
+    assert "belongs below [settings]" in found["budget", "unknown-setting"]
+
+
+def test_every_dialect_is_a_choice() -> None:
+    assert set(DIALECT_NAMES) == set(DIALECTS)
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        *("budget = 'x'", "budget = -1", "budget = true", "strict = 1", "agents = 'codex'", "agents = [1]"),
+        *(
+            "dialect = 'zz'",
+            "budget = 'x'",
+            "budget = -1",
+            "budget = true",
+            "strict = 1",
+            "agents = 'codex'",
+            "agents = [1]",
+        ),
         *("min = 2", "min = 'x'", "style = 'pdf'", "selector = 'os:system'", "dialect = 5", "folders = 'x'"),
     ],
 )

@@ -54,9 +54,10 @@ def check(*paths: str | os.PathLike[str], budget: int | None = None, limits: Lim
     """Every finding about the skills at, or below, ``paths``: a skill's folder, its SKILL.md, or a collection of them.
 
     Several skills are also compared with each other, and the cost of listing them with ``budget`` (tokens). Every
-    finding names a line. Raises ``SourceError`` for a path without a skill.
+    finding names a line. A skill that is reached in several ways, such as by a link, counts once. Raises
+    ``SourceError`` for a path without a skill.
     """
-    files = tuple(dict.fromkeys(file for path in paths for file in skill_files(path, limits=limits)))
+    files = distinct(file for path in paths for file in skill_files(path, limits=limits))
     skills = [skill for file in files if (skill := _loaded(file, limits)) is not None]
     issues = [issue for file in stepped(files, _named) for issue in validate(file, limits=limits)]
     issues += [_odd_case(file) for file in files if os.path.basename(file) != FILENAME]
@@ -83,6 +84,14 @@ def skill_files(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS
     if not found:
         raise SourceError("there is no skill in this folder", where, "missing-skill-md")
     return tuple(sorted(found))
+
+
+def distinct(files: Iterable[str]) -> tuple[str, ...]:
+    """The files, each once, by the name that came first."""
+    found: dict[str, str] = {}
+    for file in files:
+        found.setdefault(os.path.realpath(file), file)
+    return tuple(found.values())
 
 
 def _named(file: str) -> str:

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from prowess.authoring.new import place_tree, refuse_existing
-from prowess.errors import ResourceError, SkillLoadError, SkillValidationError, SourceError
+from prowess.errors import PathTraversalError, ResourceError, SkillLoadError, SkillValidationError, SourceError
 from prowess.files.reading import OpenFile
 from prowess.files.writing import NewFile, make_folders, write_atomic
 from prowess.library.load import parse_skill, read_metadata, validate
 from prowess.limits import DEFAULT_LIMITS
+from prowess.names import relative_parts
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
@@ -71,9 +72,19 @@ def pack(path: str | os.PathLike[str], *, form: ArchiveFormat = "skill", limits:
     for issue in found.issues:
         raise SkillValidationError(f"cannot be packed: {issue.field} {issue.message}", skill.location, issue.code)
     kept = [name for name in found if _belongs(name)]
+    for name in kept:
+        _refuse_odd_name(name, skill)
     files = _contents(skill, kept, limits)
     data = _tar(files) if form == "tar.gz" else _zip(files, f"{skill.name}/" if form == "skill" else "")
     return Packed(skill.name, data, tuple(kept), tuple(name for name in found if name not in set(kept)))
+
+
+def _refuse_odd_name(name: str, skill: Skill) -> None:
+    """Raise for a name that no platform's rules allow everywhere: what is packed must unpack."""
+    try:
+        relative_parts(name)
+    except PathTraversalError as error:
+        raise SkillValidationError(f"cannot be packed: {error.message}", skill.location, "bad-file-name") from None
 
 
 def _belongs(name: str) -> bool:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _REQUEST = "What is in this CSV file, and is it clean?"
 _SHOWN = 6
-_WIDEST = 50
+_WIDEST = 20
 _GIT = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z"}
 
 
@@ -235,7 +235,7 @@ class _Stage:
         figures = (("everything at once", everything), ("all instructions", bodies), ("as it was, on demand", used))
         most = max(count for _, count in figures)
         rows = [
-            (what, ("█" * max(1, round(_WIDEST * count / most)), "name"), f"{count:,} tokens")
+            (what, f"{count:,} tokens", ("█" * max(1, round(_WIDEST * count / most)), "name"))
             for what, count in figures
         ]
         return Step("Tokens in the context", (Table(rows, indent=2),))

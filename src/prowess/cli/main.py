@@ -83,8 +83,16 @@ class Commands(click.Group):
     def main(self, args: Sequence[str] | None = None, *_: Any, **options: Any) -> NoReturn:  # noqa: ANN401
         """Run a command line to its end."""
         words = list(sys.argv[1:] if args is None else args)
+        _open_closed_streams()
         options.pop("standalone_mode", None)
         sys.exit(_outcome(lambda: super(Commands, self).main(words, standalone_mode=False, **options), words))
+
+
+def _open_closed_streams() -> None:
+    """Have somewhere to write to where the shell closed a stream (``>&-``): what is said there is said to nobody."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
 
 
 def _outcome(call: Callable[[], object], words: list[str]) -> int:
@@ -116,7 +124,7 @@ def _told(error: BaseException, *, as_json: bool) -> int:
         output.interrupted()
         status = INTERRUPTED
     elif isinstance(error, click.UsageError):
-        output.usage_error(error)
+        output.usage_error(error, as_json=as_json)
         status = USAGE
     elif isinstance(error, SkillError | OSError):
         output.fail(error if isinstance(error, SkillError) else _of_system(error), as_json=as_json)

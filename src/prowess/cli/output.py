@@ -132,19 +132,28 @@ def _message(error: SkillError) -> str:
 
 
 def _error_json(error: SkillError) -> str:
-    data = {"code": error.code, "message": error.message, "path": error.path, "hint": remedy(error.code)}
+    return _error_data(error.code, error.message, error.path, remedy(error.code))
+
+
+def _error_data(code: str, message: str, path: str, hint: str) -> str:
+    data = {"code": code, "message": message, "path": path, "hint": hint}
     return as_json({"version": SCHEMA, "error": data}, None)
 
 
-def usage_error(error: click.UsageError) -> None:
+def usage_error(error: click.UsageError, *, as_json: bool = False) -> None:
     """A command line that makes no sense, and where to read how it would."""
     name = error.ctx.command_path if error.ctx else "prowess"
+    hint = f"see {name} --help"
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        message = f"{name} wants one of its commands"
+    else:
+        message = " ".join(error.format_message().split())
+    if as_json:
+        _write(sys.stderr, _error_data("usage", message, "", hint) + "\n")
+        return
     from prowess.cli.blocks import line  # noqa: PLC0415
 
-    rows = [
-        line(("error[usage]: ", "bad"), error.format_message()),
-        line(("hint: ", "dim"), f"see {name} --help", indent=2),
-    ]
+    rows = [line(("error[usage]: ", "bad"), message), line(("hint: ", "dim"), hint, indent=2)]
     show(rows, error=True)
 
 

@@ -28,7 +28,8 @@ class Verified:
         home = os.path.expanduser("~")
         own = os.path.join(config_home(home, os.environ), "prowess")
         self._scopes: list[tuple[Scope, Locked]] = []
-        self._known: dict[tuple[str, str], str] = {}
+        self._known: dict[tuple[str, str], list[str] | None] = {}
+        """The paths that differ in each install; ``None`` for one that is not in the lock file."""
         self.troubles: list[str] = []
         """What keeps a lock file from being read."""
         if any(
@@ -52,22 +53,36 @@ class Verified:
         for scope, locked in self._scopes:
             base = os.path.realpath(scope.base) + os.sep
             if real.startswith(base):
-                return self._compared(scope, locked, "/".join(real[len(base) :].split(os.sep)[:2]))
+                org, name, *inner = real[len(base) :].split(os.sep)
+                changed = self._changed(scope, locked, f"{org}/{name}")
+                if changed is None:
+                    return "not in the lock file"
+                own = "".join(f"{part}/" for part in inner)
+                return CHANGED if any(not path or path.startswith(own) for path in changed) else "verified"
         return ""
 
-    def _compared(self, scope: Scope, locked: Locked, name: str) -> str:
+    def source(self, skill: prowess.Skill) -> str:
+        """From where a skill was installed, at which version or commit; ``""`` for what is not installed."""
+        real = os.path.realpath(skill.folder) if self._scopes and skill.is_local else ""
+        for scope, locked in self._scopes:
+            base = os.path.realpath(scope.base) + os.sep
+            if real.startswith(base):
+                entry = locked.get("/".join(real[len(base) :].split(os.sep)[:2]))
+                version = (entry.ref or entry.commit[:12]) if entry is not None else ""
+                return "" if entry is None else f"{entry.source}{f' at {version}' if version else ''}"
+        return ""
+
+    def _changed(self, scope: Scope, locked: Locked, name: str) -> list[str] | None:
         if (scope.base, name) not in self._known:
-            self._known[scope.base, name] = _compared(scope, locked, name)
+            self._known[scope.base, name] = _changed(scope, locked, name)
         return self._known[scope.base, name]
 
 
-def _compared(scope: Scope, locked: Locked, name: str) -> str:
+def _changed(scope: Scope, locked: Locked, name: str) -> list[str] | None:
     from prowess.install.entries import differences  # noqa: PLC0415 - only where there is a lock file
 
     entry = locked.get(name)
-    if entry is None:
-        return "not in the lock file"
-    return CHANGED if differences(entry, scope.place(name), DEFAULT_LIMITS) else "verified"
+    return None if entry is None else [path for _, path in differences(entry, scope.place(name), DEFAULT_LIMITS)]
 
 
 def tell_changed(skills: Iterable[prowess.Skill]) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Kind = Literal["text", "yes-or-no", "count", "share", "names", "folders"]
 
 PROJECT_FILE, USER_FILE, TABLE = "prowess.toml", "config.toml", "settings"
+DIALECT_NAMES = ("prowess", "load_skill", "skill__activate", "read_skill", "skill_load", "use_skill")
+_OF_MANIFESTS = frozenset(("skills", "agents"))
 _TRUE, _FALSE = frozenset(("1", "true", "yes", "on")), frozenset(("0", "false", "no", "off"))
 
 
@@ -46,7 +48,7 @@ SETTINGS = (
     Known("folders", "folders", (), "folders to look in instead of the standard places"),
     Known("project", "yes-or-no", default=True, about="whether the project's own skills count"),
     Known("filter", "text", "", "a pattern over the paths of skills; others are not shown to models"),
-    Known("dialect", "text", "prowess", "the names and shapes of the tools that models see"),
+    Known("dialect", "text", "prowess", "the names and shapes of the tools that models see", choices=DIALECT_NAMES),
     Known(
         "style",
         "text",
@@ -169,7 +171,7 @@ def _files(cwd: str, home: str, env: Mapping[str, str]) -> Iterator[tuple[str, b
 
 def _of_file(path: str, issues: list[Issue], *, is_project: bool, limits: Limits) -> dict[str, Setting]:
     found: dict[str, Setting] = {}
-    for name, value in _table(path, limits).items():
+    for name, value in _table(path, issues, is_project=is_project, limits=limits).items():
         known = _BY_NAME.get(name)
         if known is None:
             meant = nearest_first(name, sorted(_BY_NAME))[0]
@@ -183,7 +185,7 @@ def _of_file(path: str, issues: list[Issue], *, is_project: bool, limits: Limits
     return found
 
 
-def _table(path: str, limits: Limits) -> Mapping[str, object]:
+def _table(path: str, issues: list[Issue], *, is_project: bool, limits: Limits) -> Mapping[str, object]:
     folder, name = os.path.split(path)
     try:
         with OpenFile(folder, (name,)) as file:
@@ -195,12 +197,20 @@ def _table(path: str, limits: Limits) -> Mapping[str, object]:
     import tomllib  # noqa: PLC0415 - only where there is a file
 
     try:
-        table = tomllib.loads(data.decode("utf-8")).get(TABLE, {})
+        whole = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise SourceError(f"not TOML: {error}", path, "bad-setting") from None
+    table = whole.pop(TABLE, {})
+    issues += [_out_of_place(name, path) for name in whole if not (is_project and name in _OF_MANIFESTS)]
     if not isinstance(table, dict):
         raise SourceError(f"[{TABLE}] must be a table", path, "bad-setting")
     return table
+
+
+def _out_of_place(name: str, path: str) -> Issue:
+    """What stands on top of a file and means nothing there."""
+    why = f"is a setting, and belongs below [{TABLE}]" if name in _BY_NAME else f"means nothing here; [{TABLE}] does"
+    return Issue("unknown-setting", name, why, path, 0, "warning")
 
 
 def _from_toml(known: Known, value: object) -> object:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.authoring.check import CheckReport, check, skill_files
+from prowess.authoring.check import CheckReport, check, distinct, skill_files
 from prowess.authoring.fix import apply_fix, fix
 from prowess.cli import output
 from prowess.cli.blocks import Line, line
@@ -107,7 +107,10 @@ def _own(settings: Settings) -> tuple[str, ...]:
 
 def _fixes(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
     found: list[Fix] = []
-    files = [*dict.fromkeys(file for path in paths for file in skill_files(path))]
+    files = distinct(file for path in paths for file in skill_files(path))
+    files, pinned = _without_pinned(files)
+    if pinned:
+        output.note(f"left as prowess.lock has them: {', '.join(pinned)} (mend them where they come from)")
     for file in stepped(files, lambda file: home_relative(os.path.dirname(file))):
         try:
             mended = fix(file)
@@ -118,6 +121,16 @@ def _fixes(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
         if write:
             apply_fix(mended)
     return found
+
+
+def _without_pinned(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
+    """The files that may be changed, and the skills of the others, which are installed."""
+    from prowess.library.installs import standard_scopes  # noqa: PLC0415 - only to mend something
+
+    scopes = standard_scopes(os.getcwd(), os.path.expanduser("~"), os.environ)
+    bases = tuple(os.path.join(os.path.realpath(scope.base), "") for scope in scopes)
+    free = tuple(file for file in files if not os.path.realpath(file).startswith(bases))
+    return free, sorted({os.path.basename(os.path.dirname(file)) for file in files if file not in free})
 
 
 def _narrowed(report: CheckReport, only: frozenset[str], ignore: frozenset[str]) -> CheckReport:

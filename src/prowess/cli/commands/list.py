@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 class _Row(NamedTuple):
     skill: prowess.Skill
     marks: tuple[str, ...]
+    source: str
+    """From where it was installed."""
 
 
 @new_command(
@@ -49,7 +51,8 @@ def command(
 
     Marks: hidden (models do not see it), models only (people cannot call it), repaired (its head had to be mended),
     trusted (its commands and scripts may run), changed since trusted, verified (installed, and what the lock file
-    says), changed since installed, shadowed (another copy of the name wins).
+    says), changed since installed, from (where it was installed from, at which version), shadowed (another copy of the
+    name wins).
     """
     settings = settings_of(folders=(*below, *folders), agents=agents, project=project, verify=verify)
     catalog = catalog_of(settings)
@@ -60,7 +63,7 @@ def command(
 
 def _marked(catalog: prowess.Catalog) -> list[_Row]:
     trusted, verified = Trusted(), Verified()
-    return [_Row(skill, tuple(_marks(skill, trusted, verified))) for skill in catalog.skills]
+    return [_Row(skill, tuple(_marks(skill, trusted, verified)), verified.source(skill)) for skill in catalog.skills]
 
 
 def _marks(skill: prowess.Skill, trusted: Trusted, verified: Verified) -> Iterator[str]:
@@ -95,6 +98,7 @@ def _skill_data(row: _Row) -> dict[str, object]:
         "location": skill.location,
         "scope": skill.scope.value if skill.scope else None,
         "origin": skill.origin,
+        "source": row.source,
         "marks": list(row.marks),
     }
 
@@ -143,7 +147,8 @@ def _groups(catalog: prowess.Catalog, rows: list[_Row]) -> dict[Place, tuple[lis
 
 
 def _shown(row: _Row) -> tuple[Span, tuple[Span, ...]]:
-    marks: tuple[Span, ...] = ((f"[{', '.join(row.marks)}] ", "warn"),) if row.marks else ()
+    said = (*row.marks, *((f"from {row.source}",) if row.source else ()))
+    marks: tuple[Span, ...] = ((f"[{', '.join(said)}] ", "warn"),) if said else ()
     return (row.skill.name, "name"), (*marks, " ".join(row.skill.description.split()))
 
 

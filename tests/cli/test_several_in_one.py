@@ -1,0 +1,69 @@
+"""One install of several skills, linked for agents: each counts once, and each is judged by its own files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.repositories import Repository
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Command
+
+NAMES = ("alpha", "beta", "gamma")
+
+
+@pytest.fixture
+def pack(command: Command, project: Path, tmp_path: Path) -> Path:
+    """Where the three skills of one repository are installed."""
+    made = Repository(tmp_path / "repositories" / "pack")
+    for name in NAMES:
+        made.skill(f"skills/{name}")
+    made.commit()
+    ran = command("install", made.address, "--project", "--agent", "claude-code", "--yes")
+    assert ran.status == 0, ran.err
+    return project / ".prowess/skills/local/pack"
+
+
+def test_only_the_skill_that_was_changed_is_said_to_be(command: Command, pack: Path) -> None:
+    with (pack / "skills/beta/SKILL.md").open("a", encoding="utf-8") as file:
+        file.write("More.\n")
+    ran = command("list", "--json")
+    said = {skill["name"]: skill["marks"] for skill in ran.data["skills"] if skill["name"] in NAMES}
+    assert ["changed since installed" in said[name] for name in NAMES] == [False, True, False]
+    assert ["verified" in said[name] for name in NAMES] == [True, False, True]
+    assert "changed-since-locked] beta" in command("activate", "beta").err
+    assert "changed-since-locked" not in command("activate", "alpha").err
+
+
+def test_a_skill_that_is_linked_for_two_agents_is_checked_once(command: Command, pack: Path) -> None:
+    assert pack.is_dir()
+    ran = command("check", "--json")
+    found = [skill for skill in ran.data["skills"] if skill.rpartition("/skills/")[2].split("/")[0] in NAMES]
+    assert len(found) == len(NAMES)
+    assert [f for f in ran.data["findings"] if f["code"] in {"duplicate-name", "similar-name"}] == []
+
+
+def test_what_the_lock_file_owns_is_not_mended_in_place(command: Command, project: Path, tmp_path: Path) -> None:
+    made = Repository(tmp_path / "repositories" / "odd")
+    made.write("SKILL.md", "---\nname: odd\ndescription: Use: it\n---\nDo it.\n")
+    made.commit()
+    assert command("install", made.address, "--project", "--yes").status == 0
+    mine = project / ".agents/skills/mine/SKILL.md"
+    mine.parent.mkdir()
+    mine.write_text("---\nname: mine\ndescription: Use: mine\n---\nDo it.\n", encoding="utf-8")
+    ran = command("check", "--fix")
+    assert "left as prowess.lock has them: odd" in ran.err
+    assert mine.read_text(encoding="utf-8").splitlines()[2] in {'description: "Use: mine"', "description: 'Use: mine'"}
+    assert command("verify").status == 0
+
+
+def test_a_list_says_from_where_an_installed_skill_came(command: Command, pack: Path) -> None:
+    ran = command("list", "--json")
+    sources = {skill["name"]: skill["source"] for skill in ran.data["skills"]}
+    assert pack.name in sources["alpha"]
+    assert sources["csv-report"] == ""
+    assert f"from {sources['alpha']}" in command("list").out
