@@ -356,7 +356,7 @@ def test_as_data_it_is_json_that_nothing_raw_is_in(case: Case, full: bool, rng: 
 
 
 def test_on_a_terminal_there_is_what_we_draw_and_nothing_else(case: Case, full: bool, rng: Random) -> None:
-    """Case 40: with both streams on it, bars and colours included. Wrapping a long line is no forgery."""
+    """Case 40: with both streams on it, bars and colours included; a long line that is wrapped is no forgery."""
     if not full and rng.random() > 0.15:
         pytest.skip("sampled: run by make test-full")
     shown = on_terminal(case)
