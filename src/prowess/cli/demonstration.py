@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _REQUEST = "What is in this CSV file, and is it clean?"
 _SHOWN = 6
-_WIDEST = 20
+_WIDEST = 16
 _GIT = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z"}
 
 
