@@ -125,7 +125,8 @@ def _folders(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis
         scope = f" ({place.scope.value})" if place.scope else ""
         yield Diagnosis("folder", state, f"{place.path}{scope}: {place.state}, {place.found} found")
     for issue in catalog.failures:
-        yield Diagnosis("skill", "problem", f"{issue.path}:{issue.line}: [{issue.code}] {issue.message}", issue.hint)
+        where = f"{issue.path}:{issue.line}" if issue.line else issue.path
+        yield Diagnosis("skill", "problem", f"{where}: [{issue.code}] {issue.message}", issue.hint)
     for lost in catalog.shadowed:
         message = f"{lost.name}: {lost.location} loses to {lost.winner}: {lost.reason}"
         yield Diagnosis("skill", "note", message, "rename one of the two, or remove one")

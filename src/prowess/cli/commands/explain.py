@@ -80,7 +80,11 @@ def _blocks(found: Explanation) -> Iterator[Block]:
     if found.issues:
         yield Title("Findings")
         rows = [
-            ((f"{home_relative(i.path)}:{i.line}", "name"), (i.code, "warn"), f"{i.field}: {i.message}".strip(": "))
+            (
+                (f"{home_relative(i.path)}{f':{i.line}' if i.line else ''}", "name"),
+                (i.code, "warn"),
+                f"{i.field}: {i.message}".strip(": "),
+            )
             for i in found.issues
         ]
         yield Table(rows, indent=2)
