@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 FILES = {"SKILL.md": skill_md("pdf"), "a.md": b"a"}
 FRESH = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+PATIENT = prowess.Limits(max_mcp_list_seconds=120.0, max_mcp_call_seconds=120.0)
 HUGE = int("9" * 4_300)
 
 
@@ -215,18 +216,18 @@ def test_an_answer_without_an_end_costs_little_memory(plan: Plan, connect: Conne
 def test_pages_of_heavy_entries_are_cut_by_their_bytes(plan: Plan, connect: Connect) -> None:
     """Each entry is right, and takes a megabyte; without a bound there would be ten thousand of them."""
     plan.listing = {"fat": True}
-    catalog, kept = grown(connect(limits=prowess.Limits(max_mcp_list_seconds=60.0)))
+    catalog, kept = grown(connect(limits=PATIENT))
     assert codes(catalog) == ["download-too-large"]
     assert "max_mcp_list_bytes" in catalog.issues[0].message
     assert 0 < len(catalog) <= 32, "what was listed before is used"
     assert [method for method, _ in plan.asked()].count("skills/list") <= 4
-    assert kept < 192 * 1024
+    assert kept < 256 * 1024
 
 
 @needs_proc
 def test_many_values_in_few_bytes_are_cut_before_they_are_parsed(plan: Plan, connect: Connect) -> None:
     plan.listing = {"hollow": 5_000_000}
-    catalog, kept = grown(connect(limits=prowess.Limits(max_mcp_list_seconds=60.0)))
+    catalog, kept = grown(connect(limits=PATIENT))
     assert codes(catalog) == ["download-too-large"]
     assert kept < 64 * 1024
 
@@ -339,9 +340,8 @@ def test_a_flood_on_http_is_cut_where_it_arrives(flood: str) -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    limits = prowess.Limits(max_mcp_list_seconds=120.0, max_mcp_call_seconds=120.0)
     try:
-        with prowess.Source.mcp("web", url=f"http://127.0.0.1:{server.server_port}/mcp", limits=limits) as source:
+        with prowess.Source.mcp("web", url=f"http://127.0.0.1:{server.server_port}/mcp", limits=PATIENT) as source:
             assert codes(source.load()) == ["download-too-large"]
     finally:
         server.shutdown()
@@ -361,7 +361,7 @@ def test_a_page_that_never_comes_costs_only_what_is_left_of_the_time(plan: Plan,
     """The first page is used; the second is waited for as long as the listing may take, not as long as a call may."""
     plan.add("pdf")
     plan.listing = {"endless": True, "hang_after": 1}
-    catalog = connect(limits=prowess.Limits(max_mcp_list_seconds=3.0, max_mcp_call_seconds=600.0)).load()
+    catalog = connect(limits=prowess.Limits(max_mcp_list_seconds=5.0, max_mcp_call_seconds=600.0)).load()
     assert catalog.names == ("docs:pdf",)
     assert codes(catalog) == ["mcp-timeout"]
     assert lists(plan) == 2

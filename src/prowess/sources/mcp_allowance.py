@@ -49,10 +49,13 @@ class Allowance:
     """
 
     def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+        self._bounds: dict[Bound, int] = {
+            "max_mcp_message_bytes": limits.max_mcp_message_bytes,
+            "max_mcp_list_bytes": limits.max_mcp_list_bytes,
+        }
         self._asked: list[Bound] = []
         self._lock = Lock()
-        self._left = limits.max_mcp_message_bytes
+        self._left = self._bounds["max_mcp_message_bytes"]
         self.over = ""
         """What was more than allowed, in words; then the connection is ended."""
 
@@ -63,13 +66,13 @@ class Allowance:
             if not self._asked:
                 self._left, self.over = 0, ""
             self._asked.append(bound)
-            self._left += getattr(self._limits, bound)
+            self._left += self._bounds[bound]
         try:
             yield
         finally:
             with self._lock:
                 self._asked.remove(bound)
-                self._left = min(self._left, self._most()) if self._asked else self._limits.max_mcp_message_bytes
+                self._left = min(self._left, self._most()) if self._asked else self._bounds["max_mcp_message_bytes"]
 
     def takes(self, weight: int) -> bool:
         """Whether so much more is allowed; if not, ``over`` says so."""
@@ -85,7 +88,7 @@ class Allowance:
             self._exceed(bound)
 
     def _exceed(self, bound: Bound) -> None:
-        self.over = self.over or f"it sent more than {getattr(self._limits, bound)} bytes allow (Limits.{bound})"
+        self.over = self.over or f"it sent more than {self._bounds[bound]} bytes allow (Limits.{bound})"
 
     def _most(self) -> int:
-        return sum(getattr(self._limits, bound) for bound in self._asked)
+        return sum(self._bounds[bound] for bound in self._asked)

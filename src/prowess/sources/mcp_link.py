@@ -153,7 +153,7 @@ class _Live:
             waiting.cancel()
             raise self._away(f"no answer in time to {method}", "mcp-timeout") from None
         except CancelledError:
-            raise self._away("the connection was closed meanwhile", "server-away") from None
+            raise self._gone("the connection was closed meanwhile") from None
 
     def leave(self) -> None:
         """Close the connection, and do not wait."""
@@ -175,6 +175,11 @@ class _Live:
     def _away(self, why: str, code: str) -> FetchError:
         return FetchError(f"MCP server {self._server.label!r}: {why}", code=code)
 
+    def _gone(self, why: str) -> FetchError:
+        """What to raise when a connection ended: it sent too much, or else ``why``."""
+        over = self._allowance.over
+        return self._away(over or why, "download-too-large" if over else "server-away")
+
     # -- in the thread -----------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
@@ -193,8 +198,7 @@ class _Live:
     def _fail(self, why: str) -> None:
         """Tell whoever waits for the first answer that there will be none."""
         if not self._up.done():
-            over = self._allowance.over
-            self._up.set_exception(self._away(over or why, "download-too-large" if over else "server-away"))
+            self._up.set_exception(self._gone(why))
 
     async def _connection(self) -> None:
         talking = asyncio.create_task(self._talk())
@@ -234,12 +238,12 @@ class _Live:
         except ValidationError:
             raise self._away(f"{method}: the answer is not what the protocol says", "bad-entry") from None
         except Exception as error:  # noqa: BLE001 - whatever a server makes of its answers is said in one way
-            if self._allowance.over:
-                raise self._away(f"{method}: {self._allowance.over}", "download-too-large") from None
-            if isinstance(error, MCPError) and error.code != CONNECTION_CLOSED:
-                raise self._away(f"{method}: {_clean(error.message)}", "request-refused") from None
+            why = f"{method}: {_clean(error.message) if isinstance(error, MCPError) else _reason(error)}"
+            answered = isinstance(error, MCPError) and error.code != CONNECTION_CLOSED
+            if answered and not self._allowance.over:
+                raise self._away(why, "request-refused") from None
             self._over.set()
-            raise self._away(f"{method}: {_reason(error)}", "server-away") from None
+            raise self._gone(why) from None
 
 
 def _left(*ends: float) -> float:
