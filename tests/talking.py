@@ -142,7 +142,8 @@ class Plan:
     reads: dict[str, dict[str, Any]] = field(default_factory=dict)
     gets: dict[str, dict[str, Any]] = field(default_factory=dict)
     listing: dict[str, Any] = field(default_factory=dict)
-    """How the listing goes on: ``{"endless": true}``, ``{"loop": true}``, ``{"hang": true}``, ``{"flood": n}``."""
+    """How the listing goes on: ``endless``, ``loop``, ``hang``, ``hang_after`` pages, ``slow`` seconds a page,
+    ``flood`` of megabytes, ``fat`` pages, ``hollow`` entries, or whatever result lies in a ``file``."""
     reading: dict[str, Any] = field(default_factory=dict)
     start: dict[str, Any] = field(default_factory=dict)
 

@@ -193,16 +193,22 @@ class Limits:
     """Requests of one address that are answered in one second."""
 
     max_mcp_connect_seconds: float = 10.0
-    """How long an MCP server may take to start and to answer the first time; servers are waited for side by side."""
+    """How long an MCP server may take to start and to answer the first time."""
 
     max_mcp_call_seconds: float = 30.0
     """How long one request to such a server may take."""
 
-    max_mcp_list_seconds: float = 30.0
-    """How long the whole listing of such a server may take, however many pages it has."""
+    max_mcp_list_seconds: float = 10.0
+    """How long a listing may take in all, from connecting to the last page: a catalogue waits for no server longer."""
 
     max_mcp_message_bytes: int = 24 * MIB
-    """One answer of such a server: the largest file that a skill may have, in base64, with room to spare."""
+    """What may come of such a server for one request: the largest file of a skill, in base64, with room to spare.
+
+    Each value in it counts as 32 bytes more, since that is what small values take once they are parsed.
+    """
+
+    max_mcp_list_bytes: int = 32 * MIB
+    """What may come for one listing, counted likewise: ten thousand ordinary entries fit."""
 
     max_mcp_skills: int = 10_000
     """Skills that such a server may list, and pages that it may list them on."""

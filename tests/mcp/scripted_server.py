@@ -26,6 +26,14 @@ def discovered() -> dict[str, Any]:
 def listed() -> dict[str, Any]:
     behave(PLAN["listing"])
     page = next(PAGES)
+    if page > PLAN["listing"].get("hang_after", page):
+        time.sleep(600)
+    if "file" in PLAN["listing"]:  # whatever a test wrote there by now
+        return json.loads(Path(PLAN["listing"]["file"]).read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+    if "fat" in PLAN["listing"]:
+        return {"skills": [fat(f"s{page}-{n}") for n in range(10)], "nextCursor": f"page-{page}", **FRESH}
+    if "hollow" in PLAN["listing"]:
+        return {"skills": [{}] * PLAN["listing"]["hollow"], **FRESH}
     if PLAN["listing"].get("endless"):
         return {"skills": PLAN["skills"] if page == 1 else [], "nextCursor": f"page-{page}", **FRESH}
     if PLAN["listing"].get("loop"):
@@ -33,11 +41,20 @@ def listed() -> dict[str, Any]:
     return {"skills": PLAN["skills"], **FRESH}
 
 
+def fat(name: str) -> dict[str, Any]:
+    """An entry that nothing is wrong with and that takes a megabyte."""
+    paths = ["SKILL.md", *(f"{number}/{'/'.join(['y' * 200] * 9)}" for number in range(511))]
+    rows = [{"uri": f"skill://{name}/{path}", "digest": f"sha256:{'0' * 64}", "size": 0} for path in paths]
+    front = {"name": name, "description": "Does it."}
+    return {"uri": f"skill://{name}/SKILL.md", "frontmatter": front, "resources": rows}
+
+
 def behave(how: dict[str, Any]) -> None:
     if "meet" in how:  # say that one is here, and wait for the other
         Path(how["meet"][0]).touch()
         while not Path(how["meet"][1]).exists():
             time.sleep(0.01)
+    time.sleep(how.get("slow", 0))
     if how.get("hang"):
         time.sleep(600)
     if how.get("die"):

@@ -166,7 +166,7 @@ def test_our_client_loads_skills_of_their_servers(
 ) -> None:
     shutil.move(library / "billing" / "invoices", library / "invoices")
     (library / "pdf" / "inner" / "SKILL.md").rename(library / "pdf" / "inner" / "notes.md")
-    limits = prowess.Limits(max_mcp_connect_seconds=60.0)
+    limits = prowess.Limits(max_mcp_connect_seconds=60.0, max_mcp_list_seconds=60.0)
     with prowess.Source.mcp("theirs", command=servers(kind), limits=limits) as source:
         catalog = source.load()
         assert catalog.issues == ()

@@ -75,6 +75,7 @@ class Catalog:
         self._shadowed = tuple(replace(lost, winner=by_name[lost.name].location) for lost in shadowed)
 
     def _collide(self, first: Skill, second: Skill, on_duplicate: OnDuplicate, shadowed: list[Shadowed]) -> None:
+        _check_servers(first, second)
         if _same_file(first, second):  # one skill found twice, perhaps under two names for its folder
             self._by_name[first.name] = first if on_duplicate == "first" else second
             return
@@ -89,10 +90,12 @@ class Catalog:
     def from_sources(cls, sources: Iterable[SkillSource], on_duplicate: OnDuplicate = "first") -> Catalog:
         """The skills of several sources, in their order; ``preload`` of any copy of a name preloads the winner.
 
-        A ``SourceError`` names the source that caused it by its place in the list.
+        A ``SourceError`` names the source that caused it by its place in the list. Two MCP servers of one label are
+        such an error: what is known of the skills of one would be taken for the other's.
         """
         found: list[Catalog] = []
         sources = tuple(sources)
+        _check_namespaces(sources)
         for source in sources:  # those that have to be waited for are waited for side by side
             getattr(source, "begin", _nothing)()
         for index, source in enumerate(sources):
@@ -264,6 +267,28 @@ class Catalog:
 
 def _nothing() -> None:
     """Most sources need no time."""
+
+
+def _check_namespaces(sources: tuple[SkillSource, ...]) -> None:
+    """Raise where two sources are known by one name of the caller's choosing."""
+    seen: dict[str, int] = {}
+    for index, source in enumerate(sources):
+        namespace = getattr(source, "namespace", "")
+        first = seen.setdefault(namespace, index) if namespace else index
+        if sources[first] is not source:
+            message = f"sources[{index}]: {namespace} is the name of sources[{first}] already"
+            raise SourceError(message, code="duplicate-label")
+
+
+def _check_servers(one: Skill, other: Skill) -> None:
+    """Raise where two servers have one label: no skill of one may stand for a skill of the other."""
+    if not one.told_by or one.told_by != other.told_by:
+        return
+    from prowess.library.contents import server  # noqa: PLC0415 - only where names collide
+
+    if server(one._home.contents) != server(other._home.contents):
+        message = f"{one.name!r} is a skill of two servers, and both are {one.told_by}"
+        raise SourceError(message, one.location, "duplicate-label")
 
 
 def _same_file(one: Skill, other: Skill) -> bool:

@@ -67,6 +67,11 @@ class Foreign(Protocol):
         """Who says what is in it."""
         ...
 
+    @property
+    def server(self) -> object:
+        """What it is read from, to be compared."""
+        ...
+
     def admitted(self, front: Frontmatter, name: str) -> Frontmatter:
         """The fields that count, under the name that the skill goes by."""
         ...
@@ -75,6 +80,11 @@ class Foreign(Protocol):
 def told_by(contents: object) -> str:
     """Whom to name to a model that reads it; ``""``: nobody."""
     return contents.told_by if isinstance(contents, Foreign) else ""
+
+
+def server(contents: object) -> object:
+    """What a model is told by name; ``None``: nobody."""
+    return contents.server if isinstance(contents, Foreign) else None
 
 
 def admitted(contents: object, front: Frontmatter, name: str) -> Frontmatter:

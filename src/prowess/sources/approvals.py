@@ -1,6 +1,7 @@
 """Approvals: what a person allowed a skill of an MCP server, for one state of it. When a file changes, it is over.
 
-They are a small JSON file of the user's. An approval lets the tools that a skill names count; nothing of it ever runs.
+They are a small JSON file of the user's. An approval lets the tools that a skill names count, and no other wish of it;
+nothing of it ever runs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from prowess.files.writing import make_folders, write_atomic
 from prowess.library.places import config_home
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from prowess.library.skill import Skill
 
@@ -58,6 +59,11 @@ class Approvals:
         if known is not None and known != state:
             self._change(lambda rows: {key: value for key, value in rows.items() if key != location})
         return known == state
+
+    def expire(self, states: Mapping[str, str]) -> None:
+        """End the approvals of those locations whose files are others now, all with one look at the file."""
+        if any(states.get(where, known) != known for where, known in self._read().items()):
+            self._change(lambda rows: {key: value for key, value in rows.items() if states.get(key, value) == value})
 
     # -- the file ----------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from prowess.errors import FetchError, PathTraversalError
 from prowess.limits import MAX_DESCRIPTION_LENGTH
 from prowess.names import relative_parts
 from prowess.spec.fields import frontmatter_of
+from prowess.spec.hidden import one_line
 from prowess.spec.rules import is_spec_name
 
 if TYPE_CHECKING:
@@ -25,13 +26,15 @@ if TYPE_CHECKING:
     from prowess.spec.typed import Json
 
 SKILL_MD = "SKILL.md"
-_KEYS = frozenset(("uri", "frontmatter", "resources", "_meta"))
+_META = "_meta"
+"""What the base protocol allows on every object; nothing of it is used."""
+_KEYS = frozenset(("uri", "frontmatter", "resources"))
 _FILE_KEYS = frozenset(("uri", "digest", "size"))
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,31}://")
 _HALF_ENCODED = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _LONGEST_URI = 2_048
-_MOST_VALUES = 4_000
+_MOST_BITS = 128
 _OUTWARD = frozenset(("", ".", ".."))
 
 
@@ -61,9 +64,8 @@ class Entry(NamedTuple):
         return hashlib.sha256("".join(rows).encode()).hexdigest()
 
     def front(self) -> Frontmatter:
-        """The fields as far as they count before a person approved anything: no tools."""
-        kept = {key: value for key, value in self.fields.items() if key not in {"allowed-tools", "allowed_tools"}}
-        return frontmatter_of({key: _text(value) for key, value in kept.items()})
+        """The fields, each value as text."""
+        return frontmatter_of({key: _text(value) for key, value in self.fields.items()})
 
 
 def _text(value: Json) -> Value:
@@ -77,12 +79,17 @@ def _text(value: Json) -> Value:
 
 
 def parse_entry(raw: object, limits: Limits) -> Entry:
-    """The entry that a server sent; raises ``FetchError`` for one that is not used."""
-    found = _mapping(raw, "an entry")
-    if not found.keys() <= _KEYS or not found.keys() >= _KEYS - {"_meta"}:
-        raise _bad("an entry has 'uri', 'frontmatter' and 'resources', and nothing else")
-    uri = _uri(found["uri"])
-    fields = _fields(found["frontmatter"], uri)
+    """The entry that a server sent; raises ``FetchError`` for one that is not used, whatever is wrong with it."""
+    try:
+        return _entry(raw, limits)
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
+        raise _bad("an entry that cannot be read") from None
+
+
+def _entry(raw: object, limits: Limits) -> Entry:
+    found = _object(raw, _KEYS, "an entry")
+    uri = parse_uri(found["uri"])
+    fields = _fields(found["frontmatter"], uri, limits)
     resources = found["resources"]
     if resources == "dynamic":
         raise FetchError(f"{uri}: its files are made up as they are read", uri, "dynamic-skill")
@@ -91,13 +98,23 @@ def parse_entry(raw: object, limits: Limits) -> Entry:
     return Entry(uri, fields, _files(resources, uri, limits))
 
 
+def _object(raw: object, keys: frozenset[str], what: str, uri: str = "") -> dict[str, Json]:
+    """An object with these keys and no other, but for what the base protocol allows everywhere."""
+    found = _mapping(raw, what, uri)
+    if found.keys() - {_META} != keys:
+        names = ", ".join(sorted(keys))
+        raise _bad(f"{uri + ': ' if uri else ''}{what} has {names}, and nothing else", uri)
+    return found
+
+
 def _mapping(raw: object, what: str, uri: str = "") -> dict[str, Json]:
     if not isinstance(raw, dict) or not all(isinstance(key, str) for key in raw):
         raise _bad(f"{uri or what}: {what} is an object", uri)
     return raw
 
 
-def _uri(raw: object) -> str:
+def parse_uri(raw: object) -> str:
+    """The address of a skill; raises ``FetchError`` for what cannot be one."""
     if not isinstance(raw, str) or len(raw) > _LONGEST_URI or not raw.isprintable():
         raise _bad("'uri' is a short line of text")
     parts = _parts(raw)
@@ -120,10 +137,9 @@ def _parts(uri: str) -> tuple[str, ...]:
     return parts
 
 
-def _fields(raw: object, uri: str) -> dict[str, Json]:
+def _fields(raw: object, uri: str, limits: Limits) -> dict[str, Json]:
     fields = _mapping(raw, "frontmatter", uri)
-    if _count(fields) > _MOST_VALUES:
-        raise _bad(f"{uri}: the frontmatter holds too much", uri)
+    _Measure(uri, limits).add(fields)
     name, about = fields.get("name"), fields.get("description")
     if not isinstance(name, str) or not is_spec_name(name):
         raise _bad(f"{uri}: 'name' is against the rules", uri)
@@ -134,44 +150,59 @@ def _fields(raw: object, uri: str) -> dict[str, Json]:
     return fields
 
 
-def _count(value: Json) -> int:
-    """How many values there are, one for each thousand characters of a text."""
-    if isinstance(value, dict):
-        return sum(1 + len(key) // 1_000 + _count(item) for key, item in value.items())
-    if isinstance(value, list):
-        return 1 + sum(_count(item) for item in value)
-    return 1 + len(value) // 1_000 if isinstance(value, str) else 1
+class _Measure:
+    """A frontmatter that fits no file that would be read is not used."""
+
+    def __init__(self, uri: str, limits: Limits) -> None:
+        self._uri = uri
+        self._bytes = limits.max_frontmatter_bytes
+        self._values = limits.max_yaml_events
+        self._depth = limits.max_yaml_depth
+
+    def add(self, value: Json, depth: int = 0) -> None:
+        self._values -= 1
+        if isinstance(value, str):
+            self._bytes -= len(value.encode())
+        elif isinstance(value, int) and value.bit_length() > _MOST_BITS:
+            self._bytes = -1
+        if self._values < 0 or self._bytes < 0 or depth > self._depth:
+            raise _bad(f"{self._uri}: the frontmatter holds too much", self._uri)
+        if isinstance(value, dict):
+            for key, item in value.items():
+                self.add(key, depth)
+                self.add(item, depth + 1)
+        elif isinstance(value, list):
+            for item in value:
+                self.add(item, depth + 1)
 
 
 def _files(resources: list[Json], uri: str, limits: Limits) -> dict[str, File]:
     if len(resources) > limits.max_served_files:
-        message = f"{uri}: {len(resources)} files; at most {limits.max_served_files} are used"
+        message = f"{uri}: {len(resources)} files; at most {limits.max_served_files} (Limits.max_served_files) are used"
         raise FetchError(message, uri, "too-many-files")
     base = uri.removesuffix(SKILL_MD)
     files: dict[str, File] = {}
     for raw in resources:
-        path, file = _file(_mapping(raw, "a resource", uri), base, uri)
+        path, file = _file(_object(raw, _FILE_KEYS, "a resource", uri), base, uri, limits)
         if path in files:
             raise _bad(f"{uri}: {path} is listed twice", uri)
         files[path] = file
-    total = sum(file.size for file in files.values())
-    if total > limits.max_served_bytes:
-        message = f"{uri}: {total} bytes; at most {limits.max_served_bytes} are used"
-        raise FetchError(message, uri, "too-many-bytes")
+    if sum(file.size for file in files.values()) > limits.max_served_bytes:
+        raise _too_large(uri, limits)
     if files.get(SKILL_MD, File("", "", 0)).uri != uri:
         raise _bad(f"{uri}: its own {SKILL_MD} is not listed", uri)
     return files
 
 
-def _file(raw: Mapping[str, Json], base: str, uri: str) -> tuple[str, File]:
-    if raw.keys() != _FILE_KEYS:
-        raise _bad(f"{uri}: a resource has 'uri', 'digest' and 'size', and nothing else", uri)
+def _file(raw: Mapping[str, Json], base: str, uri: str, limits: Limits) -> tuple[str, File]:
     where, digest, size = raw["uri"], raw["digest"], raw["size"]
     found = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
     if found is None:
         raise FetchError(f"{uri}: a digest is 'sha256:' and 64 hexadecimal digits", uri, "bad-digest")
     if isinstance(size, bool) or not isinstance(size, int) or size < 0:
         raise _bad(f"{uri}: a size is a whole number", uri)
+    if size > limits.max_served_bytes:
+        raise _too_large(uri, limits)
     if not isinstance(where, str) or len(where) > _LONGEST_URI or not where.startswith(base):
         raise _bad(f"{uri}: a file lies outside the skill", uri)
     path = "/".join(_parts(where)[len(_parts(uri)) - 1 :])
@@ -182,5 +213,10 @@ def _file(raw: Mapping[str, Json], base: str, uri: str) -> tuple[str, File]:
     return path, File(where, found[1], size)
 
 
+def _too_large(uri: str, limits: Limits) -> FetchError:
+    message = f"{uri}: more than {limits.max_served_bytes} bytes (Limits.max_served_bytes), which are not used"
+    return FetchError(message, uri, "too-many-bytes")
+
+
 def _bad(message: str, uri: str = "") -> FetchError:
-    return FetchError(message[:400], uri, "bad-entry")
+    return FetchError(one_line(message)[:400], one_line(uri), "bad-entry")

@@ -6,17 +6,20 @@ It connects when it is first needed, again when the server went away meanwhile, 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 import weakref
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
+from importlib import import_module
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import FetchError, SourceError
+from prowess.sources.mcp_allowance import Allowance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
-    from concurrent.futures import Future
     from contextlib import AbstractAsyncContextManager
 
     from prowess.limits import Limits
@@ -36,11 +39,12 @@ class Server(NamedTuple):
 
 
 class Link:
-    """The connection to one server."""
+    """The connection to one server. ``until``, by the monotonic clock, is when whoever asks has waited enough."""
 
     def __init__(self, server: Server, limits: Limits) -> None:
-        self._server = server
-        self._limits = limits
+        self.server = server
+        self.limits = limits
+        self.allowance = Allowance(limits)
         self._lock = Lock()
         self._live: _Live | None = None
 
@@ -49,23 +53,27 @@ class Link:
         with self._lock:
             self._connecting()
 
-    def capabilities(self) -> dict[str, Any]:
+    def capabilities(self, until: float = math.inf) -> dict[str, Any]:
         """What the server declares; raises ``FetchError`` when it cannot be reached in time."""
-        live = self._connected()
-        return live.capabilities
+        return self._connected(until).capabilities
 
     def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to a request; raises ``FetchError`` for an error, or when there is none in time."""
-        seconds = self._limits.max_mcp_call_seconds
-        live = self._connected()
+        """The answer to one request; raises ``FetchError`` for an error, for too much, or for none in time."""
+        with self.allowance.asking("max_mcp_message_bytes"):
+            return self.ask(method, params)
+
+    def ask(self, method: str, params: Mapping[str, Any], until: float = math.inf) -> dict[str, Any]:
+        """The same as a part of something larger, for which there is an allowance already."""
+        live = self._connected(until)
         try:
-            return live.ask(method, params, seconds)
+            return live.ask(method, params, until)
         except FetchError as error:
+            if error.code == "download-too-large":
+                self._leave(live)
             if error.code != "server-away":
                 raise
-            live.leave()
-            self._forget(live)
-            return self._connected().ask(method, params, seconds)  # it went away meanwhile, and may be back
+        self._leave(live)
+        return self._connected(until).ask(method, params, until)  # it went away meanwhile, and may be back
 
     def close(self) -> None:
         """End the connection, and the program that was started for it."""
@@ -74,6 +82,10 @@ class Link:
         if live is not None:
             live.end()
 
+    def _leave(self, live: _Live) -> None:
+        live.leave()
+        self._forget(live)
+
     def _forget(self, live: _Live) -> None:
         with self._lock:
             if self._live is live:
@@ -81,15 +93,15 @@ class Link:
 
     def _connecting(self) -> _Live:
         if self._live is None or self._live.is_over:
-            self._live = _Live(self._server, self._limits)
+            self._live = _Live(self.server, self.limits, self.allowance)
             weakref.finalize(self, self._live.end)
         return self._live
 
-    def _connected(self) -> _Live:
+    def _connected(self, until: float) -> _Live:
         with self._lock:
             live = self._connecting()
         try:
-            live.wait(self._limits.max_mcp_connect_seconds)
+            live.wait(until)
         except FetchError:
             self._forget(live)
             raise
@@ -99,14 +111,16 @@ class Link:
 class _Live:
     """One connection, in its thread."""
 
-    def __init__(self, server: Server, limits: Limits) -> None:
+    def __init__(self, server: Server, limits: Limits, allowance: Allowance) -> None:
         self._server = server
         self._limits = limits
+        self._allowance = allowance
+        load_sdk()  # before the clock starts: how long that takes is no fault of the server
         self._began = time.monotonic()
         self._loop = asyncio.new_event_loop()
         self._client: Any = None
         self._over = asyncio.Event()
-        self._up: Future[dict[str, Any]] = _future()
+        self._up: Future[dict[str, Any]] = Future()
         self._thread = Thread(target=self._run, name=f"prowess-mcp-{server.label}", daemon=True)
         self._thread.start()
 
@@ -118,22 +132,28 @@ class _Live:
     def capabilities(self) -> dict[str, Any]:
         return self._up.result(0)
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, until: float) -> None:
         """Until the server has answered."""
+        seconds = self._limits.max_mcp_connect_seconds
         try:
-            self._up.result(max(0.0, self._began + seconds - time.monotonic()))
+            self._up.result(_left(self._began + seconds, until))
         except TimeoutError:
             self.leave()
-            raise self._away(f"no answer within {seconds:g} seconds", "fetch-timeout") from None
+            raise self._away("no answer in time to the first word", "mcp-timeout") from None
 
-    def ask(self, method: str, params: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    def ask(self, method: str, params: Mapping[str, Any], until: float) -> dict[str, Any]:
         """One request and its answer."""
+        seconds = _left(time.monotonic() + self._limits.max_mcp_call_seconds, until)
+        if not seconds:
+            raise self._away(f"no time is left for {method}", "mcp-timeout")
         waiting = self._begin(self._ask(method, params))
         try:
             return waiting.result(seconds)
         except TimeoutError:
             waiting.cancel()
-            raise self._away(f"no answer to {method} within {seconds:g} seconds", "fetch-timeout") from None
+            raise self._away(f"no answer in time to {method}", "mcp-timeout") from None
+        except CancelledError:
+            raise self._gone("the connection was closed meanwhile") from None
 
     def leave(self) -> None:
         """Close the connection, and do not wait."""
@@ -155,22 +175,30 @@ class _Live:
     def _away(self, why: str, code: str) -> FetchError:
         return FetchError(f"MCP server {self._server.label!r}: {why}", code=code)
 
+    def _gone(self, why: str) -> FetchError:
+        """What to raise when a connection ended: it sent too much, or else ``why``."""
+        over = self._allowance.over
+        return self._away(over or why, "download-too-large" if over else "server-away")
+
     # -- in the thread -----------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:
             self._loop.run_until_complete(self._connection())
         except BaseException as error:  # noqa: BLE001 - whatever ends a connection, whoever waits for it learns so
-            if not self._up.done():
-                self._up.set_exception(self._away(_reason(error), "server-away"))
+            self._fail(_reason(error))
         finally:
             for task in asyncio.all_tasks(self._loop):
                 task.cancel()
             self._loop.run_until_complete(asyncio.sleep(0))
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
-            if not self._up.done():
-                self._up.set_exception(self._away("the connection ended", "server-away"))
+            self._fail("the connection ended")
+
+    def _fail(self, why: str) -> None:
+        """Tell whoever waits for the first answer that there will be none."""
+        if not self._up.done():
+            self._up.set_exception(self._gone(why))
 
     async def _connection(self) -> None:
         talking = asyncio.create_task(self._talk())
@@ -193,36 +221,34 @@ class _Live:
     def _way(self) -> AbstractAsyncContextManager[Any]:
         from prowess.sources.mcp_pipe import program, site  # noqa: PLC0415 - an extra
 
-        server, most = self._server, self._limits.max_mcp_message_bytes
+        server, most, allowance = self._server, self._limits.max_mcp_message_bytes, self._allowance
         if server.command:
-            return program(server.command, env=server.env, cwd=server.cwd, most=most)
+            return program(server.command, env=server.env, cwd=server.cwd, most=most, allowance=allowance)
         seconds = self._limits.max_mcp_call_seconds
-        return site(server.url, headers=server.headers, most=most, seconds=seconds)
+        return site(server.url, headers=server.headers, most=most, seconds=seconds, allowance=allowance)
 
     async def _ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        import mcp_types as types  # noqa: PLC0415 - an extra
-        from mcp.shared.exceptions import MCPError  # noqa: PLC0415
+        from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - an extra
+        from mcp_types import CONNECTION_CLOSED, Request  # noqa: PLC0415
         from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415
 
-        request = types.Request[dict[str, Any], str](method=method, params=dict(params))
+        request = Request[dict[str, Any], str](method=method, params=dict(params))
         try:
             return await self._client.session.send_request(request, TypeAdapter(dict[str, Any]))  # type: ignore[no-any-return]
-        except MCPError as error:
-            if error.code == types.CONNECTION_CLOSED:
-                self._over.set()
-            gone = error.code == types.CONNECTION_CLOSED
-            message = f"{method}: {_clean(error.message)}"
-            raise self._away(message, "server-away" if gone else "request-refused") from None
         except ValidationError:
             raise self._away(f"{method}: the answer is not what the protocol says", "bad-entry") from None
-        except (OSError, RuntimeError) as error:
-            raise self._away(f"{method}: {_reason(error)}", "server-away") from None
+        except Exception as error:  # noqa: BLE001 - whatever a server makes of its answers is said in one way
+            why = f"{method}: {_clean(error.message) if isinstance(error, MCPError) else _reason(error)}"
+            answered = isinstance(error, MCPError) and error.code != CONNECTION_CLOSED
+            if answered and not self._allowance.over:
+                raise self._away(why, "request-refused") from None
+            self._over.set()
+            raise self._gone(why) from None
 
 
-def _future() -> Future[dict[str, Any]]:
-    from concurrent.futures import Future  # noqa: PLC0415 - beside asyncio
-
-    return Future()
+def _left(*ends: float) -> float:
+    """How long it is to the first of these moments."""
+    return max(0.0, min(ends) - time.monotonic())
 
 
 def _reason(error: BaseException) -> str:
@@ -244,3 +270,13 @@ def check_installed(find: Callable[[str], object] | None = None) -> None:
 
     if (find or find_spec)("mcp") is None:
         raise SourceError("MCP servers need the SDK: pip install 'prowess[mcp]'", code="missing-extra")
+
+
+def load_sdk() -> None:
+    """Import the SDK, which takes a while the first time; raises ``SourceError`` where that cannot be done."""
+    check_installed()
+    try:
+        for module in ("mcp", "mcp.client.extension", "prowess.sources.mcp_pipe"):
+            import_module(module)
+    except ImportError as error:
+        raise SourceError(f"the SDK for MCP cannot be imported: {error.name}", code="missing-extra") from None
