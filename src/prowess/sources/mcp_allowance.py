@@ -58,6 +58,8 @@ class Allowance:
         self._left = self._bounds["max_mcp_message_bytes"]
         self.over = ""
         """What was more than allowed, in words; then the connection is ended."""
+        self.refused = ""
+        """Why the server did not let us in, in words."""
 
     @contextmanager
     def asking(self, bound: Bound) -> Iterator[None]:

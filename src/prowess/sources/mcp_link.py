@@ -176,8 +176,10 @@ class _Live:
         return FetchError(f"MCP server {self._server.label!r}: {why}", code=code)
 
     def _gone(self, why: str) -> FetchError:
-        """What to raise when a connection ended: it sent too much, or else ``why``."""
-        over = self._allowance.over
+        """What to raise when a connection ended: it sent too much, did not let us in, or else ``why``."""
+        over, refused = self._allowance.over, self._allowance.refused
+        if refused and not over:
+            return self._away(refused, "request-refused")
         return self._away(over or why, "download-too-large" if over else "server-away")
 
     # -- in the thread -----------------------------------------------------------------------------------------------

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 
 _GRACE = 2.0
+_NOT_LET_IN = {
+    401: "it wants a token that it knows, headers={'Authorization': 'Bearer …'}",
+    403: "it does not let us in",
+    421: "it does not go by that name",
+}
 _BROKEN = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
 
 
@@ -165,6 +170,8 @@ class _Bounded(httpx2.AsyncBaseTransport):
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await response.aclose()
             raise httpx2.DecodingError("the answer is compressed, which was not asked for", request=request)
+        if response.status_code in _NOT_LET_IN:
+            self._allowance.refused = f"it answers {response.status_code}: {_NOT_LET_IN[response.status_code]}"
         several = response.headers.get("content-type", "").startswith("text/event-stream")
         most = math.inf if several else self._most  # the SDK counts the messages of a stream one by one
         response.stream = _Weighed(response.stream, most, self._allowance)  # type: ignore[arg-type]  # asynchronous here
