@@ -113,6 +113,16 @@ def test_the_status_goes_by_severity(command: Command, project: Path) -> None:
     assert command("check", str(BROKEN)).status == 1
 
 
+@pytest.mark.parametrize("option", ["--only", "--ignore"])
+def test_a_code_that_does_not_exist_is_a_usage_error(command: Command, option: str) -> None:
+    """A misspelled code would quietly disarm whoever relies on the status."""
+    ran = command("check", str(BROKEN), option, "nme-mismatch")
+    assert (ran.status, ran.out) == (2, "")
+    assert "no finding has the code 'nme-mismatch'; did you mean name-mismatch" in ran.err
+    assert "did you mean" not in command("check", str(BROKEN), option, "zzzzzz").err
+    assert command("check", str(BROKEN), "--only", "name-mismatch").status == 1
+
+
 def test_annotations_are_one_line_each_and_escaped(command: Command, project: Path) -> None:
     odd = project / "a,b:c%d"
     odd.mkdir()

@@ -13,21 +13,28 @@ from prowess.cli import output
 from prowess.cli.blocks import Line, line
 from prowess.cli.command import command as new_command
 from prowess.cli.harmless import one_row
-from prowess.cli.options import complete_code, home_relative, json_option, settings_of
+from prowess.cli.options import complete_code, home_relative, json_option, known_codes, settings_of
 from prowess.errors import SkillError, SourceError
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from prowess.authoring.findings import Finding
     from prowess.authoring.fix import Fix
     from prowess.cli.blocks import Block, Style
+    from prowess.cli.options import F
     from prowess.library.settings import Settings
 
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
 _GITHUB = {"error": "error", "warning": "warning", "info": "notice"}
 _WIDEST = 160
+
+
+def _code_option(name: str, about: str) -> Callable[[F], F]:
+    return click.option(
+        name, multiple=True, metavar="CODE", shell_complete=complete_code, callback=known_codes, help=about
+    )
 
 
 @new_command(
@@ -49,10 +56,8 @@ _WIDEST = 160
 )
 @click.option("--fix", "mend", is_flag=True, help="Mend what is mechanical, and show the difference.")
 @click.option("--diff", "only_show", is_flag=True, help="Show what --fix would change, and change nothing.")
-@click.option(
-    "--ignore", multiple=True, metavar="CODE", shell_complete=complete_code, help="Leave out findings of this code."
-)
-@click.option("--only", multiple=True, metavar="CODE", shell_complete=complete_code, help="Only findings of this code.")
+@_code_option("--ignore", "Leave out findings of this code (docs/errors.md lists them).")
+@_code_option("--only", "Only findings of this code.")
 @click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="What listing them all may cost.")
 @json_option
 def command(
