@@ -5,7 +5,7 @@ from __future__ import annotations
 HINTS: dict[str, str] = {
     "bad-name": "use lower-case letters, digits and single hyphens, at most 64 characters",
     "reserved-name": "choose a name that is not a device name on any platform",
-    "name-mismatch": "rename the folder or the name so that both are equal",
+    "name-mismatch": "rename the folder or the name so that both are equal, in lower-case letters, digits and hyphens",
     "missing-name": "add a line 'name: folder-name'",
     "missing-description": "add a line 'description: what it does and when to use it'",
     "description-too-long": "shorten it to 1,024 characters; details belong in the body",

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from prowess.authoring.findings import placed, rows_of
-from prowess.authoring.fix import fix, left_over
+from prowess.authoring.fix import fix
 from prowess.authoring.similar import similar_issues
 from prowess.errors import Issue, SkillError, SourceError
 from prowess.files.folders import exists, folder_info
-from prowess.library.load import FILENAME, read_metadata, validate
+from prowess.library.load import FILENAME, read_metadata, text_issues, validate
 from prowess.library.scan import scan
 from prowess.limits import DEFAULT_LIMITS
 from prowess.select.budget import listing_costs, render_catalog
@@ -120,15 +120,18 @@ def _findings(issues: Iterable[Issue], limits: Limits) -> Iterator[Finding]:
 
 
 def _mendable(path: str, found: list[Issue], limits: Limits) -> frozenset[tuple[str, str]]:
-    """Code and field of what ``fix`` would put right."""
+    """Code and field of what ``fix`` would put right: said of the text as it is, and not of the text as mended."""
     try:
         mended = fix(path, limits=limits) if any(issue.severity != "info" for issue in found) else None
     except SkillError:
         mended = None
     if not mended:
         return frozenset()
-    left = {(issue.code, issue.field) for issue in left_over(mended, limits=limits)}
-    return frozenset((issue.code, issue.field) for issue in found if (issue.code, issue.field) not in left)
+    before, after = (
+        {(issue.code, issue.field) for issue in text_issues(text, path, limits=limits)}
+        for text in (mended.before, mended.after)
+    )
+    return frozenset(before - after)
 
 
 def _sorted(findings: Iterator[Finding]) -> list[Finding]:
