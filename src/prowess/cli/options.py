@@ -31,11 +31,23 @@ def complete_skill(ctx: click.Context, _param: click.Parameter, incomplete: str)
         return []
 
 
+def agent_ids() -> list[str]:
+    """The ids of all known agents."""
+    from prowess.library.agents import AGENTS  # noqa: PLC0415 - only for completion and help
+
+    return sorted(AGENTS)
+
+
 def complete_agent(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Ids of agents for the shell."""
-    from prowess.library.agents import AGENTS  # noqa: PLC0415 - only for completion
+    return [name for name in agent_ids() if name.startswith(incomplete)]
 
-    return [name for name in sorted(AGENTS) if name.startswith(incomplete)]
+
+def known_agents(_ctx: click.Context, _param: click.Parameter, agents: tuple[str, ...]) -> tuple[str, ...]:
+    """The agents, all of which exist: said before anything is planned or looked at."""
+    from prowess.library.agents import agent_of  # noqa: PLC0415 - only where one is named
+
+    return tuple(agent_of(name).id for name in agents)
 
 
 def complete_code(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -80,6 +92,7 @@ def where_options(command: F) -> F:
             multiple=True,
             metavar="ID",
             shell_complete=complete_agent,
+            callback=known_agents,
             help="Also look where this agent does.",
         ),
         click.option(

@@ -10,7 +10,7 @@ import click
 from prowess.cli import output
 from prowess.cli.blocks import Line, Table, Title, line
 from prowess.cli.command import command as new_command
-from prowess.cli.options import catalog_of, home_relative, json_option, settings_of, where_options
+from prowess.cli.options import agent_ids, catalog_of, home_relative, json_option, settings_of, where_options
 from prowess.cli.trusting import Trusted
 from prowess.cli.verified import CHANGED, Verified, tell_changed
 
@@ -32,6 +32,7 @@ class _Row(NamedTuple):
     ("prowess list", "in the standard places"),
     ("prowess list skills/", "below a folder"),
     ("prowess list --agent codex --json", "also where Codex looks, as data"),
+    choices=("Agents", agent_ids),
 )
 @click.argument("below", nargs=-1, type=click.Path(file_okay=False), metavar="[FOLDER]...")
 @where_options
