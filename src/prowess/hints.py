@@ -143,6 +143,7 @@ HINTS: dict[str, str] = {
     "confusing-name": "rename one of the two",
     "confusing-description": "say in each what only that skill is for",
     "duplicate-description": "say in each what only that skill is for",
+    "placeholder-text": "replace it by your own words",
     "listing-too-large": "shorten descriptions, or list fewer skills",
     "already-there": "choose another name or folder, or remove what is there",
     "would-replace": "choose another name or folder, or pass replace=True",

@@ -29,12 +29,42 @@ def broken(project: Path) -> Path:
 
 
 @pytest.mark.parametrize("parts", ["", "scripts", "references,assets", "scripts,references,assets,evals"])
-def test_a_new_skill_passes_the_strictest_check(command: Command, parts: str) -> None:
+def test_a_new_skill_passes_the_check_and_once_filled_in_the_strictest(
+    command: Command, project: Path, parts: str
+) -> None:
     ran = command("new", "weekly-report", "--with", parts)
     assert ran.status == 0
     assert "prowess check ./weekly-report" in ran.out
+    assert command("check", "weekly-report").status == 0
+    checked = command("check", "weekly-report", "--strict", "--json")
+    assert (checked.status, {one["code"] for one in checked.data["findings"]}) == (1, {"placeholder-text"})
+    file = project / "weekly-report" / "SKILL.md"
+    rows = file.read_text(encoding="utf-8").splitlines()
+    for found in checked.data["findings"]:
+        rows[found["line"] - 1] = "description: Writes the report." if found["field"] == "description" else "Written."
+    file.write_text("\n".join(rows), encoding="utf-8")
     checked = command("check", "weekly-report", "--strict", "--json")
     assert (checked.status, checked.data["findings"]) == (0, [])
+
+
+@pytest.mark.parametrize("description", ["", 'Writes "the": weekly report. Use when asked.'])
+def test_the_evals_of_a_new_skill_pass(command: Command, description: str) -> None:
+    command("new", "weekly-report", "--dir", "mine", "--with", "evals", "--description", description)
+    ran = command("eval", "mine/weekly-report", "--json")
+    assert (ran.status, ran.data["cases"], ran.data["hit_rate"], ran.data["false_fire_rate"]) == (0, 2, 1.0, 0.0)
+
+
+def test_queries_outside_of_a_skill_have_to_say_which_one_they_are_about(command: Command, project: Path) -> None:
+    file = project / "elsewhere" / "q.json"
+    file.parent.mkdir()
+    cases = [{"query": "what is in this csv file?"}]
+    file.write_text(json.dumps(cases), encoding="utf-8")
+    ran = command("eval", str(file))
+    assert (ran.status, "error[bad-evals]" in ran.err, '"skill": "NAME"' in ran.err) == (3, True, True)
+    assert '"skill" in each entry' in " ".join(command("eval", "--help").out.split())
+    for said in ([{**cases[0], "skill": "csv-report"}], {"skill": "csv-report", "queries": cases}):
+        file.write_text(json.dumps(said), encoding="utf-8")
+        assert command("eval", str(file)).status == 0
 
 
 def test_a_new_skill_has_the_description_that_was_given(command: Command, project: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from prowess.authoring.findings import placed, rows_of
 from prowess.authoring.fix import fix
+from prowess.authoring.new import is_unwritten
 from prowess.authoring.similar import similar_issues
 from prowess.errors import Issue, SkillError, SourceError
 from prowess.files.folders import exists, folder_info
@@ -60,6 +61,7 @@ def check(*paths: str | os.PathLike[str], budget: int | None = None, limits: Lim
     skills = [skill for file in files if (skill := _loaded(file, limits)) is not None]
     issues = [issue for file in stepped(files, _named) for issue in validate(file, limits=limits)]
     issues += [_odd_case(file) for file in files if os.path.basename(file) != FILENAME]
+    issues += [issue for file in files for issue in _unwritten(file, limits)]
     issues += similar_issues(skills, limits)
     tokens = estimate_tokens(render_catalog(skills))
     issues += _over_budget(skills, tokens, budget)
@@ -93,6 +95,16 @@ def _named(file: str) -> str:
 def _odd_case(file: str) -> Issue:
     message = f"the file is named {os.path.basename(file)}, not {FILENAME}"
     return Issue("filename-case", "", message, file, 1, "warning")
+
+
+def _unwritten(file: str, limits: Limits) -> Iterator[Issue]:
+    """What a new skill says before anybody has filled it in."""
+    for number, row in enumerate(rows_of(*os.path.split(file), limits), 1):
+        if is_unwritten(row):
+            field = "description" if row.startswith("description:") else "body"
+            yield Issue(
+                "placeholder-text", field, "is what a new skill says, not what this one does", file, number, "warning"
+            )
 
 
 def _loaded(file: str, limits: Limits) -> Skill | None:

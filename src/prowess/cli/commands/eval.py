@@ -55,8 +55,11 @@ def command(
     """Test whether the queries of evals find their skill, and only that one, among the skills that there are.
 
     PATH is a skill's folder (its evals/*.json are read), a folder of skills, or a JSON file: a list of {"query",
-    "should_trigger"}, or {"skill_name", "evals": [{"prompt"}]}. Exit status 1: a query came out wrong, as with any
-    test; with --min, fewer came out right than that share (--min 0 only reports).
+    "should_trigger"}, or {"skill_name", "evals": [{"prompt"}]}. A file outside of a skill says which one is meant:
+    "skill" in each entry, or {"skill": NAME, "queries": [...]}.
+
+    Exit status 1: a query came out wrong, as with any test; with --min, fewer came out right than that share (--min 0
+    only reports).
     """
     settings = settings_of(
         min=least, top=top, selector=selector, folders=folders, agents=agents, project=project, verify=verify
