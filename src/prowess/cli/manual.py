@@ -29,6 +29,7 @@ are (`\\x1b`), never sent to the terminal. A NAME is the name of a skill, or a p
 
 Long work shows a bar on a terminal's error stream, which is gone afterwards. Ctrl-C ends any command with status 130:
 every skill that it was about is then as before or as it was to be, whole, and the next command tidies up what is left.
+Only `prowess serve --http` ends with status 0: Ctrl-C is how one stops it.
 
 This page is made from the commands by `make manual`; a test compares them.
 """
