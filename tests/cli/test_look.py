@@ -296,6 +296,8 @@ def test_a_budget_cuts_and_says_what(command: Command) -> None:
     data = command("prompt", "--style", "text", "--budget", "150", "--json").data
     assert data["tokens"] <= 150
     assert data["shortened"] or data["without_description"] or data["omitted"]
+    assert "what each would cost uncut:" in command("prompt", "--style", "text", "--budget", "150").err
+    assert "uncut" not in command("prompt", "--style", "text").err
 
 
 def test_a_query_leaves_the_skills_that_fit(command: Command) -> None:
