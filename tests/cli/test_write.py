@@ -79,7 +79,6 @@ def test_a_new_skill_has_the_description_that_was_given(command: Command, projec
         (["Bad_Name"], "bad-name"),
         (["../up"], "bad-name"),
         (["con"], "bad-name"),
-        (["one", "--with", "pictures"], "bad-argument"),
         (["one", "--description", "x" * 1025], "description-too-long"),
     ],
 )
@@ -89,6 +88,12 @@ def test_what_cannot_be_a_skill_is_refused(command: Command, project: Path, word
     assert ran.status == 3
     assert f"error[{code}]" in ran.err
     assert sorted(project.rglob("*")) == before
+
+
+def test_a_part_that_does_not_exist_is_a_usage_error(command: Command, project: Path) -> None:
+    ran = command("new", "one", "--with", "evals,pictures")
+    assert (ran.status, (project / "one").exists()) == (2, False)
+    assert "no part 'pictures'; one of references, scripts, assets, evals" in ran.err
 
 
 def test_nothing_that_exists_is_replaced(command: Command, project: Path) -> None:
@@ -161,6 +166,23 @@ def test_annotations_are_one_line_each_and_escaped(command: Command, project: Pa
     assert rows
     assert all(row.startswith("::error file=a%2Cb%3Ac%25d/SKILL.md,line=2,col=7,title=") for row in rows)
     assert "'Odd Name'" in rows[0]
+
+
+def test_annotations_name_paths_as_the_working_folder_sees_them(command: Command, project: Path) -> None:
+    for folder in ("mine/one", "yours/one"):
+        command(
+            "new", "one", "--dir", str(project / folder).removesuffix("/one"), "--description", "Does the one thing."
+        )
+    ran = command("check", "mine", "yours", "--format", "github")
+    assert "mine/one/SKILL.md" in ran.out.replace("file=mine/one/SKILL.md", "")
+    assert str(project) not in ran.out
+
+
+def test_a_path_that_is_not_there_is_said_not_to_be(command: Command, project: Path) -> None:
+    ran = command("check", "nowhere")
+    assert (ran.status, "nowhere: there is no such file or folder" in ran.err) == (3, True)
+    (project / "notes.txt").write_text("x", encoding="utf-8")
+    assert "name a skill's folder" in command("check", "notes.txt").err
 
 
 def test_json_is_a_format_too(command: Command, broken: Path) -> None:
@@ -341,6 +363,25 @@ def test_a_folder_is_replaced_only_by_force(command: Command, project: Path) -> 
     assert (project / "csv-report/mine.md").is_file()
     assert command("unpack", "packed.skill", "--force").status == 0
     assert not (project / "csv-report/mine.md").exists()
+
+
+def test_an_archive_that_names_no_format_is_refused(command: Command, project: Path) -> None:
+    where = ".agents/skills/release-notes"
+    ran = command("pack", where, "-o", "x.rar")
+    assert (ran.status, (project / "x.rar").exists()) == (2, False)
+    assert "end it with one of .skill, .zip, .tar.gz, or say --format" in ran.err
+    assert command("pack", where, "-o", "x.rar", "--format", "zip").status == 0
+
+
+def test_one_is_not_several(command: Command) -> None:
+    command("new", "one", "--dir", "mine", "--with", "evals", "--description", "Does the one thing.")
+    assert ", 1 file, " in command("pack", "mine/one").out
+    assert ", 1 file\n" in command("unpack", "one.skill", "--dir", "there").out
+    assert "(among 1 skill, first 1)" in command("eval", "mine/one", "--dir", "mine").out
+    assert "among 1 skill fits" in command("search", "zzz", "--dir", "mine").err
+    assert "; 1 skill, " in command("prompt", "--dir", "mine").err
+    assert "1 skill costs about" in command("check", "mine", "--budget", "1").out
+    assert "1 file, " in command("show", "one", "--dir", "there").out
 
 
 def test_a_skill_with_errors_is_not_packed(command: Command, broken: Path, project: Path) -> None:

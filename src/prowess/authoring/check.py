@@ -16,6 +16,7 @@ from prowess.library.load import FILENAME, read_metadata, text_issues, validate
 from prowess.library.scan import scan
 from prowess.limits import DEFAULT_LIMITS
 from prowess.select.budget import listing_costs, render_catalog
+from prowess.spec.counted import counted
 from prowess.spec.tokens import estimate_tokens
 from prowess.steps import stepped
 
@@ -74,6 +75,8 @@ def skill_files(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS
     if folder_info(where) is None:
         if os.path.basename(where) == FILENAME and exists(where):
             return (where,)
+        if not exists(where):
+            raise SourceError("there is no such file or folder", where, "missing-skill-md")
         raise SourceError(
             "there is no skill: name a skill's folder, its SKILL.md, or a folder of skills", where, "missing-skill-md"
         )
@@ -116,7 +119,8 @@ def _loaded(file: str, limits: Limits) -> Skill | None:
 
 def _over_budget(skills: list[Skill], tokens: int, budget: int | None) -> Iterator[Issue]:
     if budget is not None and tokens > budget and skills:
-        message = f"{len(skills)} skills cost about {tokens:,} tokens to list; the budget is {budget:,}"
+        cost = "costs" if len(skills) == 1 else "cost"
+        message = f"{counted(len(skills), 'skill')} {cost} about {tokens:,} tokens to list; the budget is {budget:,}"
         yield Issue(
             "listing-too-large", "", message, max(skills, key=lambda s: len(s.description)).location, 1, "warning"
         )

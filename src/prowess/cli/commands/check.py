@@ -15,6 +15,7 @@ from prowess.cli.command import command as new_command
 from prowess.cli.harmless import one_row
 from prowess.cli.options import complete_code, home_relative, json_option, known_codes, settings_of
 from prowess.errors import SkillError, SourceError
+from prowess.spec.counted import counted
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
@@ -163,8 +164,14 @@ def _annotation(finding: Finding) -> str:
     """A workflow command as GitHub reads it."""
     place = f"file={_property(home_relative(finding.path))},line={finding.line},col={finding.column}"
     subject = f"{finding.field}: " if finding.field else ""
-    message = f"{subject}{finding.message} ({finding.hint})"
+    message = f"{subject}{_relative(finding.message)} ({finding.hint})"
     return f"::{_GITHUB[finding.severity]} {place},title={_property(finding.code)}::{_escaped(message)}"
+
+
+def _relative(message: str) -> str:
+    """A message whose paths below the working folder are relative to it."""
+    here = os.getcwd().rstrip(os.sep) + os.sep
+    return message.replace(here, "") if here != os.sep else message
 
 
 def _escaped(text: str) -> str:
@@ -223,10 +230,8 @@ def _window(text: str, begin: int, length: int) -> tuple[str, str, str]:
 
 
 def _summary(report: CheckReport) -> Line:
-    skills = f"{len(report.skills)} skill{'' if len(report.skills) == 1 else 's'}"
-    counts = [
-        f"{report.count(s)} {s}{'' if report.count(s) == 1 else 's'}" for s in ("error", "warning") if report.count(s)
-    ]
+    skills = counted(len(report.skills), "skill")
+    counts = [counted(report.count(s), s) for s in ("error", "warning") if report.count(s)]
     notes = [f"{report.count('info')} to know"] if report.count("info") else []
     said = ", ".join(counts + notes) or "nothing found"
     style: Style = "bad" if report.count("error") else "warn" if report.count("warning") else "good"
