@@ -165,15 +165,17 @@ def validate(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -
         return (*found, Issue("unreadable-directory", "", f"cannot be listed: {error.strerror}", where))
     return (
         *found,
-        *_missing_references(where, tree, limits),
+        *_missing_references(where, found, tree, limits),
         *tree_issues(tree, where, limits),
         *_hard_links(os.path.dirname(where), tree.files, where),
     )
 
 
-def _missing_references(where: str, tree: Tree, limits: Limits) -> tuple[Issue, ...]:
+def _missing_references(where: str, found: list[Issue], tree: Tree, limits: Limits) -> tuple[Issue, ...]:
     from prowess.library.referenced import missing_references  # noqa: PLC0415 - loading a skill needs none of it
 
+    if any(issue.code == "frontmatter-too-large" for issue in found):  # it is not read yet another time
+        return ()
     try:
         body = read_metadata(where, "lenient", limits=limits).body_offset
     except SkillValidationError:  # where the instructions begin is not known
