@@ -5,7 +5,7 @@ from __future__ import annotations
 HINTS: dict[str, str] = {
     "bad-name": "use lower-case letters, digits and single hyphens, at most 64 characters",
     "reserved-name": "choose a name that is not a device name on any platform",
-    "name-mismatch": "rename the folder or the name so that both are equal",
+    "name-mismatch": "rename the folder or the name so that both are equal, in lower-case letters, digits and hyphens",
     "missing-name": "add a line 'name: folder-name'",
     "missing-description": "add a line 'description: what it does and when to use it'",
     "description-too-long": "shorten it to 1,024 characters; details belong in the body",
@@ -145,6 +145,7 @@ HINTS: dict[str, str] = {
     "confusing-name": "rename one of the two",
     "confusing-description": "say in each what only that skill is for",
     "duplicate-description": "say in each what only that skill is for",
+    "placeholder-text": "replace it by your own words",
     "listing-too-large": "shorten descriptions, or list fewer skills",
     "already-there": "choose another name or folder, or remove what is there",
     "would-replace": "choose another name or folder, or pass replace=True",
@@ -189,6 +190,6 @@ HINTS: dict[str, str] = {
     "case-collision": "two files differ only in case: rename one of them",
     "unsafe-name": "rename the file to something that is a plain name on every platform",
     "left-out": "links and submodules outside a skill are not installed",
-    "bad-argument": "see the documentation of the call",
+    "bad-argument": "call it again with what the message says is allowed",
 }
 """What to do about each code: the table behind ``Issue.hint`` and ``SkillError.hint``."""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
@@ -215,3 +216,48 @@ def test_the_command_gives_every_finding_about_all_real_skills_a_line(corpus: li
     assert all(rows)
     assert Counter(row[4] for row in rows if row) == found
     assert Counter(match[5] for match in FOUND.finditer(said())) == found
+
+
+def test_only_what_a_fix_puts_right_is_said_to_be_fixable(tmp_path: Path) -> None:
+    head = "license: MIT: or so\nhooks: x\n"
+    where = put(tmp_path, "one", head=head, body="Odd \u202e text: [a](references/a.md).\n")
+    found = {finding.code: finding.fixable for finding in prowess.check(where).findings}
+    assert found == {"yaml-syntax": True, "inert-field": False, "hidden-text": False, "missing-reference": False}
+    prowess.apply_fix(prowess.fix(where))
+    assert sorted(codes(prowess.check(where))) == ["hidden-text", "inert-field", "missing-reference"]
+
+
+def test_what_is_left_beside_another_error_is_not_said_to_be_fixable(tmp_path: Path) -> None:
+    """The license can be quoted; the folder's name cannot become the skill's, and no fix sees the hidden text."""
+    where = put(tmp_path, "Wrong-Case", head="license: MIT: or so\n", body="Odd \u202e text.\n")
+    found = {finding.code: finding.fixable for finding in prowess.check(where).findings}
+    assert found == {"yaml-syntax": True, "bad-name": False, "hidden-text": False}
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("other", "name-mismatch"), ("one two", "bad-name"), ("con", "reserved-name"), ("", "missing-name")],
+)
+def test_a_finding_is_as_bad_beside_another_as_alone(tmp_path: Path, name: str, code: str) -> None:
+    def found(head: str) -> dict[str, tuple[str, str]]:
+        (tmp_path / "one" / "SKILL.md").write_text(f"---\n{head}---\nDo it.\n", encoding="utf-8")
+        return {one.code: (one.severity, one.message) for one in prowess.check(tmp_path / "one").findings}
+
+    (tmp_path / "one").mkdir()
+    said = f"name: {name}\n" if name else ""
+    alone = found(f"{said}description: Does it.\n")
+    assert alone[code][0] == "error"
+    assert found(f"{said}description: Does it: all.\n") == {**alone, "yaml-syntax": ("error", ANY)}
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "better"), [("Wrong-Case", "wrong-case", "wrong-case"), ("Big_One", "Big", "big-one")]
+)
+def test_a_folder_that_no_skill_can_be_named_after_is_to_be_renamed(
+    tmp_path: Path, folder: str, name: str, better: str
+) -> None:
+    where = put(tmp_path, folder)
+    text = (where / "SKILL.md").read_text(encoding="utf-8").replace(f"name: {folder}", f"name: {name}")
+    (where / "SKILL.md").write_text(text, encoding="utf-8")
+    (said,) = [one.message for one in prowess.check(where).findings if one.code == "name-mismatch"]
+    assert f"rename the folder to {better!r}" in said

@@ -136,3 +136,24 @@ def test_a_quoted_text_is_read_back_as_it_was(text: str) -> None:
         return
     values, _ = parse_yaml(f"key: {quoted(text)}\n", prowess.Limits())
     assert values["key"] == text
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "\tmetadata:\n\t  a: 1\n",
+        "\tauthor: me\n",
+        "  metadata:\n    a: 1\n",
+        "  license: MIT\n",
+        "  details:\n    a: 1\n",
+    ],
+)
+def test_what_may_be_a_field_of_its_own_is_not_folded_into_a_text(tmp_path: Path, below: str) -> None:
+    where = write(tmp_path, f"---\nname: one\ndescription: >- Does it.\n{below}---\nDo it.\n")
+    assert not prowess.fix(where)
+    assert [one.fixable for one in prowess.check(where).findings if one.code == "yaml-syntax"] == [False]
+
+
+def test_lines_below_that_are_text_are_folded_still(tmp_path: Path) -> None:
+    where = write(tmp_path, "---\nname: one\ndescription: >- Does it.\n  Note: all of it.\n---\nDo it.\n")
+    assert 'description: "Does it. Note: all of it."\n' in prowess.fix(where).after

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
+import prowess
 from prowess.cli.main import root
-from prowess.cli.manual import json_manual, manual
+from prowess.cli.manual import json_manual, manual, with_agents
 from prowess.cli.table import COMMANDS
 from tests.cli.samples import SAMPLES, can_isolate, prepare, words_of
 from tests.cli.shapes import SCHEMA, problems
@@ -112,6 +113,9 @@ def test_the_pages_say_what_the_commands_say() -> None:
     """``make manual`` writes them again."""
     assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == manual()
     assert (ROOT / "docs" / "cli-json.md").read_text(encoding="utf-8") == json_manual(SCHEMA)
+    page = (ROOT / "docs" / "discovery.md").read_text(encoding="utf-8")
+    assert page == with_agents(page)
+    assert all(f"| `{agent.id}` | {agent.title} | `{agent.project}` |" in page for agent in prowess.AGENTS.values())
 
 
 def test_every_command_and_option_is_documented() -> None:

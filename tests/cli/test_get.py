@@ -331,6 +331,13 @@ def test_links_are_made_and_taken_away(command: Command, project: Path) -> None:
     assert command("link", "notes", "--agent", "nobody", "--yes").status == 3
 
 
+def test_an_agent_that_does_not_exist_is_refused_before_anything_is_planned(command: Command) -> None:
+    for words in (("link", "alpha"), ("install", "./alpha")):
+        ran = command(*words, "--agent", "claude", "--yes")
+        assert (ran.status, ran.out, "Plan" in ran.err) == (3, "", False)
+        assert "unknown agent 'claude'; did you mean claude-code?" in ran.err
+
+
 def test_a_link_takes_nobodys_place(command: Command, project: Path) -> None:
     installed()
     taken = project / ".claude/skills/notes"

@@ -135,6 +135,27 @@ def test_folders_agents_and_the_project_can_be_chosen(command: Command, project:
     assert command("list", "no-such-folder").status == 3
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("claude", "claude-code"),
+        ("Claude Code", "claude-code"),
+        ("copilot", "github-copilot"),
+        ("kimi", "kimi-code-cli"),
+        ("windsruf", "windsurf"),
+    ],
+)
+def test_an_unknown_agent_is_answered_with_those_that_may_be_meant(command: Command, written: str, meant: str) -> None:
+    ran = command("list", "--agent", written)
+    assert f"unknown agent {written!r}; did you mean {meant}" in ran.err
+    assert "prowess list --help" in ran.err
+
+
+def test_the_help_of_list_names_every_agent(command: Command) -> None:
+    said = command("list", "--help").out.replace(",", "").split()
+    assert set(prowess.AGENTS) <= set(said)
+
+
 # -- show and read -----------------------------------------------------------------------------------------------------
 
 
@@ -275,6 +296,8 @@ def test_a_budget_cuts_and_says_what(command: Command) -> None:
     data = command("prompt", "--style", "text", "--budget", "150", "--json").data
     assert data["tokens"] <= 150
     assert data["shortened"] or data["without_description"] or data["omitted"]
+    assert "what each would cost uncut:" in command("prompt", "--style", "text", "--budget", "150").err
+    assert "uncut" not in command("prompt", "--style", "text").err
 
 
 def test_a_query_leaves_the_skills_that_fit(command: Command) -> None:

@@ -120,6 +120,13 @@ def test_a_fork_is_given_to_the_host_as_data(command: Command) -> None:
     assert (data["fork"]["skill"], data["fork"]["task"], data["fork"]["model"]) == ("folder-report", "count", "small")
 
 
+def test_a_fork_that_only_a_host_could_run_is_said_not_to_have_run(command: Command) -> None:
+    ran = command("call", "run_skill", '{"name": "folder-report", "task": "count"}')
+    assert ran.err.startswith("Nothing ran: ")
+    assert "--json" in ran.err
+    assert "Nothing ran" not in command("call", "load_skill", '{"name": "csv-report"}').err
+
+
 def test_without_a_tool_those_that_are_offered_are_listed(command: Command) -> None:
     names = [tool["name"] for tool in command("call", "--json").data["tools"]]
     assert names[:3] == ["load_skill", "unload_skill", "read_skill_file"]

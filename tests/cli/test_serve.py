@@ -106,6 +106,19 @@ def serving(root: Path, *words: str, env: dict[str, str] | None = None) -> Itera
             process.wait(SECONDS)
 
 
+def test_how_many_skills_are_not_served_is_said_after_the_address(tmp_path: Path) -> None:
+    prowess.create_skill("notes", tmp_path, description="Writes notes.")
+    prowess.create_skill("moved", tmp_path, description="Is moved.").rename(tmp_path / "away")
+    put(tmp_path, "broken/SKILL.md", "no head\n")
+    with serving(tmp_path) as (url, process):
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        assert said == f"warning: 2 skills are not served: prowess serve --check {tmp_path} says why\n"
+        assert asked(url, lambda talk: talk.client.list_tools()) is not None
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=SECONDS) == ("", "")
+
+
 def asked(url: str, words: Callable[[Talk], Coroutine[Any, Any, Any]]) -> Any:  # noqa: ANN401
     """What a client of the official SDK gets."""
 

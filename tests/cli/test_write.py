@@ -29,12 +29,42 @@ def broken(project: Path) -> Path:
 
 
 @pytest.mark.parametrize("parts", ["", "scripts", "references,assets", "scripts,references,assets,evals"])
-def test_a_new_skill_passes_the_strictest_check(command: Command, parts: str) -> None:
+def test_a_new_skill_passes_the_check_and_once_filled_in_the_strictest(
+    command: Command, project: Path, parts: str
+) -> None:
     ran = command("new", "weekly-report", "--with", parts)
     assert ran.status == 0
     assert "prowess check ./weekly-report" in ran.out
+    assert command("check", "weekly-report").status == 0
+    checked = command("check", "weekly-report", "--strict", "--json")
+    assert (checked.status, {one["code"] for one in checked.data["findings"]}) == (1, {"placeholder-text"})
+    file = project / "weekly-report" / "SKILL.md"
+    rows = file.read_text(encoding="utf-8").splitlines()
+    for found in checked.data["findings"]:
+        rows[found["line"] - 1] = "description: Writes the report." if found["field"] == "description" else "Written."
+    file.write_text("\n".join(rows), encoding="utf-8")
     checked = command("check", "weekly-report", "--strict", "--json")
     assert (checked.status, checked.data["findings"]) == (0, [])
+
+
+@pytest.mark.parametrize("description", ["", 'Writes "the": weekly report. Use when asked.'])
+def test_the_evals_of_a_new_skill_pass(command: Command, description: str) -> None:
+    command("new", "weekly-report", "--dir", "mine", "--with", "evals", "--description", description)
+    ran = command("eval", "mine/weekly-report", "--json")
+    assert (ran.status, ran.data["cases"], ran.data["hit_rate"], ran.data["false_fire_rate"]) == (0, 2, 1.0, 0.0)
+
+
+def test_queries_outside_of_a_skill_have_to_say_which_one_they_are_about(command: Command, project: Path) -> None:
+    file = project / "elsewhere" / "q.json"
+    file.parent.mkdir()
+    cases = [{"query": "what is in this csv file?"}]
+    file.write_text(json.dumps(cases), encoding="utf-8")
+    ran = command("eval", str(file))
+    assert (ran.status, "error[bad-evals]" in ran.err, '"skill": "NAME"' in ran.err) == (3, True, True)
+    assert '"skill" in each entry' in " ".join(command("eval", "--help").out.split())
+    for said in ([{**cases[0], "skill": "csv-report"}], {"skill": "csv-report", "queries": cases}):
+        file.write_text(json.dumps(said), encoding="utf-8")
+        assert command("eval", str(file)).status == 0
 
 
 def test_a_new_skill_has_the_description_that_was_given(command: Command, project: Path) -> None:
@@ -49,7 +79,6 @@ def test_a_new_skill_has_the_description_that_was_given(command: Command, projec
         (["Bad_Name"], "bad-name"),
         (["../up"], "bad-name"),
         (["con"], "bad-name"),
-        (["one", "--with", "pictures"], "bad-argument"),
         (["one", "--description", "x" * 1025], "description-too-long"),
     ],
 )
@@ -59,6 +88,12 @@ def test_what_cannot_be_a_skill_is_refused(command: Command, project: Path, word
     assert ran.status == 3
     assert f"error[{code}]" in ran.err
     assert sorted(project.rglob("*")) == before
+
+
+def test_a_part_that_does_not_exist_is_a_usage_error(command: Command, project: Path) -> None:
+    ran = command("new", "one", "--with", "evals,pictures")
+    assert (ran.status, (project / "one").exists()) == (2, False)
+    assert "no part 'pictures'; one of references, scripts, assets, evals" in ran.err
 
 
 def test_nothing_that_exists_is_replaced(command: Command, project: Path) -> None:
@@ -113,6 +148,16 @@ def test_the_status_goes_by_severity(command: Command, project: Path) -> None:
     assert command("check", str(BROKEN)).status == 1
 
 
+@pytest.mark.parametrize("option", ["--only", "--ignore"])
+def test_a_code_that_does_not_exist_is_a_usage_error(command: Command, option: str) -> None:
+    """A misspelled code would quietly disarm whoever relies on the status."""
+    ran = command("check", str(BROKEN), option, "nme-mismatch")
+    assert (ran.status, ran.out) == (2, "")
+    assert "no finding has the code 'nme-mismatch'; did you mean name-mismatch" in ran.err
+    assert "did you mean" not in command("check", str(BROKEN), option, "zzzzzz").err
+    assert command("check", str(BROKEN), "--only", "name-mismatch").status == 1
+
+
 def test_annotations_are_one_line_each_and_escaped(command: Command, project: Path) -> None:
     odd = project / "a,b:c%d"
     odd.mkdir()
@@ -121,6 +166,23 @@ def test_annotations_are_one_line_each_and_escaped(command: Command, project: Pa
     assert rows
     assert all(row.startswith("::error file=a%2Cb%3Ac%25d/SKILL.md,line=2,col=7,title=") for row in rows)
     assert "'Odd Name'" in rows[0]
+
+
+def test_annotations_name_paths_as_the_working_folder_sees_them(command: Command, project: Path) -> None:
+    for folder in ("mine/one", "yours/one"):
+        command(
+            "new", "one", "--dir", str(project / folder).removesuffix("/one"), "--description", "Does the one thing."
+        )
+    ran = command("check", "mine", "yours", "--format", "github")
+    assert "mine/one/SKILL.md" in ran.out.replace("file=mine/one/SKILL.md", "")
+    assert str(project) not in ran.out
+
+
+def test_a_path_that_is_not_there_is_said_not_to_be(command: Command, project: Path) -> None:
+    ran = command("check", "nowhere")
+    assert (ran.status, "nowhere: there is no such file or folder" in ran.err) == (3, True)
+    (project / "notes.txt").write_text("x", encoding="utf-8")
+    assert "name a skill's folder" in command("check", "notes.txt").err
 
 
 def test_json_is_a_format_too(command: Command, broken: Path) -> None:
@@ -301,6 +363,25 @@ def test_a_folder_is_replaced_only_by_force(command: Command, project: Path) -> 
     assert (project / "csv-report/mine.md").is_file()
     assert command("unpack", "packed.skill", "--force").status == 0
     assert not (project / "csv-report/mine.md").exists()
+
+
+def test_an_archive_that_names_no_format_is_refused(command: Command, project: Path) -> None:
+    where = ".agents/skills/release-notes"
+    ran = command("pack", where, "-o", "x.rar")
+    assert (ran.status, (project / "x.rar").exists()) == (2, False)
+    assert "end it with one of .skill, .zip, .tar.gz, or say --format" in ran.err
+    assert command("pack", where, "-o", "x.rar", "--format", "zip").status == 0
+
+
+def test_one_is_not_several(command: Command) -> None:
+    command("new", "one", "--dir", "mine", "--with", "evals", "--description", "Does the one thing.")
+    assert ", 1 file, " in command("pack", "mine/one").out
+    assert ", 1 file\n" in command("unpack", "one.skill", "--dir", "there").out
+    assert "(among 1 skill, first 1)" in command("eval", "mine/one", "--dir", "mine").out
+    assert "among 1 skill fits" in command("search", "zzz", "--dir", "mine").err
+    assert "; 1 skill, " in command("prompt", "--dir", "mine").err
+    assert "1 skill costs about" in command("check", "mine", "--budget", "1").out
+    assert "1 file, " in command("show", "one", "--dir", "there").out
 
 
 def test_a_skill_with_errors_is_not_packed(command: Command, broken: Path, project: Path) -> None:

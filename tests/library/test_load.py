@@ -169,7 +169,11 @@ def test_a_good_skill_has_no_findings(put: Put) -> None:
     ("rows", "body", "expected"),
     [
         ("name: kit\n", "x", {"missing-description"}),
-        ("name: A\nlicense: ''\n", "", {"bad-name", "name-mismatch", "missing-description", "blank-field"}),
+        (
+            "name: A\nlicense: ''\n",
+            "",
+            {"bad-name", "name-mismatch", "missing-description", "blank-field", "empty-body"},
+        ),
         ("name: other\ndescription: d\nfrobnicate: x\n", "", {"name-mismatch", "unknown-field", "empty-body"}),
         ("name: kit\ndescription: a: b\n", "x", {"yaml-syntax"}),
         ("name: kit\ndescription: d\nmodel: x\n", "a\u200b", {"inert-field", "hidden-text"}),

@@ -187,6 +187,76 @@ def test_preloaded_skills_that_nobody_trusts_keep_their_text(
     assert text.startswith("There are !`echo 3` files.\n\n[1 command ")
 
 
+# -- granted and revoked meanwhile -----------------------------------------------------------------------------------
+
+
+def test_a_grant_counts_for_a_skill_that_is_active_already(
+    dialect: str, put: Put, begin: Begin, tmp_path: Path
+) -> None:
+    put("report", body="There are !`echo 3` files.")
+    session = begin(trust=(trust := prowess.Trust(tmp_path / "late.json")))
+    assert "grant the skill" in loaded(session, dialect)
+    trust.grant(session.skill("report"))
+    assert "There are 3 files." in loaded(session, dialect)
+    assert session.activate("report").issues == ()
+    trust.revoke(session.skill("report"))
+    text = loaded(session, dialect)
+    assert "There are !`echo 3` files." in text
+    assert "grant the skill" in text
+
+
+def test_a_person_who_calls_a_skill_that_is_active_gets_what_was_granted_since(
+    put: Put, begin: Begin, tmp_path: Path
+) -> None:
+    put("report", body="There are !`echo $0` files.")
+    session = begin(trust=(trust := prowess.Trust(tmp_path / "late.json")))
+    session.activate("report")
+    trust.grant(session.skill("report"))
+    assert "There are 7 files." in session.expand("/report 7")
+
+
+def test_grants_of_others_run_nothing_again(put: Put, begin: Begin, trust: prowess.Trust, work: Path) -> None:
+    put("report", body="There are !`echo 3; echo x >> ran` files.")
+    put("other", body="Also !`echo 4`.")
+    session = begin()
+    session.activate("report")
+    trust.revoke(session.skill("other"))
+    assert session.activate("report").note == "it was active already"
+    trust.grant(session.skill("other"))
+    assert session.activate("report").note == "it was active already"
+    assert lines(work / "ran") == 1
+
+
+def test_a_yes_for_this_once_is_not_asked_for_again(put: Put, begin: Begin, tmp_path: Path, work: Path) -> None:
+    put("report", body="There are !`echo 3; echo x >> ran` files.")
+    put("other")
+    asking = prowess.Trust(tmp_path / "asked.json", ask=lambda _: True)
+    session = begin(trust=asking)
+    session.activate("report")
+    asking.grant(session.skill("other"))
+    assert session.activate("report").instructions == "There are 3 files."
+    assert lines(work / "ran") == 1
+
+
+def test_another_policy_counts_for_a_skill_that_is_active_already(put: Put, begin: Begin, trust: prowess.Trust) -> None:
+    put("report", body="There are !`echo 3` files.")
+    session = begin()
+    assert session.activate("report").instructions == "There are 3 files."
+    trust.policy = "never"
+    assert [issue.code for issue in session.activate("report").issues] == ["no-trust"]
+
+
+def test_while_the_grants_are_as_they_were_nothing_of_an_active_skill_is_looked_at(
+    put: Put, begin: Begin, tmp_path: Path
+) -> None:
+    put("report", body="There are !`echo 3` files.")
+    session = begin()
+    session.activate("report")
+    shutil.rmtree(tmp_path / "skills" / "report")
+    again = session.activate("report")
+    assert (again.instructions, again.note) == ("There are 3 files.", "it was active already")
+
+
 # -- not trusted ----------------------------------------------------------------------------------------------------
 
 

@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from prowess.authoring.findings import placed, rows_of
-from prowess.authoring.fix import fix, left_over
+from prowess.authoring.fix import fix
+from prowess.authoring.new import is_unwritten
 from prowess.authoring.similar import similar_issues
 from prowess.errors import Issue, SkillError, SourceError
 from prowess.files.folders import exists, folder_info
-from prowess.library.load import FILENAME, read_metadata, validate
+from prowess.library.load import FILENAME, read_metadata, text_issues, validate
 from prowess.library.scan import scan
 from prowess.limits import DEFAULT_LIMITS
 from prowess.select.budget import listing_costs, render_catalog
+from prowess.spec.counted import counted
 from prowess.spec.tokens import estimate_tokens
 from prowess.steps import stepped
 
@@ -61,6 +63,7 @@ def check(*paths: str | os.PathLike[str], budget: int | None = None, limits: Lim
     skills = [skill for file in files if (skill := _loaded(file, limits)) is not None]
     issues = [issue for file in stepped(files, _named) for issue in validate(file, limits=limits)]
     issues += [_odd_case(file) for file in files if os.path.basename(file) != FILENAME]
+    issues += [issue for file in files for issue in _unwritten(file, limits)]
     issues += similar_issues(skills, limits)
     tokens = estimate_tokens(render_catalog(skills))
     issues += _over_budget(skills, tokens, budget)
@@ -73,6 +76,8 @@ def skill_files(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS
     if folder_info(where) is None:
         if os.path.basename(where) == FILENAME and exists(where):
             return (where,)
+        if not exists(where):
+            raise SourceError("there is no such file or folder", where, "missing-skill-md")
         raise SourceError(
             "there is no skill: name a skill's folder, its SKILL.md, or a folder of skills", where, "missing-skill-md"
         )
@@ -104,6 +109,16 @@ def _odd_case(file: str) -> Issue:
     return Issue("filename-case", "", message, file, 1, "warning")
 
 
+def _unwritten(file: str, limits: Limits) -> Iterator[Issue]:
+    """What a new skill says before anybody has filled it in."""
+    for number, row in enumerate(rows_of(*os.path.split(file), limits), 1):
+        if is_unwritten(row):
+            field = "description" if row.startswith("description:") else "body"
+            yield Issue(
+                "placeholder-text", field, "is what a new skill says, not what this one does", file, number, "warning"
+            )
+
+
 def _loaded(file: str, limits: Limits) -> Skill | None:
     try:
         return read_metadata(file, "lenient", limits=limits)
@@ -113,7 +128,8 @@ def _loaded(file: str, limits: Limits) -> Skill | None:
 
 def _over_budget(skills: list[Skill], tokens: int, budget: int | None) -> Iterator[Issue]:
     if budget is not None and tokens > budget and skills:
-        message = f"{len(skills)} skills cost about {tokens:,} tokens to list; the budget is {budget:,}"
+        cost = "costs" if len(skills) == 1 else "cost"
+        message = f"{counted(len(skills), 'skill')} {cost} about {tokens:,} tokens to list; the budget is {budget:,}"
         yield Issue(
             "listing-too-large", "", message, max(skills, key=lambda s: len(s.description)).location, 1, "warning"
         )
@@ -129,15 +145,18 @@ def _findings(issues: Iterable[Issue], limits: Limits) -> Iterator[Finding]:
 
 
 def _mendable(path: str, found: list[Issue], limits: Limits) -> frozenset[tuple[str, str]]:
-    """Code and field of what ``fix`` would put right."""
+    """Code and field of what ``fix`` would put right: said of the text as it is, and not of the text as mended."""
     try:
         mended = fix(path, limits=limits) if any(issue.severity != "info" for issue in found) else None
     except SkillError:
         mended = None
     if not mended:
         return frozenset()
-    left = {(issue.code, issue.field) for issue in left_over(mended, limits=limits)}
-    return frozenset((issue.code, issue.field) for issue in found if (issue.code, issue.field) not in left)
+    before, after = (
+        {(issue.code, issue.field) for issue in text_issues(text, path, limits=limits)}
+        for text in (mended.before, mended.after)
+    )
+    return frozenset(before - after)
 
 
 def _sorted(findings: Iterator[Finding]) -> list[Finding]:

@@ -1,7 +1,8 @@
 """Whether queries find the skill that they should: trigger tests, against a selector, without a model.
 
 Two shapes of file are read: a list of ``{"query", "should_trigger"}``, and ``{"skill_name", "evals": [{"prompt"}]}``,
-whose prompts should all find the skill. The skill is the one that the file names, else the one in whose folder it lies.
+whose prompts should all find the skill. The skill is the one that an entry names (``"skill"``), else the one that the
+file names (``{"skill", "queries": [...]}``), else the one in whose folder it lies.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ Outcome = Literal["hit", "miss", "quiet", "false-fire"]
 
 _LISTS = ("evals", "triggers", "queries", "cases")
 _FOLDER = "evals"
+_WHICH = (
+    'which skill is meant? Write "skill": "NAME" in every entry, or {"skill": "NAME", "queries": [...]} around them; '
+    "or put the file into evals/ of the skill"
+)
 
 
 class EvalCase(NamedTuple):
@@ -121,7 +126,8 @@ def _judged(
 def load_evals(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> tuple[EvalCase, ...]:
     """The cases in a file, in a skill's ``evals/``, or in those of every skill below a folder.
 
-    Raises ``SourceError`` where there are none, or where the file that was named holds something else.
+    Raises ``SourceError`` where there are none, where the file that was named holds something else, and where it lies
+    in no skill's folder and does not say which skill is meant.
     """
     where = os.path.abspath(os.fspath(path))
     if folder_info(where) is None:
@@ -159,7 +165,11 @@ def _cases(file: str, limits: Limits) -> tuple[EvalCase, ...] | None:
     skill = named if isinstance(named, str) else _skill_around(file)
     cases = [_case(row, skill, file) for row in rows]
     found = tuple(case for case in cases if case is not None)
-    return found if len(found) == len(cases) else None
+    if len(found) < len(cases):
+        return None
+    if not all(case.skill for case in found):
+        raise SourceError(_WHICH, file, "bad-evals")
+    return found
 
 
 def _case(row: object, skill: str, file: str) -> EvalCase | None:
@@ -174,11 +184,11 @@ def _case(row: object, skill: str, file: str) -> EvalCase | None:
 
 
 def _skill_around(file: str) -> str:
-    """The folder of the skill that holds the file."""
+    """The folder of the skill that holds the file, on top or in ``evals/``; nothing where no skill does."""
     folder = os.path.dirname(file)
     if not os.path.lexists(os.path.join(folder, FILENAME)) and os.path.basename(folder) == _FOLDER:
         folder = os.path.dirname(folder)
-    return os.path.basename(folder)
+    return os.path.basename(folder) if os.path.lexists(os.path.join(folder, FILENAME)) else ""
 
 
 def _json(file: str, limits: Limits) -> object:

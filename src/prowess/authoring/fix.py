@@ -16,7 +16,7 @@ from prowess.files.reading import OpenFile
 from prowess.files.writing import write_atomic
 from prowess.library.load import FILENAME, parse_skill
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.rules import is_spec_name
+from prowess.spec.rules import EXTENSIONS, SPECIFIED, is_spec_name
 from prowess.spec.wrapping import looks_wrapped
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _MOST_ROUNDS = 50
 _KEY = re.compile(r"[A-Za-z_][\w.-]{0,127}[ \t]*:")
+_INDENTED_KEY = re.compile(r"([ \t]+)([A-Za-z_][\w.-]{0,127})[ \t]*:(?:[ \t]+(\S)|[ \t]*\r?$)")
 _SAFE = re.compile(r"[A-Za-z][\w ()/,.;+-]*")
 _FENCE = re.compile(r"---[ \t]*")
 _ODD_BREAKS = re.compile("[\r\x85\u2028\u2029]")
@@ -96,14 +97,6 @@ def fix(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> Fix
         code, after = found
         codes.append(code)
     return Fix(where, before, after, tuple(dict.fromkeys(codes)))
-
-
-def left_over(found: Fix, *, limits: Limits = DEFAULT_LIMITS) -> tuple[Issue, ...]:
-    """What would still be wrong with the text of a mended file, under the strict rules."""
-    try:
-        return parse_skill(found.after, found.path, limits=limits).issues
-    except SkillLoadError as error:
-        return error.issues
 
 
 def apply_fix(found: Fix, *, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -199,10 +192,16 @@ def _rewritten(file: _File, issue: Issue) -> Iterator[str]:
     key = issue.field.partition(".")[0]
     at = file.entry(key)
     value = _value(file.read, key)
-    if at is None or value is None:
+    if at is None or value is None or any(map(_may_be_a_key, file.rows[at[0] + 1 : at[1]])):
         return
     for written in (quoted(value), _double(value)):
         yield "".join([*file.rows[: at[0]], f"{key}: {written}\n", *file.rows[at[1] :]])
+
+
+def _may_be_a_key(row: str) -> bool:
+    """Whether a line below a value could be a field of its own, wrongly indented: who wrote it has to say."""
+    found = _INDENTED_KEY.match(row)
+    return found is not None and ("\t" in found[1] or not found[3] or found[2] in SPECIFIED | EXTENSIONS)
 
 
 def _value(read: ParsedSkill, key: str) -> str | None:

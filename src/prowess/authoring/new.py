@@ -1,8 +1,10 @@
-"""A new skill: a folder that passes every check, to be filled in."""
+"""A new skill: a folder that is right by every rule, to be filled in."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from typing import TYPE_CHECKING
 
 from prowess.authoring.fix import quoted
@@ -24,21 +26,26 @@ if TYPE_CHECKING:
 _DESCRIPTION = (
     "Says what {name} does, in one sentence. Use when somebody asks for it, in the words that they would use."
 )
-_BODY = """\
-# {title}
+_TO_WRITE = (
+    "What this is for, in a sentence or two: what is there at the start, what is there at the end.",
+    "Say how one sees that it worked.",
+)
+_BODY = f"""\
+# {{title}}
 
-What this is for, in a sentence or two: what is there at the start, what is there at the end.
+{_TO_WRITE[0]}
 
 ## Steps
 
 1. Look at what was given, and ask for what is missing.
-2. Do the work.{steps}
+2. Do the work.{{steps}}
 3. Check the result before you answer.
 
 ## Done when
 
-- Say how one sees that it worked.
+- {_TO_WRITE[1]}
 """
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _REFERENCE = (
     "# Details\n\nWhat only some tasks need: it is read when the instructions say so, and costs nothing before.\n"
 )
@@ -53,8 +60,8 @@ for name in sys.argv[1:]:
 '''
 _EVALS = """\
 [
-  {"query": "replace this by a request that should find the skill", "should_trigger": true},
-  {"query": "and this by one that should not", "should_trigger": false}
+  {"query": QUERY, "should_trigger": true},
+  {"query": "What will the weather be like tomorrow?", "should_trigger": false}
 ]
 """
 
@@ -72,15 +79,17 @@ def create_skill(
 ) -> Path:
     """A new skill ``name`` in ``folder``, with ``parts`` of ``references``, ``scripts``, ``assets`` and ``evals``.
 
-    Raises ``SourceError`` for a name that the specification does not allow, and when there is something already.
+    ``check`` warns of what is to be written still. Raises ``SourceError`` for a name that the specification does not
+    allow, and when there is something already.
     """
     from pathlib import Path  # noqa: PLC0415 - nothing else here needs it
 
     chosen = _checked(name, description, tuple(dict.fromkeys(parts)))
     above = os.path.abspath(os.fspath(folder))
     where = os.path.join(above, name)
-    files = [NewFile("SKILL.md", _skill_md(name, description, chosen).encode())]
-    files += [NewFile(PARTS[part][0], PARTS[part][1].encode(), part == "scripts") for part in chosen]
+    said = description.strip() or _DESCRIPTION.format(name=name.replace("-", " "))
+    files = [NewFile("SKILL.md", _skill_md(name, said, chosen).encode())]
+    files += [NewFile(PARTS[part][0], _part(part, said).encode(), part == "scripts") for part in chosen]
     place_tree(where, files)
     return Path(where)
 
@@ -140,8 +149,19 @@ def _checked(name: str, description: str, parts: tuple[str, ...]) -> tuple[str, 
     return parts
 
 
+def _part(part: str, description: str) -> str:
+    """The text of a part; a query that finds the skill is what its description says first."""
+    return PARTS[part][1].replace("QUERY", json.dumps(_SENTENCE_END.split(description)[0], ensure_ascii=False))
+
+
+def is_unwritten(row: str) -> bool:
+    """Whether a line says what a new skill says, to be replaced by the author's own words."""
+    begin, _, end = _DESCRIPTION.partition("{name}")
+    return (begin in row and end in row) or any(sentence in row for sentence in _TO_WRITE)
+
+
 def _skill_md(name: str, description: str, parts: tuple[str, ...]) -> str:
-    said = quoted(description.strip() or _DESCRIPTION.format(name=name.replace("-", " ")))
+    said = quoted(description)
     steps = "".join(PARTS[part][2] for part in parts)
     title = name.replace("-", " ").capitalize()
     return f"---\nname: {name}\ndescription: {said}\n---\n{_BODY.format(title=title, steps=steps)}"

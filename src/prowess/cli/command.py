@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 Examples = tuple[tuple[str, str], ...]
 """A command line, and what it does."""
+Choices = tuple[str, Callable[[], Iterable[str]]]
 
 
 def _write_examples(examples: Examples, formatter: click.HelpFormatter) -> None:
@@ -22,15 +21,43 @@ def _write_examples(examples: Examples, formatter: click.HelpFormatter) -> None:
                 )
 
 
-class Command(click.Command):
-    """A command whose help ends with examples; its function gives the exit status, or nothing."""
+def _write_words(title: str, words: Iterable[str], formatter: click.HelpFormatter) -> None:
+    """Words with commas between them, none broken at a hyphen."""
+    from textwrap import fill  # noqa: PLC0415 - only for help
 
-    def __init__(self, *args: Any, examples: Examples = (), **options: Any) -> None:  # noqa: ANN401 - click's own
+    with formatter.section(title):
+        indent = " " * formatter.current_indent
+        text = fill(
+            ", ".join(words),
+            formatter.width,
+            initial_indent=indent,
+            subsequent_indent=indent,
+            break_on_hyphens=False,
+        )
+        formatter.write(f"{text}\n")
+
+
+class Command(click.Command):
+    """A command whose help ends with words to choose from and examples; its function gives the exit status, or nothing.
+
+    ``choices``: a title, and what gives the words when help is asked for.
+    """
+
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401 - click's own
+        examples: Examples = (),
+        choices: Choices | None = None,
+        **options: Any,  # noqa: ANN401 - click's own
+    ) -> None:
         super().__init__(*args, **options)
         self.examples = examples
+        self.choices = choices
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
-        """The examples, one a line."""
+        """The words, then the examples, one a line."""
+        if self.choices is not None:
+            _write_words(self.choices[0], self.choices[1](), formatter)
         _write_examples(self.examples, formatter)
 
 

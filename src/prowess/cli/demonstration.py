@@ -17,6 +17,7 @@ from prowess.files.calls import delete
 from prowess.files.trees import read_tree
 from prowess.files.writing import NewFile, make_folders, write_atomic, write_new, write_tree
 from prowess.limits import DEFAULT_LIMITS
+from prowess.spec.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,7 +96,10 @@ class _Stage:
         shown = prowess.render_catalog(self.catalog, style="text").splitlines()
         rows = [line(row, indent=2, cut=True) for row in shown]
         note = line(
-            (f"{len(self.catalog)} skills in about {cost} tokens. Their instructions are not part of it.", "dim")
+            (
+                f"{counted(len(self.catalog), 'skill')} in about {cost} tokens. Their instructions are not part of it.",
+                "dim",
+            )
         )
         return Step("What the model sees at first", (*rows, note))
 

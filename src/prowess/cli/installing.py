@@ -8,7 +8,7 @@ import click
 
 from prowess.cli import output
 from prowess.cli.blocks import Line, line
-from prowess.cli.options import complete_agent, home_relative
+from prowess.cli.options import complete_agent, home_relative, known_agents
 from prowess.errors import NotInstalledError, nearest_first
 from prowess.install.installer import Installer
 from prowess.library.lock import read_lock
@@ -25,7 +25,13 @@ F = TypeVar("F", bound="Callable[..., Any]")
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 dry_option = click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 agents_option = click.option(
-    "--agent", "agents", multiple=True, metavar="ID", shell_complete=complete_agent, help="Also link it for this agent."
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="ID",
+    shell_complete=complete_agent,
+    callback=known_agents,
+    help="Also link it for this agent.",
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import click
 from prowess.cli import output
 from prowess.cli.main import STATUSES, overview, root
 from prowess.cli.table import COMMANDS, GROUPS
+from prowess.library.agents import AGENTS
 from prowess.library.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ are (`\\x1b`), never sent to the terminal. A NAME is the name of a skill, or a p
 
 Long work shows a bar on a terminal's error stream, which is gone afterwards. Ctrl-C ends any command with status 130:
 every skill that it was about is then as before or as it was to be, whole, and the next command tidies up what is left.
+Only `prowess serve --http` ends with status 0: Ctrl-C is how one stops it.
 
 This page is made from the commands by `make manual`; a test compares them.
 """
@@ -121,6 +124,22 @@ def _page(command: click.Command, parent: click.Context, name: str) -> str:
     return f"### {context.command_path}\n\n```text\n{command.get_help(context).rstrip()}\n```\n"
 
 
+# -- the known agents --------------------------------------------------------------------------------------------------
+
+_TABLE = re.compile(r"\| id \| agent \|.*?(?=\n\n)", re.DOTALL)
+
+
+def with_agents(page: str) -> str:
+    """A page whose table of agents is that of the library."""
+    head = "| id | agent | in a project | for the user | moved by |\n|---|---|---|---|---|"
+    rows = (
+        f"| `{agent.id}` | {agent.title} | `{agent.project}` | {', '.join(f'`{path}`' for path in agent.user)} "
+        f"| {f'`{agent.variable}`' if agent.variable else ''} |"
+        for _, agent in sorted(AGENTS.items())
+    )
+    return _TABLE.sub("\n".join((head, *rows)), page, count=1)
+
+
 # -- the shapes of --json ----------------------------------------------------------------------------------------------
 
 _JSON_HEAD = """\
@@ -173,4 +192,5 @@ def _kind(inner: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    output.plain_text(manual() if sys.argv[1:] == [] else json_manual(json.loads(sys.stdin.read())))
+    makers = {"json": lambda text: json_manual(json.loads(text)), "agents": with_agents}
+    output.plain_text(makers[sys.argv[1]](sys.stdin.read()) if sys.argv[1:] else manual())

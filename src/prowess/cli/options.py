@@ -12,12 +12,14 @@ from prowess.cli.verified import as_locked, tell_changed
 from prowess.errors import UnknownSkillError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import prowess
     from prowess.library.settings import Settings
 
 F = TypeVar("F", bound="Callable[..., Any]")
+
+_LONGEST = 128
 
 
 def complete_skill(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -29,11 +31,23 @@ def complete_skill(ctx: click.Context, _param: click.Parameter, incomplete: str)
         return []
 
 
+def agent_ids() -> list[str]:
+    """The ids of all known agents."""
+    from prowess.library.agents import AGENTS  # noqa: PLC0415 - only for completion and help
+
+    return sorted(AGENTS)
+
+
 def complete_agent(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Ids of agents for the shell."""
-    from prowess.library.agents import AGENTS  # noqa: PLC0415 - only for completion
+    return [name for name in agent_ids() if name.startswith(incomplete)]
 
-    return [name for name in sorted(AGENTS) if name.startswith(incomplete)]
+
+def known_agents(_ctx: click.Context, _param: click.Parameter, agents: tuple[str, ...]) -> tuple[str, ...]:
+    """The agents, all of which exist: said before anything is planned or looked at."""
+    from prowess.library.agents import agent_of  # noqa: PLC0415 - only where one is named
+
+    return tuple(agent_of(name).id for name in agents)
 
 
 def complete_code(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -41,6 +55,24 @@ def complete_code(_ctx: click.Context, _param: click.Parameter, incomplete: str)
     from prowess.errors import HINTS  # noqa: PLC0415 - only for completion
 
     return [code for code in sorted(HINTS) if code.startswith(incomplete)]
+
+
+def known_codes(ctx: click.Context, param: click.Parameter, codes: tuple[str, ...]) -> tuple[str, ...]:
+    """The codes, all of which exist: one that is misspelled would quietly select nothing, or leave nothing out."""
+    from prowess.errors import HINTS  # noqa: PLC0415 - only where a code is named
+
+    for code in codes:
+        if code not in HINTS:
+            raise click.BadParameter(f"no finding has the code {code!r}{did_you_mean(code, HINTS)}", ctx, param)
+    return codes
+
+
+def did_you_mean(written: str, known: Iterable[str]) -> str:
+    """The words spelled like one that does not exist, as the end of a sentence; nothing where there are none."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only when something went wrong
+
+    close = get_close_matches(written[:_LONGEST].lower(), [*known], n=3)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
 json_option = click.option("--json", "as_data", is_flag=True, help="Data instead of text (docs/cli-json.md).")
@@ -60,6 +92,7 @@ def where_options(command: F) -> F:
             multiple=True,
             metavar="ID",
             shell_complete=complete_agent,
+            callback=known_agents,
             help="Also look where this agent does.",
         ),
         click.option(

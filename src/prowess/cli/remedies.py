@@ -17,7 +17,7 @@ REMEDIES: dict[str, str] = {
     "not-trusted": "look at it with 'prowess show NAME', then 'prowess trust grant NAME'",
     "plain-http": "use https, or say --allow-http if the network is trusted",
     "would-replace": "choose another name or folder, or say --force to replace what is there",
-    "unknown-agent": "see 'prowess list --help' for --agent, and docs/discovery.md for the known agents",
+    "unknown-agent": "see 'prowess list --help' for the known agents, or docs/discovery.md for their folders too",
 }
 
 

@@ -30,6 +30,14 @@ class Marked(NamedTuple):
     bound: str = ""
 
 
+def identity_at(path: str) -> Identity | None:
+    """The identity of what is at a path, ``None`` where there is nothing; nothing is opened."""
+    try:
+        return identity(os.lstat(path))
+    except OSError:
+        return None
+
+
 def marked_files(base: str, parts: tuple[str, ...], limits: Limits, most: int = sys.maxsize) -> Marked:
     """The files of a skill, at most so many, ``.git`` left out; no file is opened and no link followed."""
     walk = _Walk(limits, min(most, limits.max_files_per_skill))

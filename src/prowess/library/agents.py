@@ -9,8 +9,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.errors import SourceError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+_SHOWN, _LONGEST = 3, 80
+_TELLING = 3  # fewer letters are part of too many ids
 
 
 class Agent(NamedTuple):
@@ -121,6 +126,26 @@ _ROWS = (
     Agent("adal", "AdaL", ".adal/skills", ("~/.adal/skills",)),
     Agent("universal", "Universal", ".agents/skills", ("~/.config/agents/skills",)),
 )
+
+
+def agent_of(name: str) -> Agent:
+    """The agent of that id; ``SourceError`` names those that may be meant."""
+    found = AGENTS.get(name)
+    if found is None:
+        close = _close(name.strip().lower())
+        meant = f"; did you mean {' or '.join(close)}?" if close else ""
+        raise SourceError(f"unknown agent {name[:_LONGEST]!r}{meant}", code="unknown-agent")
+    return found
+
+
+def _close(name: str) -> list[str]:
+    """The ids that hold the name, or are spelled like it or like the title; nearest first."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only when something went wrong
+
+    titled = [agent.id for agent in _ROWS if agent.title.lower() == name]
+    holding = [agent.id for agent in _ROWS if len(name) >= _TELLING and name in agent.id]
+    return [*dict.fromkeys([*titled, *holding, *get_close_matches(name[:_LONGEST], AGENTS, n=_SHOWN)])][:_SHOWN]
+
 
 AGENTS: dict[str, Agent] = {agent.id: agent for agent in _ROWS}
 """Every known agent by its id."""

@@ -13,7 +13,7 @@ from prowess.library.home import Home
 from prowess.library.resources import tree_issues
 from prowess.library.skill import Skill, documented
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.document import Document, Policy, checked_mode, read_document
+from prowess.spec.document import Policy, checked_mode, read_document, strict_issues
 from prowess.spec.frontmatter import needs_more
 from prowess.spec.hidden import hidden_points
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from prowess.files.folders import Tree
     from prowess.limits import Limits
     from prowess.model import Mode
+    from prowess.spec.fields import Frontmatter
 
 FILENAME = "SKILL.md"
 
@@ -63,7 +64,7 @@ def _parsed(data: bytes, where: str, policy: Policy, *, whole: bool, check_dir: 
     body = _body_text(data[found.body :], found.body, where, limits)
     base, file = os.path.split(where)
     home = Home(base, file, policy=policy) if where else Home(policy=policy, origin="inline", body=body)
-    issues = (*found.issues, *_body_issues(body, found, where))
+    issues = (*found.issues, *_body_issues(body, found.front, where))
     return ParsedSkill(documented(home, "", found, None), body.strip(), issues)
 
 
@@ -78,8 +79,8 @@ def _body_text(data: bytes, at: int, where: str, limits: Limits) -> str:
         raise SkillLoadError([Issue("body-not-text", "body", message, where)], where) from None
 
 
-def _body_issues(body: str, found: Document, where: str) -> list[Issue]:
-    line = max(found.front.lines.values(), default=0) + 1
+def _body_issues(body: str, front: Frontmatter, where: str) -> list[Issue]:
+    line = max(front.lines.values(), default=0) + 1
     issues: list[Issue] = []
     if not body.strip():
         issues.append(Issue("empty-body", "body", "there are no instructions", where, line, "warning"))
@@ -104,14 +105,20 @@ def parse_skill_file(
     checked_mode(mode)
     where = _file_of(path)
     policy = Policy(mode, repair, limits)
+    data, whole = _read(where, policy)
+    return _parsed(data, where, policy, whole=whole, check_dir=check_dir)
+
+
+def _read(where: str, policy: Policy) -> tuple[bytes, bool]:
+    """The file as far as it is needed, and whether it ends among the bytes of its head."""
     try:
         with OpenFile(*_split(where)) as file:
             data, whole = _read_head(file, policy)
             if whole or not needs_more(data, repair=policy.repairs):
-                data += file.read(limits.max_body_bytes + 1, len(data))
+                data += file.read(policy.limits.max_body_bytes + 1, len(data))
     except ResourceError as error:
         raise SkillValidationError(f"cannot read the file: {error.message}", where, error.code) from None
-    return _parsed(data, where, policy, whole=whole, check_dir=check_dir)
+    return data, whole
 
 
 def _read_head(file: OpenFile, policy: Policy) -> tuple[bytes, bool]:
@@ -158,15 +165,17 @@ def validate(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -
         return (*found, Issue("unreadable-directory", "", f"cannot be listed: {error.strerror}", where))
     return (
         *found,
-        *_missing_references(where, tree, limits),
+        *_missing_references(where, found, tree, limits),
         *tree_issues(tree, where, limits),
         *_hard_links(os.path.dirname(where), tree.files, where),
     )
 
 
-def _missing_references(where: str, tree: Tree, limits: Limits) -> tuple[Issue, ...]:
+def _missing_references(where: str, found: list[Issue], tree: Tree, limits: Limits) -> tuple[Issue, ...]:
     from prowess.library.referenced import missing_references  # noqa: PLC0415 - loading a skill needs none of it
 
+    if any(issue.code == "frontmatter-too-large" for issue in found):  # it is not read yet another time
+        return ()
     try:
         body = read_metadata(where, "lenient", limits=limits).body_offset
     except SkillValidationError:  # where the instructions begin is not known
@@ -184,12 +193,31 @@ def _text_findings(where: str, limits: Limits) -> tuple[Issue, ...]:
     try:
         return parse_skill_file(where, limits=limits).issues
     except SkillLoadError as error:
-        rest: tuple[Issue, ...] = ()
-        with suppress(SkillValidationError):  # what can be said beyond the first obstacle
-            rest = parse_skill_file(where, "lenient", limits=limits).issues
-        known = {(issue.code, issue.field) for issue in error.issues}
-        more = (i for i in rest if (i.code, i.field) not in known and not i.code.startswith("repaired-"))
-        return (*error.issues, *more)
+        data, whole = _read(where, Policy(limits=limits))
+        return _with_rest(error.issues, data, where, limits, whole=whole)
+
+
+def text_issues(text: str, path: str, *, limits: Limits = DEFAULT_LIMITS) -> tuple[Issue, ...]:
+    """Every finding about a text under the strict rules, as if it stood at ``path``."""
+    try:
+        return parse_skill(text, path, limits=limits).issues
+    except SkillLoadError as error:
+        data = text.encode("utf-8", "surrogatepass")
+        return _with_rest(error.issues, data, path, limits, whole=len(data) <= limits.max_frontmatter_bytes)
+
+
+def _with_rest(first: tuple[Issue, ...], data: bytes, where: str, limits: Limits, *, whole: bool) -> tuple[Issue, ...]:
+    """What was found, and what can be said beyond the first obstacle."""
+    folder = os.path.basename(os.path.dirname(where))
+    rest: list[Issue] = []
+    with suppress(SkillValidationError):
+        head, rest = strict_issues(
+            data[: limits.max_frontmatter_bytes], whole=whole, folder=folder, path=where, limits=limits
+        )
+        rest += _body_issues(_body_text(data[head.body :], head.body, where, limits), head.front, where)
+    known = {(issue.code, issue.field) for issue in first}
+    more = (i for i in rest if (i.code, i.field) not in known and not i.code.startswith("repaired-"))
+    return (*first, *more)
 
 
 def _file_of(path: str | os.PathLike[str]) -> str:

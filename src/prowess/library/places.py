@@ -15,15 +15,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from prowess.errors import SourceError
 from prowess.files.folders import exists, folder_info
-from prowess.library.agents import AGENTS
+from prowess.library.agents import agent_of
 from prowess.model import Place, SkillScope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-    from prowess.library.agents import Agent
 
 NATIVE_PROJECT = ".prowess/skills"
 SHARED = ".agents/skills"
@@ -35,7 +32,7 @@ def standard_places(
     cwd: str, home: str, *, agents: Iterable[str] = (), project: bool = True, env: Mapping[str, str] | None = None
 ) -> tuple[Place, ...]:
     """Every folder where skills may be, first to win first. ``env``: variables that move an agent's folders."""
-    chosen = _agents(agents)
+    chosen = [agent_of(name) for name in agents]
     env = env or {}
     places: dict[str, Place] = {}
     if project:
@@ -53,13 +50,6 @@ def standard_places(
 def _add(places: dict[str, Place], path: str, scope: SkillScope) -> None:
     path = os.path.normpath(path)
     places.setdefault(path, Place(path, scope))
-
-
-def _agents(names: Iterable[str]) -> list[Agent]:
-    unknown = [name for name in names if name not in AGENTS]
-    if unknown:
-        raise SourceError(f"unknown agent {unknown[0]!r}", code="unknown-agent")
-    return [AGENTS[name] for name in names]
 
 
 def user_folders(home: str, env: Mapping[str, str]) -> Iterator[str]:

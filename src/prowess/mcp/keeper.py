@@ -137,6 +137,7 @@ class Keeper:
         self._offer: Offer | None = None
         self._swapped = asyncio.Event()
         self.announce: Announce | None = None
+        self._loaded: Callable[[Shelf], None] | None = None
 
     # -- from the event loop -----------------------------------------------------------------------------------------
 
@@ -199,10 +200,21 @@ class Keeper:
         if not self._first.done():
             if made.error is None:
                 self._first.set_result(None)
+                self._tell_loaded()
             else:
                 self._first.set_exception(made.error)
         if made.news is not None and self.announce is not None:
             self.announce(made.news)
+
+    def when_loaded(self, told: Callable[[Shelf], None]) -> None:
+        """Call ``told`` with the first shelf, once: now if it is there."""
+        self._loaded = told
+        self._tell_loaded()
+
+    def _tell_loaded(self) -> None:
+        if self._loaded is not None and self._offer is not None:
+            told, self._loaded = self._loaded, None
+            told(self._offer.shelf)
 
     # -- in the thread -----------------------------------------------------------------------------------------------
 

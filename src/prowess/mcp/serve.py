@@ -29,12 +29,14 @@ def serve(
     hosts: Sequence[str] = (),
     origins: Sequence[str] = (),
     ready: Callable[[str], None] | None = None,
+    left_out: Callable[[int], None] | None = None,
     **options: Any,  # noqa: ANN401 - those of Server
 ) -> None:
     """Serve the skills below ``roots`` (none: the standard places) over standard input and output.
 
     ``http``: serve on HTTP instead, at ``HOST:PORT``; anything but loopback needs a ``token``. ``hosts`` are further
-    names that the server goes by, ``origins`` further pages that may ask, ``ready`` is called with its address.
+    names that the server goes by, ``origins`` further pages that may ask; ``ready`` is called with its address, then
+    ``left_out`` with how many skills are not served, if any are not (``check`` says which, and why).
     ``options`` are those of ``Server``. Returns when the client is gone, or when the process is told to end.
     """
     _refuse_missing(roots)
@@ -49,7 +51,13 @@ def serve(
             return
         from prowess.mcp.http import run_http  # noqa: PLC0415 - not needed for stdio
 
-        run_http(server, http, token, hosts, origins, ready)
+        def started(url: str) -> None:
+            if ready is not None:
+                ready(url)
+            if left_out is not None:
+                server.tell_left_out(left_out)
+
+        run_http(server, http, token, hosts, origins, started)
 
 
 def _refuse_missing(roots: tuple[str | os.PathLike[str], ...]) -> None:

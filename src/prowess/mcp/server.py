@@ -164,6 +164,10 @@ class Server:
         self._tasks: set[Task[None]] = set()
         self.lowlevel = self._built()
 
+    def tell_left_out(self, told: Callable[[int], None]) -> None:
+        """Call ``told`` with how many skills are not served, as soon as they are loaded, if there are any."""
+        self._keeper.when_loaded(lambda shelf: told(shelf.left_out) if shelf.left_out else None)
+
     # -- what the SDK is given ---------------------------------------------------------------------------------------
 
     def _built(self) -> _Lowlevel:

@@ -63,6 +63,11 @@ class Shelf:
     def __len__(self) -> int:
         return len(self.skills)
 
+    @property
+    def left_out(self) -> int:
+        """How many skills are not served, as far as their heads and names tell."""
+        return len(self.refused) + sum(issue.severity == "error" for issue in self.issues)
+
     def path_of(self, skill: Skill) -> str:
         """Under which path a skill of this shelf is served."""
         return self.paths[id(skill)]

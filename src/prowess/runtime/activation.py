@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.library.body import LoadedSkill
     from prowess.library.skill import Skill
-    from prowess.spec.commands import Span
+    from prowess.spec.commands import Leave, Span
 
 ALREADY = "it was active already"
+CHANGED = "it has changed since it was loaded before"
+ALLOWED_OTHERWISE = "what it may run has changed since it was loaded before"
 _GONE = "the skill no longer exists; this is what was loaded before"
 
 
@@ -34,6 +36,15 @@ class Activation:
     """Commands that did not run, or failed."""
 
 
+class Standing(NamedTuple):
+    """By what the commands of a skill ran, or that they did not; and the grants as they were then."""
+
+    leave: Leave
+    digest: str
+    grants: object
+    """A mark of them."""
+
+
 class Active(NamedTuple):
     """What a session remembers of an active skill."""
 
@@ -46,6 +57,8 @@ class Active(NamedTuple):
     gone: bool = False
     unrun: bool = False
     """Its commands were left for whoever reads the text."""
+    standing: Standing | None = None
+    """``None`` without commands."""
 
     @property
     def is_ready(self) -> bool:

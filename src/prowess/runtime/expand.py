@@ -81,12 +81,13 @@ class Expander:
             if refused:
                 return _left_alone(text, skill, commands, *refused)
             request = TrustRequest(skill, taken.digest, tuple(c.text for c in commands), files=taken.files)
-            if not self.trust.allows(request):
+            leave = self.trust.answer(request)
+            if leave == "refused":
                 return _left_alone(text, skill, commands, "the skill is not trusted as it is now", "commands-not-run")
             outputs = [self._run(command.text, taken.folder, arguments) for command in commands]
         made, spans = put_in(text, commands, [said for said, _ in outputs])
         failed = (Issue("command-failed", "body", why, skill.location, 0, "warning") for _, why in outputs if why)
-        return Expanded(made, spans, tuple(failed))
+        return Expanded(made, spans, tuple(failed), leave, taken.digest)
 
     def _run(self, command: str, folder: str, arguments: str) -> tuple[str, str]:
         """What takes the command's place, and what went wrong."""
@@ -135,4 +136,4 @@ def _left_alone(text: str, skill: Skill, commands: tuple[Command, ...], why: str
     issue = Issue(code, "body", f"{count} did not run: {why}", skill.location, 0, "warning")
     remedy = "" if code == "not-local" else f" To allow it: {issue.hint}."
     marker = f"\n\n[{count} did not run: {why}.{remedy}]"
-    return Expanded(text + marker, ((len(text), len(text) + len(marker)),), (issue,))
+    return Expanded(text + marker, ((len(text), len(text) + len(marker)),), (issue,), "refused")

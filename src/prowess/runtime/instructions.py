@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.runtime.activation import Standing
 from prowess.runtime.origins import tagged
 from prowess.spec.commands import Expanded, may_have_commands
 
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
 _AS_IT_IS = Expanded("")
 
 
+class Prepared(NamedTuple):
+    """A skill with its instructions, what became of their commands, and by what."""
+
+    loaded: LoadedSkill
+    found: Expanded
+    standing: Standing | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Instructions:
     """How a session makes instructions ready."""
@@ -30,17 +39,31 @@ class Instructions:
     limits: Limits
     events: Teller
 
-    def prepared(self, skill: Skill, arguments: str = "", *, run: bool = True) -> tuple[LoadedSkill, Expanded]:
+    def prepared(self, skill: Skill, arguments: str = "", *, run: bool = True) -> Prepared:
         """A skill with its instructions, their commands run if it is trusted; ``run=False``: left as they are."""
         loaded = skill.load()
         if skill.told_by:
             loaded = replace(loaded, instructions=tagged(skill, loaded.instructions))
         if not run or not may_have_commands(loaded.instructions):
-            return loaded, _AS_IT_IS
+            return Prepared(loaded, _AS_IT_IS)
+        grants = self.trust.mark() if self.trust is not None else None
         found = self._expander(skill).expanded(
             skill, lambda one: one.load().instructions if one is not skill else loaded.instructions, arguments=arguments
         )
-        return replace(loaded, instructions=found.text), found
+        standing = Standing(found.leave, found.digest, grants) if self.trust is not None else None
+        return Prepared(replace(loaded, instructions=found.text), found, standing)
+
+    def still(self, skill: Skill, standing: Standing) -> Standing | None:
+        """The standing of a skill as it is now; ``None`` if its commands are to be looked at anew.
+
+        They are when what ran is not granted any more, and when what did not run is granted now.
+        """
+        grants = self.trust.mark() if self.trust is not None else None
+        if self.trust is None or grants == standing.grants:
+            return standing
+        revoked = standing.leave == "granted" and not self.trust.has(standing.digest)
+        granted = standing.leave == "refused" and self.trust.is_trusted(skill)
+        return None if revoked or granted else standing._replace(grants=grants)
 
     def text(self, skill: Skill, *, whole: bool) -> str:
         """Its body as the file has it now (``whole``: the file), commands run if it is trusted."""

@@ -40,10 +40,10 @@ def from_json(text: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
-        raise SourceError("a saved session is JSON text") from None
+        raise SourceError("a saved session is JSON text, as Session.save() gives it") from None
     active = data.get("active") if isinstance(data, dict) else None
     if not isinstance(active, dict) or data.get("version") != 1 or not isinstance(data.get("filter"), str):
-        raise SourceError("this is no saved session of a version that is known")
+        raise SourceError("this is no saved session of a version that is known: pass what Session.save() gave")
     return {"filter": data["filter"], "active": active}
 
 

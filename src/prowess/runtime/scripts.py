@@ -130,7 +130,7 @@ class Scripts:
         try:
             make_folders(folder, 0o700)
         except OSError as error:
-            message = f"cannot work in {folder!r}: {error.strerror}"
+            message = f"cannot work in {folder!r}: {error.strerror}; pass a folder that you may write to"
             raise SandboxError(message, folder, "bad-argument") from None
 
     @contextmanager
@@ -148,14 +148,19 @@ def _checked(args: Sequence[str], stdin: str | bytes, limits: Limits) -> bytes:
     if isinstance(args, (str, bytes)) or not all(isinstance(arg, str) for arg in args):
         raise SandboxError("args is a list of texts", code="bad-argument")
     if len(args) > _MOST_ARGUMENTS or any(len(arg) > _LONGEST_ARGUMENT or "\0" in arg for arg in args):
-        raise SandboxError("too many arguments, or one that no program can be given", code="bad-argument")
+        message = (
+            f"a script takes at most {_MOST_ARGUMENTS:,} arguments of {_LONGEST_ARGUMENT:,} characters, without NUL"
+        )
+        raise SandboxError(message, code="bad-argument")
     try:
         data = stdin.encode() if isinstance(stdin, str) else stdin
         os.fsencode("".join(args))
     except UnicodeEncodeError:
-        raise SandboxError("what a script is given holds half a character", code="bad-argument") from None
+        raise SandboxError(
+            "what a script is given holds half a character (a lone surrogate): pass whole ones", code="bad-argument"
+        ) from None
     if len(data) > limits.max_script_input_bytes:
-        raise SandboxError(f"stdin has more than {limits.max_script_input_bytes} bytes", code="bad-argument")
+        raise SandboxError(f"stdin may have at most {limits.max_script_input_bytes:,} bytes", code="bad-argument")
     return data
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from prowess.errors import MaxActiveError, SkillError, SkillFilteredError, SkillNotActiveError, UnknownSkillError
 from prowess.library.body import LoadedSkill
 from prowess.limits import DEFAULT_LIMITS
-from prowess.runtime.activation import ALREADY, Activation, Active, again, tools_of
+from prowess.runtime.activation import ALLOWED_OTHERWISE, ALREADY, CHANGED, Activation, Active, again, tools_of
 from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.called import called, parse_call
 from prowess.runtime.events import overheard
@@ -75,12 +75,12 @@ class Session(Sight):
     def _preload(self, skill: Skill) -> None:
         """Active from the start, under the name that the catalogue has; one that cannot be loaded is left out."""
         try:
-            loaded, found = self._instructions.prepared(skill)
+            loaded, found, standing = self._instructions.prepared(skill)
         except SkillError as error:
             self._events.say("refused", skill.name, code=error.code)
             return
         tools = granted(loaded.skill.allowed_tools, self._ceiling)
-        self._active[skill.name] = Active(loaded, tools, found.outputs, found.issues, preloaded=True)
+        self._active[skill.name] = Active(loaded, tools, found.outputs, found.issues, preloaded=True, standing=standing)
 
     def __repr__(self) -> str:
         """How many skills, which are active."""
@@ -157,8 +157,8 @@ class Session(Sight):
     def activate(self, name: str, filter: str | None = None) -> Activation:  # noqa: A002 - the public signature
         """The instructions of a skill, and the tools that it brings. ``filter`` replaces the session's for this call.
 
-        Activating again gives what was loaded the first time. Raises ``UnknownSkillError``, ``SkillFilteredError``,
-        ``MaxActiveError``, or whatever reading the file raises.
+        Activating again gives what was loaded the first time, unless it was granted, or its grant revoked, since.
+        Raises ``UnknownSkillError``, ``SkillFilteredError``, ``MaxActiveError``, or whatever reading the file raises.
         """
         ambient = ambient_filters()
         try:
@@ -181,14 +181,17 @@ class Session(Sight):
             skill = self._known(name)
             self._admit(name, skill, instead, ambient)
             active = self._active.get(name)
-            if active is not None and (active.is_ready or not (run or active.stale)):
+            ready = active is not None and (active.is_ready or not (run or active.stale))
+            if active is not None and ready and (active.standing is None or active.gone or not run):
                 return again(active)
             if active is None:
                 self._room_for(name)
-        loaded, found = self._instructions.prepared(skill, said, run=run)
+        if active is not None and ready and self._stands(name, active):
+            return again(active)
+        loaded, found, standing = self._instructions.prepared(skill, said, run=run)
         with self._lock:  # whatever happened while the file was read counts
             raced = self._active.get(name)
-            if raced is not None and raced.is_ready:
+            if raced is not None and raced is not active and raced.is_ready:
                 return again(raced)
             now = self._catalog.get(name)
             self._admit(name, now or skill, instead, ambient)
@@ -203,13 +206,24 @@ class Session(Sight):
                 stale=self._catalog is not catalog and now is not None and has_changed(loaded.skill, now),
                 gone=now is None,
                 unrun=not run and may_have_commands(loaded.instructions),
+                standing=standing,
             )
             self._active[name] = entry
         if self._events.on_event is not None:
             hidden = {"issues": ("hidden-text",)} if hidden_points(loaded.instructions) else {}
             self._events.say("activated", name, location=skill.location, tools=entry.tools, **hidden)
-        note = "it has changed since it was loaded before" if raced is not None and raced.stale else ""
+        note = ALLOWED_OTHERWISE if ready else CHANGED if raced is not None and raced.stale else ""
         return Activation(loaded.skill, loaded.instructions, entry.tools, note, found.outputs, found.issues)
+
+    def _stands(self, name: str, active: Active) -> bool:
+        """Whether the commands of an active skill may run, or not, as they could before."""
+        assert active.standing is not None  # noqa: S101 - who asks has looked
+        now = self._instructions.still(active.loaded.skill, active.standing)
+        if now is not None and now != active.standing:
+            with self._lock:
+                if self._active.get(name) is active:
+                    self._active[name] = active._replace(standing=now)
+        return now is not None
 
     def activate_text(self, name: str, *, whole: bool = False) -> str:
         """Activate a skill; its body as the file has it now (``whole``: the file), commands run if it is trusted."""
@@ -348,7 +362,7 @@ class Session(Sight):
         if not activation.outputs or activation.note != ALREADY:
             return activation
         # active before: what was printed then is not now
-        loaded, found = self._instructions.prepared(activation.skill, arguments)
+        loaded, found, _ = self._instructions.prepared(activation.skill, arguments)
         return replace(activation, instructions=loaded.instructions, outputs=found.outputs, issues=found.issues)
 
     # -- saved and restored ------------------------------------------------------------------------------------------

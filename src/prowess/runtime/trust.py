@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
 from prowess.errors import Issue, NotTrustedError, ResourceError, ResourceNotFoundError, SkillError
+from prowess.files.marks import identity_at
 from prowess.files.reading import OpenFile
 from prowess.files.writing import make_folders, write_atomic
 from prowess.library.places import config_home
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     Ask = Callable[["TrustRequest"], "bool | Literal['always']"]
 
 Policy = Literal["never", "ask", "granted"]
+Answer = Literal["granted", "once", "refused"]
 
 _MOST_BYTES = 16 << 20
 _OTHERS_WRITE = 0o022
@@ -158,22 +160,38 @@ class Trust:
         if self.policy == "never" or not skill.is_local:
             return False
         try:
-            return skill.digest() in self._read()
+            return self.has(skill.digest())
+        except SkillError:
+            return False
+
+    def has(self, digest: str) -> bool:
+        """Whether a person granted that state, of whatever skill, and it counts; not where the grants are damaged."""
+        try:
+            return self.policy != "never" and digest in self._read()
         except SkillError:
             return False
 
     def allows(self, request: TrustRequest) -> bool:
         """Whether that may run: granted, or just now allowed by who was asked."""
+        return self.answer(request) != "refused"
+
+    def answer(self, request: TrustRequest) -> Answer:
+        """By what that may run: a grant, a yes for this once, or not at all."""
         if self.policy == "never" or not request.skill.is_local:
-            return False
+            return "refused"
         if request.digest in self._read():
-            return True
+            return "granted"
         if self._ask is None or self.policy != "ask":
-            return False
+            return "refused"
         answer = self._ask(request)
         if answer == "always":
             self._record(request.skill, request.digest)
-        return answer is True or answer == "always"  # not whatever counts as true: "no" does
+            return "granted"
+        return "once" if answer is True else "refused"  # not whatever counts as true: "no" does
+
+    def mark(self) -> object:
+        """What stays equal while nobody changes the policy or the grants; the file is not opened."""
+        return self.policy, identity_at(self._path)
 
     # -- the file ----------------------------------------------------------------------------------------------------
 

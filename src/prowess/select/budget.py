@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from prowess.spec.counted import counted
 from prowess.spec.render import Entry, listed, render_entries, render_xml
 from prowess.spec.tokens import COUNTER, estimate_tokens
 
@@ -48,7 +49,7 @@ class BudgetReport:
         of = f" of {self.budget}" if self.budget is not None else ""
         cuts = ((self.shortened, "shortened"), (self.dropped, "without description"), (self.omitted, "left out"))
         said = ", ".join(f"{len(names)} {what}" for names, what in cuts if names) or "nothing cut"
-        return f"{len(self.shown)} skills, {self.tokens}{of} tokens ({self.counter}): {said}"
+        return f"{counted(len(self.shown), 'skill')}, {self.tokens}{of} tokens ({self.counter}): {said}"
 
 
 def render_catalog(skills: Iterable[Listed], style: Style = "xml", budget: int | None = None) -> str:

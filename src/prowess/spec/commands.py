@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
 
     Span = tuple[int, int]
+    Leave = Literal["none needed", "granted", "once", "refused"]
 
 _INLINE = re.compile(r"(?<!\\)!`([^`]+)`")
 _FENCE = re.compile(r"^(`{3,}+|~{3,}+)(!?)[^\S\n]*+$", re.MULTILINE)
@@ -36,6 +37,10 @@ class Expanded:
     text: str
     outputs: tuple[Span, ...] = ()
     issues: tuple[Issue, ...] = ()
+    leave: Leave = "none needed"
+    """By what its commands ran: a grant, somebody's yes for this once, or not at all."""
+    digest: str = ""
+    """The state of the skill that ran."""
 
 
 def find_commands(text: str, begin: int = 0) -> tuple[Command, ...]:

@@ -70,6 +70,18 @@ def judge(found: Head, *, policy: Policy, folder: str | None, path: str = "", ch
     return Document(front, found.body, tuple(issues))
 
 
+def strict_issues(
+    head: bytes, *, whole: bool, folder: str | None, path: str = "", limits: Limits = DEFAULT_LIMITS
+) -> tuple[Head, list[Issue]]:
+    """What lenient mode can read of a head, and every finding about it as strict mode ranks them.
+
+    Raises ``SkillLoadError`` where nothing can be read.
+    """
+    found = interpret(head, whole=whole, lenient=True, repair=True, limits=limits)
+    issues = [replace(issue, path=path, severity="error") for issue in found.issues]  # what strict mode refuses
+    return found, [*issues, *field_issues(found.front, mode="strict", folder=folder, path=path)]
+
+
 def _settle_name(
     front: Frontmatter, issues: list[Issue], policy: Policy, folder: str | None, path: str
 ) -> tuple[Frontmatter, list[Issue]]:

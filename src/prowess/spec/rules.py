@@ -22,6 +22,9 @@ _FORBIDDEN = re.compile(r"[/\\:<>]|%[0-9A-Fa-f]{2}")
 _STILL_ERRORS = frozenset(("missing-description", "wrong-type:name", "wrong-type:description"))
 """What lenient mode cannot overlook either: without it there is nothing to list."""
 
+SPECIFIED = frozenset(("name", "description", "license", "compatibility", "metadata", "allowed-tools"))
+"""The keys of the specification."""
+
 EXTENSIONS = frozenset(
     [
         "tags",
@@ -109,7 +112,14 @@ def _name_issues(front: Frontmatter, folder: str | None) -> Iterator[Issue]:
     if is_device_name(name):
         yield Issue("reserved-name", "name", f"{_short(name)} is a device name on Windows")
     if folder is not None and name != folder:
-        yield Issue("name-mismatch", "name", f"{_short(name)} is not the name of its folder, {_short(folder)}")
+        message = f"{_short(name)} is not the name of its folder, {_short(folder)}{_folder_advice(name, folder)}"
+        yield Issue("name-mismatch", "name", message)
+
+
+def _folder_advice(name: str, folder: str) -> str:
+    """Which name the folder needs, where no skill could have the one that it has."""
+    better = next((one for one in (name, folder.lower().replace("_", "-").replace(" ", "-")) if is_spec_name(one)), "")
+    return "" if is_spec_name(folder) or not better else f"; rename the folder to {better!r}: names are lower-case"
 
 
 def _description_issues(front: Frontmatter) -> Iterator[Issue]:

@@ -18,6 +18,11 @@ from prowess.limits import DEFAULT_LIMITS
 if TYPE_CHECKING:
     import prowess
 
+_NOTHING_RAN = (
+    "Nothing ran: the sub-agent is prepared, and the host runs it. --json shows what it would be told (under fork); "
+    "in a program, Toolset(session, fork=...) runs it (docs/acting.md)."
+)
+
 
 @new_command(
     "call",
@@ -72,6 +77,8 @@ def command(
     output.answer(lambda: _data(result), list, as_data=as_data)
     if not as_data:
         output.exact_text(result.content)
+        if result.fork is not None:
+            output.note(_NOTHING_RAN)
         if "status" in result.data:  # a script has run
             tell_where(parse_arguments(given).get("args") or (), folder)
     return 1 if result.is_error else 0

@@ -13,21 +13,29 @@ from prowess.cli import output
 from prowess.cli.blocks import Line, line
 from prowess.cli.command import command as new_command
 from prowess.cli.harmless import one_row
-from prowess.cli.options import complete_code, home_relative, json_option, settings_of
+from prowess.cli.options import complete_code, home_relative, json_option, known_codes, settings_of
 from prowess.errors import SkillError, SourceError
+from prowess.spec.counted import counted
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from prowess.authoring.findings import Finding
     from prowess.authoring.fix import Fix
     from prowess.cli.blocks import Block, Style
+    from prowess.cli.options import F
     from prowess.library.settings import Settings
 
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
 _GITHUB = {"error": "error", "warning": "warning", "info": "notice"}
 _WIDEST = 160
+
+
+def _code_option(name: str, about: str) -> Callable[[F], F]:
+    return click.option(
+        name, multiple=True, metavar="CODE", shell_complete=complete_code, callback=known_codes, help=about
+    )
 
 
 @new_command(
@@ -49,10 +57,8 @@ _WIDEST = 160
 )
 @click.option("--fix", "mend", is_flag=True, help="Mend what is mechanical, and show the difference.")
 @click.option("--diff", "only_show", is_flag=True, help="Show what --fix would change, and change nothing.")
-@click.option(
-    "--ignore", multiple=True, metavar="CODE", shell_complete=complete_code, help="Leave out findings of this code."
-)
-@click.option("--only", multiple=True, metavar="CODE", shell_complete=complete_code, help="Only findings of this code.")
+@_code_option("--ignore", "Leave out findings of this code (docs/errors.md lists them).")
+@_code_option("--only", "Only findings of this code.")
 @click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="What listing them all may cost.")
 @json_option
 def command(
@@ -171,8 +177,14 @@ def _annotation(finding: Finding) -> str:
     """A workflow command as GitHub reads it."""
     place = f"file={_property(home_relative(finding.path))},line={finding.line},col={finding.column}"
     subject = f"{finding.field}: " if finding.field else ""
-    message = f"{subject}{finding.message} ({finding.hint})"
+    message = f"{subject}{_relative(finding.message)} ({finding.hint})"
     return f"::{_GITHUB[finding.severity]} {place},title={_property(finding.code)}::{_escaped(message)}"
+
+
+def _relative(message: str) -> str:
+    """A message whose paths below the working folder are relative to it."""
+    here = os.getcwd().rstrip(os.sep) + os.sep
+    return message.replace(here, "") if here != os.sep else message
 
 
 def _escaped(text: str) -> str:
@@ -231,10 +243,8 @@ def _window(text: str, begin: int, length: int) -> tuple[str, str, str]:
 
 
 def _summary(report: CheckReport) -> Line:
-    skills = f"{len(report.skills)} skill{'' if len(report.skills) == 1 else 's'}"
-    counts = [
-        f"{report.count(s)} {s}{'' if report.count(s) == 1 else 's'}" for s in ("error", "warning") if report.count(s)
-    ]
+    skills = counted(len(report.skills), "skill")
+    counts = [counted(report.count(s), s) for s in ("error", "warning") if report.count(s)]
     notes = [f"{report.count('info')} to know"] if report.count("info") else []
     said = ", ".join(counts + notes) or "nothing found"
     style: Style = "bad" if report.count("error") else "warn" if report.count("warning") else "good"

@@ -10,6 +10,7 @@ from prowess.cli.blocks import Line, Table, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import json_option
 from prowess.health import Diagnosis, doctor
+from prowess.spec.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +41,7 @@ def _blocks(found: tuple[Diagnosis, ...]) -> Iterator[Block]:
     if not problems:
         yield line(("No problems.", "good"))
         return
-    yield line((f"{len(problems)} problem{'' if len(problems) == 1 else 's'}:", "bad"))
+    yield line((f"{counted(len(problems), 'problem')}:", "bad"))
     for one in problems:
         yield line((f"{one.topic}: ", "name"), one.message, indent=2)
         yield line(("remedy: ", "dim"), one.remedy, indent=4)

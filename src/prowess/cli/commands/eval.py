@@ -15,6 +15,7 @@ from prowess.cli.options import catalog_of, home_relative, json_option, settings
 from prowess.library.catalog import Catalog
 from prowess.library.scan import scan
 from prowess.select.selectors import LexicalSelector, ModelDrivenSelector
+from prowess.spec.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,8 +56,11 @@ def command(
     """Test whether the queries of evals find their skill, and only that one, among the skills that there are.
 
     PATH is a skill's folder (its evals/*.json are read), a folder of skills, or a JSON file: a list of {"query",
-    "should_trigger"}, or {"skill_name", "evals": [{"prompt"}]}. Exit status 1: a query came out wrong, as with any
-    test; with --min, fewer came out right than that share (--min 0 only reports).
+    "should_trigger"}, or {"skill_name", "evals": [{"prompt"}]}. A file outside of a skill says which one is meant:
+    "skill" in each entry, or {"skill": NAME, "queries": [...]}.
+
+    Exit status 1: a query came out wrong, as with any test; with --min, fewer came out right than that share (--min 0
+    only reports).
     """
     settings = settings_of(
         min=least, top=top, selector=selector, folders=folders, agents=agents, project=project, verify=verify
@@ -133,7 +137,7 @@ def _blocks(judged: _Judged) -> Iterator[Block]:
             yield Title("Who won instead")
             yield Table([((name, "name"), str(count)) for name, count in winners], indent=2)
     yield Line()
-    yield line(*_verdict(judged), f" (among {judged.skills} skills, first {report.top})")
+    yield line(*_verdict(judged), f" (among {counted(judged.skills, 'skill')}, first {report.top})")
     for what, share in (("hit rate", report.hit_rate), ("false fires", report.false_fire_rate)):
         yield line(f"{what}: {'no such queries' if share is None else f'{share:.0%}'}", indent=2)
     sources = sorted({result.case.source for result in report.results})
@@ -146,8 +150,8 @@ def _verdict(judged: _Judged) -> Iterator[Span]:
     yield ("Passed: ", "good") if judged.passed else ("Failed: ", "bad")
     yield f"{sum(r.right for r in report.results)} of {len(report.results)} right ({report.score:.0%})"
     misses, fires = report.count("miss"), report.count("false-fire")
-    counts = [f"{misses} miss{'' if misses == 1 else 'es'}"] if misses else []
-    counts += [f"{fires} false fire{'' if fires == 1 else 's'}"] if fires else []
+    counts = [counted(misses, "miss", "misses")] if misses else []
+    counts += [counted(fires, "false fire")] if fires else []
     if counts:
         yield (f"; {', '.join(counts)}", "bad")
         yield f"; wanted {judged.least:.0%}"

@@ -8,14 +8,21 @@ from prowess.cli import output
 from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
 from prowess.cli.installing import dry_option, installed_argument, ref_of, show_plan, yes_option
-from prowess.cli.options import complete_agent, json_option
+from prowess.cli.options import complete_agent, json_option, known_agents
 from prowess.install.installer import Installer
 
 
 @new_command("link", ("prowess link pdf --agent claude-code", "by name"))
 @installed_argument
 @click.option(
-    "--agent", "agents", multiple=True, required=True, metavar="ID", shell_complete=complete_agent, help="The agent."
+    "--agent",
+    "agents",
+    multiple=True,
+    required=True,
+    metavar="ID",
+    shell_complete=complete_agent,
+    callback=known_agents,
+    help="The agent ('prowess list --help' names all of them).",
 )
 @dry_option
 @yes_option

@@ -10,9 +10,10 @@ import click
 from prowess.cli import output
 from prowess.cli.blocks import Line, Table, Title, line
 from prowess.cli.command import command as new_command
-from prowess.cli.options import catalog_of, home_relative, json_option, settings_of, where_options
+from prowess.cli.options import agent_ids, catalog_of, home_relative, json_option, settings_of, where_options
 from prowess.cli.trusting import Trusted
 from prowess.cli.verified import CHANGED, Verified, tell_changed
+from prowess.spec.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +35,7 @@ class _Row(NamedTuple):
     ("prowess list", "in the standard places"),
     ("prowess list skills/", "below a folder"),
     ("prowess list --agent codex --json", "also where Codex looks, as data"),
+    choices=("Agents", agent_ids),
 )
 @click.argument("below", nargs=-1, type=click.Path(file_okay=False), metavar="[FOLDER]...")
 @where_options
@@ -117,14 +119,14 @@ def _blocks(catalog: prowess.Catalog, rows: list[_Row]) -> Iterator[Block]:
     for place, (own, lost) in groups.items():
         if own or lost:
             scope = f"{place.scope.value}: " if place.scope else ""
-            yield Title(f"{scope}{home_relative(place.path)}", _count(len(own), "skill"))
+            yield Title(f"{scope}{home_relative(place.path)}", counted(len(own), "skill"))
             yield Table([*map(_shown, own), *map(_lost, lost)], indent=2, cut=True)
     if not rows:
         yield from _nothing(catalog)
     if catalog.failures:
         count = len({issue.path for issue in catalog.failures})
         yield Line()
-        yield line((f"{_count(count, 'file')} could not be loaded:", "warn"))
+        yield line((f"{counted(count, 'file')} could not be loaded:", "warn"))
         yield Table(
             [((home_relative(i.path), "name"), (i.code, "warn"), i.message) for i in catalog.failures], indent=2
         )
@@ -160,7 +162,3 @@ def _nothing(catalog: prowess.Catalog) -> Iterator[Block]:
     yield line("No skills found. Looked in:")
     yield Table([(home_relative(place.path), (place.state, "dim")) for place in catalog.places], indent=2)
     yield line("Begin one with 'prowess new NAME', or name a folder: 'prowess list FOLDER'.")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -16,6 +16,15 @@ def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
     return [f"{head}{',' if head else ''}{part}" for part in PARTS if part.startswith(last)]
 
 
+def _chosen(ctx: click.Context, param: click.Parameter, written: str) -> list[str]:
+    """The parts, all of which exist."""
+    parts = [part.strip() for part in written.split(",") if part.strip()]
+    for part in parts:
+        if part not in PARTS:
+            raise click.BadParameter(f"no part {part!r}; one of {', '.join(PARTS)}", ctx, param)
+    return parts
+
+
 @new_command(
     "new",
     ("prowess new weekly-report", "in this folder"),
@@ -30,13 +39,13 @@ def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
     default="",
     metavar="PARTS",
     shell_complete=_complete,
+    callback=_chosen,
     help=f"Also: {', '.join(PARTS)}; commas between.",
 )
 @json_option
-def command(name: str, *, folder: str, description: str, parts: str, as_data: bool) -> None:
+def command(name: str, *, folder: str, description: str, parts: list[str], as_data: bool) -> None:
     """Begin a skill: a folder NAME with a SKILL.md that passes 'prowess check'."""
-    chosen = [part.strip() for part in parts.split(",") if part.strip()]
-    made = create_skill(name, folder, description=description, parts=chosen)
+    made = create_skill(name, folder, description=description, parts=parts)
     files = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
     where = home_relative(str(made))
     output.answer(

@@ -9,6 +9,7 @@ from prowess.cli import output
 from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import home_relative, json_option
+from prowess.spec.counted import counted
 
 
 @new_command(
@@ -47,7 +48,7 @@ def command(path: str, *, target: str | None, form: ArchiveFormat | None, force:
             line(
                 "Packed ",
                 (packed.name, "name"),
-                f": {home_relative(where)}, {len(packed.files)} files, {len(packed.data):,} bytes",
+                f": {home_relative(where)}, {counted(len(packed.files), 'file')}, {counted(len(packed.data), 'byte')}",
             ),
             line((f"sha256 {packed.digest}", "dim"), indent=2),
             *([line((f"left out: {', '.join(packed.left_out)}", "dim"), indent=2)] if packed.left_out else []),
@@ -57,4 +58,8 @@ def command(path: str, *, target: str | None, form: ArchiveFormat | None, force:
 
 
 def _format_of(target: str) -> ArchiveFormat:
-    return next((known for known in FORMATS if target.endswith(f".{known}")), "skill")
+    found = next((known for known in FORMATS if not target or target.endswith(f".{known}")), None)
+    if found is None:
+        ends = ", ".join(f".{known}" for known in FORMATS)
+        raise click.UsageError(f"{target!r} says no format: end it with one of {ends}, or say --format")
+    return found

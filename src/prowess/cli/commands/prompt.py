@@ -163,5 +163,7 @@ class _Prompt:
         from prowess.spec.tokens import estimate_tokens  # noqa: PLC0415
 
         yield line((f"about {estimate_tokens(self.text):,} tokens; {self.report}", "title"))
+        if self.report.is_cut:
+            yield line(("what each would cost uncut:", "dim"))
         rows = sorted(self.each().items(), key=lambda pair: (-pair[1], pair[0]))
         yield Table([((name, "name"), f"{tokens:,}") for name, tokens in rows], indent=2, right=frozenset((1,)))

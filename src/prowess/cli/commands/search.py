@@ -8,6 +8,7 @@ from prowess.cli import output
 from prowess.cli.blocks import Table
 from prowess.cli.command import command as new_command
 from prowess.cli.options import catalog_of, json_option, settings_of, where_options
+from prowess.spec.counted import counted
 
 
 @new_command(
@@ -47,5 +48,5 @@ def command(
         as_data=as_data,
     )
     if not hits:
-        output.note(f"Nothing among {len(catalog)} skills fits.", quiet=as_data)
+        output.note(f"Nothing among {counted(len(catalog), 'skill')} fits.", quiet=as_data)
     return 0 if hits else 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from shlex import quote
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +13,9 @@ from prowess.cli import output
 from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import home_relative, json_option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _TOKEN = "PROWESS_MCP_TOKEN"  # noqa: S105 - the name of a variable
 _PARTS = ("extension", "tools", "instructions", "prompts")
@@ -61,11 +66,22 @@ def command(
         hosts=hosts,
         origins=origins,
         ready=lambda url: output.note(f"Serving skills at {url}", quiet=as_data),
+        left_out=_telling(roots) if http is not None and not as_data else None,
         budget=budget,
         notice=None if no_watch else "auto",
         **{part: part not in without for part in _PARTS},
     )
     return 0
+
+
+def _telling(roots: tuple[str, ...]) -> Callable[[int], None]:
+    words = " ".join(("prowess serve --check", *map(quote, roots)))
+
+    def tell(count: int) -> None:
+        are = "skill is" if count == 1 else "skills are"
+        output.warn(f"{count} {are} not served: {words} says why")
+
+    return tell
 
 
 def _check(roots: tuple[str, ...], *, as_data: bool) -> int:

@@ -11,6 +11,7 @@ from prowess.cli.options import home_relative, json_option, named, settings_of, 
 from prowess.cli.trusting import Trusted
 from prowess.errors import SkillError
 from prowess.library.inventory import inventory
+from prowess.spec.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +90,10 @@ def _blocks(skill: prowess.Skill, held: Inventory, state: str) -> Iterator[Block
     yield Title(skill.name, home_relative(skill.location))
     yield line(" ".join(skill.description.split()))
     yield Table([*_fields(skill), ("digest", _digest(skill) or "none: it cannot be hashed")], indent=2)
-    yield Title("Files", f"{len(held.files)} files, {held.size:,} bytes; instructions: about {held.tokens:,} tokens")
+    yield Title(
+        "Files",
+        f"{counted(len(held.files), 'file')}, {counted(held.size, 'byte')}; instructions: about {held.tokens:,} tokens",
+    )
     rows = [(file.path, f"{file.size:,}", "-" if file.tokens is None else f"{file.tokens:,}") for file in held.files]
     yield Table(rows, head=("file", "bytes", "tokens"), indent=2, right=frozenset((1, 2)))
     yield from _acting(skill, held, state)

@@ -24,6 +24,7 @@ from prowess.cli.verified import tell_changed
 from prowess.errors import NotTrustedError
 from prowess.library.inventory import inventory
 from prowess.runtime.trust import Trust
+from prowess.spec.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,7 +129,7 @@ def _revoke(skills: tuple[str, ...], *, everything: bool, as_data: bool) -> int:
     count = sum(trust.revoke(one) for one in wanted)
     output.answer(
         lambda: {"revoked": count},
-        lambda: [line(f"Took {count} grant{'' if count == 1 else 's'} back.")],
+        lambda: [line(f"Took {counted(count, 'grant')} back.")],
         as_data=as_data,
     )
     return 0 if count or everything else 1

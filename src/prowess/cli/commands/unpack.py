@@ -9,6 +9,7 @@ from prowess.cli import output
 from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import home_relative, json_option
+from prowess.spec.counted import counted
 
 
 @new_command(
@@ -31,6 +32,8 @@ def command(archive: str, *, folder: str, force: bool, as_data: bool) -> None:
     files = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
     output.answer(
         lambda: {"name": made.name, "folder": str(made), "files": files},
-        lambda: [line("Unpacked ", (made.name, "name"), f": {home_relative(str(made))}, {len(files)} files")],
+        lambda: [
+            line("Unpacked ", (made.name, "name"), f": {home_relative(str(made))}, {counted(len(files), 'file')}")
+        ],
         as_data=as_data,
     )
