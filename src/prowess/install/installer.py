@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +17,19 @@ from prowess.install.fetch import Reach
 from prowess.install.linking import add_links, take_links
 from prowess.install.links import Landings
 from prowess.install.manifest import read_manifest
-from prowess.install.plan import Plan, plan_install, spec_for
+from prowess.install.plan import Plan, plan_install, spec_for, with_name
 from prowess.install.resemblance import near_names
 from prowess.install.store import opened, recover
-from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, to_restore
+from prowess.install.syncing import (
+    gap,
+    refuse_gap,
+    refuse_rest,
+    restored,
+    settle,
+    still_declared,
+    to_restore,
+    to_settle,
+)
 from prowess.install.trees import cut
 from prowess.install.updates import Outdated, Update, at_version, newer, try_update, updated
 from prowess.install.vendoring import put_into
@@ -31,7 +38,7 @@ from prowess.library.installs import InstalledSkill, Scope, installed, project_s
 from prowess.library.lock import read_lock
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.addresses import SCHEMES, SourceSpec
-from prowess.spec.refs import SkillRef, checked_part
+from prowess.spec.refs import SkillRef
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
@@ -43,8 +50,6 @@ if TYPE_CHECKING:
     from prowess.library.lock import LockedSkill
     from prowess.limits import Limits
     from prowess.sources.git_program import Git
-
-_ODD = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class Installer:
@@ -105,7 +110,7 @@ class Installer:
     ) -> Plan:
         """What ``install`` would do, without fetching or changing anything; raises when a place is taken."""
         scope = self._scope(project)
-        spec = _named(spec_for(ref, select))
+        spec = with_name(spec_for(ref, select))
         locked = read_lock(scope.records, limits=self._limits)
         plan = plan_install(spec, scope, locked, Wishes(_several(agents), replace))
         if not replace and not spec.skills:
@@ -177,7 +182,7 @@ class Installer:
         select: str | Sequence[str] | None = None,
     ) -> Path:
         """Fetch what ``ref`` names into ``<folder>/<name>``: no links, no lock file, yours from then on."""
-        spec = _named(spec_for(ref, select))
+        spec = with_name(spec_for(ref, select))
         where = os.path.abspath(os.fspath(folder))
         for name in spec.skills or (spec.name,):
             place = os.path.join(where, name)
@@ -242,7 +247,9 @@ class Installer:
         with typed(), opened(scope, self._limits) as store:
             if not exists(place):
                 raise NotInstalledError(f"skill {name} is not installed")
+            before = store.locked.get(name)
             apply.remove(store, name)
+        self.issues = tuple(still_declared(scope, before, self._limits))
         return Path(place)
 
     def update(
@@ -259,7 +266,10 @@ class Installer:
             wanted = ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)
             scope, _ = resolve(wanted, (self.project, self.user))
             entry = self._entry(scope, wanted.full_name)
-            return (self._noted(updated(scope, at_version(entry, wanted.version), self._reach, force, dry_run)),)
+            update = self._noted(updated(scope, at_version(entry, wanted.version), self._reach, force, dry_run))
+            if wanted.version and update.status == "updated":
+                self.issues += tuple(still_declared(scope, entry, self._limits))
+            return (update,)
         pairs = stepped(self._entries(), lambda pair: pair[1].name)
         return tuple(try_update(scope, entry, self._reach, force, dry_run) for scope, entry in pairs)
 
@@ -307,11 +317,9 @@ class Installer:
         found = gap(read_manifest(scope.records, self._limits), recorded, scope)
         if locked:
             if found:
-                refuse_gap(found, scope)
+                refuse_gap(found, recorded, scope)
             return tuple(to_restore(scope, self._reach))
-        rows = [f"install {wish.text}, which the manifest declares" for wish in found.missing]
-        rows += [f"remove {name}, which the manifest declares no more" for name in found.spare]
-        rows += [f"record {name} as declared" for name in found.same]
+        rows = to_settle(found, recorded, scope)
         issues = verify_scope(scope, recorded, Landings(scope), self._limits)
         return (*rows, *(f"restore: {issue.message} ({issue.path})" for issue in issues))
 
@@ -324,10 +332,11 @@ class Installer:
         """
         scope = self._scope(project)
         declared = read_manifest(scope.records, self._limits)
-        found = gap(declared, read_lock(scope.records, limits=self._limits), scope)
+        recorded = read_lock(scope.records, limits=self._limits)
+        found = gap(declared, recorded, scope)
         if locked and found:
-            refuse_gap(found, scope)
-        wishes = stepped(found.missing, lambda wish: wish.text)
+            refuse_gap(found, recorded, scope)
+        wishes = stepped(found.missing, str)
         done = [one for wish in wishes for one in self._declared(scope, wish)]
         with typed():
             names = restored(scope, self._reach, locked=locked)
@@ -339,7 +348,7 @@ class Installer:
 
     def _declared(self, scope: Scope, wish: Declared) -> tuple[InstalledSkill, ...]:
         """Install what the manifest declares; an earlier declaration of the same place gives way."""
-        spec = _named(wish.spec)
+        spec = wish.spec
         before = read_lock(scope.records, limits=self._limits)
         with typed(), self._reach.opened(spec) as bundle:
             trees = cut(bundle, spec, self._limits)
@@ -375,13 +384,3 @@ def _local(path: str | os.PathLike[str]) -> SourceSpec:
     where = os.path.abspath(os.path.expanduser(os.fspath(path)))
     kind = spec_for(where).kind
     return SourceSpec("archive" if kind == "archive" else "folder", where, "local", spec_for(where).name, local=True)
-
-
-def _named(spec: SourceSpec) -> SourceSpec:
-    """A source whose name is safe in a path; of ``.`` only the disk knows it."""
-    if not spec.local:
-        checked_part(spec.org)
-        checked_part(spec.name)
-        return spec
-    own = spec.name or os.path.basename(os.path.abspath(os.path.expanduser(spec.address)))
-    return replace(spec, name=checked_part(_ODD.sub("-", own).strip(".-")))

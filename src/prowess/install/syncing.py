@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import LockMismatchError
+from prowess.errors import InstallError, Issue, LockMismatchError
 from prowess.files.folders import exists
 from prowess.files.trees import is_link, read_tree
 from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, remove, stage
 from prowess.install.entries import differences, named, recorded_source, spec_of_entry
 from prowess.install.links import Landings, leads_to
+from prowess.install.manifest import manifest_file, read_manifest
 from prowess.install.store import opened
 from prowess.install.trees import Tree, cut
 from prowess.install.verify import verify_scope
@@ -40,9 +42,11 @@ class Gap(NamedTuple):
     missing: tuple[Declared, ...]
     """Declared, and not recorded."""
     spare: tuple[str, ...]
-    """Recorded as declared, and not declared any more."""
+    """Recorded as declared, and not declared any more, nor taken by another declaration."""
     same: dict[str, Declared]
     """Recorded from the same source and version, but not as declared."""
+    moved: dict[str, Declared]
+    """Recorded, and declared now from another source or at another version; the declaration is in ``missing``."""
 
     def __bool__(self) -> bool:
         """Whether there is any."""
@@ -53,17 +57,30 @@ def gap(declared: tuple[Declared, ...] | None, locked: Locked, scope: Scope) -> 
     """How the manifest and the lock file differ."""
     wanted = declared or ()
     texts = {one.text for one in wanted}
-    recorded = {entry.declared for entry in locked.values()}
-    spare = [name for name, entry in locked.items() if entry.declared and entry.declared not in texts]
-    open_ = [one for one in wanted if one.text not in recorded]
+    open_ = [one for one in wanted if not _is_recorded(one, locked)]
     same = {name: one for one in open_ for name in _same(one, locked, scope)}
-    return Gap(tuple(one for one in open_ if one not in same.values()), tuple(spare), same)
+    missing = tuple(one for one in open_ if one not in same.values())
+    moved = {name: one for one in missing for name in places(one) if name in locked and locked[name].declared}
+    gone = [name for name, entry in locked.items() if entry.declared and entry.declared not in texts]
+    return Gap(missing, tuple(name for name in gone if name not in same and name not in moved), same, moved)
+
+
+def places(one: Declared) -> list[str]:
+    """The places that a declaration fills."""
+    chosen = dict.fromkeys(f"{one.spec.org}/{link_name(skill)}" for skill in one.spec.skills)
+    return list(chosen) or [one.spec.full_name]
+
+
+def _is_recorded(one: Declared, locked: Locked) -> bool:
+    """Whether the lock file has a declaration, at the version that it declares: an update may have moved it."""
+    entries = [entry for entry in locked.values() if entry.declared == one.text]
+    return bool(entries) and all(entry.kind != "git" or entry.ref == one.spec.ref for entry in entries)
 
 
 def _same(one: Declared, locked: Locked, scope: Scope) -> list[str]:
-    """The entries that an undeclared install of exactly this source made."""
+    """The entries that an install of exactly this source and version made, declared otherwise or not at all."""
     source = recorded_source(one.spec, scope)
-    names = {f"{one.spec.org}/{link_name(skill)}" for skill in one.spec.skills} or {one.spec.full_name}
+    names = places(one)
     fitting = [n for n in names if n in locked and (locked[n].source, locked[n].ref) == (source, one.spec.ref)]
     return fitting if len(fitting) == len(names) else []
 
@@ -193,9 +210,39 @@ def refuse_rest(scope: Scope, limits: Limits) -> None:
         raise LockMismatchError(f"not everything is as the lock file says: {words}{more}", issues[0].path)
 
 
-def refuse_gap(found: Gap, scope: Scope) -> None:
+def to_settle(found: Gap, locked: Locked, scope: Scope) -> list[str]:
+    """What a sync would change so that the lock file says what the manifest declares, a line each."""
+    rows = [_moving(locked[name], one, scope) for name, one in found.moved.items()]
+    rows += [f"install {one}, which the manifest declares" for one in found.missing if one not in found.moved.values()]
+    rows += [f"remove {name}, which the manifest declares no more" for name in found.spare]
+    return rows + [f"record {name} as declared" for name in found.same]
+
+
+def _moving(entry: LockedSkill, one: Declared, scope: Scope) -> str:
+    if entry.source != recorded_source(one.spec, scope):
+        return f"replace {entry.name}, which came from {entry.source}, by {one}, which the manifest declares"
+    return f"update {entry.name} {_version(entry.ref)} → {_version(one.spec.ref)}, which the manifest declares"
+
+
+def _version(ref: str) -> str:
+    return ref or "(no version)"
+
+
+def still_declared(scope: Scope, entry: LockedSkill | None, limits: Limits) -> Iterator[Issue]:
+    """A word where the manifest declares an entry otherwise than the lock file has it by now."""
+    with suppress(InstallError):  # a manifest that makes no sense is told by the next sync
+        found = gap(read_manifest(scope.records, limits), read_lock(scope.records, limits=limits), scope)
+        for one in found.missing:
+            if entry is not None and one.text == entry.declared:
+                message = f"{manifest_file(scope.records)} still declares {one}: the next sync goes back to that"
+                yield Issue("still-declared", entry.name, message, scope.records, 0, "warning")
+
+
+def refuse_gap(found: Gap, locked: Locked, scope: Scope) -> None:
     """Raise when the lock file does not say what the manifest declares."""
-    words = [f"{one.text} is declared and not locked" for one in found.missing]
+    moved = found.moved.items()
+    words = [f"{one} is declared, and {name} is locked at {_version(locked[name].ref)}" for name, one in moved]
+    words += [f"{one} is declared and not locked" for one in found.missing if one not in found.moved.values()]
     words += [f"{name} is locked and not declared any more" for name in found.spare]
     words += [f"{name} is locked and not recorded as declared" for name in found.same]
     raise LockMismatchError(f"the lock file is out of date: {'; '.join(words)}", scope.records, "lock-outdated")

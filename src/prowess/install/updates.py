@@ -117,10 +117,10 @@ class _Here:
 
     def take(self, tree: Tree, arrival: Arrival, *, force: bool, dry_run: bool) -> tuple[Update, tuple[Issue, ...]]:
         """Put a tree in place of it, unless there is a reason not to."""
-        same = tree.digest == self._now.digest
+        same = tree.digest == self._now.digest and arrival.spec.ref == self._now.ref
         if dry_run:
             return self._said("edited" if self._edits else "current" if same else "available", tree, arrival), ()
-        if same and not self._edits and arrival.spec.ref == self._now.ref:
+        if same and not self._edits:
             self._note(arrival.commit)
             return self._said("current", tree, arrival), ()
         if self._edits and not force:
@@ -133,7 +133,8 @@ class _Here:
 
     def _said(self, status: Status, tree: Tree, arrival: Arrival) -> Update:
         diff = diff_of(self._place, tree.files, self._store.limits)
-        return Update(self._now.name, status, self._now.commit, arrival.commit, diff, path=Path(self._place))
+        renamed = "" if diff or arrival.spec.ref == self._now.ref else f"the same content, as {arrival.spec.ref}"
+        return Update(self._now.name, status, self._now.commit, arrival.commit, diff, renamed, Path(self._place))
 
     def _note(self, commit: str) -> None:
         """The same bytes may have a newer commit."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prowess.cli import output
 from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import dry_option, installed_argument, ref_of, show_plan, yes_option
+from prowess.cli.installing import dry_option, installed_argument, notes, ref_of, show_plan, yes_option
 from prowess.cli.options import home_relative, json_option
 from prowess.install.installer import Installer
 
@@ -34,4 +34,5 @@ def command(name: str, *, dry_run: bool, yes: bool, as_data: bool) -> int:
         lambda: [line("Removed ", (ref, "name"), ".")],
         as_data=as_data,
     )
+    notes(installer.issues)
     return 0

@@ -1,0 +1,126 @@
+"""A project that several people work on: manifest, lock file and clones, from wherever in it a command is run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from prowess.library.lock import read_lock
+from tests.repositories import Repository
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Command
+
+
+@pytest.fixture
+def alpha(tmp_path: Path) -> Repository:
+    """A repository with one skill in three versions; the third is the second under another name."""
+    made = Repository(tmp_path / "repositories" / "alpha")
+    for tag in ("v1.0.0", "v1.1.0"):
+        made.skill("", body=f"This is {tag}.\n")
+        made.commit(tag=tag)
+    made.git("tag", "v1.1.1")
+    return made
+
+
+def declare(project: Path, *entries: str) -> None:
+    (project / "prowess.toml").write_text(f"skills = [{', '.join(entries)}]\n", encoding="utf-8")
+
+
+def body(project: Path) -> str:
+    return (project / ".agents/skills/alpha/SKILL.md").read_text(encoding="utf-8")
+
+
+# -- the manifest and the lock file ------------------------------------------------------------------------------------
+
+
+def test_a_version_that_is_updated_first_and_declared_then_stays(
+    command: Command, project: Path, alpha: Repository
+) -> None:
+    declare(project, f'"{alpha.address}#v1.0.0"')
+    assert command("sync", "--yes").status == 0
+    assert command("update", "alpha@v1.1.0", "--yes").status == 0
+    declare(project, f'"{alpha.address}#v1.1.0"')
+    ran = command("sync", "--yes")
+    assert ran.status == 0
+    assert ran.err == "Plan:\n  - record local/alpha as declared\n\n"
+    assert "This is v1.1.0." in body(project)
+    assert read_lock(str(project))["local/alpha"].declared == f"{alpha.address}#v1.1.0"
+    assert command("sync", "--locked").out == "Nothing to do.\n"
+
+
+def test_an_update_that_the_manifest_does_not_declare_is_said_and_refused_when_locked(
+    command: Command, project: Path, alpha: Repository
+) -> None:
+    declare(project, f'"{alpha.address}#v1.0.0"')
+    command("sync", "--yes")
+    ran = command("update", "alpha@v1.1.0", "--yes")
+    assert ran.err.count(f"[still-declared] prowess.toml still declares {alpha.address}#v1.0.0") == 1
+    ran = command("sync", "--locked")
+    assert (ran.status, "error[lock-outdated]" in ran.err) == (3, True)
+    assert "local/alpha is locked at v1.1.0" in ran.err
+    assert command("sync", "--locked", "--dry-run").status == 3
+    ran = command("sync", "--yes")
+    assert "- update local/alpha v1.1.0 → v1.0.0, which the manifest declares\n" in ran.err
+    assert "This is v1.0.0." in body(project)
+
+
+def test_a_declared_skill_that_is_removed_is_said_to_be_declared_still(
+    command: Command, project: Path, alpha: Repository
+) -> None:
+    declare(project, f'"{alpha.address}#v1.0.0"')
+    command("sync", "--yes")
+    ran = command("remove", "alpha", "--yes")
+    assert (ran.status, "[still-declared] prowess.toml still declares" in ran.err) == (0, True)
+    assert command("sync", "--yes").out.startswith("Installed local/alpha")
+    declare(project)
+    command("sync", "--yes")
+    command("install", alpha.address, "--project", "--yes")
+    assert "still-declared" not in command("remove", "alpha", "--yes").err
+
+
+def test_a_version_that_is_declared_anew_is_an_update(command: Command, project: Path, alpha: Repository) -> None:
+    declare(project, f'"{alpha.address}#v1.0.0"')
+    command("sync", "--yes")
+    declare(project, f'{{ source = "{alpha.address}", ref = "v1.1.0" }}')
+    ran = command("sync", "--yes")
+    assert ran.err == "Plan:\n  - update local/alpha v1.0.0 → v1.1.0, which the manifest declares\n\n"
+    assert ran.out.startswith("Updated local/alpha for the project")
+    assert "This is v1.1.0." in body(project)
+
+
+def test_another_source_of_a_declared_name_replaces_it(
+    command: Command, project: Path, alpha: Repository, tmp_path: Path
+) -> None:
+    other = Repository(tmp_path / "others" / "alpha")
+    other.skill("", body="Another.\n")
+    other.commit(tag="v9")
+    declare(project, f'"{alpha.address}"')
+    command("sync", "--yes")
+    declare(project, f'"{other.address}"')
+    ran = command("sync", "--yes")
+    assert "replace local/alpha, which came from" in ran.err
+    assert "remove" not in ran.err
+    assert "Another." in body(project)
+
+
+def test_a_table_of_the_manifest_is_shown_as_people_say_it(command: Command, project: Path, alpha: Repository) -> None:
+    declare(project, f'{{ source = "{alpha.address}", ref = "v1.0.0", skills = ["alpha"] }}')
+    ran = command("sync", "--dry-run")
+    assert f"- install {alpha.address} at v1.0.0 (alpha), which the manifest declares\n" in ran.err
+    assert "{" not in ran.err
+    assert command("sync", "--locked").err.count("{") == 0
+
+
+def test_the_same_content_under_another_version_is_recorded(command: Command, project: Path, alpha: Repository) -> None:
+    declare(project, f'"{alpha.address}#v1.1.0"')
+    command("sync", "--yes")
+    ran = command("update", "alpha@v1.1.1", "--yes")
+    assert "available local/alpha: the same content, as v1.1.1\n" in ran.err
+    assert read_lock(str(project))["local/alpha"].ref == "v1.1.1"
+    declare(project, f'"{alpha.address}#v1.1.1"')
+    assert "record local/alpha as declared" in command("sync", "--yes").err
+    assert command("sync").out == "Nothing to do.\n"
