@@ -163,6 +163,7 @@ HINTS: dict[str, str] = {
     "name-taken": "remove the other one, or install with replace=True",
     "near-name": "make sure that this is the skill you mean",
     "local-edits": "keep your changes elsewhere, or update with force=True, which keeps a backup",
+    "no-source": "commit its folder in .prowess/skills (git add --force), or drop it with 'prowess remove NAME'",
     "still-declared": "declare in the manifest what you want, or run 'prowess sync' to go back to what it declares",
     "lock-mismatch": "run sync to make the disk equal the lock file, or update the lock file",
     "lock-outdated": "run sync without locked=True and commit the lock file",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
 from prowess.library.lock import read_lock
-from tests.repositories import Repository
+from tests.repositories import Repository, skill_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,3 +126,72 @@ def test_the_same_content_under_another_version_is_recorded(command: Command, pr
     declare(project, f'"{alpha.address}#v1.1.1"')
     assert "record local/alpha as declared" in command("sync", "--yes").err
     assert command("sync").out == "Nothing to do.\n"
+
+
+# -- the project's own skills ------------------------------------------------------------------------------------------
+
+
+def own_skill(project: Path) -> Path:
+    folder = project / ".claude/skills/handy"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(skill_text("handy"), encoding="utf-8")
+    return folder
+
+
+def test_the_projects_own_skills_stay_in_its_repository(command: Command, project: Path) -> None:
+    shutil.rmtree(project / ".agents")
+    folder = own_skill(project)
+    ran = command("adopt", "--dry-run")
+    assert "- leave .claude/skills/handy, which has no recorded source: a clone could not get it" in ran.err
+    ran = command("adopt", "--yes")
+    assert (ran.status, "[no-source]" in ran.err) == (0, True)
+    assert not folder.is_symlink()
+    assert not (project / "prowess.lock").exists()
+
+
+def test_what_would_be_adopted_is_named(command: Command, project: Path) -> None:
+    folder = own_skill(project)
+    ran = command("adopt", "handy", "--dry-run")
+    assert "- take over .claude/skills/handy as local/handy, and record it in prowess.lock\n" in ran.err
+    assert "commit .prowess/skills/local/handy, or clones cannot get it\n" in ran.err
+    assert (ran.status, folder.is_symlink()) == (0, False)
+    shutil.rmtree(folder)
+    shutil.rmtree(project / ".agents")
+    assert command("adopt", "--dry-run").out == "Nothing to adopt.\n"
+
+
+def test_an_entry_without_a_source_keeps_nobody_from_the_others(
+    command: Command, project: Path, alpha: Repository
+) -> None:
+    own_skill(project)
+    command("adopt", "handy", "--yes")
+    command("install", alpha.address, "--project", "--yes")
+    shutil.rmtree(project / ".prowess")
+    ran = command("sync", "--locked")
+    assert (ran.status, "error[no-source]" in ran.err, "local/handy is missing" in ran.err) == (3, True, True)
+    assert "prowess remove NAME" in ran.err
+    ran = command("sync", "--dry-run")
+    assert "handy" not in ran.err.partition("warning")[0]
+    ran = command("sync", "--yes")
+    assert (ran.status, ran.out.startswith("Restored local/alpha")) == (0, True)
+    assert "[no-source] local/handy is missing" in ran.err
+    ran = command("remove", "handy", "--yes")
+    assert (ran.status, "drop local/handy and its links from prowess.lock" in ran.err) == (0, True)
+    assert not os.path.lexists(project / ".claude/skills/handy")
+    assert command("sync", "--locked").out == "Nothing to do.\n"
+    assert command("remove", "@local/handy", "--yes").status == 3
+
+
+def test_an_adopted_skill_whose_folder_is_committed_is_there_after_a_clone(command: Command, project: Path) -> None:
+    own_skill(project)
+    command("adopt", "handy", "--yes")
+    shutil.rmtree(project / ".prowess/skills/.backup")
+    assert command("sync", "--locked").out == "Nothing to do.\n"
+
+
+def test_a_version_that_is_not_installed_is_not_removed(command: Command, project: Path, alpha: Repository) -> None:
+    command("install", f"{alpha.address}#v1.0.0", "--project", "--yes")
+    ran = command("remove", "alpha@v9", "--dry-run")
+    assert (ran.status, "local/alpha is installed at v1.0.0, not at v9" in ran.err) == (3, True)
+    assert command("remove", "alpha@v1.0.0", "--yes").status == 0
+    assert not (project / ".prowess/skills/local/alpha").exists()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     import prowess
     from prowess.cli.blocks import Block
+    from prowess.library.lock import Locked, LockedSkill
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -64,7 +65,7 @@ def ref_of(installer: Installer, written: str) -> str:
     if written.startswith("@"):
         return written
     bare, _, version = written.partition("@")
-    known = [one.full_name for one in installer.list()]
+    known = list(dict.fromkeys((*(one.full_name for one in installer.list()), *_entries(installer))))
     fitting = [name for name in known if bare in {name, name.partition("/")[2]}] or _holding(installer, bare)
     if len(set(fitting)) > 1:
         message = f"{bare!r} could be {' or '.join(sorted(set(fitting)))}: write the whole name"
@@ -77,8 +78,16 @@ def ref_of(installer: Installer, written: str) -> str:
 
 def _holding(installer: Installer, skill: str) -> list[str]:
     """The installs that hold a skill of that name."""
-    scopes = (installer.project, installer.user)
-    return [entry.name for scope in scopes for entry in read_lock(scope.records).values() if skill in entry.skills]
+    return [name for name, entry in _entries(installer).items() if skill in entry.skills]
+
+
+def entry_of(installer: Installer, name: str) -> LockedSkill | None:
+    """What the lock files say of an install, the project's first."""
+    return _entries(installer).get(name)
+
+
+def _entries(installer: Installer) -> Locked:
+    return read_lock(installer.user.records) | read_lock(installer.project.records)
 
 
 def show_plan(rows: Iterable[str]) -> None:

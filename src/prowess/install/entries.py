@@ -48,6 +48,11 @@ def spec_of_entry(entry: LockedSkill, scope: Scope, *, ref: str = "") -> SourceS
     return SourceSpec(kind, address, org, name, ref if kind == "git" else "", entry.subpath, local=local)
 
 
+def is_sourceless(entry: LockedSkill) -> bool:
+    """Whether nothing could bring an entry back: it was adopted, and nobody knows from where it came."""
+    return entry.kind not in _KINDS
+
+
 def differences(entry: LockedSkill, folder: str, limits: Limits) -> list[tuple[str, str]]:
     """How a folder differs from what the lock file says: ``(code, path)``, by path."""
     if folder_info(folder) is None:

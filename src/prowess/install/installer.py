@@ -22,6 +22,7 @@ from prowess.install.resemblance import near_names
 from prowess.install.store import opened, recover
 from prowess.install.syncing import (
     gap,
+    lost,
     refuse_gap,
     refuse_rest,
     restored,
@@ -240,17 +241,30 @@ class Installer:
     # -- changing ----------------------------------------------------------------------------------------------------
 
     def remove(self, ref: str | SkillRef) -> Path:
-        """Take a skill, its links and its lock entry away, the project's first; where it was."""
+        """Take a skill, its links and its lock entry away, the project's first; where it was.
+
+        An entry whose folder is missing goes as well.
+        """
         self._begin(self.user, self.project)
-        scope, place = resolve(ref, (self.project, self.user))
         name = (ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)).full_name
+        scope, place = self._recorded(ref, name)
         with typed(), opened(scope, self._limits) as store:
-            if not exists(place):
+            if not exists(place) and name not in store.locked:
                 raise NotInstalledError(f"skill {name} is not installed")
             before = store.locked.get(name)
             apply.remove(store, name)
         self.issues = tuple(still_declared(scope, before, self._limits))
         return Path(place)
+
+    def _recorded(self, ref: str | SkillRef, name: str) -> tuple[Scope, str]:
+        """The scope that has a skill, or at least an entry of it in its lock file, and its folder there."""
+        try:
+            return resolve(ref, (self.project, self.user))
+        except NotInstalledError:
+            for scope in (self.project, self.user):
+                if name in read_lock(scope.records, limits=self._limits):
+                    return scope, scope.place(name)
+            raise
 
     def update(
         self, ref: str | SkillRef | None = None, *, force: bool = False, dry_run: bool = False
@@ -320,8 +334,12 @@ class Installer:
                 refuse_gap(found, recorded, scope)
             return tuple(to_restore(scope, self._reach))
         rows = to_settle(found, recorded, scope)
-        issues = verify_scope(scope, recorded, Landings(scope), self._limits)
-        return (*rows, *(f"restore: {issue.message} ({issue.path})" for issue in issues))
+        self.issues = tuple(lost(scope, self._reach))
+        out = {issue.field for issue in self.issues}
+        left = {name: entry for name, entry in recorded.items() if name not in out}
+        issues = verify_scope(scope, left, Landings(scope), self._limits)
+        rows += [f"restore: {issue.message} ({issue.path})" for issue in issues if issue.field not in out]
+        return tuple(rows)
 
     def sync(self, *, locked: bool = False, project: bool = True) -> tuple[InstalledSkill, ...]:
         """Make the disk equal the lock file, and the lock file what the manifest declares; what was installed.
@@ -339,11 +357,12 @@ class Installer:
         wishes = stepped(found.missing, str)
         done = [one for wish in wishes for one in self._declared(scope, wish)]
         with typed():
-            names = restored(scope, self._reach, locked=locked)
+            names, issues = restored(scope, self._reach, locked=locked)
             if locked:
                 refuse_rest(scope, self._limits)
             else:
                 settle(scope, declared, self._limits)
+        self.issues = tuple(issues)
         return (*done, *(_installed(scope, name) for name in names))
 
     def _declared(self, scope: Scope, wish: Declared) -> tuple[InstalledSkill, ...]:
@@ -359,7 +378,8 @@ class Installer:
         """Take over skills that lie in ``.agents/skills`` or ``.claude/skills`` as they are, without fetching them.
 
         Their source is what ``skills-lock.json`` says, else nothing; the folders become links, and what stood there
-        is kept as a backup.
+        is kept as a backup. A project's skill without a source is taken over only where it is named: nothing could
+        bring it back to a clone.
         """
         scope = self._scope(project)
         with typed():

@@ -12,7 +12,7 @@ from prowess.files.folders import exists
 from prowess.files.trees import is_link, read_tree
 from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, remove, stage
-from prowess.install.entries import differences, named, recorded_source, spec_of_entry
+from prowess.install.entries import differences, is_sourceless, named, recorded_source, spec_of_entry
 from prowess.install.links import Landings, leads_to
 from prowess.install.manifest import manifest_file, read_manifest
 from prowess.install.store import opened
@@ -20,6 +20,7 @@ from prowess.install.trees import Tree, cut
 from prowess.install.verify import verify_scope
 from prowess.library.installs import installed
 from prowess.library.lock import read_lock
+from prowess.spec.addresses import SourceSpec
 from prowess.spec.refs import link_name
 from prowess.steps import stepped
 
@@ -85,14 +86,38 @@ def _same(one: Declared, locked: Locked, scope: Scope) -> list[str]:
     return fitting if len(fitting) == len(names) else []
 
 
-def restored(scope: Scope, reach: Reach, *, locked: bool) -> list[str]:
-    """Put back whatever is not as the lock file says; the names. ``locked``: what someone edited is an error."""
+def restored(scope: Scope, reach: Reach, *, locked: bool) -> tuple[list[str], list[Issue]]:
+    """Put back whatever is not as the lock file says; the names. ``locked``: what someone edited is an error.
+
+    What has no source is passed over, with a word.
+    """
     done: list[str] = []
-    for entry, found in _unequal(scope, reach, locked=locked):
+    issues: list[Issue] = []
+    unequal = _unequal(scope, reach, locked=locked)
+    for entry, found in [*unequal] if locked else unequal:  # whatever is refused, before anything is brought
+        if _is_lost(entry, found):
+            issues.append(_lost(entry, found, scope))
+            continue
         here = found in {"unlinked", "copy"}
         _restore(scope, entry, _here(entry, scope, reach) if here else fetched(entry, scope, reach), reach)
         done.append(entry.name)
-    return done
+    return done, issues
+
+
+def lost(scope: Scope, reach: Reach) -> list[Issue]:
+    """The entries that no sync can put back, because nobody knows a source."""
+    found = _unequal(scope, reach, locked=False)
+    return [_lost(entry, how, scope) for entry, how in found if _is_lost(entry, how)]
+
+
+def _is_lost(entry: LockedSkill, found: str) -> bool:
+    return is_sourceless(entry) and found in {"missing", "edited"}
+
+
+def _lost(entry: LockedSkill, found: str, scope: Scope) -> Issue:
+    what = "is missing" if found == "missing" else "was changed by hand"
+    message = f"{entry.name} {what}, and the lock file has no source that it could be fetched from"
+    return Issue("no-source", entry.name, message, scope.place(entry.name), 0, "warning")
 
 
 def to_restore(scope: Scope, reach: Reach) -> list[str]:
@@ -114,6 +139,9 @@ def _unequal(scope: Scope, reach: Reach, *, locked: bool = True) -> Iterator[tup
         found = state(entry, scope, landings, reach)
         if locked and found in {"edited", "copy"}:
             refuse_edited(entry, scope, landings, reach)
+        if locked and _is_lost(entry, found):
+            issue = _lost(entry, found, scope)
+            raise LockMismatchError(issue.message, issue.path, issue.code)
         if found != "equal":
             yield entry, found
 
@@ -125,12 +153,18 @@ def _here(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
 
 
 def _restore(scope: Scope, entry: LockedSkill, tree: Tree, reach: Reach) -> None:
-    spec = spec_of_entry(entry, scope, ref=entry.ref)
+    spec = _own(entry, scope) if is_sourceless(entry) else spec_of_entry(entry, scope, ref=entry.ref)
     wishes = Wishes(entry.agents, replace=True, declared=entry.declared)
     with opened(scope, reach.limits) as store:
         after, _ = stage(store, store.locked, tree, Arrival(spec, entry.commit, wishes))
         kept = replace(entry, copies=after[entry.name].copies, links=after[entry.name].links)
         store.commit(after | {entry.name: kept})
+
+
+def _own(entry: LockedSkill, scope: Scope) -> SourceSpec:
+    """What stands for the source of an entry that has none: the install itself."""
+    org, _, name = entry.name.partition("/")
+    return SourceSpec("folder", scope.place(entry.name), org, name, local=True)
 
 
 def settle(scope: Scope, declared: tuple[Declared, ...] | None, limits: Limits) -> None:

@@ -14,6 +14,7 @@ from prowess.cli.installing import (
     installed_data,
     installed_line,
     installer_for,
+    notes,
     reach_options,
     show_plan,
     yes_option,
@@ -65,6 +66,7 @@ def command(
     if rows:
         show_plan(rows)
     if dry_run or (rows and not output.confirm("Do this?", yes=yes)):
+        notes(installer.issues)
         output.answer(
             lambda: {"plan": rows, "installed": []}, lambda: [] if rows else [line("Nothing to do.")], as_data=as_data
         )
@@ -91,4 +93,5 @@ def _bring(installer: Installer, rows: list[str], *, locked: bool, user: bool, a
         lambda: [_said(one, known, now) for one in done] or [line("Nothing to do." if not rows else "Done.")],
         as_data=as_data,
     )
+    notes(installer.issues)
     return 0
