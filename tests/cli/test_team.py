@@ -195,3 +195,60 @@ def test_a_version_that_is_not_installed_is_not_removed(command: Command, projec
     assert (ran.status, "local/alpha is installed at v1.0.0, not at v9" in ran.err) == (3, True)
     assert command("remove", "alpha@v1.0.0", "--yes").status == 0
     assert not (project / ".prowess/skills/local/alpha").exists()
+
+
+# -- wherever in the project -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mark", [".git", "prowess.lock"])
+def test_a_subfolder_of_a_project_belongs_to_it(
+    command: Command, project: Path, alpha: Repository, monkeypatch: pytest.MonkeyPatch, mark: str
+) -> None:
+    declare(project, f'"{alpha.address}#v1.0.0"')
+    command("sync", "--yes")
+    if mark != ".git":
+        (project / ".git").rmdir()
+    inner = project / "docs" / "deep"
+    inner.mkdir(parents=True)
+    monkeypatch.chdir(inner)
+    assert "alpha" in command("list").out
+    assert command("verify").out == "1 installed, all as the lock files say.\n"
+    assert command("link", "alpha", "--agent", "windsurf", "--yes").status == 0
+    assert (project / ".windsurf/skills/alpha").is_symlink()
+    assert command("update", "alpha@v1.1.0", "--yes").status == 0
+    assert command("sync", "--locked").status == 3
+    assert command("sync", "--yes").status == 0
+    assert command("outdated").status in {0, 1}
+    (project / ".agents/skills/alpha/SKILL.md").write_text("mine", encoding="utf-8")
+    assert command("verify").status == 1
+    assert command("remove", "alpha", "--yes").status == 0
+    (inner / "other").mkdir()
+    (inner / "other" / "SKILL.md").write_text(skill_text("other"), encoding="utf-8")
+    assert command("install", "./other", "--project", "--yes").status == 0
+    assert read_lock(str(project))["local/other"].source == "./docs/deep/other"
+    assert [path.name for path in inner.iterdir()] == ["other"]
+
+
+def test_a_project_in_a_project_is_its_own(
+    command: Command, project: Path, alpha: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command("install", alpha.address, "--project", "--yes")
+    inner = project / "packages" / "one"
+    inner.mkdir(parents=True)
+    declare(inner, f'"{alpha.address}#v1.0.0"')
+    monkeypatch.chdir(inner)
+    assert command("sync", "--yes").status == 0
+    assert (read_lock(str(inner))["local/alpha"].ref, read_lock(str(project))["local/alpha"].ref) == ("v1.0.0", "")
+
+
+@pytest.mark.parametrize("words", [("verify",), ("sync",), ("sync", "--locked"), ("outdated",)])
+def test_where_there_is_no_lock_file_is_said(
+    command: Command, project: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "docs").mkdir()
+    monkeypatch.chdir(project / "docs")
+    ran = command(*words)
+    assert (ran.status, "no prowess.lock here: the project is ~/project" in ran.err) == (0, True)
+    monkeypatch.chdir(project.parent)
+    (project.parent / ".git").mkdir()
+    assert "no prowess.lock here: the project is .\n" in command(*words).err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -10,8 +11,9 @@ from prowess.cli import output
 from prowess.cli.blocks import Line, line
 from prowess.cli.options import complete_agent, home_relative
 from prowess.errors import NotInstalledError, nearest_first
+from prowess.files.folders import exists
 from prowess.install.installer import Installer
-from prowess.library.lock import read_lock
+from prowess.library.lock import LOCK_FILE, read_lock
 from prowess.spec.addresses import SCHEMES
 
 if TYPE_CHECKING:
@@ -88,6 +90,13 @@ def entry_of(installer: Installer, name: str) -> LockedSkill | None:
 
 def _entries(installer: Installer) -> Locked:
     return read_lock(installer.user.records) | read_lock(installer.project.records)
+
+
+def tell_unlocked(installer: Installer) -> None:
+    """Say so where the project that a command is about has no lock file."""
+    root = installer.project.records
+    if not exists(os.path.join(root, LOCK_FILE)):
+        output.note(f"no {LOCK_FILE} here: the project is {home_relative(root)}")
 
 
 def show_plan(rows: Iterable[str]) -> None:

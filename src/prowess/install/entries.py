@@ -29,10 +29,19 @@ def recorded_source(spec: SourceSpec, scope: Scope) -> str:
     if not spec.local:
         return spec.address
     where = os.path.abspath(os.path.expanduser(spec.address))
+    _refuse_bytes(where)
     if scope.location == "user":
         return where
     inner = os.path.relpath(where, scope.records).replace(os.sep, "/")
     return inner if inner.startswith("..") else f"./{inner}"
+
+
+def _refuse_bytes(path: str) -> None:
+    """Raise for a path that is no text: a lock file could not hold it."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise InstallError(f"the path of the source is not UTF-8: {path!a}", code="bad-file-name") from None
 
 
 def spec_of_entry(entry: LockedSkill, scope: Scope, *, ref: str = "") -> SourceSpec:

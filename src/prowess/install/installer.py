@@ -72,6 +72,8 @@ class Installer:
     ) -> None:
         """``user_dir``, ``project_dir``: the bases. ``git``: called as ``git(args, cwd, env)`` in place of the program.
 
+        Without ``project_dir`` it is that of the project around the working folder: of the nearest folder upwards with
+        ``prowess.lock``, ``prowess.toml``, ``.prowess/skills`` or ``.git``, else of the working folder itself.
         ``schemes``: how sources may be reached; neither ``http`` nor ``git`` is encrypted. ``allow_private``: archives
         and indexes may also come from machines that are not public.
         """

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from prowess.cli import output
 from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import installer_for, issue_data, notes, reach_options
+from prowess.cli.installing import installer_for, issue_data, notes, reach_options, tell_unlocked
 from prowess.cli.options import json_option
 
 
@@ -29,4 +29,5 @@ def command(*, allow_http: bool, allow_private: bool, as_data: bool) -> int:
     )
     if not as_data:
         notes(installer.issues)
+    tell_unlocked(installer)
     return 1 if found else 0

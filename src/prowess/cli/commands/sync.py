@@ -17,6 +17,7 @@ from prowess.cli.installing import (
     notes,
     reach_options,
     show_plan,
+    tell_unlocked,
     yes_option,
 )
 from prowess.cli.options import json_option
@@ -94,4 +95,6 @@ def _bring(installer: Installer, rows: list[str], *, locked: bool, user: bool, a
         as_data=as_data,
     )
     notes(installer.issues)
+    if not user:
+        tell_unlocked(installer)
     return 0
