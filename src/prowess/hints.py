@@ -181,6 +181,7 @@ HINTS: dict[str, str] = {
     "busy": "wait for the other process, or try again later",
     "git-missing": "install git and make sure that it is on PATH",
     "git-failed": "check the address, the network and your credentials",
+    "no-repository": "check that path: a repository of one machine is not on another; an address works for everybody",
     "git-timeout": "try again, or raise Limits.max_fetch_seconds",
     "unknown-version": "list the tags and branches of the repository",
     "unknown-subpath": "name a folder that exists in the repository",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,8 +13,6 @@ from prowess.library.lock import read_lock
 from tests.repositories import Repository, skill_text
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Command
 
 
@@ -252,3 +251,61 @@ def test_where_there_is_no_lock_file_is_said(
     monkeypatch.chdir(project.parent)
     (project.parent / ".git").mkdir()
     assert "no prowess.lock here: the project is .\n" in command(*words).err
+
+
+# -- sources on this machine -------------------------------------------------------------------------------------------
+
+
+def clone(project: Path, to: Path) -> Path:
+    """What a colleague gets: everything but .prowess, somewhere else."""
+    shutil.copytree(project, to, symlinks=True, ignore=shutil.ignore_patterns(".prowess"))
+    return to
+
+
+def test_a_source_named_from_the_root_is_found_by_a_clone_at_another_depth(
+    command: Command, project: Path, alpha: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare(project, f'"{alpha.address}#v1.0.0"')
+    command("sync", "--yes")
+    assert read_lock(str(project))["local/alpha"].source == str(alpha.path)
+    monkeypatch.chdir(clone(project, project.parent / "a" / "b" / "project"))
+    ran = command("sync", "--locked")
+    assert (ran.status, ran.out.startswith("Restored local/alpha")) == (0, True)
+    assert command("update", "alpha@v1.1.0", "--yes").status == 0
+    assert read_lock(".")["local/alpha"].source == str(alpha.path)
+
+
+@pytest.mark.parametrize(("written", "recorded"), [("./tools/notes", "./tools/notes"), ("~/notes", "~/notes")])
+def test_a_source_named_otherwise_stays_as_it_was_named(
+    command: Command, project: Path, monkeypatch: pytest.MonkeyPatch, written: str, recorded: str
+) -> None:
+    folder = Path(written.replace("~", str(project.parent)))
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(skill_text("notes"), encoding="utf-8")
+    declare(project, f'"{written}"')
+    assert command("sync", "--yes").status == 0
+    assert read_lock(str(project))["local/notes"].source == recorded
+    monkeypatch.chdir(clone(project, project.parent / "a" / "project"))
+    assert command("sync", "--locked").out.startswith("Restored local/notes")
+    (folder / "more.md").write_text("more", encoding="utf-8")
+    (Path("tools/notes") if written.startswith(".") else folder).joinpath("new.md").write_text("new", encoding="utf-8")
+    assert command("update", "--yes").status == 0
+    assert Path(".agents/skills/notes/new.md").is_file()
+    assert read_lock(".")["local/notes"].source == recorded
+
+
+def test_a_source_that_is_named_in_two_ways_is_one(command: Command, project: Path, alpha: Repository) -> None:
+    command("install", f"{os.path.relpath(alpha.path, project)}#v1.0.0", "--project", "--yes")
+    declare(project, f'"{alpha.address}#v1.0.0"')
+    assert command("sync", "--yes").err == "Plan:\n  - record local/alpha as declared\n\n"
+
+
+def test_a_repository_that_is_not_on_this_machine_is_named(command: Command, project: Path, alpha: Repository) -> None:
+    declare(project, f'"{alpha.address}#v1.0.0"')
+    command("sync", "--yes")
+    shutil.rmtree(project / ".prowess")
+    shutil.rmtree(alpha.path)
+    assert command("sync", "--locked", "--dry-run").status == 1
+    ran = command("sync", "--locked")
+    assert (ran.status, "error[no-repository]" in ran.err) == (3, True)
+    assert f"there is no repository at {alpha.path}" in ran.err

@@ -403,6 +403,6 @@ def _installed(scope: Scope, full_name: str) -> InstalledSkill:
 
 def _local(path: str | os.PathLike[str]) -> SourceSpec:
     """A folder or archive that the caller named as a path, however it is written."""
-    where = os.path.abspath(os.path.expanduser(os.fspath(path)))
-    kind = spec_for(where).kind
-    return SourceSpec("archive" if kind == "archive" else "folder", where, "local", spec_for(where).name, local=True)
+    written = os.fspath(path)
+    found = spec_for(os.path.abspath(os.path.expanduser(written)))
+    return SourceSpec("archive" if found.kind == "archive" else "folder", written, "local", found.name, local=True)

@@ -99,9 +99,7 @@ def _entry(entry: object, agents: tuple[str, ...], folder: str) -> Declared:
 
 def _beside(spec: SourceSpec, folder: str) -> SourceSpec:
     """A path is meant from the manifest's folder."""
-    if not spec.local or spec.address.startswith("~"):
-        return spec
-    return replace(spec, address=os.path.normpath(os.path.join(folder, spec.address)))
+    return replace(spec, base=folder) if spec.local else spec
 
 
 def _texts(value: object, key: str, folder: str) -> tuple[str, ...]:

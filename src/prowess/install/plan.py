@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from prowess.install.entries import recorded_source
+from prowess.install.entries import local_path, recorded_source
 from prowess.install.links import Landings
 from prowess.spec.addresses import SourceSpec, chosen, parse_source, spec_of
 from prowess.spec.refs import SkillRef, checked_part
@@ -75,7 +75,7 @@ def with_name(spec: SourceSpec) -> SourceSpec:
         checked_part(spec.org)
         checked_part(spec.name)
         return spec
-    own = spec.name or os.path.basename(os.path.abspath(os.path.expanduser(spec.address)))
+    own = spec.name or os.path.basename(local_path(spec))
     return replace(spec, name=checked_part(_ODD.sub("-", own).strip(".-")))
 
 

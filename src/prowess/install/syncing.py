@@ -12,7 +12,7 @@ from prowess.files.folders import exists
 from prowess.files.trees import is_link, read_tree
 from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, remove, stage
-from prowess.install.entries import differences, is_sourceless, named, recorded_source, spec_of_entry
+from prowess.install.entries import comes_from, differences, is_sourceless, named, spec_of_entry
 from prowess.install.links import Landings, leads_to
 from prowess.install.manifest import manifest_file, read_manifest
 from prowess.install.store import opened
@@ -80,9 +80,9 @@ def _is_recorded(one: Declared, locked: Locked) -> bool:
 
 def _same(one: Declared, locked: Locked, scope: Scope) -> list[str]:
     """The entries that an install of exactly this source and version made, declared otherwise or not at all."""
-    source = recorded_source(one.spec, scope)
     names = places(one)
-    fitting = [n for n in names if n in locked and (locked[n].source, locked[n].ref) == (source, one.spec.ref)]
+    found = [locked[name] for name in names if name in locked]
+    fitting = [entry.name for entry in found if entry.ref == one.spec.ref and comes_from(entry, one.spec, scope)]
     return fitting if len(fitting) == len(names) else []
 
 
@@ -253,7 +253,7 @@ def to_settle(found: Gap, locked: Locked, scope: Scope) -> list[str]:
 
 
 def _moving(entry: LockedSkill, one: Declared, scope: Scope) -> str:
-    if entry.source != recorded_source(one.spec, scope):
+    if not comes_from(entry, one.spec, scope):
         return f"replace {entry.name}, which came from {entry.source}, by {one}, which the manifest declares"
     return f"update {entry.name} {_version(entry.ref)} → {_version(one.spec.ref)}, which the manifest declares"
 

@@ -158,5 +158,5 @@ def _local(path: str) -> str:
     """The address of a repository on this machine that the caller named by its path."""
     where = os.path.abspath(os.path.expanduser(path))
     if folder_info(where) is None:
-        raise GitError("there is no repository", where)
+        raise GitError(f"there is no repository at {where}", where, "no-repository")
     return f"file://{quote(where)}"
