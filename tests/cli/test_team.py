@@ -309,3 +309,27 @@ def test_a_repository_that_is_not_on_this_machine_is_named(command: Command, pro
     ran = command("sync", "--locked")
     assert (ran.status, "error[no-repository]" in ran.err) == (3, True)
     assert f"there is no repository at {alpha.path}" in ran.err
+
+
+# -- a fresh clone -----------------------------------------------------------------------------------------------------
+
+
+def test_a_clone_says_what_brings_its_skills(
+    command: Command, project: Path, alpha: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(project / ".agents")
+    command("install", alpha.address, "--project", "--yes")
+    monkeypatch.chdir(clone(project, project.parent / "clone"))
+    said = "prowess.lock records 1 skill that is not here: prowess sync --locked"
+    ran = command("list")
+    assert (said in ran.out, "prowess new" in ran.out) == (True, False)
+    assert said in command("list", "--json").err
+    for words in (("activate", "alpha"), ("show", "alpha")):
+        ran = command(*words)
+        assert (ran.status, said in ran.err) == (3, True)
+    assert said not in command("activate", "other").err
+    links = [one for one in command("doctor", "--json").data["diagnoses"] if one["topic"] == "link"]
+    assert [one["remedy"] for one in links] == ["run 'prowess sync --locked'"]
+    command("sync", "--locked")
+    assert "records" not in command("list").out
+    assert command("activate", "alpha").status == 0
