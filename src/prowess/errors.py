@@ -42,7 +42,7 @@ from __future__ import annotations
 
 import errno
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from prowess.hints import HINTS as HINTS  # noqa: PLC0414 - given on: whoever catches an error finds its remedy here
 from prowess.limits import DEFAULT_LIMITS
@@ -98,6 +98,14 @@ class SkillError(Exception):
     def hint(self) -> str:
         """What to do about it."""
         return HINTS.get(self.code, "")
+
+    def about(self, what: str, then: str = "") -> Self:
+        """The same error, saying first what it is about, and last what else is to be known."""
+        told = f"{what}: {self.message}{then}"
+        if self._made_from[:1] == (self.message,):
+            self._made_from = (told, *self._made_from[1:])
+        self.message, self.args = told, (told,)
+        return self
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         """Errors cross process boundaries whole."""

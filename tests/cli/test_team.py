@@ -217,7 +217,7 @@ def test_a_subfolder_of_a_project_belongs_to_it(
     assert command("update", "alpha@v1.1.0", "--yes").status == 0
     assert command("sync", "--locked").status == 3
     assert command("sync", "--yes").status == 0
-    assert command("outdated").status in {0, 1}
+    assert "v1.1.1" in command("outdated").out
     (project / ".agents/skills/alpha/SKILL.md").write_text("mine", encoding="utf-8")
     assert command("verify").status == 1
     assert command("remove", "alpha", "--yes").status == 0
@@ -333,3 +333,86 @@ def test_a_clone_says_what_brings_its_skills(
     command("sync", "--locked")
     assert "records" not in command("list").out
     assert command("activate", "alpha").status == 0
+
+
+# -- what goes wrong, and what is new ----------------------------------------------------------------------------------
+
+
+def test_a_declaration_that_cannot_be_installed_is_named_with_what_was_done_before(
+    command: Command, project: Path, alpha: Repository, tmp_path: Path
+) -> None:
+    beta = Repository(tmp_path / "repositories" / "beta")
+    beta.skill("")
+    beta.commit(tag="v1")
+    declare(project, f'"{alpha.address}#v1.0.0"', f'"{beta.address}#v9"')
+    ran = command("sync", "--yes")
+    assert (ran.status, f"{beta.address}#v9: " in ran.err) == (3, True)
+    assert "; installed before that: local/alpha" in ran.err
+    assert command("sync", "--yes").err.count("installed before that") == 0
+
+
+def test_what_cannot_be_restored_is_named_with_its_source(command: Command, project: Path, alpha: Repository) -> None:
+    command("install", f"{alpha.address}#v1.0.0", "--project", "--yes")
+    shutil.rmtree(project / ".prowess")
+    shutil.rmtree(alpha.path)
+    assert f"local/alpha from {alpha.path}: there is no repository" in command("sync", "--yes").err
+
+
+def test_a_pinned_version_is_told_of_later_ones(command: Command, alpha: Repository) -> None:
+    command("install", f"{alpha.address}#v1.0.0", "--project", "--yes")
+    for tag in ("v1.10.0", "v2.0.0-rc1", "other-v9.0.0", "v1.9"):
+        alpha.git("tag", tag)
+    ran = command("outdated")
+    assert (ran.status, ran.out.split()[-1]) == (1, "v1.10.0")
+    (row,) = command("outdated", "--json").data["outdated"]
+    assert (row["ref"], row["newer"], row["newest"] == row["current"]) == ("v1.0.0", "v1.10.0", True)
+    command("update", "alpha@v1.10.0", "--yes")
+    assert command("outdated").out == "Everything is current.\n"
+
+
+def broken_skill(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: nodesc\n---\nDo it.\n", encoding="utf-8")
+
+
+def test_a_source_without_a_skill_that_can_be_loaded_is_refused(command: Command, project: Path) -> None:
+    broken_skill(project / "nodesc")
+    ran = command("install", "./nodesc", "--project", "--yes")
+    assert (ran.status, "error[missing-description]" in ran.err) == (3, True)
+    assert "./nodesc has no skill that can be loaded: SKILL.md: description is required" in ran.err
+    assert not (project / "prowess.lock").exists()
+    assert command("install", "./nodesc", "--into", "vendor", "--yes").status == 0
+    assert (project / "vendor/nodesc/SKILL.md").is_file()
+
+
+def test_one_skill_of_several_that_cannot_be_loaded_is_named(command: Command, project: Path) -> None:
+    broken_skill(project / "pair/skills/nodesc")
+    good = project / "pair/skills/good"
+    good.mkdir()
+    (good / "SKILL.md").write_text(skill_text("good"), encoding="utf-8")
+    ran = command("install", "./pair", "--project", "--yes")
+    assert ran.status == 0
+    assert "[missing-description] skills/nodesc/SKILL.md: description is required" in ran.err
+
+
+def test_a_version_in_which_no_skill_can_be_loaded_is_not_updated_to(
+    command: Command, project: Path, alpha: Repository
+) -> None:
+    command("install", alpha.address, "--project", "--yes")
+    alpha.write("SKILL.md", "---\nname: alpha\n---\nDo it.\n")
+    alpha.commit()
+    ran = command("update", "--yes")
+    assert (ran.status, "has no skill that can be loaded" in ran.err) == (1, True)
+    assert "This is v1.1.0." in body(project)
+
+
+def test_unlinking_leaves_no_folder_behind_that_linking_made(
+    command: Command, project: Path, alpha: Repository
+) -> None:
+    command("install", alpha.address, "--project", "--yes")
+    command("link", "alpha", "--agent", "windsurf", "--agent", "claude-code", "--yes")
+    (project / ".claude/settings.json").write_text("{}", encoding="utf-8")
+    command("unlink", "alpha", "--agent", "windsurf", "--agent", "claude-code", "--yes")
+    assert not (project / ".windsurf").exists()
+    assert [path.name for path in (project / ".claude").iterdir()] == ["settings.json"]
+    assert command("verify").status == 0

@@ -48,7 +48,8 @@ def test_a_reference_with_a_version_moves_to_it(world: World, installer: prowess
     repo.skill("", body="Two.\n")
     repo.commit(tag="v2")
     path = installer.install(f"{repo.address}#v1", project=True)
-    assert installer.outdated() == ()
+    (old,) = installer.outdated()
+    assert (old.ref, old.newer, old.newest) == ("v1", "v2", old.current)
     installer.update("@local/pdf@v2")
     assert "Two." in (path / "SKILL.md").read_text(encoding="utf-8")
     assert read_lock(str(world.project))["local/pdf"].ref == "v2"

@@ -107,7 +107,8 @@ def show_plan(rows: Iterable[str]) -> None:
 def notes(issues: Iterable[prowess.Issue]) -> None:
     """What a command found worth saying, though it went on."""
     for issue in issues:
-        output.warn(f"[{issue.code}] {issue.message}")
+        inner = f"{issue.path}: " if issue.path and not os.path.isabs(issue.path) else ""  # a file of the source
+        output.warn(f"[{issue.code}] {inner}{issue.message}")
 
 
 def issue_data(issue: prowess.Issue) -> dict[str, object]:

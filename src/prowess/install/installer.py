@@ -31,7 +31,7 @@ from prowess.install.syncing import (
     to_restore,
     to_settle,
 )
-from prowess.install.trees import cut
+from prowess.install.trees import cut, refuse_broken
 from prowess.install.updates import Outdated, Update, at_version, newer, try_update, updated
 from prowess.install.vendoring import put_into
 from prowess.install.verify import verify_scope
@@ -145,6 +145,7 @@ class Installer:
 
     def _install(self, scope: Scope, trees: Sequence[Tree], arrival: Arrival) -> tuple[InstalledSkill, ...]:
         issues = [issue for tree in trees for issue in tree.issues]
+        refuse_broken(trees, arrival.spec)
         with opened(scope, self._limits) as store:
             locked = store.locked
             for tree in stepped(trees, lambda tree: tree.name):
@@ -357,7 +358,9 @@ class Installer:
         if locked and found:
             refuse_gap(found, recorded, scope)
         wishes = stepped(found.missing, str)
-        done = [one for wish in wishes for one in self._declared(scope, wish)]
+        done: list[InstalledSkill] = []
+        for wish in wishes:
+            done += self._declared(scope, wish, done)
         with typed():
             names, issues = restored(scope, self._reach, locked=locked)
             if locked:
@@ -367,7 +370,15 @@ class Installer:
         self.issues = tuple(issues)
         return (*done, *(_installed(scope, name) for name in names))
 
-    def _declared(self, scope: Scope, wish: Declared) -> tuple[InstalledSkill, ...]:
+    def _declared(self, scope: Scope, wish: Declared, done: Sequence[InstalledSkill]) -> tuple[InstalledSkill, ...]:
+        """Install what the manifest declares; what keeps it from that says which entry, and what was done before."""
+        try:
+            return self._wished(scope, wish)
+        except SkillError as error:
+            before = ", ".join(one.full_name for one in done)
+            raise error.about(str(wish), f"; installed before that: {before}" if before else "") from error.__cause__
+
+    def _wished(self, scope: Scope, wish: Declared) -> tuple[InstalledSkill, ...]:
         """Install what the manifest declares; an earlier declaration of the same place gives way."""
         spec = wish.spec
         before = read_lock(scope.records, limits=self._limits)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import InstallError, Issue, LockMismatchError
+from prowess.errors import InstallError, Issue, LockMismatchError, SkillError
 from prowess.files.folders import exists
 from prowess.files.trees import is_link, read_tree
 from prowess.files.writing import NewFile
@@ -210,9 +210,12 @@ def edits_of_copy(entry: LockedSkill, recorded: str, landings: Landings, limits:
 def fetched(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
     """Exactly what an entry records, from its source; ``LockMismatchError`` when the source gives anything else."""
     spec = spec_of_entry(entry, scope, ref=entry.commit or entry.ref)
-    with reach.opened(spec) as bundle:
-        tree = cut(bundle, spec, reach.limits)[0]._replace(name=entry.name, select=entry.select)
-        commit = bundle.commit
+    try:
+        with reach.opened(spec) as bundle:
+            tree = cut(bundle, spec, reach.limits)[0]._replace(name=entry.name, select=entry.select)
+            commit = bundle.commit
+    except SkillError as error:
+        raise error.about(f"{entry.name} from {entry.source}") from error.__cause__
     if tree.digest != entry.digest:
         was, now = entry.commit or "no commit", commit or "no commit"
         message = (

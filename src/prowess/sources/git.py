@@ -108,6 +108,12 @@ class Remote(NamedTuple):
                 return found[name]
         raise GitError(f"{self.address} has no version {version!r}", code="unknown-version")
 
+    def tags(self) -> list[str]:
+        """The tags that are there now; nothing is fetched."""
+        with _Workplace(self, "") as at:
+            printed = at.run("ls-remote", "--quiet", "--tags", "--refs", "--", at.address).decode("utf-8", "replace")
+        return [row.partition("\trefs/tags/")[2] for row in printed.splitlines() if "\trefs/tags/" in row]
+
 
 class _Workplace:
     """An empty repository of our own, and git running in it; removed at the end, whatever happens."""
