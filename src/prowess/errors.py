@@ -101,15 +101,12 @@ class SkillError(Exception):
 
     def about(self, what: str, then: str = "") -> Self:
         """The same error, saying first what it is about, and last what else is to be known."""
-        told = f"{what}: {self.message}{then}"
-        if self._made_from[:1] == (self.message,):
-            self._made_from = (told, *self._made_from[1:])
-        self.message, self.args = told, (told,)
+        self.message = f"{what}: {self.message}{then}"
         return self
 
-    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+    def __reduce__(self) -> tuple[type, tuple[object, ...], dict[str, object]]:
         """Errors cross process boundaries whole."""
-        return type(self), self._made_from
+        return type(self), self._made_from, {"message": self.message}
 
     def __str__(self) -> str:
         """Where, what, and what to do."""
