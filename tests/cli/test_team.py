@@ -142,8 +142,8 @@ def test_the_projects_own_skills_stay_in_its_repository(command: Command, projec
     folder = own_skill(project)
     ran = command("adopt", "--dry-run")
     assert "- leave .claude/skills/handy, which has no recorded source: a clone could not get it" in ran.err
-    ran = command("adopt", "--yes")
-    assert (ran.status, "[no-source]" in ran.err) == (0, True)
+    ran = command("adopt")  # nobody is asked where nothing is to be done
+    assert (ran.status, ran.out, "[no-source]" in ran.err) == (0, "Nothing to adopt.\n", True)
     assert not folder.is_symlink()
     assert not (project / "prowess.lock").exists()
 
@@ -184,6 +184,8 @@ def test_an_entry_without_a_source_keeps_nobody_from_the_others(
 def test_an_adopted_skill_whose_folder_is_committed_is_there_after_a_clone(command: Command, project: Path) -> None:
     own_skill(project)
     command("adopt", "handy", "--yes")
+    ran = command("adopt", "handy", "--yes")
+    assert (ran.status, ran.out) == (0, "Nothing to adopt.\n")
     shutil.rmtree(project / ".prowess/skills/.backup")
     assert command("sync", "--locked").out == "Nothing to do.\n"
 

@@ -60,7 +60,8 @@ def adopt(scope: Scope, names: tuple[str, ...], limits: Limits) -> tuple[list[st
             done[os.path.basename(found.folder)] = found.tree.name
             if is_own(found, scope):
                 issues.append(_sourceless(found, scope, f"is in {scope.place(found.tree.name)} alone from now on"))
-    missing = [name for name in names if name not in done]
+        there = {os.path.basename(link) for entry in store.locked.values() for link in entry.links}
+    missing = [name for name in names if name not in done and name not in there]
     if missing:
         raise NotInstalledError(f"there is no skill {missing[0]!a} to adopt", scope.root)
     return list(done.values()), issues

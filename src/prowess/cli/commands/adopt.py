@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from prowess.library.installs import Scope
 
+_TAKE = "take over"
+
 
 @new_command(
     "adopt",
@@ -44,7 +46,8 @@ def command(names: tuple[str, ...], *, user: bool, dry_run: bool, yes: bool, as_
         rows = list(_plan(installer.user if user else installer.project, names))
     if rows:
         show_plan(rows)
-    if dry_run or (rows and not output.confirm("Do this?", yes=yes)):
+    asked = any(row.startswith(_TAKE) for row in rows)
+    if dry_run or (asked and not output.confirm("Do this?", yes=yes)):
         output.answer(
             lambda: {"plan": rows, "adopted": [], "issues": []},
             lambda: [] if rows else [line("Nothing to adopt.")],
@@ -74,6 +77,6 @@ def _plan(scope: Scope, names: tuple[str, ...]) -> Iterator[str]:
         if is_left(found, scope, names):
             yield f"leave {where}, which has no recorded source: a clone could not get it; name it to take it over"
             continue
-        yield f"take over {where} as {name}, and record it in prowess.lock"
+        yield f"{_TAKE} {where} as {name}, and record it in prowess.lock"
         if is_own(found, scope):
             yield f"{name} has no recorded source: commit {home_relative(scope.place(name))}, or clones cannot get it"
