@@ -84,9 +84,13 @@ def test_the_shape_of_the_tree(name: str) -> None:
     assert f"{name} " in f"{errors.__doc__} ".replace("\n", " "), "the drawing leaves it out"
 
 
+@pytest.mark.parametrize("about", ["", "acme/pdf"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_error_crosses_a_process_boundary_whole(kind: type[SkillError]) -> None:
+def test_an_error_crosses_a_process_boundary_whole(kind: type[SkillError], about: str) -> None:
     error = example_of(kind)
+    if about:
+        before = error.message
+        assert error.about(about, "; so much").message == f"acme/pdf: {before}; so much"
     for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301 - our own bytes
         assert type(again) is kind
         assert str(again) == str(error)

@@ -42,7 +42,7 @@ from __future__ import annotations
 
 import errno
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from prowess.hints import HINTS as HINTS  # noqa: PLC0414 - given on: whoever catches an error finds its remedy here
 from prowess.limits import DEFAULT_LIMITS
@@ -99,9 +99,14 @@ class SkillError(Exception):
         """What to do about it."""
         return HINTS.get(self.code, "")
 
-    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+    def about(self, what: str, then: str = "") -> Self:
+        """The same error, saying first what it is about, and last what else is to be known."""
+        self.message = f"{what}: {self.message}{then}"
+        return self
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...], dict[str, object]]:
         """Errors cross process boundaries whole."""
-        return type(self), self._made_from
+        return type(self), self._made_from, {"message": self.message}
 
     def __str__(self) -> str:
         """Where, what, and what to do."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -143,14 +144,23 @@ def _agents(_here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis
 
 def _links(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
     ids = [agent.id for agent in AGENTS.values()]
+    recorded = _recorded_links(here, home, env)
     for place in standard_places(here, home, agents=ids, env=env):
         for path, target in broken_links(place.path):
-            yield Diagnosis(
-                "link",
-                "problem",
-                f"{path} leads to {target}, which is not there",
-                "remove the link, or install the skill again",
-            )
+            remedy = recorded.get(os.path.normpath(path), "remove the link, or install the skill again")
+            yield Diagnosis("link", "problem", f"{path} leads to {target}, which is not there", remedy)
+
+
+def _recorded_links(here: str, home: str, env: Mapping[str, str]) -> dict[str, str]:
+    """The links that lock files record, each with the command that makes it lead somewhere again."""
+    found: dict[str, str] = {}
+    for scope in standard_scopes(here, home, env):
+        with suppress(SkillError):  # a lock file that cannot be read is told of where lock files are looked at
+            landings = Landings(scope)
+            remedy = f"run 'prowess sync --locked{' --user' if scope.location == 'user' else ''}'"
+            entries = read_lock(scope.records).values()
+            found |= {landings.path(link): remedy for entry in entries for link in entry.links}
+    return found
 
 
 def _locks(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:

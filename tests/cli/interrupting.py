@@ -190,7 +190,7 @@ OPERATIONS: dict[str, Operation] = {
         {PLACE: (OLD,), ".claude/skills/pdf": (None, OLD)},
     ),
     "adopt": Operation(
-        ("adopt", "--yes"),
+        ("adopt", "pdf", "--yes"),
         lambda scene: write(OLD, scene.project / ".agents" / "skills" / "pdf"),
         {PLACE: (None, OLD), ".agents/skills/pdf": (OLD,)},
         stands=True,

@@ -34,7 +34,7 @@ def test_a_repository_is_installed_linked_and_recorded(world: World, installer: 
     assert not (path / ".git").exists()
     assert os.readlink(world.agents / "pdf") == "../../.prowess/skills/local/pdf"  # noqa: PTH115
     entry = read_lock(str(world.project))["local/pdf"]
-    assert (entry.kind, entry.ref, entry.commit, entry.source) == ("git", "", commit, "../../repositories/pdf")
+    assert (entry.kind, entry.ref, entry.commit, entry.source) == ("git", "", commit, str(repo.path))
     assert entry.digest == prowess.read_metadata(path).digest()
     assert entry.skills == {"pdf": ""}
     assert entry.links == (".agents/skills/pdf",)
@@ -339,6 +339,8 @@ def test_a_folder_is_copied_without_its_history(world: World, installer: prowess
     assert path == world.skills / "local" / "notes"
     assert sorted(p.name for p in path.iterdir()) == [".hidden", "SKILL.md"]
     assert installer.resolve("@local/notes") == path
+    assert read_lock(str(world.project))["local/notes"].source == str(folder)
+    installer.install_local("../../folders/notes", project=True, replace=True)
     assert read_lock(str(world.project))["local/notes"].source == "../../folders/notes"
     assert installer.verify() == ()
 

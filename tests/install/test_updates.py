@@ -48,7 +48,8 @@ def test_a_reference_with_a_version_moves_to_it(world: World, installer: prowess
     repo.skill("", body="Two.\n")
     repo.commit(tag="v2")
     path = installer.install(f"{repo.address}#v1", project=True)
-    assert installer.outdated() == ()
+    (old,) = installer.outdated()
+    assert (old.ref, old.newer, old.newest) == ("v1", "v2", old.current)
     installer.update("@local/pdf@v2")
     assert "Two." in (path / "SKILL.md").read_text(encoding="utf-8")
     assert read_lock(str(world.project))["local/pdf"].ref == "v2"
@@ -263,7 +264,12 @@ def test_a_persons_own_skill_is_adopted_without_a_source(world: World, installer
     (own / "SKILL.md").write_text(skill_text("mine"), encoding="utf-8")
     (own / ".git").mkdir()
     (own / ".git" / "HEAD").write_text("x", encoding="utf-8")
-    (adopted,) = installer.adopt()
+    assert installer.adopt() == ()
+    assert [issue.code for issue in installer.issues] == ["no-source"]
+    assert (own / "SKILL.md").is_file()
+    assert not world.lock.exists()
+    (adopted,) = installer.adopt("mine")
+    assert [issue.code for issue in installer.issues] == ["no-source"]
     assert adopted.full_name == "local/mine"
     assert own.is_symlink()
     assert (world.agents / "mine").is_symlink()
@@ -273,10 +279,49 @@ def test_a_persons_own_skill_is_adopted_without_a_source(world: World, installer
     assert installer.outdated() == ()
     (backup,) = (world.skills / ".backup").iterdir()
     assert (backup / ".git" / "HEAD").is_file()
+    own.unlink()
+    assert [one.full_name for one in installer.sync()] == ["local/mine"]
+    assert own.is_symlink()
+    assert read_lock(str(world.project))["local/mine"].kind == "adopted"
     (world.skills / "local" / "mine" / "SKILL.md").unlink()
-    with pytest.raises(prowess.InstallError) as caught:
-        installer.sync()
-    assert caught.value.code == "lock-mismatch"
+    assert installer.sync() == ()
+    assert [issue.code for issue in installer.issues] == ["no-source"]
+    with pytest.raises(prowess.LockMismatchError):
+        installer.sync(locked=True)
+
+
+def test_a_users_own_skill_is_adopted_unnamed(world: World, installer: prowess.Installer) -> None:
+    own = world.home / ".claude" / "skills" / "mine"
+    own.mkdir(parents=True)
+    (own / "SKILL.md").write_text(skill_text("mine"), encoding="utf-8")
+    assert [one.full_name for one in installer.adopt(project=False)] == ["local/mine"]
+    assert (own.is_symlink(), installer.issues) == (True, ())
+
+
+@pytest.mark.parametrize("place", [".agents/skills", ".claude/skills"])
+def test_a_folder_that_is_not_named_like_its_skill_gives_way_to_the_links(
+    world: World, installer: prowess.Installer, place: str
+) -> None:
+    odd = world.project / place / "odd"
+    odd.mkdir(parents=True)
+    (odd / "SKILL.md").write_text(skill_text("plain"), encoding="utf-8")
+    claude = world.project / ".claude" / "skills" / "odd"
+    if claude != odd:
+        claude.parent.mkdir(parents=True)
+        claude.symlink_to("../../.agents/skills/odd")
+    (adopted,) = installer.adopt("odd")
+    assert not os.path.lexists(odd)
+    assert not os.path.lexists(claude)
+    assert (world.agents / "plain").resolve() == adopted.path
+    assert (claude.parent / "plain").resolve() == adopted.path
+    assert installer.verify() == ()
+    found = prowess.discover(cwd=world.project, home=world.home)
+    assert (found.names, found.shadowed) == (("plain",), ())
+    odd.mkdir()
+    (odd / "SKILL.md").write_text(skill_text("plain"), encoding="utf-8")
+    with pytest.raises(prowess.NameTakenError) as caught:
+        installer.adopt("odd")
+    assert "installed from a folder that was adopted, not from" in caught.value.message
 
 
 def test_only_what_is_there_can_be_adopted(world: World, installer: prowess.Installer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -10,8 +11,9 @@ from prowess.cli import output
 from prowess.cli.blocks import Line, line
 from prowess.cli.options import complete_agent, home_relative, known_agents
 from prowess.errors import NotInstalledError, nearest_first
+from prowess.files.folders import exists
 from prowess.install.installer import Installer
-from prowess.library.lock import read_lock
+from prowess.library.lock import LOCK_FILE, read_lock
 from prowess.spec.addresses import SCHEMES
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     import prowess
     from prowess.cli.blocks import Block
+    from prowess.library.lock import Locked, LockedSkill
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -70,7 +73,7 @@ def ref_of(installer: Installer, written: str) -> str:
     if written.startswith("@"):
         return written
     bare, _, version = written.partition("@")
-    known = [one.full_name for one in installer.list()]
+    known = list(dict.fromkeys((*(one.full_name for one in installer.list()), *_entries(installer))))
     fitting = [name for name in known if bare in {name, name.partition("/")[2]}] or _holding(installer, bare)
     if len(set(fitting)) > 1:
         message = f"{bare!r} could be {' or '.join(sorted(set(fitting)))}: write the whole name"
@@ -83,8 +86,23 @@ def ref_of(installer: Installer, written: str) -> str:
 
 def _holding(installer: Installer, skill: str) -> list[str]:
     """The installs that hold a skill of that name."""
-    scopes = (installer.project, installer.user)
-    return [entry.name for scope in scopes for entry in read_lock(scope.records).values() if skill in entry.skills]
+    return [name for name, entry in _entries(installer).items() if skill in entry.skills]
+
+
+def entry_of(installer: Installer, name: str) -> LockedSkill | None:
+    """What the lock files say of an install, the project's first."""
+    return _entries(installer).get(name)
+
+
+def _entries(installer: Installer) -> Locked:
+    return read_lock(installer.user.records) | read_lock(installer.project.records)
+
+
+def tell_unlocked(installer: Installer) -> None:
+    """Say so where the project that a command is about has no lock file."""
+    root = installer.project.records
+    if not exists(os.path.join(root, LOCK_FILE)):
+        output.note(f"no {LOCK_FILE} here: the project is {home_relative(root)}")
 
 
 def show_plan(rows: Iterable[str]) -> None:
@@ -95,7 +113,8 @@ def show_plan(rows: Iterable[str]) -> None:
 def notes(issues: Iterable[prowess.Issue]) -> None:
     """What a command found worth saying, though it went on."""
     for issue in issues:
-        output.warn(f"[{issue.code}] {issue.message}")
+        inner = f"{issue.path}: " if issue.path and not os.path.isabs(issue.path) else ""  # a file of the source
+        output.warn(f"[{issue.code}] {inner}{issue.message}")
 
 
 def issue_data(issue: prowess.Issue) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from prowess.cli import output
-from prowess.cli.verified import as_locked, tell_changed
+from prowess.cli.verified import absence, as_locked, tell_changed
 from prowess.errors import UnknownSkillError
 
 if TYPE_CHECKING:
@@ -141,6 +141,8 @@ def skill_of(catalog: prowess.Catalog, name: str, *, verify: bool = False) -> pr
         return as_locked(Catalog([found]))[found.name] if verify else found
     if name not in catalog and is_skill_folder(name):
         raise UnknownSkillError(name, catalog.names, why=f"a folder of that name is here: write {as_path(name)}")
+    if name not in catalog and (why := absence(name)):
+        raise UnknownSkillError(name, catalog.names, why=why)
     return catalog[name]
 
 

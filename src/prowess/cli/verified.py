@@ -72,6 +72,16 @@ class Verified:
                 return "" if entry is None else f"{entry.source}{f' at {version}' if version else ''}"
         return ""
 
+    def absent(self, location: str) -> list[str]:
+        """The skills that lock files of the ``"project"`` or the ``"user"`` record, and that are not here."""
+        return [
+            skill
+            for scope, locked in self._scopes
+            for name, entry in locked.items()
+            if scope.location == location and not os.path.lexists(scope.place(name))
+            for skill in entry.skills
+        ]
+
     def _changed(self, scope: Scope, locked: Locked, name: str) -> list[str] | None:
         if (scope.base, name) not in self._known:
             self._known[scope.base, name] = _changed(scope, locked, name)
@@ -96,6 +106,17 @@ def tell_changed(skills: Iterable[prowess.Skill]) -> None:
                 f"[changed-since-locked] {skill.name} is not what {LOCK_FILE} says ('prowess verify' names the files, "
                 "'prowess sync' restores them, --verify refuses it)"
             )
+
+
+def absence(name: str = "", *, project: bool = True) -> str:
+    """What to do about skills that a lock file records and that are not here, or about that one; else ``""``."""
+    verified = Verified()
+    for location, command in (("project", "prowess sync --locked"), ("user", "prowess sync --locked --user")):
+        names = verified.absent(location) if project or location == "user" else []
+        if names and (not name or name in names):
+            what = "1 skill that is" if len(names) == 1 else f"{len(names)} skills that are"
+            return f"{LOCK_FILE} records {what} not here: {command}"
+    return ""
 
 
 def as_locked(catalog: prowess.Catalog) -> prowess.Catalog:

@@ -13,7 +13,7 @@ from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, refuse_taken, stage
 from prowess.install.contents import find_skills
 from prowess.install.entries import recorded_source
-from prowess.install.links import leads_to
+from prowess.install.links import Landings, leads_to
 from prowess.install.plan import source_from
 from prowess.install.store import opened
 from prowess.install.trees import Tree, check_paths
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from prowess.install.store import Store
     from prowess.library.installs import Scope
-    from prowess.library.lock import NpmLocked
+    from prowess.library.lock import Locked, NpmLocked
     from prowess.limits import Limits
 
 _FOLDERS: tuple[tuple[str, tuple[str, ...]], ...] = ((SHARED, ()), (COMPATIBLE, ("claude-code",)))
@@ -52,16 +52,42 @@ def adopt(scope: Scope, names: tuple[str, ...], limits: Limits) -> tuple[list[st
     issues: list[Issue] = []
     done: dict[str, str] = {}
     with opened(scope, limits) as store:
-        for found in candidates(scope, limits, names):
-            ours = {store.landings.path(link) for entry in store.locked.values() for link in entry.links}
-            if found.folder in ours:
+        for found in adoptable(scope, store.locked, limits, names):
+            if is_left(found, scope, names):
+                issues.append(_sourceless(found, scope, "stays where it is, unless it is named"))
                 continue
             issues += (*found.issues, *_taken_over(store, found))
             done[os.path.basename(found.folder)] = found.tree.name
-    missing = [name for name in names if name not in done]
+            if is_own(found, scope):
+                issues.append(_sourceless(found, scope, f"is in {scope.place(found.tree.name)} alone from now on"))
+        there = {os.path.basename(link) for entry in store.locked.values() for link in entry.links}
+    missing = [name for name in names if name not in done and name not in there]
     if missing:
         raise NotInstalledError(f"there is no skill {missing[0]!a} to adopt", scope.root)
     return list(done.values()), issues
+
+
+def adoptable(scope: Scope, locked: Locked, limits: Limits, names: tuple[str, ...] = ()) -> Iterator[Candidate]:
+    """The candidates that are not installed already: all of them, or those named."""
+    landings = Landings(scope)
+    for found in candidates(scope, limits, names):
+        if found.folder not in {landings.path(link) for entry in locked.values() for link in entry.links}:
+            yield found
+
+
+def is_own(found: Candidate, scope: Scope) -> bool:
+    """Whether a skill is the project's own: no source is known, and its repository may hold the only copy."""
+    return scope.location == "project" and found.spec.kind == "folder"
+
+
+def is_left(found: Candidate, scope: Scope, names: tuple[str, ...]) -> bool:
+    """Whether a skill stays where it is: the base is not under version control, so its repository would lose it."""
+    return not names and is_own(found, scope)
+
+
+def _sourceless(found: Candidate, scope: Scope, what: str) -> Issue:
+    where = os.path.relpath(found.folder, scope.root)
+    return Issue("no-source", found.tree.name, f"{where} has no recorded source: it {what}", found.folder, 0, "warning")
 
 
 def _taken_over(store: Store, found: Candidate) -> list[Issue]:
@@ -70,10 +96,20 @@ def _taken_over(store: Store, found: Candidate) -> list[Issue]:
     arrival = Arrival(found.spec, "", Wishes(found.agents, replace=True))
     locked, issues = stage(store, store.locked, found.tree, arrival)
     entry = locked[found.tree.name]
+    _clear(store, found, {store.landings.path(link) for link in entry.links})
     if entry.kind == "folder":  # it is its own source no more
         locked |= {entry.name: replace(entry, kind="adopted", source="")}
     store.commit(locked)
     return issues
+
+
+def _clear(store: Store, found: Candidate, links: set[str]) -> None:
+    """Take away a folder that is not named like its skill, and Claude Code's link to it: the new links stand for it."""
+    beside = os.path.join(store.scope.root, *COMPATIBLE.split("/"), os.path.basename(found.folder))
+    if found.folder not in links:
+        store.unlink(found.folder, keep=True)
+        if leads_to(beside, found.folder) and beside not in links:
+            store.unlink(beside)
 
 
 def candidates(scope: Scope, limits: Limits, names: tuple[str, ...] = ()) -> Iterator[Candidate]:

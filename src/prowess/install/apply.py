@@ -53,7 +53,7 @@ def refuse_taken(name: str, source: str, scope: Scope, locked: Locked) -> None:
         return
     entry = locked.get(twin or name)
     if entry is not None and entry.source != source:
-        message = f"{name} is installed from {entry.source}, not from {source}"
+        message = f"{name} is installed from {entry.source or 'a folder that was adopted'}, not from {source}"
         raise NameTakenError(message, place)
     raise AlreadyInstalledError(f"skill {twin or name} already installed at {place}", place)
 
@@ -158,7 +158,8 @@ def _displace(store: Store, locked: Locked, wanted: Sequence[Link], new: tuple[T
 def _taken(name: str, holder: LockedSkill, source: str) -> str:
     if holder.source == source:
         return f"the skill {name!r} is installed already, from the same source, as part of {holder.name}"
-    return f"the skill {name!r} is installed from {holder.source} ({holder.name}); this one comes from {source}"
+    origin = holder.source or "a folder that was adopted"
+    return f"the skill {name!r} is installed from {origin} ({holder.name}); this one comes from {source}"
 
 
 def _holder(store: Store, locked: Locked, path: str) -> LockedSkill | None:

@@ -14,6 +14,7 @@ import json
 import os
 import posixpath
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import InstallError, Issue, PathTraversalError, SkillLoadError
@@ -161,7 +162,8 @@ def _skill(folder: str, read: Read, name: str, limits: Limits, issues: list[Issu
             check_dir=False,
         )
     except SkillLoadError as error:
-        issues.append(error.issues[0])
+        first = error.issues[0]
+        issues.append(replace(first, message=f"{first.field} {first.message}" if first.field else first.message))
         return None
     internal = is_true(document.front.metadata.get("internal", ""))
     return Found(document.front.name, folder, not internal or is_true(os.environ.get(_INTERNAL, "")))

@@ -20,19 +20,38 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.spec.addresses import Kind
 
-_PATH = re.compile(r"\.\.?(?:/|$)|/|[A-Za-z]:[\\/]")
+_PATH = re.compile(r"(?:\.\.?|~)(?:/|$)|/|[A-Za-z]:[\\/]")
 _KINDS: dict[str, Kind] = {"git": "git", "folder": "folder", "archive": "archive", "index": "index"}
 
 
+def local_path(spec: SourceSpec) -> str:
+    """Where a source of this machine is."""
+    return os.path.abspath(os.path.join(spec.base, os.path.expanduser(spec.address)))
+
+
 def recorded_source(spec: SourceSpec, scope: Scope) -> str:
-    """A source as the lock file has it: a path of this machine from the lock file's folder, in a project."""
+    """A source as the lock file has it: in a project, a relative path from the lock file's folder.
+
+    A path that was named from the root, or from the home folder, stays so: a clone may lie elsewhere.
+    """
     if not spec.local:
         return spec.address
-    where = os.path.abspath(os.path.expanduser(spec.address))
-    if scope.location == "user":
+    where = local_path(spec)
+    _refuse_bytes(where)
+    if scope.location == "user" or os.path.isabs(spec.address):
         return where
+    if spec.address.startswith("~"):
+        return spec.address.replace(os.sep, "/")
     inner = os.path.relpath(where, scope.records).replace(os.sep, "/")
     return inner if inner.startswith("..") else f"./{inner}"
+
+
+def _refuse_bytes(path: str) -> None:
+    """Raise for a path that is no text: a lock file could not hold it."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise InstallError(f"the path of the source is not UTF-8: {path!a}", code="bad-file-name") from None
 
 
 def spec_of_entry(entry: LockedSkill, scope: Scope, *, ref: str = "") -> SourceSpec:
@@ -42,10 +61,23 @@ def spec_of_entry(entry: LockedSkill, scope: Scope, *, ref: str = "") -> SourceS
         raise InstallError(f"{entry.name} has no source that it could be fetched from", scope.records, "lock-mismatch")
     org, _, name = entry.name.partition("/")
     local = _PATH.match(entry.source) is not None
-    address = os.path.normpath(os.path.join(scope.records, entry.source)) if local else entry.source
     if not local and kind == "git":
-        checked_address(address, ("https", "http", "ssh", "git"))
-    return SourceSpec(kind, address, org, name, ref if kind == "git" else "", entry.subpath, local=local)
+        checked_address(entry.source, ("https", "http", "ssh", "git"))
+    version, base = ref if kind == "git" else "", scope.records if local else ""
+    return SourceSpec(kind, entry.source, org, name, version, entry.subpath, local=local, base=base)
+
+
+def comes_from(entry: LockedSkill, spec: SourceSpec, scope: Scope) -> bool:
+    """Whether an entry's source is this one, however either is written."""
+    if is_sourceless(entry) or not spec.local:
+        return entry.source == spec.address
+    own = spec_of_entry(entry, scope)
+    return own.local and local_path(own) == local_path(spec)
+
+
+def is_sourceless(entry: LockedSkill) -> bool:
+    """Whether nothing could bring an entry back: it was adopted, and nobody knows from where it came."""
+    return entry.kind not in _KINDS
 
 
 def differences(entry: LockedSkill, folder: str, limits: Limits) -> list[tuple[str, str]]:

@@ -18,6 +18,7 @@ from prowess.files.folders import folder_info
 from prowess.files.reading import OpenFile
 from prowess.files.trees import read_tree
 from prowess.files.writing import NewFile
+from prowess.install.entries import local_path
 from prowess.sources.git import Remote
 from prowess.spec.addresses import redacted
 from prowess.steps import stepped
@@ -49,7 +50,8 @@ class Reach(NamedTuple):
 
     def remote(self, spec: SourceSpec) -> Remote:
         """The repository that a source names."""
-        return Remote(spec.address, spec.local, self.schemes, self.git, self.limits)
+        address = local_path(spec) if spec.local else spec.address
+        return Remote(address, spec.local, self.schemes, self.git, self.limits)
 
     @contextmanager
     def opened(self, spec: SourceSpec) -> Iterator[Bundle]:
@@ -60,7 +62,7 @@ class Reach(NamedTuple):
         elif spec.kind == "folder":
             if not spec.local:
                 raise BadReferenceError(f"a folder must be named as a path of this machine: {spec.address[:120]!a}")
-            yield _folder(spec.address, self.limits)
+            yield _folder(spec, self.limits)
         elif spec.kind == "archive":
             yield _archive(spec, self)
         else:
@@ -98,10 +100,10 @@ class InMemory:
         return tuple(self._files[path] for path in paths)
 
 
-def _folder(path: str, limits: Limits) -> InMemory:
-    where = os.path.abspath(os.path.expanduser(path))
+def _folder(spec: SourceSpec, limits: Limits) -> InMemory:
+    where = local_path(spec)
     if folder_info(where) is None:
-        raise InstallError(f"source path {path!r} is not a directory", where, "not-a-directory")
+        raise InstallError(f"source path {spec.address!r} is not a directory", where, "not-a-directory")
     try:
         files, odd = read_tree(where, limits)
     except ResourceError as error:
@@ -114,7 +116,7 @@ def _folder(path: str, limits: Limits) -> InMemory:
 def _archive(spec: SourceSpec, reach: Reach) -> InMemory:
     from prowess.sources.archive import unpack_tree  # noqa: PLC0415 - only for archives
 
-    data = _file_bytes(spec.address, reach.limits) if spec.local else _downloaded(spec.address, reach)
+    data = _file_bytes(local_path(spec), reach.limits) if spec.local else _downloaded(spec.address, reach)
     if data.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"---"):  # a SKILL.md by itself
         return InMemory([NewFile("SKILL.md", data)])
     try:
@@ -123,8 +125,7 @@ def _archive(spec: SourceSpec, reach: Reach) -> InMemory:
         raise UnsafeTreeError(error.message, error.path, error.code) from None
 
 
-def _file_bytes(path: str, limits: Limits) -> bytes:
-    where = os.path.abspath(os.path.expanduser(path))
+def _file_bytes(where: str, limits: Limits) -> bytes:
     folder, name = os.path.split(where)
     try:
         with OpenFile(folder, (name,)) as file:

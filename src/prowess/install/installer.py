@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +17,21 @@ from prowess.install.fetch import Reach
 from prowess.install.linking import add_links, take_links
 from prowess.install.links import Landings
 from prowess.install.manifest import read_manifest
-from prowess.install.plan import Plan, plan_install, spec_for
+from prowess.install.plan import Plan, plan_install, spec_for, with_name
 from prowess.install.resemblance import near_names
 from prowess.install.store import opened, recover
-from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, to_restore
-from prowess.install.trees import cut
+from prowess.install.syncing import (
+    gap,
+    lost,
+    refuse_gap,
+    refuse_rest,
+    restored,
+    settle,
+    still_declared,
+    to_restore,
+    to_settle,
+)
+from prowess.install.trees import cut, refuse_broken
 from prowess.install.updates import Outdated, Update, at_version, newer, try_update, updated
 from prowess.install.vendoring import put_into
 from prowess.install.verify import verify_scope
@@ -31,7 +39,7 @@ from prowess.library.installs import InstalledSkill, Scope, installed, project_s
 from prowess.library.lock import read_lock
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.addresses import SCHEMES, SourceSpec
-from prowess.spec.refs import SkillRef, checked_part
+from prowess.spec.refs import SkillRef
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
@@ -43,8 +51,6 @@ if TYPE_CHECKING:
     from prowess.library.lock import LockedSkill
     from prowess.limits import Limits
     from prowess.sources.git_program import Git
-
-_ODD = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class Installer:
@@ -66,6 +72,8 @@ class Installer:
     ) -> None:
         """``user_dir``, ``project_dir``: the bases. ``git``: called as ``git(args, cwd, env)`` in place of the program.
 
+        Without ``project_dir`` it is that of the project around the working folder: of the nearest folder upwards with
+        ``prowess.lock``, ``prowess.toml``, ``.prowess/skills`` or ``.git``, else of the working folder itself.
         ``schemes``: how sources may be reached; neither ``http`` nor ``git`` is encrypted. ``allow_private``: archives
         and indexes may also come from machines that are not public.
         """
@@ -105,7 +113,7 @@ class Installer:
     ) -> Plan:
         """What ``install`` would do, without fetching or changing anything; raises when a place is taken."""
         scope = self._scope(project)
-        spec = _named(spec_for(ref, select))
+        spec = with_name(spec_for(ref, select))
         locked = read_lock(scope.records, limits=self._limits)
         plan = plan_install(spec, scope, locked, Wishes(_several(agents), replace))
         if not replace and not spec.skills:
@@ -137,6 +145,7 @@ class Installer:
 
     def _install(self, scope: Scope, trees: Sequence[Tree], arrival: Arrival) -> tuple[InstalledSkill, ...]:
         issues = [issue for tree in trees for issue in tree.issues]
+        refuse_broken(trees, arrival.spec)
         with opened(scope, self._limits) as store:
             locked = store.locked
             for tree in stepped(trees, lambda tree: tree.name):
@@ -177,7 +186,7 @@ class Installer:
         select: str | Sequence[str] | None = None,
     ) -> Path:
         """Fetch what ``ref`` names into ``<folder>/<name>``: no links, no lock file, yours from then on."""
-        spec = _named(spec_for(ref, select))
+        spec = with_name(spec_for(ref, select))
         where = os.path.abspath(os.fspath(folder))
         for name in spec.skills or (spec.name,):
             place = os.path.join(where, name)
@@ -235,15 +244,30 @@ class Installer:
     # -- changing ----------------------------------------------------------------------------------------------------
 
     def remove(self, ref: str | SkillRef) -> Path:
-        """Take a skill, its links and its lock entry away, the project's first; where it was."""
+        """Take a skill, its links and its lock entry away, the project's first; where it was.
+
+        An entry whose folder is missing goes as well.
+        """
         self._begin(self.user, self.project)
-        scope, place = resolve(ref, (self.project, self.user))
         name = (ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)).full_name
+        scope, place = self._recorded(ref, name)
         with typed(), opened(scope, self._limits) as store:
-            if not exists(place):
+            if not exists(place) and name not in store.locked:
                 raise NotInstalledError(f"skill {name} is not installed")
+            before = store.locked.get(name)
             apply.remove(store, name)
+        self.issues = tuple(still_declared(scope, before, self._limits))
         return Path(place)
+
+    def _recorded(self, ref: str | SkillRef, name: str) -> tuple[Scope, str]:
+        """The scope that has a skill, or at least an entry of it in its lock file, and its folder there."""
+        try:
+            return resolve(ref, (self.project, self.user))
+        except NotInstalledError:
+            for scope in (self.project, self.user):
+                if name in read_lock(scope.records, limits=self._limits):
+                    return scope, scope.place(name)
+            raise
 
     def update(
         self, ref: str | SkillRef | None = None, *, force: bool = False, dry_run: bool = False
@@ -259,7 +283,10 @@ class Installer:
             wanted = ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)
             scope, _ = resolve(wanted, (self.project, self.user))
             entry = self._entry(scope, wanted.full_name)
-            return (self._noted(updated(scope, at_version(entry, wanted.version), self._reach, force, dry_run)),)
+            update = self._noted(updated(scope, at_version(entry, wanted.version), self._reach, force, dry_run))
+            if wanted.version and update.status == "updated":
+                self.issues += tuple(still_declared(scope, entry, self._limits))
+            return (update,)
         pairs = stepped(self._entries(), lambda pair: pair[1].name)
         return tuple(try_update(scope, entry, self._reach, force, dry_run) for scope, entry in pairs)
 
@@ -307,13 +334,15 @@ class Installer:
         found = gap(read_manifest(scope.records, self._limits), recorded, scope)
         if locked:
             if found:
-                refuse_gap(found, scope)
+                refuse_gap(found, recorded, scope)
             return tuple(to_restore(scope, self._reach))
-        rows = [f"install {wish.text}, which the manifest declares" for wish in found.missing]
-        rows += [f"remove {name}, which the manifest declares no more" for name in found.spare]
-        rows += [f"record {name} as declared" for name in found.same]
-        issues = verify_scope(scope, recorded, Landings(scope), self._limits)
-        return (*rows, *(f"restore: {issue.message} ({issue.path})" for issue in issues))
+        rows = to_settle(found, recorded, scope)
+        self.issues = tuple(lost(scope, self._reach))
+        out = {issue.field for issue in self.issues}
+        left = {name: entry for name, entry in recorded.items() if name not in out}
+        issues = verify_scope(scope, left, Landings(scope), self._limits)
+        rows += [f"restore: {issue.message} ({issue.path})" for issue in issues if issue.field not in out]
+        return tuple(rows)
 
     def sync(self, *, locked: bool = False, project: bool = True) -> tuple[InstalledSkill, ...]:
         """Make the disk equal the lock file, and the lock file what the manifest declares; what was installed.
@@ -324,22 +353,34 @@ class Installer:
         """
         scope = self._scope(project)
         declared = read_manifest(scope.records, self._limits)
-        found = gap(declared, read_lock(scope.records, limits=self._limits), scope)
+        recorded = read_lock(scope.records, limits=self._limits)
+        found = gap(declared, recorded, scope)
         if locked and found:
-            refuse_gap(found, scope)
-        wishes = stepped(found.missing, lambda wish: wish.text)
-        done = [one for wish in wishes for one in self._declared(scope, wish)]
+            refuse_gap(found, recorded, scope)
+        wishes = stepped(found.missing, str)
+        done: list[InstalledSkill] = []
+        for wish in wishes:
+            done += self._declared(scope, wish, done)
         with typed():
-            names = restored(scope, self._reach, locked=locked)
+            names, issues = restored(scope, self._reach, locked=locked)
             if locked:
                 refuse_rest(scope, self._limits)
             else:
                 settle(scope, declared, self._limits)
+        self.issues = tuple(issues)
         return (*done, *(_installed(scope, name) for name in names))
 
-    def _declared(self, scope: Scope, wish: Declared) -> tuple[InstalledSkill, ...]:
+    def _declared(self, scope: Scope, wish: Declared, done: Sequence[InstalledSkill]) -> tuple[InstalledSkill, ...]:
+        """Install what the manifest declares; what keeps it from that says which entry, and what was done before."""
+        try:
+            return self._wished(scope, wish)
+        except SkillError as error:
+            before = ", ".join(one.full_name for one in done)
+            raise error.about(str(wish), f"; installed before that: {before}" if before else "") from error.__cause__
+
+    def _wished(self, scope: Scope, wish: Declared) -> tuple[InstalledSkill, ...]:
         """Install what the manifest declares; an earlier declaration of the same place gives way."""
-        spec = _named(wish.spec)
+        spec = wish.spec
         before = read_lock(scope.records, limits=self._limits)
         with typed(), self._reach.opened(spec) as bundle:
             trees = cut(bundle, spec, self._limits)
@@ -350,7 +391,8 @@ class Installer:
         """Take over skills that lie in ``.agents/skills`` or ``.claude/skills`` as they are, without fetching them.
 
         Their source is what ``skills-lock.json`` says, else nothing; the folders become links, and what stood there
-        is kept as a backup.
+        is kept as a backup. A project's skill without a source is taken over only where it is named: nothing could
+        bring it back to a clone.
         """
         scope = self._scope(project)
         with typed():
@@ -372,16 +414,6 @@ def _installed(scope: Scope, full_name: str) -> InstalledSkill:
 
 def _local(path: str | os.PathLike[str]) -> SourceSpec:
     """A folder or archive that the caller named as a path, however it is written."""
-    where = os.path.abspath(os.path.expanduser(os.fspath(path)))
-    kind = spec_for(where).kind
-    return SourceSpec("archive" if kind == "archive" else "folder", where, "local", spec_for(where).name, local=True)
-
-
-def _named(spec: SourceSpec) -> SourceSpec:
-    """A source whose name is safe in a path; of ``.`` only the disk knows it."""
-    if not spec.local:
-        checked_part(spec.org)
-        checked_part(spec.name)
-        return spec
-    own = spec.name or os.path.basename(os.path.abspath(os.path.expanduser(spec.address)))
-    return replace(spec, name=checked_part(_ODD.sub("-", own).strip(".-")))
+    written = os.fspath(path)
+    found = spec_for(os.path.abspath(os.path.expanduser(written)))
+    return SourceSpec("archive" if found.kind == "archive" else "folder", written, "local", found.name, local=True)

@@ -53,6 +53,8 @@ def take_links(store: Store, name: str, agents: Sequence[str]) -> tuple[str, ...
         agents=tuple(agent for agent in entry.agents if agent not in agents),
     )
     store.commit(store.locked | {name: after})
+    for folder in sorted({os.path.dirname(store.landings.path(link)) for link in gone}):
+        store.landings.leave(folder)
     return gone
 
 

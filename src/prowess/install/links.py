@@ -81,6 +81,16 @@ class Landings:
             raise InstallError("the folder for links leads out of the project", folder, "link-refused")
         make_folders(folder, durable=True)
 
+    def leave(self, folder: str) -> None:
+        """Take a folder for links away where none is left in it, and in a project the agent's own around it."""
+        for empty in (folder, os.path.dirname(folder)) if self._scope.location == "project" else (folder,):
+            if empty == os.path.normpath(self._scope.root):
+                return
+            try:
+                calls.delete_folder(empty)
+            except OSError:  # something else is in it, or somebody else's
+                return
+
     def beside(self, path: str, token: str) -> str:
         """What a link that is on its way to ``path`` is called, without its ending."""
         return os.path.join(os.path.dirname(path), f"{self._prefix}{token}")

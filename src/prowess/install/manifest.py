@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import BadReferenceError, InstallError
-from prowess.install.plan import source_from
+from prowess.files.folders import exists
+from prowess.install.plan import source_from, with_name
 from prowess.library.lock import read_text
 from prowess.spec.addresses import SourceSpec, chosen
 from prowess.spec.refs import checked_version
@@ -32,6 +33,14 @@ class Declared:
     spec: SourceSpec
     agents: tuple[str, ...]
     text: str
+    source: str = ""
+    """The source as the manifest has it."""
+
+    def __str__(self) -> str:
+        """For people: the source, the version, the skills that are chosen."""
+        version = f" at {self.spec.ref}" if self.spec.ref and f"#{self.spec.ref}" not in self.source else ""
+        chosen = f" ({', '.join(self.spec.skills)})" if self.spec.skills else ""
+        return self.source + (version + chosen if self.source != self.text else "")
 
 
 def read_manifest(folder: str, limits: Limits) -> tuple[Declared, ...] | None:
@@ -45,6 +54,11 @@ def read_manifest(folder: str, limits: Limits) -> tuple[Declared, ...] | None:
     tool = _parsed(text, folder, _PYPROJECT).get("tool", {})
     table = tool.get("prowess") if isinstance(tool, dict) else None
     return _declared(table, folder) if isinstance(table, dict) else None
+
+
+def manifest_file(folder: str) -> str:
+    """What the manifest in a folder is called."""
+    return MANIFEST_FILE if exists(os.path.join(folder, MANIFEST_FILE)) else _PYPROJECT
 
 
 def _parsed(text: str, folder: str, file: str) -> dict[str, Any]:
@@ -74,20 +88,18 @@ def _entry(entry: object, agents: tuple[str, ...], folder: str) -> Declared:
     skills = _texts(table.get("skills", []), "skills", folder)
     own = _texts(table.get("agents", []), "agents", folder)
     try:
-        spec = chosen(_beside(source_from(table["source"]), folder), skills)
+        spec = with_name(chosen(_beside(source_from(table["source"]), folder), skills))
         ref = table.get("ref", "")
         spec = replace(spec, ref=checked_version(ref)) if ref else spec
     except (BadReferenceError, TypeError) as error:
         raise _bad(f"{table['source'][:120]!a}: {error}", folder) from None
     text = table["source"] if table.keys() == {"source"} else json.dumps(table, sort_keys=True, ensure_ascii=False)
-    return Declared(spec, tuple(dict.fromkeys((*agents, *own))), text)
+    return Declared(spec, tuple(dict.fromkeys((*agents, *own))), text, table["source"])
 
 
 def _beside(spec: SourceSpec, folder: str) -> SourceSpec:
     """A path is meant from the manifest's folder."""
-    if not spec.local or spec.address.startswith("~"):
-        return spec
-    return replace(spec, address=os.path.normpath(os.path.join(folder, spec.address)))
+    return replace(spec, base=folder) if spec.local else spec
 
 
 def _texts(value: object, key: str, folder: str) -> tuple[str, ...]:

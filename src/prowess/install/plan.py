@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from prowess.install.entries import recorded_source
+from prowess.install.entries import local_path, recorded_source
 from prowess.install.links import Landings
 from prowess.spec.addresses import SourceSpec, chosen, parse_source, spec_of
-from prowess.spec.refs import SkillRef
+from prowess.spec.refs import SkillRef, checked_part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from prowess.install.apply import Wishes
     from prowess.library.installs import Location, Scope
     from prowess.library.lock import Locked
+
+_ODD = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,16 @@ def spec_for(ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | Non
         spec = ref if isinstance(ref, SourceSpec) else source_from(ref)
     names = (select,) if isinstance(select, str) else tuple(select or ())
     return chosen(spec, names)
+
+
+def with_name(spec: SourceSpec) -> SourceSpec:
+    """A source whose name is safe in a path; of ``.`` only the disk knows it."""
+    if not spec.local:
+        checked_part(spec.org)
+        checked_part(spec.name)
+        return spec
+    own = spec.name or os.path.basename(local_path(spec))
+    return replace(spec, name=checked_part(_ODD.sub("-", own).strip(".-")))
 
 
 def plan_install(spec: SourceSpec, scope: Scope, locked: Locked, wishes: Wishes) -> Plan:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import LockMismatchError
+from prowess.errors import InstallError, Issue, LockMismatchError, SkillError
 from prowess.files.folders import exists
 from prowess.files.trees import is_link, read_tree
 from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, remove, stage
-from prowess.install.entries import differences, named, recorded_source, spec_of_entry
+from prowess.install.entries import comes_from, differences, is_sourceless, named, spec_of_entry
 from prowess.install.links import Landings, leads_to
+from prowess.install.manifest import manifest_file, read_manifest
 from prowess.install.store import opened
 from prowess.install.trees import Tree, cut
 from prowess.install.verify import verify_scope
 from prowess.library.installs import installed
 from prowess.library.lock import read_lock
+from prowess.spec.addresses import SourceSpec
 from prowess.spec.refs import link_name
 from prowess.steps import stepped
 
@@ -40,9 +43,11 @@ class Gap(NamedTuple):
     missing: tuple[Declared, ...]
     """Declared, and not recorded."""
     spare: tuple[str, ...]
-    """Recorded as declared, and not declared any more."""
+    """Recorded as declared, and not declared any more, nor taken by another declaration."""
     same: dict[str, Declared]
     """Recorded from the same source and version, but not as declared."""
+    moved: dict[str, Declared]
+    """Recorded, and declared now from another source or at another version; the declaration is in ``missing``."""
 
     def __bool__(self) -> bool:
         """Whether there is any."""
@@ -53,29 +58,66 @@ def gap(declared: tuple[Declared, ...] | None, locked: Locked, scope: Scope) -> 
     """How the manifest and the lock file differ."""
     wanted = declared or ()
     texts = {one.text for one in wanted}
-    recorded = {entry.declared for entry in locked.values()}
-    spare = [name for name, entry in locked.items() if entry.declared and entry.declared not in texts]
-    open_ = [one for one in wanted if one.text not in recorded]
+    open_ = [one for one in wanted if not _is_recorded(one, locked)]
     same = {name: one for one in open_ for name in _same(one, locked, scope)}
-    return Gap(tuple(one for one in open_ if one not in same.values()), tuple(spare), same)
+    missing = tuple(one for one in open_ if one not in same.values())
+    moved = {name: one for one in missing for name in places(one) if name in locked and locked[name].declared}
+    gone = [name for name, entry in locked.items() if entry.declared and entry.declared not in texts]
+    return Gap(missing, tuple(name for name in gone if name not in same and name not in moved), same, moved)
+
+
+def places(one: Declared) -> list[str]:
+    """The places that a declaration fills."""
+    chosen = dict.fromkeys(f"{one.spec.org}/{link_name(skill)}" for skill in one.spec.skills)
+    return list(chosen) or [one.spec.full_name]
+
+
+def _is_recorded(one: Declared, locked: Locked) -> bool:
+    """Whether the lock file has a declaration, at the version that it declares: an update may have moved it."""
+    entries = [entry for entry in locked.values() if entry.declared == one.text]
+    return bool(entries) and all(entry.kind != "git" or entry.ref == one.spec.ref for entry in entries)
 
 
 def _same(one: Declared, locked: Locked, scope: Scope) -> list[str]:
-    """The entries that an undeclared install of exactly this source made."""
-    source = recorded_source(one.spec, scope)
-    names = {f"{one.spec.org}/{link_name(skill)}" for skill in one.spec.skills} or {one.spec.full_name}
-    fitting = [n for n in names if n in locked and (locked[n].source, locked[n].ref) == (source, one.spec.ref)]
+    """The entries that an install of exactly this source and version made, declared otherwise or not at all."""
+    names = places(one)
+    found = [locked[name] for name in names if name in locked]
+    fitting = [entry.name for entry in found if entry.ref == one.spec.ref and comes_from(entry, one.spec, scope)]
     return fitting if len(fitting) == len(names) else []
 
 
-def restored(scope: Scope, reach: Reach, *, locked: bool) -> list[str]:
-    """Put back whatever is not as the lock file says; the names. ``locked``: what someone edited is an error."""
+def restored(scope: Scope, reach: Reach, *, locked: bool) -> tuple[list[str], list[Issue]]:
+    """Put back whatever is not as the lock file says; the names. ``locked``: what someone edited is an error.
+
+    What has no source is passed over, with a word.
+    """
     done: list[str] = []
-    for entry, found in _unequal(scope, reach, locked=locked):
+    issues: list[Issue] = []
+    unequal = _unequal(scope, reach, locked=locked)
+    for entry, found in [*unequal] if locked else unequal:  # whatever is refused, before anything is brought
+        if _is_lost(entry, found):
+            issues.append(_lost(entry, found, scope))
+            continue
         here = found in {"unlinked", "copy"}
         _restore(scope, entry, _here(entry, scope, reach) if here else fetched(entry, scope, reach), reach)
         done.append(entry.name)
-    return done
+    return done, issues
+
+
+def lost(scope: Scope, reach: Reach) -> list[Issue]:
+    """The entries that no sync can put back, because nobody knows a source."""
+    found = _unequal(scope, reach, locked=False)
+    return [_lost(entry, how, scope) for entry, how in found if _is_lost(entry, how)]
+
+
+def _is_lost(entry: LockedSkill, found: str) -> bool:
+    return is_sourceless(entry) and found in {"missing", "edited"}
+
+
+def _lost(entry: LockedSkill, found: str, scope: Scope) -> Issue:
+    what = "is missing" if found == "missing" else "was changed by hand"
+    message = f"{entry.name} {what}, and the lock file has no source that it could be fetched from"
+    return Issue("no-source", entry.name, message, scope.place(entry.name), 0, "warning")
 
 
 def to_restore(scope: Scope, reach: Reach) -> list[str]:
@@ -97,6 +139,9 @@ def _unequal(scope: Scope, reach: Reach, *, locked: bool = True) -> Iterator[tup
         found = state(entry, scope, landings, reach)
         if locked and found in {"edited", "copy"}:
             refuse_edited(entry, scope, landings, reach)
+        if locked and _is_lost(entry, found):
+            issue = _lost(entry, found, scope)
+            raise LockMismatchError(issue.message, issue.path, issue.code)
         if found != "equal":
             yield entry, found
 
@@ -108,12 +153,18 @@ def _here(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
 
 
 def _restore(scope: Scope, entry: LockedSkill, tree: Tree, reach: Reach) -> None:
-    spec = spec_of_entry(entry, scope, ref=entry.ref)
+    spec = _own(entry, scope) if is_sourceless(entry) else spec_of_entry(entry, scope, ref=entry.ref)
     wishes = Wishes(entry.agents, replace=True, declared=entry.declared)
     with opened(scope, reach.limits) as store:
         after, _ = stage(store, store.locked, tree, Arrival(spec, entry.commit, wishes))
         kept = replace(entry, copies=after[entry.name].copies, links=after[entry.name].links)
         store.commit(after | {entry.name: kept})
+
+
+def _own(entry: LockedSkill, scope: Scope) -> SourceSpec:
+    """What stands for the source of an entry that has none: the install itself."""
+    org, _, name = entry.name.partition("/")
+    return SourceSpec("folder", scope.place(entry.name), org, name, local=True)
 
 
 def settle(scope: Scope, declared: tuple[Declared, ...] | None, limits: Limits) -> None:
@@ -159,9 +210,12 @@ def edits_of_copy(entry: LockedSkill, recorded: str, landings: Landings, limits:
 def fetched(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
     """Exactly what an entry records, from its source; ``LockMismatchError`` when the source gives anything else."""
     spec = spec_of_entry(entry, scope, ref=entry.commit or entry.ref)
-    with reach.opened(spec) as bundle:
-        tree = cut(bundle, spec, reach.limits)[0]._replace(name=entry.name, select=entry.select)
-        commit = bundle.commit
+    try:
+        with reach.opened(spec) as bundle:
+            tree = cut(bundle, spec, reach.limits)[0]._replace(name=entry.name, select=entry.select)
+            commit = bundle.commit
+    except SkillError as error:
+        raise error.about(f"{entry.name} from {entry.source}") from error.__cause__
     if tree.digest != entry.digest:
         was, now = entry.commit or "no commit", commit or "no commit"
         message = (
@@ -193,9 +247,39 @@ def refuse_rest(scope: Scope, limits: Limits) -> None:
         raise LockMismatchError(f"not everything is as the lock file says: {words}{more}", issues[0].path)
 
 
-def refuse_gap(found: Gap, scope: Scope) -> None:
+def to_settle(found: Gap, locked: Locked, scope: Scope) -> list[str]:
+    """What a sync would change so that the lock file says what the manifest declares, a line each."""
+    rows = [_moving(locked[name], one, scope) for name, one in found.moved.items()]
+    rows += [f"install {one}, which the manifest declares" for one in found.missing if one not in found.moved.values()]
+    rows += [f"remove {name}, which the manifest declares no more" for name in found.spare]
+    return rows + [f"record {name} as declared" for name in found.same]
+
+
+def _moving(entry: LockedSkill, one: Declared, scope: Scope) -> str:
+    if not comes_from(entry, one.spec, scope):
+        return f"replace {entry.name}, which came from {entry.source}, by {one}, which the manifest declares"
+    return f"update {entry.name} {_version(entry.ref)} → {_version(one.spec.ref)}, which the manifest declares"
+
+
+def _version(ref: str) -> str:
+    return ref or "(no version)"
+
+
+def still_declared(scope: Scope, entry: LockedSkill | None, limits: Limits) -> Iterator[Issue]:
+    """A word where the manifest declares an entry otherwise than the lock file has it by now."""
+    with suppress(InstallError):  # a manifest that makes no sense is told by the next sync
+        found = gap(read_manifest(scope.records, limits), read_lock(scope.records, limits=limits), scope)
+        for one in found.missing:
+            if entry is not None and one.text == entry.declared:
+                message = f"{manifest_file(scope.records)} still declares {one}: the next sync goes back to that"
+                yield Issue("still-declared", entry.name, message, scope.records, 0, "warning")
+
+
+def refuse_gap(found: Gap, locked: Locked, scope: Scope) -> None:
     """Raise when the lock file does not say what the manifest declares."""
-    words = [f"{one.text} is declared and not locked" for one in found.missing]
+    moved = found.moved.items()
+    words = [f"{one} is declared, and {name} is locked at {_version(locked[name].ref)}" for name, one in moved]
+    words += [f"{one} is declared and not locked" for one in found.missing if one not in found.moved.values()]
     words += [f"{name} is locked and not declared any more" for name in found.spare]
     words += [f"{name} is locked and not recorded as declared" for name in found.same]
     raise LockMismatchError(f"the lock file is out of date: {'; '.join(words)}", scope.records, "lock-outdated")

@@ -60,6 +60,8 @@ class Tree(NamedTuple):
     files: tuple[NewFile, ...]
     skills: dict[str, str]
     issues: tuple[Issue, ...] = ()
+    broken: Issue | None = None
+    """Why no skill in it can be loaded, where none can."""
 
     @property
     def hashes(self) -> dict[str, FileHash]:
@@ -153,7 +155,15 @@ def _whole(spec: SourceSpec, held: _Held, found: list[Found], issues: list[Issue
         Issue("left-out", path, f"{_WHY.get(code, code)}; not installed", path, 0, "warning") for code, path in held.odd
     )
     skills = {one.name: one.folder for one in found if one.shown}
-    return Tree(spec.full_name, spec.subpath, "", held.reader.several(held.paths), skills, (*issues, *left))
+    files, broken = held.reader.several(held.paths), issues[0] if issues and not found else None
+    return Tree(spec.full_name, spec.subpath, "", files, skills, (*issues, *left), broken)
+
+
+def refuse_broken(trees: Iterable[Tree], spec: SourceSpec) -> None:
+    """Raise when a source has skills and none of them can be loaded: there would be nothing to use."""
+    for issue in (tree.broken for tree in trees if tree.broken is not None):
+        message = f"{spec} has no skill that can be loaded: {issue.path}: {issue.message}"
+        raise InstallError(message, code=issue.code)
 
 
 def _one(spec: SourceSpec, held: _Held, skill: Found) -> Tree:

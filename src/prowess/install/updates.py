@@ -13,9 +13,10 @@ from prowess.install.apply import Arrival, Wishes, stage
 from prowess.install.entries import differences, named, spec_of_entry
 from prowess.install.failures import typed
 from prowess.install.store import opened
-from prowess.install.trees import cut
+from prowess.install.trees import cut, refuse_broken
 from prowess.spec.addresses import chosen
 from prowess.spec.refs import checked_version, is_commit
+from prowess.spec.versions import is_numbered, later
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,6 +55,8 @@ class Outdated:
     ref: str
     current: str
     newest: str
+    newer: str = ""
+    """The newest tag that is written like the version asked for (``v1.2.0`` for ``v1.0.0``); it takes naming it."""
 
 
 def at_version(entry: LockedSkill, version: str) -> LockedSkill:
@@ -66,13 +69,17 @@ def newer(entry: LockedSkill, scope: Scope, reach: Reach) -> Iterator[Outdated]:
     if entry.kind == "adopted" or is_commit(entry.ref):
         return
     spec = spec_of_entry(entry, scope, ref=entry.ref)
+    tag = ""
     if spec.kind == "git":
-        newest, current = reach.remote(spec).newest(entry.ref), entry.commit
+        remote = reach.remote(spec)
+        newest, current = remote.newest(entry.ref), entry.commit
+        tags = remote.tags() if is_numbered(entry.ref) else ()
+        tag = later(entry.ref, tags) if entry.ref in tags else ""
     else:
         with typed(), reach.opened(spec) as bundle:
             newest, current = tree_for(entry, bundle, spec, reach.limits).digest, entry.digest
-    if newest != current:
-        yield Outdated(entry.name, entry.ref, current, newest)
+    if newest != current or tag:
+        yield Outdated(entry.name, entry.ref, current, newest, tag)
 
 
 def try_update(scope: Scope, entry: LockedSkill, reach: Reach, force: bool, dry_run: bool) -> Update:  # noqa: FBT001
@@ -98,6 +105,7 @@ def updated(
     spec = spec_of_entry(entry, scope, ref=entry.ref)
     with typed(), reach.opened(spec) as bundle:
         tree = tree_for(entry, bundle, spec, reach.limits)
+        refuse_broken([tree], spec)
         arrival = Arrival(spec, bundle.commit, Wishes(entry.agents, replace=True))
     with typed(), opened(scope, reach.limits) as store:
         return _Here(store, entry.name).take(tree, arrival, force=force, dry_run=dry_run)
@@ -117,10 +125,10 @@ class _Here:
 
     def take(self, tree: Tree, arrival: Arrival, *, force: bool, dry_run: bool) -> tuple[Update, tuple[Issue, ...]]:
         """Put a tree in place of it, unless there is a reason not to."""
-        same = tree.digest == self._now.digest
+        same = tree.digest == self._now.digest and arrival.spec.ref == self._now.ref
         if dry_run:
             return self._said("edited" if self._edits else "current" if same else "available", tree, arrival), ()
-        if same and not self._edits and arrival.spec.ref == self._now.ref:
+        if same and not self._edits:
             self._note(arrival.commit)
             return self._said("current", tree, arrival), ()
         if self._edits and not force:
@@ -133,7 +141,8 @@ class _Here:
 
     def _said(self, status: Status, tree: Tree, arrival: Arrival) -> Update:
         diff = diff_of(self._place, tree.files, self._store.limits)
-        return Update(self._now.name, status, self._now.commit, arrival.commit, diff, path=Path(self._place))
+        renamed = "" if diff or arrival.spec.ref == self._now.ref else f"the same content, as {arrival.spec.ref}"
+        return Update(self._now.name, status, self._now.commit, arrival.commit, diff, renamed, Path(self._place))
 
     def _note(self, commit: str) -> None:
         """The same bytes may have a newer commit."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.errors import NotInstalledError
 from prowess.files.folders import Folder, folder_info
-from prowess.library.places import NATIVE_PROJECT, config_home, project_folders
+from prowess.library.places import NATIVE_PROJECT, config_home, project_folders, project_root
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.refs import SkillRef, is_safe_part
 
@@ -71,10 +71,15 @@ def default_project_dir() -> Path:
 
 
 def project_scope(base: str | os.PathLike[str] | None = None) -> Scope:
-    """The project's scope, in the working folder unless a base is given."""
-    where = os.path.abspath(os.fspath(base) if base is not None else default_project_dir())
+    """The project's scope: that of the project around the working folder, unless a base is given."""
+    where = os.path.abspath(os.fspath(base) if base is not None else _project_base())
     head = where.removesuffix(os.sep + NATIVE_PROJECT.replace("/", os.sep))
     return Scope("project", where, head, head)
+
+
+def _project_base() -> str:
+    root = project_root(os.getcwd(), os.path.expanduser("~"))
+    return os.path.join(root, *NATIVE_PROJECT.split("/"))
 
 
 def user_scope(base: str | os.PathLike[str] | None = None) -> Scope:

@@ -6,7 +6,8 @@ agents asked for. The user's: ``$XDG_CONFIG_HOME/prowess/skills`` (else ``~/.con
 ``~/.claude/skills``, then the agents'.
 
 The walk up ends at the git root, at the home folder, where another file system begins, and at a folder that someone
-else owns or that everyone may write to. Without a git root only the working folder counts; the home folder itself is
+else owns or that everyone may write to. Without a git root it ends at the nearest folder with ``prowess.lock``,
+``prowess.toml`` or ``.prowess/skills``, and without that only the working folder counts; the home folder itself is
 never a project.
 """
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 NATIVE_PROJECT = ".prowess/skills"
 SHARED = ".agents/skills"
 COMPATIBLE = ".claude/skills"
+_MARKS = ("prowess.lock", "prowess.toml", NATIVE_PROJECT)
 _EVERYONE_WRITES = 0o002
 
 
@@ -71,7 +73,7 @@ def install_bases(home: str, env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def project_folders(cwd: str, home: str) -> tuple[str, ...]:
-    """From ``cwd`` up to its git root, nearest first; without one only ``cwd``; nothing in the home folder."""
+    """From ``cwd`` up to its git root, nearest first; else to its project's root; nothing in the home folder."""
     if _same(cwd, home):
         return ()
     walked: list[str] = []
@@ -79,7 +81,19 @@ def project_folders(cwd: str, home: str) -> tuple[str, ...]:
         walked.append(folder)
         if exists(os.path.join(folder, ".git")):
             return tuple(walked)
-    return (cwd,)
+    root = project_root(cwd, home)
+    return tuple(walked[: walked.index(root) + 1]) if root in walked else (cwd,)
+
+
+def project_root(cwd: str, home: str) -> str:
+    """The folder whose project ``cwd`` belongs to: the nearest with a lock file, a manifest, installs or ``.git``.
+
+    Under the rules of the walk; where there is none, ``cwd`` itself.
+    """
+    if _same(cwd, home):
+        return cwd
+    marks = (*_MARKS, ".git")
+    return next((up for up in _walk_up(cwd, home) if any(exists(os.path.join(up, mark)) for mark in marks)), cwd)
 
 
 def git_root(path: str, home: str) -> str | None:

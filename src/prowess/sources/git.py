@@ -108,6 +108,12 @@ class Remote(NamedTuple):
                 return found[name]
         raise GitError(f"{self.address} has no version {version!r}", code="unknown-version")
 
+    def tags(self) -> list[str]:
+        """The tags that are there now; nothing is fetched."""
+        with _Workplace(self, "") as at:
+            printed = at.run("ls-remote", "--quiet", "--tags", "--refs", "--", at.address).decode("utf-8", "replace")
+        return [row.partition("\trefs/tags/")[2] for row in printed.splitlines() if "\trefs/tags/" in row]
+
 
 class _Workplace:
     """An empty repository of our own, and git running in it; removed at the end, whatever happens."""
@@ -158,5 +164,5 @@ def _local(path: str) -> str:
     """The address of a repository on this machine that the caller named by its path."""
     where = os.path.abspath(os.path.expanduser(path))
     if folder_info(where) is None:
-        raise GitError("there is no repository", where)
+        raise GitError(f"there is no repository at {where}", where, "no-repository")
     return f"file://{quote(where)}"

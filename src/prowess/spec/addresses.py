@@ -64,6 +64,8 @@ class SourceSpec:
     skills: tuple[str, ...] = ()
     local: bool = False
     """Whether the caller named a path of this machine."""
+    base: str = ""
+    """The folder that a relative path is meant from, where it is not the working folder."""
 
     @property
     def full_name(self) -> str:

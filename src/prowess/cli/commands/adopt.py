@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from prowess.cli import output
 from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
 from prowess.cli.installing import dry_option, installed_data, installed_line, issue_data, notes, show_plan, yes_option
-from prowess.cli.options import json_option
+from prowess.cli.options import home_relative, json_option
+from prowess.install.adopt import adoptable, is_left, is_own
 from prowess.install.installer import Installer
+from prowess.library.lock import read_lock
+from prowess.limits import DEFAULT_LIMITS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prowess.library.installs import Scope
+
+_TAKE = "take over"
 
 
 @new_command(
@@ -25,18 +37,23 @@ from prowess.install.installer import Installer
 def command(names: tuple[str, ...], *, user: bool, dry_run: bool, yes: bool, as_data: bool) -> int:
     """Take over skills that lie in .agents/skills or .claude/skills as they are, without fetching them.
 
-    The folders become links to the install, what stood there is kept as a backup. Exit status 1: you said no.
+    The folders become links to the install, what stood there is kept as a backup. A project's skill whose source
+    nobody recorded stays where it is unless it is named: .prowess is not committed, so a clone could not get it.
+    Exit status 1: you said no.
     """
-    whose = "your" if user else "the project's"
-    rows = [
-        f"take over {', '.join(names) or 'every skill'} in {whose} .agents/skills and .claude/skills",
-        "record it in prowess.lock",
-    ]
-    show_plan(rows)
-    if dry_run or not output.confirm("Do this?", yes=yes):
-        output.answer(lambda: {"plan": rows, "adopted": [], "issues": []}, list, as_data=as_data)
-        return 0 if dry_run else 1
     installer = Installer()
+    with output.busy("looking"):
+        rows = list(_plan(installer.user if user else installer.project, names))
+    if rows:
+        show_plan(rows)
+    asked = any(row.startswith(_TAKE) for row in rows)
+    if dry_run or (asked and not output.confirm("Do this?", yes=yes)):
+        output.answer(
+            lambda: {"plan": rows, "adopted": [], "issues": []},
+            lambda: [] if rows else [line("Nothing to adopt.")],
+            as_data=as_data,
+        )
+        return 0 if dry_run else 1
     with output.busy("taking over"):
         done = installer.adopt(*names, project=not user)
     output.answer(
@@ -51,3 +68,15 @@ def command(names: tuple[str, ...], *, user: bool, dry_run: bool, yes: bool, as_
     if not as_data:
         notes(installer.issues)
     return 0
+
+
+def _plan(scope: Scope, names: tuple[str, ...]) -> Iterator[str]:
+    """What will be taken over, from where, as what; and what will not."""
+    for found in adoptable(scope, read_lock(scope.records), DEFAULT_LIMITS, names):
+        where, name = home_relative(found.folder), found.tree.name
+        if is_left(found, scope, names):
+            yield f"leave {where}, which has no recorded source: a clone could not get it; name it to take it over"
+            continue
+        yield f"{_TAKE} {where} as {name}, and record it in prowess.lock"
+        if is_own(found, scope):
+            yield f"{name} has no recorded source: commit {home_relative(scope.place(name))}, or clones cannot get it"

@@ -12,7 +12,7 @@ from prowess.cli.blocks import Line, Table, Title, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import agent_ids, catalog_of, home_relative, json_option, settings_of, where_options
 from prowess.cli.trusting import Trusted
-from prowess.cli.verified import CHANGED, Verified, tell_changed
+from prowess.cli.verified import CHANGED, Verified, absence, tell_changed
 from prowess.spec.counted import counted
 
 if TYPE_CHECKING:
@@ -60,7 +60,10 @@ def command(
     catalog = catalog_of(settings)
     marked = _marked(catalog)
     tell_changed(row.skill for row in marked if CHANGED in row.marks)
-    output.answer(lambda: _data(catalog, marked), lambda: _blocks(catalog, marked), as_data=as_data)
+    absent = "" if settings.names("folders") else absence(project=bool(settings["project"]))
+    if absent and (marked or as_data):
+        output.warn(absent)
+    output.answer(lambda: _data(catalog, marked), lambda: _blocks(catalog, marked, absent), as_data=as_data)
 
 
 def _marked(catalog: prowess.Catalog) -> list[_Row]:
@@ -114,7 +117,7 @@ def _place_data(place: Place) -> dict[str, object]:
     }
 
 
-def _blocks(catalog: prowess.Catalog, rows: list[_Row]) -> Iterator[Block]:
+def _blocks(catalog: prowess.Catalog, rows: list[_Row], absent: str) -> Iterator[Block]:
     groups = _groups(catalog, rows)
     for place, (own, lost) in groups.items():
         if own or lost:
@@ -122,7 +125,7 @@ def _blocks(catalog: prowess.Catalog, rows: list[_Row]) -> Iterator[Block]:
             yield Title(f"{scope}{home_relative(place.path)}", counted(len(own), "skill"))
             yield Table([*map(_shown, own), *map(_lost, lost)], indent=2, cut=True)
     if not rows:
-        yield from _nothing(catalog)
+        yield from _nothing(catalog, absent)
     if catalog.failures:
         count = len({issue.path for issue in catalog.failures})
         yield Line()
@@ -158,7 +161,7 @@ def _lost(lost: Shadowed) -> tuple[Span, tuple[Span, ...]]:
     return (lost.name, "dim"), (("[shadowed] ", "warn"), (f"by {home_relative(lost.winner)}: {lost.reason}", "dim"))
 
 
-def _nothing(catalog: prowess.Catalog) -> Iterator[Block]:
+def _nothing(catalog: prowess.Catalog, absent: str) -> Iterator[Block]:
     yield line("No skills found. Looked in:")
     yield Table([(home_relative(place.path), (place.state, "dim")) for place in catalog.places], indent=2)
-    yield line("Begin one with 'prowess new NAME', or name a folder: 'prowess list FOLDER'.")
+    yield line(absent or "Begin one with 'prowess new NAME', or name a folder: 'prowess list FOLDER'.")

@@ -7,26 +7,31 @@ from dataclasses import asdict
 from prowess.cli import output
 from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import installer_for, issue_data, notes, reach_options
+from prowess.cli.installing import installer_for, issue_data, notes, reach_options, tell_unlocked
 from prowess.cli.options import json_option
 
+_HEAD = ("skill", "asked for", "here", "there", "newer")
 
-@new_command("outdated", ("prowess outdated", "what 'prowess update' would change"))
+
+@new_command("outdated", ("prowess outdated", "what 'prowess update' would change, and later versions"))
 @reach_options
 @json_option
 def command(*, allow_http: bool, allow_private: bool, as_data: bool) -> int:
-    """List the installed skills whose source has something newer. Exit status 1: there are some."""
+    """List the installed skills whose source has something newer. Exit status 1: there are some.
+
+    Newer is the latest tag that is written like the version asked for: v1.2.0 for v1.0.0. 'prowess update' stays with
+    the version asked for, 'prowess update NAME@v1.2.0' moves to another.
+    """
     installer = installer_for(allow_http=allow_http, allow_private=allow_private)
     with output.busy("asking the sources"):
         found = installer.outdated()
-    rows = [((one.name, "name"), one.ref or "-", one.current[:12], one.newest[:12]) for one in found]
+    rows = [((one.name, "name"), one.ref or "-", one.current[:12], one.newest[:12], one.newer or "-") for one in found]
     output.answer(
         lambda: {"outdated": [asdict(one) for one in found], "issues": [issue_data(i) for i in installer.issues]},
-        lambda: (
-            [Table(rows, head=("skill", "asked for", "here", "there"))] if rows else [line("Everything is current.")]
-        ),
+        lambda: [Table(rows, head=_HEAD)] if rows else [line("Everything is current.")],
         as_data=as_data,
     )
     if not as_data:
         notes(installer.issues)
+    tell_unlocked(installer)
     return 1 if found else 0

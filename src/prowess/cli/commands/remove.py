@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from prowess.cli import output
 from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import dry_option, installed_argument, ref_of, show_plan, yes_option
+from prowess.cli.installing import dry_option, entry_of, installed_argument, notes, ref_of, show_plan, yes_option
 from prowess.cli.options import home_relative, json_option
+from prowess.errors import NotInstalledError
 from prowess.install.installer import Installer
+from prowess.spec.refs import SkillRef
+
+if TYPE_CHECKING:
+    from prowess.library.lock import LockedSkill
+
+_SHORTEST = 7
+"""So many characters of a commit's id name it."""
 
 
 @new_command("remove", ("prowess remove pdf", "by name"), ("prowess remove @acme/pdf --yes", "without being asked"))
@@ -22,8 +32,7 @@ def command(name: str, *, dry_run: bool, yes: bool, as_data: bool) -> int:
     """
     installer = Installer()
     ref = ref_of(installer, name)
-    where = installer.resolve(ref)
-    rows = [f"remove {home_relative(str(where))}", "remove its links and its entry in prowess.lock"]
+    rows = _plan(installer, SkillRef.parse(ref))
     show_plan(rows)
     if dry_run or not output.confirm("Do this?", yes=yes):
         output.answer(lambda: {"plan": rows, "removed": None}, list, as_data=as_data)
@@ -34,4 +43,26 @@ def command(name: str, *, dry_run: bool, yes: bool, as_data: bool) -> int:
         lambda: [line("Removed ", (ref, "name"), ".")],
         as_data=as_data,
     )
+    notes(installer.issues)
     return 0
+
+
+def _plan(installer: Installer, ref: SkillRef) -> list[str]:
+    """What goes; raises when there is nothing, or another version than the one named."""
+    entry = entry_of(installer, ref.full_name)
+    if ref.version and (entry is None or not _is_at(entry, ref.version)):
+        at = (
+            f"at {entry.ref or entry.commit or 'no version'}" if entry is not None else "at a version that is not known"
+        )
+        raise NotInstalledError(f"{ref.full_name} is installed {at}, not at {ref.version}")
+    try:
+        what = f"remove {home_relative(str(installer.resolve(ref)))}"
+    except NotInstalledError:
+        if entry is None:
+            raise
+        return [f"drop {ref.full_name} and its links from prowess.lock: its folder is missing"]
+    return [what, "remove its links and its entry in prowess.lock"]
+
+
+def _is_at(entry: LockedSkill, version: str) -> bool:
+    return version == entry.ref or (len(version) >= _SHORTEST and entry.commit.startswith(version))

@@ -14,8 +14,10 @@ from prowess.cli.installing import (
     installed_data,
     installed_line,
     installer_for,
+    notes,
     reach_options,
     show_plan,
+    tell_unlocked,
     yes_option,
 )
 from prowess.cli.options import json_option
@@ -65,6 +67,7 @@ def command(
     if rows:
         show_plan(rows)
     if dry_run or (rows and not output.confirm("Do this?", yes=yes)):
+        notes(installer.issues)
         output.answer(
             lambda: {"plan": rows, "installed": []}, lambda: [] if rows else [line("Nothing to do.")], as_data=as_data
         )
@@ -72,18 +75,26 @@ def command(
     return _bring(installer, rows, locked=False, user=user, as_data=as_data)
 
 
-def _said(one: prowess.InstalledSkill, known: Locked) -> Block:
-    return installed_line("Restored" if one.full_name in known else "Installed", one)
+def _said(one: prowess.InstalledSkill, before: Locked, after: Locked) -> Block:
+    was, now = before.get(one.full_name), after.get(one.full_name)
+    if was is None or now is None:
+        return installed_line("Installed", one)
+    return installed_line("Restored" if was.digest == now.digest and was.declared == now.declared else "Updated", one)
 
 
 def _bring(installer: Installer, rows: list[str], *, locked: bool, user: bool, as_data: bool) -> int:
     """Sync, and say what was installed."""
-    known = read_lock((installer.user if user else installer.project).records)
+    records = (installer.user if user else installer.project).records
+    known = read_lock(records)
     with output.busy("syncing"):
         done = installer.sync(locked=locked, project=not user)
+    now = read_lock(records)
     output.answer(
         lambda: {"plan": rows, "installed": [installed_data(one) for one in done]},
-        lambda: [_said(one, known) for one in done] or [line("Nothing to do." if not rows else "Done.")],
+        lambda: [_said(one, known, now) for one in done] or [line("Nothing to do." if not rows else "Done.")],
         as_data=as_data,
     )
+    notes(installer.issues)
+    if not user:
+        tell_unlocked(installer)
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prowess.cli import output
 from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import issue_data
+from prowess.cli.installing import issue_data, tell_unlocked
 from prowess.cli.options import home_relative, json_option
 from prowess.install.installer import Installer
 
@@ -27,4 +27,5 @@ def command(*, as_data: bool) -> int:
         lambda: [Table(rows)] if rows else [line((f"{count} installed, all as the lock files say.", "good"))],
         as_data=as_data,
     )
+    tell_unlocked(installer)
     return 1 if found else 0
