@@ -292,6 +292,16 @@ def test_costs_are_told_apart_from_the_prompt_and_add_up(command: Command) -> No
     assert abs(sum(cost["tokens"] for cost in data["costs"]) - data["tokens"]) < 0.1 * data["tokens"]
 
 
+@pytest.mark.parametrize("words", [(), ("--query", "profile a csv table"), ("--dialect", "load_skill")])
+def test_costs_are_of_what_lists_the_skills_and_the_tools_are_told_apart(
+    command: Command, words: tuple[str, ...]
+) -> None:
+    data = command("prompt", *words, "--json").data
+    assert 0 < sum(cost["tokens"] for cost in data["costs"]) <= 1.1 * data["tokens"]
+    assert data["tool_tokens"] > 0
+    assert f"and about {data['tool_tokens']:,} for the tools" in command("prompt", *words).err
+
+
 def test_a_budget_cuts_and_says_what(command: Command) -> None:
     data = command("prompt", "--style", "text", "--budget", "150", "--json").data
     assert data["tokens"] <= 150

@@ -67,3 +67,15 @@ def test_a_list_says_from_where_an_installed_skill_came(command: Command, pack: 
     assert pack.name in sources["alpha"]
     assert sources["csv-report"] == ""
     assert f"from {sources['alpha']}" in command("list").out
+
+
+def test_removing_one_says_who_goes_with_it(command: Command, pack: Path) -> None:
+    ran = command("remove", "beta", "--dry-run")
+    assert "with all 3 skills in it: alpha, beta, gamma" in ran.err
+    assert pack.is_dir()
+
+
+def test_an_update_takes_a_damaged_lock_file_for_no_empty_one(command: Command, project: Path) -> None:
+    (project / "prowess.lock").write_text("version = 99\n", encoding="utf-8")
+    ran = command("update")
+    assert (ran.status, "error[bad-lock]" in ran.err) == (3, True)

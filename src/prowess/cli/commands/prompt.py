@@ -13,7 +13,7 @@ from prowess.cli.options import catalog_of, json_option, settings_of, where_opti
 from prowess.cli.verified import tell_changed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import prowess
     from prowess.cli.blocks import Block
@@ -124,31 +124,37 @@ class _Prompt:
         if self.bare:
             return listing_costs(self.skills, self.style)  # type: ignore[arg-type]  # one of the styles
         names = [skill.name for skill in self.skills]
+        if len(names) == 1:
+            return {names[0]: self.report.tokens}
         alone = {name: self._received(name) for name in names[:2]}
         return {name: self._added(name, alone) for name in names}
 
     def _added(self, name: str, alone: dict[str, int]) -> int:
-        other = next((known for known in alone if known != name), "")
-        return self._received(name, other) - alone[other] if other else alone[name] - self._received()
+        other = next(known for known in alone if known != name)
+        return self._received(name, other) - alone[other]
 
     def _received(self, *names: str) -> int:
-        """The tokens of prompt and tools for some of the skills."""
-        from prowess.cli.harmless import as_json  # noqa: PLC0415
+        """The tokens of what lists some of the skills: the prompt, or the tools where a dialect lists them there."""
         from prowess.spec.tokens import estimate_tokens  # noqa: PLC0415
         from prowess.tools.toolset import Toolset  # noqa: PLC0415
 
         small = Toolset(self.toolset.session, self.toolset.dialect, names, fork=self.fork)
-        return estimate_tokens(small.prompt() + as_json([tool.to_json_schema() for tool in small.tools()], None))
+        return estimate_tokens(small.prompt() if self.text else _schemas(small.tools()))
+
+    def tool_tokens(self) -> int:
+        """What the tools cost, beside the prompt."""
+        from prowess.spec.tokens import estimate_tokens  # noqa: PLC0415
+
+        return 0 if self.bare else estimate_tokens(_schemas(self.toolset.tools(self.query)))
 
     def data(self) -> dict[str, object]:
-        from prowess.cli.harmless import as_json  # noqa: PLC0415
         from prowess.spec.tokens import estimate_tokens  # noqa: PLC0415
 
         report = self.report
         return {
             "prompt": self.text,
             "tokens": estimate_tokens(self.text),
-            "tool_tokens": estimate_tokens(as_json(self.tools(), None)) if not self.bare else 0,
+            "tool_tokens": self.tool_tokens(),
             "dialect": None if self.bare else self.toolset.dialect,
             "style": self.style if self.bare else None,
             "tools": self.tools(),
@@ -162,8 +168,15 @@ class _Prompt:
     def costs(self) -> Iterator[Block]:
         from prowess.spec.tokens import estimate_tokens  # noqa: PLC0415
 
-        yield line((f"about {estimate_tokens(self.text):,} tokens; {self.report}", "title"))
+        more = f", and about {self.tool_tokens():,} for the tools" if self.tool_tokens() else ""
+        yield line((f"about {estimate_tokens(self.text):,} tokens{more}; {self.report}", "title"))
         if self.report.is_cut:
             yield line(("what each would cost uncut:", "dim"))
         rows = sorted(self.each().items(), key=lambda pair: (-pair[1], pair[0]))
         yield Table([((name, "name"), f"{tokens:,}") for name, tokens in rows], indent=2, right=frozenset((1,)))
+
+
+def _schemas(tools: Iterable[prowess.ToolDefinition]) -> str:
+    from prowess.cli.harmless import as_json  # noqa: PLC0415
+
+    return as_json([tool.to_json_schema() for tool in tools], None)

@@ -61,7 +61,9 @@ def _plan(installer: Installer, ref: SkillRef) -> list[str]:
         if entry is None:
             raise
         return [f"drop {ref.full_name} and its links from prowess.lock: its folder is missing"]
-    return [what, "remove its links and its entry in prowess.lock"]
+    held = sorted(entry.skills) if entry is not None else []
+    several = f", with all {len(held)} skills in it: {', '.join(held)}" if len(held) > 1 else ""
+    return [f"{what}{several}", "remove its links and its entry in prowess.lock"]
 
 
 def _is_at(entry: LockedSkill, version: str) -> bool:

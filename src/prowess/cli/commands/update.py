@@ -19,6 +19,7 @@ from prowess.cli.installing import (
     yes_option,
 )
 from prowess.cli.options import json_option
+from prowess.library.lock import read_lock
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ def command(
     What someone changed by hand is kept unless --force. Exit status 1: one could not be updated, or you said no.
     """
     installer = installer_for(allow_http=allow_http, allow_private=allow_private)
+    for scope in (installer.project, installer.user):
+        read_lock(scope.records)  # a lock file that cannot be read is told, not taken for none
     refs = [ref_of(installer, name) for name in names or tuple(f"@{one.full_name}" for one in installer.list())]
     with output.busy("looking"):
         looked = [_tried(installer, ref, force=force, dry_run=True) for ref in stepped(refs, str)]
