@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
     from prowess.limits import Limits
     from prowess.mcp.server import Server
+
+_LEAST, _PART = 0.05, 10
 
 
 def serve(
@@ -44,7 +48,11 @@ def serve(
     if http is not None:
         check_token(host, token)
     options.setdefault("show_folders", http is None or is_loopback(host))
-    server = server_class()(*roots, **options)
+    began = time.monotonic()
+    made = server_class()
+    limits = options.get("limits") or DEFAULT_LIMITS
+    options["limits"] = _in_step(limits, time.monotonic() - began)
+    server = made(*roots, **options)
     with suppress(KeyboardInterrupt):
         if http is None:
             run_stdio(server)
@@ -58,6 +66,11 @@ def serve(
                 server.tell_left_out(left_out)
 
         run_http(server, http, token, hosts, origins, started)
+
+
+def _in_step(limits: Limits, spent: float) -> Limits:
+    """The limits with a first answer that waits for the listing no longer than a small part of the start took."""
+    return replace(limits, max_handshake_seconds=min(limits.max_handshake_seconds, max(_LEAST, spent / _PART)))
 
 
 def _refuse_missing(roots: tuple[str | os.PathLike[str], ...]) -> None:
