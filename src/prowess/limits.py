@@ -157,7 +157,7 @@ class Limits:
     """Files of more than 256 KiB that a server reads at one time: others are answered in between."""
 
     max_handshake_seconds: float = 0.5
-    """How long a first answer may wait for the listing (a program: a tenth of its start); else it tells of search."""
+    """How long a first answer may wait for the listing (a large one: a tenth of the start); else it tells of search."""
 
     max_http_body_bytes: int = 4 * MIB
     """One request to a server: questions are small, and only answers may be large."""

@@ -14,6 +14,7 @@ from prowess.mcp.answers import Answers
 from prowess.mcp.keeper import Loader
 from prowess.mcp.manifests import Manifests
 from prowess.mcp.prompts import Prompts
+from prowess.mcp.serve import are_small, in_step
 from prowess.mcp.tools import ModelTools
 from tests.talking import put, skill_md
 
@@ -119,3 +120,13 @@ def test_a_library_costs_memory_for_its_metadata_alone(tmp_path: Path, full: boo
     assert len(answers.shelf) == count
     assert kept < count * MOST_BYTES_OF_A_SKILL < count * len(BODY) / 2
     assert peak < 2 * count * MOST_BYTES_OF_A_SKILL
+
+
+def test_only_a_small_library_is_waited_for_however_long_the_start_took(tmp_path: Path) -> None:
+    library(tmp_path / "small", 3)
+    library(tmp_path / "large", 300)
+    assert are_small((tmp_path / "small",))
+    assert not are_small((tmp_path / "small", tmp_path / "large"))
+    assert not are_small((tmp_path / "none",))
+    assert in_step(LIMITS, 1.0).max_handshake_seconds == 0.1
+    assert in_step(LIMITS, 100.0).max_handshake_seconds == LIMITS.max_handshake_seconds

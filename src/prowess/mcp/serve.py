@@ -10,7 +10,7 @@ from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import Issue, SkillError, SourceError
-from prowess.files.folders import folder_info
+from prowess.files.folders import Folder, folder_info
 from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.binding import check_token, is_loopback, parse_bind
 from prowess.mcp.keeper import Loader
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.mcp.server import Server
 
-_LEAST, _PART = 0.05, 10
+_LEAST, _PART, _FEW = 0.05, 10, 256
 
 
 def serve(
@@ -51,7 +51,7 @@ def serve(
     began = time.monotonic()
     made = server_class()
     limits = options.get("limits") or DEFAULT_LIMITS
-    options["limits"] = _in_step(limits, time.monotonic() - began)
+    options["limits"] = limits if are_small(roots) else in_step(limits, time.monotonic() - began)
     server = made(*roots, **options)
     with suppress(KeyboardInterrupt):
         if http is None:
@@ -68,7 +68,19 @@ def serve(
         run_http(server, http, token, hosts, origins, started)
 
 
-def _in_step(limits: Limits, spent: float) -> Limits:
+def are_small(roots: tuple[str | os.PathLike[str], ...]) -> bool:
+    """Whether so little lies in the folders that it is worth waiting for: it takes a moment, however busy all is."""
+    for root in roots:
+        try:
+            with Folder(os.path.abspath(os.fspath(root))) as folder:
+                if not folder.entries(_FEW).complete:
+                    return False
+        except OSError:
+            return False
+    return True
+
+
+def in_step(limits: Limits, spent: float) -> Limits:
     """The limits with a first answer that waits for the listing no longer than a small part of the start took."""
     return replace(limits, max_handshake_seconds=min(limits.max_handshake_seconds, max(_LEAST, spent / _PART)))
 
