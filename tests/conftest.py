@@ -1,14 +1,22 @@
 """The options, fixtures and hypothesis profiles that every test may use."""
 
+from __future__ import annotations
+
 import json
 import lzma
 import os
 import random
 import signal
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.serving import Site
 
 SEED_VARIABLE = "PROWESS_TEST_SEED"
 REAL_HEADS = 6_000
@@ -86,3 +94,20 @@ def real_heads(shared: Path, seed: int, full: bool) -> list[bytes]:
         rows = file.read().splitlines()
     chosen = rows if full else random.Random(seed).sample(rows, REAL_HEADS)
     return [json.loads(row)["head"].encode("latin-1") for row in chosen]
+
+
+@pytest.fixture
+def plain_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No proxies and no authorities but the system's, whatever the machine has set."""
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy") or name in {"SSL_CERT_FILE", "SSL_CERT_DIR", "PROWESS_CACHE_DIR"}:
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def site(plain_network: None) -> Iterator[Site]:  # noqa: ARG001 - a fixture for its effect
+    """A site on loopback that publishes nothing yet."""
+    from tests import serving  # noqa: PLC0415 - few tests need one
+
+    with serving.Site() as running:
+        yield running

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import prowess
-from tests.serving import Site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -155,21 +154,6 @@ class Children:
         assert not outcome.raised, f"{outcome.raised}: {outcome.words}"
         assert not outcome.children
         return outcome
-
-
-@pytest.fixture
-def plain_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No proxies and no authorities but the system's, whatever the machine has set."""
-    for name in list(os.environ):
-        if name.lower().endswith("_proxy") or name in {"SSL_CERT_FILE", "SSL_CERT_DIR", "PROWESS_CACHE_DIR"}:
-            monkeypatch.delenv(name)
-
-
-@pytest.fixture
-def site(plain_network: None) -> Iterator[Site]:  # noqa: ARG001 - a fixture for its effect
-    """A site on loopback for the case to fill."""
-    with Site() as running:
-        yield running
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What the tests of sources share: a skill written in a line, a site on loopback, and git's own servers."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,21 +24,6 @@ def put(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
-
-
-@pytest.fixture
-def plain_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No proxies and no authorities but the system's, whatever the machine has set."""
-    for name in list(os.environ):
-        if name.lower().endswith("_proxy") or name in {"SSL_CERT_FILE", "SSL_CERT_DIR", "PROWESS_CACHE_DIR"}:
-            monkeypatch.delenv(name)
-
-
-@pytest.fixture
-def site(plain_network: None) -> Iterator[Site]:  # noqa: ARG001 - a fixture for its effect
-    """A site that publishes nothing yet."""
-    with Site() as running:
-        yield running
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from prowess.cli.blocks import Block
     from prowess.library.lock import Locked, LockedSkill
 
-F = TypeVar("F", bound="Callable[..., Any]")
+T = TypeVar("T")
 
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 dry_option = click.option("--dry-run", is_flag=True, help="Only show what would be done.")
@@ -38,8 +39,17 @@ agents_option = click.option(
 )
 
 
-def reach_options(command: F) -> F:
-    """``--allow-http`` and ``--allow-private``: what may be asked this once; no lock file can say so."""
+def reach_options(command: Callable[..., T]) -> Callable[..., T]:
+    """``--allow-http`` and ``--allow-private``: the ``installer`` that the command gets may ask so, this once.
+
+    No lock file can say so.
+    """
+
+    @wraps(command)
+    def reaching(*given: Any, allow_http: bool, allow_private: bool, **named: Any) -> T:  # noqa: ANN401 - its own
+        schemes = (*SCHEMES, "http") if allow_http else SCHEMES
+        return command(*given, installer=Installer(schemes=schemes, allow_private=allow_private), **named)
+
     for option in (
         click.option(
             "--allow-private", is_flag=True, help="Archives and sites may be on machines that are not public."
@@ -48,13 +58,8 @@ def reach_options(command: F) -> F:
             "--allow-http", is_flag=True, help="Sources may be asked over plain http, which anyone can change."
         ),
     ):
-        command = option(command)
-    return command
-
-
-def installer_for(*, allow_http: bool, allow_private: bool) -> Installer:
-    """An installer that may ask what the command line allows."""
-    return Installer(schemes=(*SCHEMES, "http") if allow_http else SCHEMES, allow_private=allow_private)
+        reaching = option(reaching)
+    return reaching
 
 
 def complete_installed(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 import click
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import prowess
     from prowess.library.settings import Settings
 
-F = TypeVar("F", bound="Callable[..., Any]")
+T = TypeVar("T")
 
 _LONGEST = 128
 
@@ -79,8 +80,29 @@ json_option = click.option("--json", "as_data", is_flag=True, help="Data instead
 skill_argument = click.argument("skill", metavar="NAME", shell_complete=complete_skill)
 
 
-def where_options(command: F) -> F:
-    """``--dir``, ``--agent``, ``--no-project`` and ``--verify``: which skills there are."""
+class Where(TypedDict):
+    """Which skills there are, as the command line says: flags of the settings of these names."""
+
+    folders: tuple[str, ...]
+    agents: tuple[str, ...]
+    project: bool | None
+    verify: bool | None
+
+
+def where_options(command: Callable[..., T]) -> Callable[..., T]:
+    """``--dir``, ``--agent``, ``--no-project`` and ``--verify``, given to the command as one: ``where``."""
+
+    @wraps(command)
+    def gathered(
+        *given: Any,  # noqa: ANN401 - the command's own
+        folders: tuple[str, ...],
+        agents: tuple[str, ...],
+        project: bool | None,
+        verify: bool | None,
+        **named: Any,  # noqa: ANN401
+    ) -> T:
+        return command(*given, where=Where(folders=folders, agents=agents, project=project, verify=verify), **named)
+
     for option in (
         click.option(
             "--verify", is_flag=True, default=None, help="Refuse installed skills that are not what prowess.lock says."
@@ -105,8 +127,8 @@ def where_options(command: F) -> F:
             help="Look in this folder instead of the standard places.",
         ),
     ):
-        command = option(command)
-    return command
+        gathered = option(gathered)
+    return gathered
 
 
 def settings_of(**flags: Any) -> Settings:  # noqa: ANN401 - the values of settings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,26 +11,17 @@ from prowess.files.folders import exists, folder_info
 from prowess.install import apply
 from prowess.install.adopt import adopt
 from prowess.install.apply import Arrival, Wishes
+from prowess.install.declaring import bring, changes
 from prowess.install.failures import typed
 from prowess.install.fetch import Reach
+from prowess.install.landing import installed_as, land
 from prowess.install.linking import add_links, take_links
 from prowess.install.links import Landings
 from prowess.install.manifest import read_manifest
 from prowess.install.plan import Plan, plan_install, spec_for, with_name
-from prowess.install.resemblance import near_names
 from prowess.install.store import opened, recover
-from prowess.install.syncing import (
-    gap,
-    lost,
-    refuse_gap,
-    refuse_rest,
-    restored,
-    settle,
-    still_declared,
-    to_restore,
-    to_settle,
-)
-from prowess.install.trees import cut, refuse_broken
+from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, still_declared
+from prowess.install.trees import cut
 from prowess.install.updates import Outdated, Update, at_version, newer, try_update, updated
 from prowess.install.vendoring import put_into
 from prowess.install.verify import verify_scope
@@ -45,9 +35,7 @@ from prowess.steps import stepped
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from prowess.install.manifest import Declared
     from prowess.install.store import Store
-    from prowess.install.trees import Tree
     from prowess.library.lock import LockedSkill
     from prowess.limits import Limits
     from prowess.sources.git_program import Git
@@ -141,30 +129,9 @@ class Installer:
         scope = self._scope(plan.location == "project")
         with typed(), self._reach.opened(plan.spec) as bundle:
             trees = cut(bundle, plan.spec, self._limits)
-            return self._install(scope, trees, Arrival(plan.spec, bundle.commit, plan.wishes))
-
-    def _install(self, scope: Scope, trees: Sequence[Tree], arrival: Arrival) -> tuple[InstalledSkill, ...]:
-        issues = [issue for tree in trees for issue in tree.issues]
-        refuse_broken(trees, arrival.spec)
-        with opened(scope, self._limits) as store:
-            locked = store.locked
-            for tree in stepped(trees, lambda tree: tree.name):
-                issues += near_names((*tree.skills, tree.name), arrival.spec.org, self._known(tree))
-                locked, more = apply.stage(store, locked, tree, arrival)
-                issues += more
-            store.commit(locked)
-        self.issues = tuple(issues)
-        return tuple(_installed(scope, tree.name) for tree in trees)
-
-    def _known(self, tree: Tree) -> set[str]:
-        """The names of everything else that is installed."""
-        known: set[str] = set()
-        for scope in (self.user, self.project):
-            with suppress(InstallError):
-                for name, entry in read_lock(scope.records, limits=self._limits).items():
-                    known |= {name, *entry.skills} if name != tree.name else set()
-            known |= {one.full_name for one in installed(scope) if one.full_name != tree.name}
-        return known
+            arrival = Arrival(plan.spec, bundle.commit, plan.wishes)
+            done, self.issues = land(scope, trees, arrival, scopes=(self.user, self.project), limits=self._limits)
+        return done
 
     def install_local(
         self,
@@ -329,20 +296,8 @@ class Installer:
         ``locked``: what ``sync(locked=True)`` would; raises ``LockMismatchError`` as that does, but for what a source
         gives, which only fetching tells.
         """
-        scope = self._scope(project)
-        recorded = read_lock(scope.records, limits=self._limits)
-        found = gap(read_manifest(scope.records, self._limits), recorded, scope)
-        if locked:
-            if found:
-                refuse_gap(found, recorded, scope)
-            return tuple(to_restore(scope, self._reach))
-        rows = to_settle(found, recorded, scope)
-        self.issues = tuple(lost(scope, self._reach))
-        out = {issue.field for issue in self.issues}
-        left = {name: entry for name, entry in recorded.items() if name not in out}
-        issues = verify_scope(scope, left, Landings(scope), self._limits)
-        rows += [f"restore: {issue.message} ({issue.path})" for issue in issues if issue.field not in out]
-        return tuple(rows)
+        rows, self.issues = changes(self._scope(project), self._reach, locked=locked)
+        return rows
 
     def sync(self, *, locked: bool = False, project: bool = True) -> tuple[InstalledSkill, ...]:
         """Make the disk equal the lock file, and the lock file what the manifest declares; what was installed.
@@ -357,10 +312,7 @@ class Installer:
         found = gap(declared, recorded, scope)
         if locked and found:
             refuse_gap(found, recorded, scope)
-        wishes = stepped(found.missing, str)
-        done: list[InstalledSkill] = []
-        for wish in wishes:
-            done += self._declared(scope, wish, done)
+        done = bring(scope, found.missing, self._reach, (self.user, self.project))
         with typed():
             names, issues = restored(scope, self._reach, locked=locked)
             if locked:
@@ -368,24 +320,7 @@ class Installer:
             else:
                 settle(scope, declared, self._limits)
         self.issues = tuple(issues)
-        return (*done, *(_installed(scope, name) for name in names))
-
-    def _declared(self, scope: Scope, wish: Declared, done: Sequence[InstalledSkill]) -> tuple[InstalledSkill, ...]:
-        """Install what the manifest declares; what keeps it from that says which entry, and what was done before."""
-        try:
-            return self._wished(scope, wish)
-        except SkillError as error:
-            before = ", ".join(one.full_name for one in done)
-            raise error.about(str(wish), f"; installed before that: {before}" if before else "") from error.__cause__
-
-    def _wished(self, scope: Scope, wish: Declared) -> tuple[InstalledSkill, ...]:
-        """Install what the manifest declares; an earlier declaration of the same place gives way."""
-        spec = wish.spec
-        before = read_lock(scope.records, limits=self._limits)
-        with typed(), self._reach.opened(spec) as bundle:
-            trees = cut(bundle, spec, self._limits)
-            given = all(tree.name in before and before[tree.name].declared for tree in trees)
-            return self._install(scope, trees, Arrival(spec, bundle.commit, Wishes(wish.agents, given, wish.text)))
+        return (*done, *(installed_as(scope, name) for name in names))
 
     def adopt(self, *names: str, project: bool = True) -> tuple[InstalledSkill, ...]:
         """Take over skills that lie in ``.agents/skills`` or ``.claude/skills`` as they are, without fetching them.
@@ -398,18 +333,13 @@ class Installer:
         with typed():
             adopted, issues = adopt(scope, names, self._limits)
         self.issues = tuple(issues)
-        return tuple(_installed(scope, name) for name in adopted)
+        return tuple(installed_as(scope, name) for name in adopted)
 
 
 def _several(agents: Sequence[str]) -> tuple[str, ...]:
     if isinstance(agents, str):
         raise SourceError(f"agents is a list of names, not the text {agents!r}")
     return tuple(agents)
-
-
-def _installed(scope: Scope, full_name: str) -> InstalledSkill:
-    org, _, name = full_name.partition("/")
-    return InstalledSkill(org, name, scope.location, Path(scope.place(full_name)))
 
 
 def _local(path: str | os.PathLike[str]) -> SourceSpec:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from prowess.cli import output
 from prowess.cli.command import command as new_command
 from prowess.cli.conversation import session_for
 from prowess.cli.options import json_option, settings_of, skill_argument, where_options
+
+if TYPE_CHECKING:
+    from prowess.cli.options import Where
 
 
 @new_command(
@@ -23,17 +28,14 @@ def command(
     skill: str,
     arguments: tuple[str, ...],
     *,
-    folders: tuple[str, ...],
-    agents: tuple[str, ...],
-    project: bool | None,
-    verify: bool | None,
+    where: Where,
     as_data: bool,
 ) -> None:
     """Activate a skill and print its instructions; commands in them run if this state of the skill is trusted.
 
     With ARGS: the text that a person's explicit call with them sends to the model.
     """
-    session, name = session_for(settings_of(folders=folders, agents=agents, project=project, verify=verify), skill)
+    session, name = session_for(settings_of(**where), skill)
     called = session.expand(f"/{name} {' '.join(arguments)}") if arguments else ""
     found = session.activate(name)
     text = called or found.instructions

@@ -17,6 +17,7 @@ from prowess.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     import prowess
+    from prowess.cli.options import Where
 
 _NOTHING_RAN = (
     "Nothing ran: the sub-agent is prepared, and the host runs it. --json shows what it would be told (under fork); "
@@ -47,10 +48,7 @@ def command(
     dialect: str | None,
     scripts: bool,
     folder: str | None,
-    folders: tuple[str, ...],
-    agents: tuple[str, ...],
-    project: bool | None,
-    verify: bool | None,
+    where: Where,
     as_data: bool,
 ) -> int:
     """Make one tool call, as a model would, and print the result; without TOOL, the tools that are offered.
@@ -62,7 +60,7 @@ def command(
     from prowess.tools.dialects import DIALECTS  # noqa: PLC0415
     from prowess.tools.toolset import Toolset  # noqa: PLC0415
 
-    settings = settings_of(dialect=dialect, folders=folders, agents=agents, project=project, verify=verify)
+    settings = settings_of(dialect=dialect, **where)
     session, _ = session_for(settings)
     able = DIALECTS.get(settings.text("dialect"), DIALECTS["prowess"])
     how = Scripts(settings.text("sandbox"), folder) if scripts and able.runs_scripts else None  # type: ignore[arg-type]  # one of its choices

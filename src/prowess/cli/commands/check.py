@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from prowess.authoring.findings import Finding
     from prowess.authoring.fix import Fix
     from prowess.cli.blocks import Block, Style
-    from prowess.cli.options import F
+    from prowess.cli.options import T
     from prowess.library.settings import Settings
 
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
@@ -32,7 +32,7 @@ _GITHUB = {"error": "error", "warning": "warning", "info": "notice"}
 _WIDEST = 160
 
 
-def _code_option(name: str, about: str) -> Callable[[F], F]:
+def _code_option(name: str, about: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
     return click.option(
         name, multiple=True, metavar="CODE", shell_complete=complete_code, callback=known_codes, help=about
     )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import prowess
     from prowess.authoring.evals import EvalResult
     from prowess.cli.blocks import Block, Span, Style
+    from prowess.cli.options import Where
 
 _STYLES: dict[str, Style] = {"hit": "good", "quiet": "good", "miss": "bad", "false-fire": "bad"}
 
@@ -47,10 +48,7 @@ def command(
     least: float | None,
     top: int | None,
     selector: str | None,
-    folders: tuple[str, ...],
-    agents: tuple[str, ...],
-    project: bool | None,
-    verify: bool | None,
+    where: Where,
     as_data: bool,
 ) -> int:
     """Test whether the queries of evals find their skill, and only that one, among the skills that there are.
@@ -62,9 +60,7 @@ def command(
     Exit status 1: a query came out wrong, as with any test; with --min, fewer came out right than that share (--min 0
     only reports).
     """
-    settings = settings_of(
-        min=least, top=top, selector=selector, folders=folders, agents=agents, project=project, verify=verify
-    )
+    settings = settings_of(min=least, top=top, selector=selector, **where)
     cases = load_evals(path)
     chosen = LexicalSelector() if settings.text("selector") == "lexical" else ModelDrivenSelector()
     catalog = _competitors(path, named=bool(settings.names("folders"))) | catalog_of(settings)

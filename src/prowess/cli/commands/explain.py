@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prowess.cli.blocks import Block
+    from prowess.cli.options import Where
     from prowess.model import Explanation
 
 
@@ -27,17 +28,14 @@ if TYPE_CHECKING:
 def command(
     skill: str,
     *,
-    folders: tuple[str, ...],
-    agents: tuple[str, ...],
-    project: bool | None,
-    verify: bool | None,
+    where: Where,
     as_data: bool,
 ) -> int:
     """Explain why a name is, or is not, what a model sees: the copy that wins, those that lose, every place looked at.
 
     Exit status 1: there is no such skill.
     """
-    found = catalog_of(settings_of(folders=folders, agents=agents, project=project, verify=verify)).explain(skill)
+    found = catalog_of(settings_of(**where)).explain(skill)
     output.answer(lambda: _data(found), lambda: _blocks(found), as_data=as_data)
     return 0 if found.location else 1
 

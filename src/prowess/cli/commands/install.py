@@ -15,7 +15,6 @@ from prowess.cli.installing import (
     dry_option,
     installed_data,
     installed_line,
-    installer_for,
     issue_data,
     notes,
     reach_options,
@@ -58,8 +57,7 @@ def command(
     folder: str | None,
     replace: bool,
     agents: tuple[str, ...],
-    allow_http: bool,
-    allow_private: bool,
+    installer: Installer,
     dry_run: bool,
     yes: bool,
     as_data: bool,
@@ -71,7 +69,6 @@ def command(
     Exit status 1: you said no.
     """
     _tell_of_path(source)
-    installer = installer_for(allow_http=allow_http, allow_private=allow_private)
     if folder is not None:
         return _copy(installer, source, folder, select, dry_run=dry_run, yes=yes, as_data=as_data)
     plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace)

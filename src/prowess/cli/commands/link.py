@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from prowess.cli import output
-from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import dry_option, installed_argument, ref_of, show_plan, yes_option
+from prowess.cli.installing import dry_option, installed_argument, yes_option
 from prowess.cli.options import complete_agent, json_option, known_agents
-from prowess.install.installer import Installer
+from prowess.cli.relinking import relink
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from prowess.install.installer import Installer
 
 
 @new_command("link", ("prowess link pdf --agent claude-code", "by name"))
@@ -29,18 +35,9 @@ from prowess.install.installer import Installer
 @json_option
 def command(name: str, *, agents: tuple[str, ...], dry_run: bool, yes: bool, as_data: bool) -> int:
     """Link an installed skill where further agents look. Exit status 1: you said no."""
-    installer = Installer()
-    ref = ref_of(installer, name)
-    rows = [f"link {ref} for {agent}" for agent in agents]
-    show_plan(rows)
-    if dry_run or not output.confirm("Do this?", yes=yes):
-        output.answer(lambda: {"plan": rows, "linked": []}, list, as_data=as_data)
-        return 0 if dry_run else 1
+    return relink("link", _linked, name, agents, dry_run=dry_run, yes=yes, as_data=as_data)
+
+
+def _linked(installer: Installer, ref: str, agents: Sequence[str]) -> tuple[str, ...]:
     with output.busy("linking"):
-        links = installer.link(ref, agents)
-    output.answer(
-        lambda: {"plan": rows, "linked": list(links)},
-        lambda: [line("Linked ", (link, "name")) for link in links] or [line("Nothing to do.")],
-        as_data=as_data,
-    )
-    return 0
+        return installer.link(ref, agents)

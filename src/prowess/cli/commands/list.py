@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     import prowess
     from prowess.cli.blocks import Block, Span
+    from prowess.cli.options import Where
     from prowess.model import Place, Shadowed
 
 
@@ -43,10 +44,7 @@ class _Row(NamedTuple):
 def command(
     below: tuple[str, ...],
     *,
-    folders: tuple[str, ...],
-    agents: tuple[str, ...],
-    project: bool | None,
-    verify: bool | None,
+    where: Where,
     as_data: bool,
 ) -> None:
     """List the skills there are, by scope and place, in the order in which copies win.
@@ -56,7 +54,7 @@ def command(
     says), changed since installed, from (where it was installed from, at which version), shadowed (another copy of the
     name wins).
     """
-    settings = settings_of(folders=(*below, *folders), agents=agents, project=project, verify=verify)
+    settings = settings_of(**{**where, "folders": (*below, *where["folders"])})
     catalog = catalog_of(settings)
     marked = _marked(catalog)
     tell_changed(row.skill for row in marked if CHANGED in row.marks)

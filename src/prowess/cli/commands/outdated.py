@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from prowess.cli import output
 from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import installer_for, issue_data, notes, reach_options, tell_unlocked
+from prowess.cli.installing import issue_data, notes, reach_options, tell_unlocked
 from prowess.cli.options import json_option
 
 _HEAD = ("skill", "asked for", "here", "there", "newer")
+
+if TYPE_CHECKING:
+    from prowess.install.installer import Installer
 
 
 @new_command("outdated", ("prowess outdated", "what 'prowess update' would change, and later versions"))
 @reach_options
 @json_option
-def command(*, allow_http: bool, allow_private: bool, as_data: bool) -> int:
+def command(*, installer: Installer, as_data: bool) -> int:
     """List the installed skills whose source has something newer. Exit status 1: there are some.
 
     Newer is the latest tag that is written like the version asked for: v1.2.0 for v1.0.0. 'prowess update' stays with
     the version asked for, 'prowess update NAME@v1.2.0' moves to another.
     """
-    installer = installer_for(allow_http=allow_http, allow_private=allow_private)
     with output.busy("asking the sources"):
         found = installer.outdated()
     rows = [((one.name, "name"), one.ref or "-", one.current[:12], one.newest[:12], one.newer or "-") for one in found]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from prowess.cli import output
@@ -11,6 +13,9 @@ from prowess.cli.conversation import session_for
 from prowess.cli.options import json_option, settings_of, skill_argument, where_options
 from prowess.spec.tokens import estimate_tokens
 from prowess.tools.preview import preview
+
+if TYPE_CHECKING:
+    from prowess.cli.options import Where
 
 
 @new_command(
@@ -28,17 +33,14 @@ def command(
     arguments: tuple[str, ...],
     *,
     no_run: bool,
-    folders: tuple[str, ...],
-    agents: tuple[str, ...],
-    project: bool | None,
-    verify: bool | None,
+    where: Where,
     as_data: bool,
 ) -> None:
     """Show what a model would receive on activation; what the author did not write is marked.
 
     With ARGS: what a person's explicit call with them sends. Commands of a trusted skill run, as they would then.
     """
-    settings = settings_of(folders=folders, agents=agents, project=project, verify=verify)
+    settings = settings_of(**where)
     session, name = session_for(settings, skill, run=not no_run)
     shown = preview(session, name, " ".join(arguments) if arguments else None)
     output.answer(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import prowess
     from prowess.cli.blocks import Block
+    from prowess.cli.options import Where
     from prowess.library.settings import Settings
 
 STYLES = ("xml", "markdown", "text", "json")
@@ -45,10 +46,7 @@ def command(
     pattern: str | None,
     *,
     with_tools: bool,
-    folders: tuple[str, ...],
-    agents: tuple[str, ...],
-    project: bool | None,
-    verify: bool | None,
+    where: Where,
     as_data: bool,
 ) -> None:
     """Print exactly what a model would receive; what it costs, skill by skill, goes to the error stream.
@@ -60,10 +58,7 @@ def command(
         dialect=dialect,
         budget=budget,
         filter=pattern,
-        folders=folders,
-        agents=agents,
-        project=project,
-        verify=verify,
+        **where,
     )
     shown = _Prompt(settings, query, bare=style is not None or (dialect is None and bool(settings["style"])))
     output.answer(shown.data, list, as_data=as_data)
@@ -71,7 +66,7 @@ def command(
         return
     if shown.text:
         output.exact_text(shown.text)
-    if with_tools or not (shown.text or shown.bare):
+    if with_tools or (shown.tools() and not shown.text):
         output.exact_text(shown.tools_text())
     output.show(shown.costs(), error=True)
 
@@ -145,7 +140,7 @@ class _Prompt:
         """What the tools cost, beside the prompt."""
         from prowess.spec.tokens import estimate_tokens  # noqa: PLC0415
 
-        return 0 if self.bare else estimate_tokens(_schemas(self.toolset.tools(self.query)))
+        return estimate_tokens(_schemas(self.toolset.tools(self.query))) if self.tools() else 0
 
     def data(self) -> dict[str, object]:
         from prowess.spec.tokens import estimate_tokens  # noqa: PLC0415

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from prowess.cli import output
@@ -16,6 +18,10 @@ def _complete_file(ctx: click.Context, _param: click.Parameter, incomplete: str)
         return [path for path in skill.files() if path.startswith(incomplete)]
     except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
         return []
+
+
+if TYPE_CHECKING:
+    from prowess.cli.options import Where
 
 
 @new_command(
@@ -34,10 +40,7 @@ def command(
     file: str | None,
     *,
     raw: bool,
-    folders: tuple[str, ...],
-    agents: tuple[str, ...],
-    project: bool | None,
-    verify: bool | None,
+    where: Where,
     as_data: bool,
 ) -> None:
     r"""Read the instructions of a skill, or one of its files.
@@ -45,7 +48,7 @@ def command(
     Control characters are shown as what they are (\x1b). Commands in instructions stay as they are written: nothing
     runs.
     """
-    found = named(settings_of(folders=folders, agents=agents, project=project, verify=verify), skill)
+    found = named(settings_of(**where), skill)
     if raw:
         output.raw(found.read_bytes(file) if file else found.read_body().encode())
         return

@@ -16,6 +16,7 @@ from prowess.runtime.trust import Trust
 
 if TYPE_CHECKING:
     import prowess
+    from prowess.cli.options import Where
 
 STOPPED = 124
 """The status of a script that met a limit, as that of ``timeout``."""
@@ -46,17 +47,14 @@ def command(
     sandbox: str | None,
     network: bool,
     with_stdin: bool,
-    folders: tuple[str, ...],
-    agents: tuple[str, ...],
-    project: bool | None,
-    verify: bool | None,
+    where: Where,
     as_data: bool,
 ) -> int:
     """Run a script of a skill that is trusted as it is now, from a private copy, in a sandbox, within limits.
 
     The exit status is the script's own, 124 when it met a limit, 3 when it did not run.
     """
-    settings = settings_of(sandbox=sandbox, folders=folders, agents=agents, project=project, verify=verify)
+    settings = settings_of(sandbox=sandbox, **where)
     found = named(settings, skill)
     how = Scripts(sandbox=settings.text("sandbox"), folder=folder, network=network)  # type: ignore[arg-type]  # its choices
     given = sys.stdin.buffer.read(how.limits.max_script_input_bytes + 1) if with_stdin else b""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from prowess.cli import output
@@ -9,6 +11,9 @@ from prowess.cli.blocks import Table
 from prowess.cli.command import command as new_command
 from prowess.cli.options import catalog_of, json_option, settings_of, where_options
 from prowess.spec.counted import counted
+
+if TYPE_CHECKING:
+    from prowess.cli.options import Where
 
 
 @new_command(
@@ -24,14 +29,11 @@ def command(
     query: tuple[str, ...],
     *,
     limit: int,
-    folders: tuple[str, ...],
-    agents: tuple[str, ...],
-    project: bool | None,
-    verify: bool | None,
+    where: Where,
     as_data: bool,
 ) -> int:
     """Search names, descriptions and tags for the words of QUERY, best first. Exit status 1: nothing fits."""
-    catalog = catalog_of(settings_of(folders=folders, agents=agents, project=project, verify=verify))
+    catalog = catalog_of(settings_of(**where))
     hits = catalog.search(" ".join(query), limit)
     output.answer(
         lambda: {

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     import prowess
     from prowess.cli.blocks import Block, Cell
+    from prowess.cli.options import Where
     from prowess.library.inventory import Inventory
 
 
@@ -33,17 +34,14 @@ if TYPE_CHECKING:
 def command(
     skill: str,
     *,
-    folders: tuple[str, ...],
-    agents: tuple[str, ...],
-    project: bool | None,
-    verify: bool | None,
+    where: Where,
     as_data: bool,
 ) -> None:
     """Show one skill: its fields, its files with sizes and tokens, and what of it would run.
 
     NAME is the name of a skill, or the path of its folder.
     """
-    found = named(settings_of(folders=folders, agents=agents, project=project, verify=verify), skill)
+    found = named(settings_of(**where), skill)
     held = inventory(found)
     state = Trusted().state(found) or "not trusted"
     output.answer(lambda: _data(found, held, state), lambda: _blocks(found, held, state), as_data=as_data)

@@ -13,7 +13,6 @@ from prowess.cli.installing import (
     dry_option,
     installed_data,
     installed_line,
-    installer_for,
     notes,
     reach_options,
     show_plan,
@@ -48,8 +47,7 @@ def command(
     *,
     locked: bool,
     user: bool,
-    allow_http: bool,
-    allow_private: bool,
+    installer: Installer,
     dry_run: bool,
     yes: bool,
     as_data: bool,
@@ -59,7 +57,6 @@ def command(
     Exit status 1: you said no; with --dry-run: something would change. With --locked, what is missing is installed as
     prowess.lock records it, and 3 is the exit status when anything else differs.
     """
-    installer = installer_for(allow_http=allow_http, allow_private=allow_private)
     if locked and not dry_run:
         return _bring(installer, [], locked=True, user=user, as_data=as_data)
     with output.busy("looking"):

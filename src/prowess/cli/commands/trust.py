@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     import prowess
     from prowess.cli.blocks import Block, Span
+    from prowess.cli.options import Where
 
 _FILES = 20
 
@@ -81,17 +82,14 @@ def _grant(
     skills: tuple[str, ...],
     *,
     yes: bool,
-    folders: tuple[str, ...],
-    agents: tuple[str, ...],
-    project: bool | None,
-    verify: bool | None,
+    where: Where,
     as_data: bool,
 ) -> int:
     """Trust skills as they are now: show what of them would run, ask, and record the grant.
 
     Exit status 1: you said no.
     """
-    settings = settings_of(folders=folders, agents=agents, project=project, verify=verify)
+    settings = settings_of(**where)
     found = _found(settings, skills)
     seen = [skill.digest() for skill in found]
     output.show(

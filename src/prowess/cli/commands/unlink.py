@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
-from prowess.cli import output
-from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import dry_option, installed_argument, ref_of, show_plan, yes_option
+from prowess.cli.installing import dry_option, installed_argument, yes_option
 from prowess.cli.options import complete_agent, json_option
+from prowess.cli.relinking import relink
 from prowess.install.installer import Installer
 
 
@@ -22,17 +21,4 @@ from prowess.install.installer import Installer
 @json_option
 def command(name: str, *, agents: tuple[str, ...], dry_run: bool, yes: bool, as_data: bool) -> int:
     """Take an installed skill's links for agents away; the one in .agents/skills stays. Exit status 1: you said no."""
-    installer = Installer()
-    ref = ref_of(installer, name)
-    rows = [f"unlink {ref} for {agent}" for agent in agents]
-    show_plan(rows)
-    if dry_run or not output.confirm("Do this?", yes=yes):
-        output.answer(lambda: {"plan": rows, "unlinked": []}, list, as_data=as_data)
-        return 0 if dry_run else 1
-    links = installer.unlink(ref, agents)
-    output.answer(
-        lambda: {"plan": rows, "unlinked": list(links)},
-        lambda: [line("Unlinked ", (link, "name")) for link in links] or [line("Nothing to do.")],
-        as_data=as_data,
-    )
-    return 0
+    return relink("unlink", Installer.unlink, name, agents, dry_run=dry_run, yes=yes, as_data=as_data)

@@ -12,7 +12,6 @@ from prowess.cli.command import command as new_command
 from prowess.cli.installing import (
     complete_installed,
     dry_option,
-    installer_for,
     notes,
     reach_options,
     ref_of,
@@ -54,8 +53,7 @@ def command(
     names: tuple[str, ...],
     *,
     force: bool,
-    allow_http: bool,
-    allow_private: bool,
+    installer: Installer,
     dry_run: bool,
     yes: bool,
     as_data: bool,
@@ -64,7 +62,6 @@ def command(
 
     What someone changed by hand is kept unless --force. Exit status 1: one could not be updated, or you said no.
     """
-    installer = installer_for(allow_http=allow_http, allow_private=allow_private)
     for scope in (installer.project, installer.user):
         read_lock(scope.records)  # a lock file that cannot be read is told, not taken for none
     refs = [ref_of(installer, name) for name in names or tuple(f"@{one.full_name}" for one in installer.list())]
