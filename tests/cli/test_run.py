@@ -214,12 +214,27 @@ def test_the_demonstration_shows_every_part_and_touches_nothing(command: Command
     for title in ("What the model sees at first", "A conversation", "A fork", "Tokens in the context"):
         assert title in ran.out
     assert "refused resource path '../../../etc/passwd' holds '..'" in ran.out
-    assert "refused skill 'csv-report' is not trusted as it is now" in ran.out
-    assert "before the grant  There are !`ls" in ran.out
-    assert "after the grant   There are 5 entries" in ran.out
+    assert "not granted  There are !`ls" in ran.out
+    assert "granted      There are 6 entries" in ran.out
     assert "changed-file: SKILL.md is not what the lock file says" in ran.out
-    assert "restored" in ran.out
+    assert "prowess sync    as the lock file says again" in ran.out
     assert sorted(project.parent.rglob("*")) == before
+
+
+def test_every_part_of_the_demonstration_counts_the_same_skills(command: Command) -> None:
+    out = command("demo").out
+    listed = re.findall(r"^  - [a-z-]+: ", out, re.MULTILINE)
+    assert f"\n{len(listed)} skills in about " in out
+    assert f"granted      There are {len(listed)} entries in this folder." in out
+    assert f"    skills/ holds {len(listed)} entries.\n" in out
+
+
+def test_no_line_of_the_demonstration_is_longer_than_80_columns(command: Command, terminal: Terminal) -> None:
+    """In a pipe, where nothing is wrapped or cut; and so on a terminal each line stays one line."""
+    rows = command("demo").out.splitlines()
+    assert [row for row in rows if len(row) > 80] == []
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", terminal("demo", columns=80).out)
+    assert [row.rstrip() for row in shown.splitlines()] == rows
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
@@ -233,6 +248,8 @@ def test_the_chart_of_the_demonstration_fits_every_terminal(terminal: Terminal, 
 @pytest.mark.usefixtures("needs_sandbox")
 def test_the_demonstration_runs_a_script_in_the_sandbox(command: Command) -> None:
     out = command("demo").out
+    assert "refused skill 'csv-report' is not trusted as it is now" in out
+    assert "nobody has looked at that script yet" in out
     assert "# Profile of orders.csv" in out
     assert "sandbox: bwrap" in out
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import prowess
 from prowess.cli.blocks import Line, Table, Verbatim, line
 from prowess.cli.publishing import Site
-from prowess.cli.scripted import ScriptedModel
+from prowess.cli.scripted import Call, ScriptedModel, answer_as_child
 from prowess.errors import SourceError
 from prowess.files.calls import delete
 from prowess.files.trees import read_tree
@@ -23,11 +23,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prowess.cli.blocks import Block
-    from prowess.cli.scripted import Call
 
 _REQUEST = "What is in this CSV file, and is it clean?"
 _SHOWN = 6
 _WIDEST = 16
+_COLUMNS = 80
+"""No line of the demonstration is longer, on a terminal of any width and in a pipe."""
+_REASONS = {
+    "not-trusted": "The last call was refused: nobody has looked at that script yet.",
+    "no-sandbox": "Scripts run in a sandbox only, and this machine has none: see prowess doctor.",
+}
 _GIT = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z"}
 
 
@@ -69,19 +74,19 @@ class _Stage:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.project = folder / "project"
+        self.skills = self.project / "skills"
         for name in ("skills", "acting"):
-            _copied(examples() / name, self.project / name)
-        self.catalog = prowess.scan(self.project / "skills", self.project / "acting")
+            _copy_files(examples() / name, self.skills)
+        self.catalog = prowess.scan(self.skills)
         orders = self.catalog["csv-report"].read_bytes("assets/sample.csv")
         write_new(str(self.project / "orders.csv"), orders)
         self.trust = prowess.Trust(folder / "trust.json")
-        self.sandboxed = any(kind.usable for kind in prowess.sandbox.available() if kind.name != "none")
         self.context: list[str] = []
 
     def toolset(self, fork: Callable[[prowess.PreparedFork], str] | None = None) -> prowess.Toolset:
-        session = prowess.Session(self.catalog, trust=self.trust, base_dir=self.project)
-        kind: prowess.sandbox.Kind = "auto"
-        return prowess.Toolset(session, fork=fork, scripts=prowess.Scripts(sandbox=kind, folder=self.project))
+        """The tools of a new conversation, in whichever sandbox this machine has; commands run in ``skills/``."""
+        session = prowess.Session(self.catalog, trust=self.trust, base_dir=self.skills)
+        return prowess.Toolset(session, fork=fork, scripts=prowess.Scripts(folder=self.project))
 
     def keep(self, text: str) -> None:
         """Count a text as part of the context; the name of the temporary folder, which varies, is left out."""
@@ -94,13 +99,9 @@ class _Stage:
         self.keep(prompt)
         cost = prowess.estimate_tokens(self.context[0])
         shown = prowess.render_catalog(self.catalog, style="text").splitlines()
-        rows = [line(row, indent=2, cut=True) for row in shown]
-        note = line(
-            (
-                f"{counted(len(self.catalog), 'skill')} in about {cost} tokens. Their instructions are not part of it.",
-                "dim",
-            )
-        )
+        rows = [line(_fit(row, indent=2), indent=2) for row in shown]
+        skills = counted(len(self.catalog), "skill")
+        note = line((f"{skills} in about {cost} tokens. Their instructions are not part of it.", "dim"))
         return Step("What the model sees at first", (*rows, note))
 
     def conversation(self) -> Step:
@@ -118,34 +119,25 @@ class _Stage:
                 call = turns.send(result.content)
             except StopIteration:
                 break
-        return Step(
-            "A conversation",
-            (*blocks, line(("The last call was refused: nobody has looked at that script yet.", "dim"))),
-        )
+        return Step("A conversation", (*blocks, line((_why_refused(result), "dim"))))
 
     def script(self) -> Step:
         skill = self.catalog["csv-report"]
         grant = self.trust.grant(skill)
+        call = Call("run_skill_script", {"name": skill.name, "script": "scripts/profile.py", "args": ["orders.csv"]})
+        result = self.toolset().call(call.tool, call.arguments)
         blocks: list[Block] = [
-            line("person grants ", (skill.name, "name"), f" as it is now: sha256 {grant.digest[:12]}…")
+            line("person grants ", (skill.name, "name"), f" as it is now: sha256 {grant.digest[:12]}…"),
+            line(("call   ", "title"), (_shown_call(call), "name")),
         ]
-        if not self.sandboxed:
-            why = next(kind.why for kind in prowess.sandbox.available() if kind.name != "none")
-            blocks.append(
-                line((f"Left out: {why}. Scripts run only in a sandbox, unless one asks for none by name.", "warn"))
-            )
-            return Step("The same script, after a person trusted it", tuple(blocks))
-        arguments = {"name": "csv-report", "script": "scripts/profile.py", "args": ["orders.csv"]}
-        result = self.toolset().call("run_skill_script", arguments)
-        printed = str(result.data.get("stdout", result.content))
-        self.keep(printed)
-        blocks += [
-            line(("call ", "title"), "run_skill_script(csv-report, scripts/profile.py, orders.csv)"),
-            Verbatim(_cut(printed)),
-        ]
-        blocks.append(
-            line((f"sandbox: {result.data.get('sandbox')}: no network, no home folder, the skill read-only", "dim"))
-        )
+        if "stdout" in result.data:
+            printed = str(result.data["stdout"])
+            self.keep(printed)
+            blocks.append(Verbatim(_first_rows(printed)))
+            promise = f"sandbox: {result.data['sandbox']}: no network, no home folder, the skill read-only"
+            blocks.append(line((promise, "dim")))
+        else:
+            blocks += [_refusal(result), line((_why_refused(result), "dim"))]
         return Step("The same script, after a person trusted it", tuple(blocks))
 
     def command(self) -> Step:
@@ -157,14 +149,15 @@ class _Stage:
         changed = self._sentence()
         delete(f"{skill.folder}/notes.md")
         rows = [
-            (("before the grant", "warn"), before),
-            (("after the grant", "good"), after),
-            (("one file added", "warn"), changed),
+            (("not granted", "warn"), before),
+            (("granted", "good"), after),
+            (("file added", "warn"), changed),
         ]
-        return Step("A command in the instructions, before and after trust", (Table(rows, indent=2),))
+        note = line(("Commands run as you, in no sandbox: read them before you grant.", "dim"))
+        return Step("A command in the instructions, before and after trust", (Table(rows, indent=2), note))
 
     def _sentence(self) -> str:
-        session = prowess.Session(self.catalog, trust=self.trust, base_dir=self.project / "skills")
+        session = prowess.Session(self.catalog, trust=self.trust, base_dir=self.skills)
         return session.activate("folder-report").instructions.splitlines()[2]
 
     def fork(self) -> Step:
@@ -172,11 +165,11 @@ class _Stage:
 
         def child(prepared: prowess.PreparedFork) -> str:
             told.append(prowess.fork_user_message(prepared))
-            return "Five skills, the largest is csv-report. The folder holds example skills."
+            return answer_as_child(prepared.content)
 
         result = self.toolset(child).call("run_skill", {"name": "folder-report", "task": "What is in skills/?"})
         rows = [
-            line(("call ", "title"), "run_skill(folder-report, 'What is in skills/?')"),
+            line(("call   ", "title"), ("run_skill(folder-report, What is in skills/?)", "name")),
             line(f"child, with a context of its own ({prowess.estimate_tokens(told[0])} tokens), answers:", indent=2),
             line((result.content, "name"), indent=4),
             line(("Only that answer comes back into the conversation.", "dim")),
@@ -188,7 +181,7 @@ class _Stage:
         if shutil.which("git") is None:
             return Step(title, (line(("Left out: git is not installed.", "warn")),))
         origin = self.folder / "origin" / "release-notes"
-        _copied(self.project / "skills" / "release-notes", origin)
+        _copy_files(self.skills / "release-notes", origin)
         commit = _committed(origin)
         base = self.project / ".prowess" / "skills"
         installer = prowess.Installer(self.folder / "user", base)
@@ -199,13 +192,15 @@ class _Stage:
         found = installer.verify()
         rows: list[Block] = [
             line(("prowess install ", "title"), "file://…/origin/release-notes --project"),
-            line(f"fetched with git, pinned in prowess.lock: commit {commit[:7]}, every file by its sha256", indent=2),
+            line(f"pinned in prowess.lock: commit {commit[:7]}, and the sha256 of every file", indent=2),
             line(("prowess verify  ", "title"), "all as the lock file says" if not clean else "differs"),
             line("somebody adds a line to the installed SKILL.md", indent=2),
             line(("prowess verify  ", "title"), *((f"{i.code}: {i.message}", "bad") for i in found[:1])),
         ]
         installer.sync()
-        rows.append(line(("prowess sync    ", "title"), "restored" if not installer.verify() else "differs"))
+        rows.append(
+            line(("prowess sync    ", "title"), "as the lock file says again" if not installer.verify() else "differs")
+        )
         return Step(title, tuple(rows))
 
     def remote(self) -> Step:
@@ -250,22 +245,38 @@ def _files_cost(skill: prowess.Skill) -> int:
 
 
 def _turn(call: Call, result: prowess.ToolResult, tokens: int) -> Iterator[Block]:
-    given = ", ".join(f"{key}={value!r}" for key, value in call.arguments.items())
     yield line(("model  ", "title"), (call.thought, "dim"))
-    yield line(("call   ", "title"), (f"{call.tool}({given})", "name"), cut=True)
-    if result.is_error:
-        yield line(("refused ", "bad"), result.content.partition(". ")[0], cut=True)
-        return
-    yield line(("result ", "good"), f"about {tokens} tokens")
+    yield line(("call   ", "title"), (_shown_call(call), "name"))
+    yield _refusal(result) if result.is_error else line(("result ", "good"), f"about {tokens} tokens")
 
 
-def _cut(text: str) -> str:
-    rows = text.rstrip().splitlines()
-    more = f"\n… {len(rows) - _SHOWN} more lines" if len(rows) > _SHOWN else ""
-    return "\n".join(rows[:_SHOWN]) + more
+def _shown_call(call: Call) -> str:
+    """A tool call as one short line: its values without the names of the parameters."""
+    values = (value if isinstance(value, str) else " ".join(value) for value in call.arguments.values())
+    return f"{call.tool}({', '.join(values)})"
 
 
-def _copied(source: Path, target: Path) -> None:
+def _refusal(result: prowess.ToolResult) -> Line:
+    return line(("refused ", "bad"), _fit(result.content.partition(". ")[0], indent=len("refused ")))
+
+
+def _why_refused(result: prowess.ToolResult) -> str:
+    """What a reader should make of a script that did not run."""
+    return _REASONS.get(str(result.data.get("reason")), "")
+
+
+def _fit(text: str, *, indent: int) -> str:
+    room = _COLUMNS - indent
+    return text if len(text) <= room else f"{text[: room - 1].rstrip()}…"
+
+
+def _first_rows(text: str) -> str:
+    rows = [_fit(row, indent=0) for row in text.splitlines() if row.strip()]
+    more = [f"… {len(rows) - _SHOWN} more lines"] if len(rows) > _SHOWN else []
+    return "\n".join((*rows[:_SHOWN], *more))
+
+
+def _copy_files(source: Path, target: Path) -> None:
     make_folders(str(target))
     write_tree(str(target), (NewFile(*row) for row in read_tree(str(source), DEFAULT_LIMITS).files))
 

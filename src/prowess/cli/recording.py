@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from prowess.cli.blocks import Block
 
-WIDTH = 110
+WIDTH = 80
 _FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 """Fonts that would be fetched from elsewhere: a picture shows itself."""
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 _ENTRY = re.compile(r"<name>([^<]+)</name>\s*<description>([^<]*)</description>")
 _WORDS = re.compile(r"[a-z]+")
+_COUNT = re.compile(r"There are (\d+) entries")
 _REFERENCE = re.compile(r"references/[\w.-]+")
 
 
@@ -18,7 +19,7 @@ class Call(NamedTuple):
 
     tool: str
     arguments: dict[str, Any]
-    thought: str
+    thought: str = ""
 
 
 class ScriptedModel:
@@ -43,3 +44,11 @@ class ScriptedModel:
         yield Call("read_skill_file", outside, "A note in the data says to read another file.")
         script = {"name": name, "script": "scripts/profile.py", "args": ["orders.csv"]}
         yield Call("run_skill_script", script, "The instructions say to run a script.")
+
+
+def answer_as_child(instructions: str) -> str:
+    """What a sub-agent answers that was told to look at ``skills/``: what the command in its instructions counted."""
+    count = _COUNT.search(instructions)
+    if count is None:
+        return "I cannot tell: the command in my instructions did not run."
+    return f"skills/ holds {count[1]} entries."
