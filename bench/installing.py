@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import prowess
 from bench.floor import clocked
 from bench.generate import VARIED, make_library
-from prowess.files.trees import digest_of, hash_tree
+from prowess.files.tree import digest_of, hash_tree
 from prowess.install.installer import Installer
 from prowess.install.lockfile import lock_text
 from prowess.library.lock import LockedSkill

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from prowess import ResourceTooLargeError
 from prowess.files.folders import (
     Folder,
     exists,
     folder_beneath,
     folder_info,
-    hash_file,
-    list_tree,
     real_path,
 )
-from prowess.limits import Limits
-
-LIMITS = Limits()
 
 
 @pytest.fixture
@@ -164,75 +156,7 @@ def test_the_head_of_a_file_in_the_folder_itself(mixed: Path) -> None:
         assert folder.head("ad", 1)[3] is not None
 
 
-# -- trees -------------------------------------------------------------------------------------------------------------
-
-
-def write(base: Path, *paths: str) -> None:
-    for path in paths:
-        (base / path).parent.mkdir(parents=True, exist_ok=True)
-        (base / path).write_bytes(path.encode())
-
-
-def test_a_tree_lists_files_in_byte_order_of_their_paths(tmp_path: Path) -> None:
-    paths = ["b", "a/z", "a-b", "a.b", "a0", "ab", "B", "é", "z/é/x", ".hidden", ".x/y", "_u", "a/b/c"]
-    write(tmp_path, *paths)
-    tree = list_tree(str(tmp_path), (), LIMITS)
-    assert tree.files == sorted(paths, key=lambda path: path.encode())
-    assert (tree.links, tree.others, tree.unreadable, tree.bound) == ([], [], [], "")
-
-
-def test_git_folders_are_left_out_of_a_tree(tmp_path: Path) -> None:
-    write(tmp_path, "a", ".git/config", "sub/.git/config", ".gitignore", "x.git/a")
-    assert list_tree(str(tmp_path), (), LIMITS).files == [".gitignore", "a", "x.git/a"]
-
-
-def test_links_and_special_files_are_named_and_not_entered(mixed: Path) -> None:
-    write(mixed, "zd/in")
-    (mixed / "zd" / "up").symlink_to("..")
-    tree = list_tree(str(mixed), (), LIMITS)
-    assert tree.files == ["af", "zd/in", "zf"]
-    assert tree.links == ["al", "zl", "zd/up"]
-    assert tree.others == ["ap", "zp"]
-
-
-def test_a_tree_stops_at_the_limit_of_files(tmp_path: Path) -> None:
-    write(tmp_path, *(f"f{n}" for n in range(5)))
-    assert list_tree(str(tmp_path), (), replace(LIMITS, max_files_per_skill=5)).bound == ""
-    tree = list_tree(str(tmp_path), (), replace(LIMITS, max_files_per_skill=4))
-    assert (len(tree.files), tree.bound) == (4, "too-many-files")
-
-
-def test_a_tree_stops_at_the_limit_of_files_in_many_folders(tmp_path: Path) -> None:
-    write(tmp_path, *(f"d{n}/f" for n in range(5)))
-    assert list_tree(str(tmp_path), (), replace(LIMITS, max_files_per_skill=5)).bound == ""
-    assert list_tree(str(tmp_path), (), replace(LIMITS, max_files_per_skill=4)).bound == "too-many-files"
-
-
-def test_a_tree_stops_at_the_limit_of_entries(tmp_path: Path) -> None:
-    for number in range(10):
-        (tmp_path / f"d{number}").mkdir()
-    assert list_tree(str(tmp_path), (), replace(LIMITS, max_entries_per_skill=10)).bound == ""
-    assert list_tree(str(tmp_path), (), replace(LIMITS, max_entries_per_skill=9)).bound == "too-many-files"
-
-
-def test_a_tree_stops_at_the_limit_of_depth(tmp_path: Path) -> None:
-    write(tmp_path, "1/2/3/f")
-    assert list_tree(str(tmp_path), (), replace(LIMITS, max_depth_per_skill=4)).bound == ""
-    tree = list_tree(str(tmp_path), (), replace(LIMITS, max_depth_per_skill=3))
-    assert (tree.files, tree.bound) == ([], "too-deep")
-
-
 # -- the rest ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_file_is_hashed_with_its_size_and_executable_bit(tmp_path: Path) -> None:
-    write(tmp_path, "run", "text")
-    (tmp_path / "run").chmod(0o744)
-    (tmp_path / "text").chmod(0o655)
-    assert hash_file(str(tmp_path), ("run",), 10) == (3, True, hashlib.sha256(b"run").hexdigest())
-    assert hash_file(str(tmp_path), ("text",), 10) == (4, False, hashlib.sha256(b"text").hexdigest())
-    with pytest.raises(ResourceTooLargeError):
-        hash_file(str(tmp_path), ("text",), 3)
 
 
 def test_what_a_path_is(mixed: Path) -> None:

@@ -12,8 +12,9 @@ import pytest
 
 import prowess
 from prowess.files import calls
+from prowess.files.paths import inode, is_link, is_real_folder, link_text
 from prowess.files.removing import remove_tree
-from prowess.files.trees import digest_of, hash_tree, inode, is_link, is_real_folder, link_text, read_tree
+from prowess.files.tree import digest_of, hash_tree, read_tree
 from prowess.files.writing import NewFile, sync_tree, write_atomic, write_tree
 from tests.repositories import skill_text
 
@@ -148,9 +149,9 @@ def test_bounds_are_kept_and_said(tmp_path: Path) -> None:
     odd = {code for code, _ in hash_tree(str(tmp_path), small).odd}
     assert odd <= {"too-many-files", "too-many-bytes"}
     assert odd
-    deep = tmp_path.joinpath(*"abcdefghijklmnopqrstu")
+    deep = tmp_path.joinpath(*"abcdefghijklmnopqrstuvwxyz")
     deep.mkdir(parents=True)
-    assert ("too-deep", "a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q") in hash_tree(str(tmp_path), prowess.Limits()).odd
+    assert ("too-deep", "/".join("abcdefghijklmnopqrstuvwxy")) in hash_tree(str(tmp_path), prowess.Limits()).odd
     with pytest.raises(prowess.ResourceTooLargeError):
         read_tree(str(tmp_path), prowess.Limits(max_install_bytes=15, max_depth_per_skill=64))
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import prowess
-from prowess.files.trees import digest_of, hash_tree
+from prowess.files.tree import digest_of, hash_tree
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.repositories import Repository

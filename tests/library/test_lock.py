@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prowess import InstallError, PathTraversalError
-from prowess.files.trees import FileHash, digest_of
+from prowess.files.tree import FileHash, digest_of
 from prowess.install.lockfile import lock_text
 from prowess.library.lock import LockedSkill, parse_lock
 from prowess.names import relative_parts

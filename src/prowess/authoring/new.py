@@ -11,8 +11,8 @@ from prowess.authoring.fix import quoted
 from prowess.errors import SourceError
 from prowess.files.calls import exchange, rename, set_mode
 from prowess.files.folders import exists
+from prowess.files.paths import is_real_folder
 from prowess.files.temporary import temporary_folder
-from prowess.files.trees import is_real_folder
 from prowess.files.writing import NewFile, make_folders, write_tree
 from prowess.library.load import FILENAME
 from prowess.limits import MAX_DESCRIPTION_LENGTH

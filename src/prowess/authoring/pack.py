@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from prowess.authoring.new import place_tree, refuse_existing
 from prowess.errors import PathTraversalError, ResourceError, SkillLoadError, SkillValidationError, SourceError
 from prowess.files.reading import OpenFile
+from prowess.files.tree import is_executable
 from prowess.files.writing import NewFile, make_folders, write_atomic
 from prowess.library.load import parse_skill, read_metadata, validate
 from prowess.limits import DEFAULT_LIMITS
@@ -104,7 +105,7 @@ def _contents(skill: Skill, names: Sequence[str], limits: Limits) -> list[NewFil
     for name in stepped(names, str):
         try:
             with OpenFile(skill.base, (*skill.parts, *name.split("/"))) as file:
-                files.append(NewFile(name, file.read_all(left), bool(file.info.st_mode & 0o100)))
+                files.append(NewFile(name, file.read_all(left), is_executable(file)))
         except ResourceError as error:
             raise SkillValidationError(f"cannot be packed: {error.message}", skill.location, error.code) from None
         left -= len(files[-1].content)

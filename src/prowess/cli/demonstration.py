@@ -14,7 +14,7 @@ from prowess.cli.publishing import Site
 from prowess.cli.scripted import Call, ScriptedModel, answer_as_child
 from prowess.errors import SourceError
 from prowess.files.calls import delete
-from prowess.files.trees import read_tree
+from prowess.files.tree import read_tree
 from prowess.files.writing import NewFile, make_folders, write_atomic, write_new, write_tree
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.counted import counted

@@ -11,6 +11,7 @@ import click
 from prowess.cli import output
 from prowess.cli.verified import absence, as_locked, tell_changed
 from prowess.errors import UnknownSkillError
+from prowess.files.paths import inner_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -201,8 +202,7 @@ def home_relative(path: str) -> str:
     """A path as people write it: relative to the working folder where it lies there, with ``~`` in the home folder."""
     here, house = os.getcwd(), os.path.expanduser("~")
     for base, begin in ((here, ""), (house, "~" + os.sep)):
-        if path == base:
-            return "." if base == here else "~"
-        if base not in {os.sep, ""} and path.startswith(base + os.sep):
-            return begin + path[len(base) + 1 :]
+        inner = inner_path(path, base) if base not in {os.sep, ""} else None
+        if inner is not None:
+            return begin + inner if inner else ("." if base == here else "~")
     return path

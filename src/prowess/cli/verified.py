@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from prowess.cli import output
 from prowess.errors import InstallError
+from prowess.files.paths import inner_path
 from prowess.library.places import config_home, project_folders
 from prowess.limits import DEFAULT_LIMITS
 
@@ -51,9 +52,9 @@ class Verified:
         """``verified``, ``changed since installed``, ``not in the lock file``; ``""`` for what is not installed."""
         real = os.path.realpath(skill.folder) if self._scopes and skill.is_local else ""
         for scope, locked in self._scopes:
-            base = os.path.realpath(scope.base) + os.sep
-            if real.startswith(base):
-                org, name, *inner = real[len(base) :].split(os.sep)
+            inside = inner_path(real, os.path.realpath(scope.base))
+            if inside:
+                org, name, *inner = inside.split(os.sep)
                 changed = self._changed(scope, locked, f"{org}/{name}")
                 if changed is None:
                     return "not in the lock file"
@@ -65,9 +66,9 @@ class Verified:
         """From where a skill was installed, at which version or commit; ``""`` for what is not installed."""
         real = os.path.realpath(skill.folder) if self._scopes and skill.is_local else ""
         for scope, locked in self._scopes:
-            base = os.path.realpath(scope.base) + os.sep
-            if real.startswith(base):
-                entry = locked.get("/".join(real[len(base) :].split(os.sep)[:2]))
+            inside = inner_path(real, os.path.realpath(scope.base))
+            if inside:
+                entry = locked.get("/".join(inside.split(os.sep)[:2]))
                 version = (entry.ref or entry.commit[:12]) if entry is not None else ""
                 return "" if entry is None else f"{entry.source}{f' at {version}' if version else ''}"
         return ""

@@ -8,8 +8,8 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import ResourceTooLargeError
-from prowess.files.folders import folder_beneath
 from prowess.files.reading import OpenFile, identity, too_large
+from prowess.files.tree import Bounds, walk_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from prowess.files.reading import Identity
     from prowess.limits import Limits
 
-_LEFT_OUT = frozenset((".git",))
 _NOT_WATCHED = frozenset((".git", "node_modules", "__pycache__"))
 _TICK_NS = 50_000_000  # two changes within one tick of a file system's clock can look alike
 
@@ -39,38 +38,18 @@ def identity_at(path: str) -> Identity | None:
 
 
 def marked_files(base: str, parts: tuple[str, ...], limits: Limits, most: int = sys.maxsize) -> Marked:
-    """The files of a skill, at most so many, ``.git`` left out; no file is opened and no link followed."""
-    walk = _Walk(limits, min(most, limits.max_files_per_skill))
-    with folder_beneath(base, parts) as folder:
-        walk.enter(folder, "", 1)
-    return Marked(sorted(walk.files, key=lambda row: os.fsencode(row[0])), walk.bound)
+    """The files of a skill, at most ``most``, each with its identity; no file is opened and no link followed."""
+    files: list[tuple[str, Identity]] = []
 
+    def visit(folder: Folder, name: str, path: str) -> None:
+        mark = folder.identity(name)
+        if mark is not None:
+            files.append((path, mark))
 
-class _Walk:
-    def __init__(self, limits: Limits, most: int) -> None:
-        self.limits = limits
-        self.most = most
-        self.files: list[tuple[str, Identity]] = []
-        self.seen = 0
-        self.bound = ""
-
-    def enter(self, folder: Folder, prefix: str, depth: int) -> None:
-        entries = folder.entries(self.limits.max_entries_per_skill - self.seen)
-        self.seen += sum(len(group) for group in entries[:5])
-        self.files += [(prefix + name, mark) for name in entries.files if (mark := folder.identity(name)) is not None]
-        if not entries.complete or len(self.files) > self.most:
-            self.bound = "too-many-files"
-        for name in entries.folders:
-            if self.bound or name in _LEFT_OUT:
-                continue
-            if depth >= self.limits.max_depth_per_skill:
-                self.bound = "too-deep"
-                return
-            try:
-                with folder.child(name, lists=True) as child:
-                    self.enter(child, f"{prefix}{name}/", depth + 1)
-            except OSError:
-                self.bound = "unreadable-directory"
+    bounds = Bounds.of_skill(limits)
+    tree = walk_tree(base, parts, bounds._replace(files=min(most, bounds.files)), visit)
+    bound = tree.bound or ("unreadable-directory" if tree.unreadable else "")
+    return Marked(sorted(files, key=lambda row: row[0].encode()), bound)
 
 
 class Hashed(NamedTuple):
@@ -121,7 +100,11 @@ def tree_mark(path: str, limits: Limits) -> bytes:
 
 
 def _rows(top: str, limits: Limits) -> Iterator[bytes]:
-    """A line for each entry, folder by folder, each folder's by name."""
+    """A line for each entry, folder by folder, each folder's by name.
+
+    This is no walk of one skill: it looks at roots of any size until a deadline, again and again, so it goes by paths
+    without opening a handle for each folder. Nothing is read by what it says but the time to look again.
+    """
     until = time.monotonic() + limits.max_scan_seconds
     left = limits.max_dirs_per_root
     folders = [(top, 0)]

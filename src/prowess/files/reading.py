@@ -47,11 +47,17 @@ class OpenFile:
 
     __slots__ = ("_fd", "info", "path")
 
-    def __init__(self, base: str, parts: tuple[str, ...], *, way: Way | None = None) -> None:
-        self.path = "/".join(parts)
+    def __init__(
+        self, base: str, parts: tuple[str, ...], *, way: Way | None = None, folder: int = -1, path: str = ""
+    ) -> None:
+        """The file ``parts`` below ``base``, which errors call ``path``.
+
+        ``folder``: a handle of the very folder that holds the file, where the caller has one open.
+        """
+        self.path = path or "/".join(parts)
         self._fd = -1
         try:
-            self._fd = open_beneath(base, parts, way=way)
+            self._fd = open_beneath(base, parts, way=way) if folder < 0 else os.open(parts[-1], READ, dir_fd=folder)
             self.info = os.fstat(self._fd)
         except OSError as error:
             raise as_resource_error(error, self.path) from None

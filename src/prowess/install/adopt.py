@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import BadReferenceError, Issue, NotInstalledError, UnsafeTreeError
 from prowess.files.folders import Folder, exists, folder_info
-from prowess.files.trees import is_real_folder, read_tree
+from prowess.files.paths import is_real_folder
+from prowess.files.tree import read_tree
 from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, refuse_taken, stage
 from prowess.install.contents import find_skills

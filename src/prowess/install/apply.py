@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import AlreadyInstalledError, InstallError, Issue, NameTakenError, UnsafeTreeError
 from prowess.files.folders import exists, folder_info
-from prowess.files.trees import is_link
+from prowess.files.paths import is_link, is_really_inside
 from prowess.install.entries import differences, recorded_source
 from prowess.install.links import is_dead, leads_to
 from prowess.install.store import Link
@@ -219,8 +219,7 @@ def unlink(store: Store, path: str, entry: LockedSkill | None) -> None:
     """Take away a link that an entry records, if it is one still, or the copy that we made."""
     recorded = store.landings.recorded(path)
     if is_link(path):
-        place = os.path.realpath(store.scope.place(entry.name)) if entry is not None else ""
-        if is_dead(path) or os.path.realpath(path).startswith(place):
+        if is_dead(path) or entry is None or is_really_inside(path, store.scope.place(entry.name)):
             store.unlink(path)
     elif entry is not None and recorded in entry.copies:
         store.unlink(path, keep=_is_edited_copy(store, path, entry))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError
 from prowess.files.folders import folder_info
-from prowess.files.trees import hash_tree
+from prowess.files.tree import hash_tree
 from prowess.spec.addresses import SourceSpec, checked_address
 
 if TYPE_CHECKING:

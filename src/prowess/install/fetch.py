@@ -16,7 +16,7 @@ from prowess.errors import (
 )
 from prowess.files.folders import folder_info
 from prowess.files.reading import OpenFile
-from prowess.files.trees import read_tree
+from prowess.files.tree import read_tree
 from prowess.files.writing import NewFile
 from prowess.install.entries import local_path
 from prowess.sources.git import Remote

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.errors import InstallError
 from prowess.files import calls
 from prowess.files.folders import Folder, exists, folder_info
+from prowess.files.paths import inode
 from prowess.files.removing import remove_tree
-from prowess.files.trees import inode
 from prowess.files.writing import make_folders, write_atomic
 from prowess.library.installs import JOURNAL, STORE
 from prowess.library.lock import LOCK_FILE, read_text

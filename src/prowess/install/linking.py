@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError, NameTakenError
 from prowess.files.folders import exists
-from prowess.files.trees import read_tree
+from prowess.files.tree import read_tree
 from prowess.files.writing import NewFile
 from prowess.install.apply import unlink
 from prowess.install.links import is_dead, leads_to

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import InstallError, SourceError
 from prowess.files import calls
 from prowess.files.folders import Folder, exists, folder_info
-from prowess.files.trees import is_link, link_text, same_folder
+from prowess.files.paths import is_link, is_really_inside, link_text, same_folder
 from prowess.files.writing import make_folders, sync_tree, write_tree
 from prowess.library.agents import AGENTS
 from prowess.library.places import SHARED
@@ -77,7 +77,7 @@ class Landings:
 
     def prepare(self, folder: str) -> None:
         """Make a folder for links. In a project none may lead out of it: its files may be somebody else's."""
-        if self._scope.location == "project" and not _inside(folder, self._scope.root):
+        if self._scope.location == "project" and not is_really_inside(folder, self._scope.root):
             raise InstallError("the folder for links leads out of the project", folder, "link-refused")
         make_folders(folder, durable=True)
 
@@ -105,11 +105,6 @@ class Landings:
                 names = (*entries.folders, *entries.links)
                 found += (os.path.join(folder, name) for name in names if name.startswith(self._prefix))
         return found
-
-
-def _inside(path: str, root: str) -> bool:
-    real, base = os.path.realpath(path), os.path.realpath(root)
-    return real == base or real.startswith(base.rstrip(os.sep) + os.sep)
 
 
 def stage_link(target: str, staged: str, final: str, files: Sequence[NewFile]) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from prowess.files.trees import digest_of
+from prowess.files.tree import digest_of
 from prowess.library.lock import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from prowess.files.trees import FileHash
+    from prowess.files.tree import FileHash
     from prowess.library.lock import Locked, LockedSkill
 
 _HEAD = (

@@ -14,8 +14,8 @@ from prowess.errors import InstallError
 from prowess.files import calls
 from prowess.files.folders import Folder, exists, folder_info
 from prowess.files.locking import held
+from prowess.files.paths import inode, is_link, is_really_inside
 from prowess.files.removing import remove_tree
-from prowess.files.trees import inode, is_link
 from prowess.files.writing import make_folders, sync_tree, write_new, write_tree
 from prowess.install.journal import Journal, Journals, Move
 from prowess.install.links import Landings, stage_link
@@ -202,7 +202,7 @@ def _check_base(scope: Scope) -> None:
     for path in (os.path.join(scope.base, STORE), os.path.join(scope.base, STORE, JOURNAL)):
         if is_link(path):
             raise InstallError("a part of the install base is a link", path, "link-refused")
-    if scope.location == "project" and scope.root != scope.base:
-        real, root = os.path.realpath(scope.base), os.path.realpath(scope.root)
-        if not real.startswith(root.rstrip(os.sep) + os.sep):
-            raise InstallError("the install base leads out of the project", scope.base, "link-refused")
+    if scope.location != "project" or scope.root == scope.base:
+        return
+    if not is_really_inside(scope.base, scope.root) or is_really_inside(scope.root, scope.base):
+        raise InstallError("the install base leads out of the project", scope.base, "link-refused")

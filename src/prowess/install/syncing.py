@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue, LockMismatchError, SkillError
 from prowess.files.folders import exists
-from prowess.files.trees import is_link, read_tree
+from prowess.files.paths import is_link
+from prowess.files.tree import read_tree
 from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, remove, stage
 from prowess.install.entries import comes_from, differences, is_sourceless, named, spec_of_entry

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import posixpath
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from prowess.errors import InstallError, Issue, PathTraversalError, UnsafeTreeError, nearest_first
-from prowess.files.trees import FileHash, digest_of
+from prowess.files.tree import DEEPER, digest_of, hash_bytes
 from prowess.install.contents import find_skills
 from prowess.library.load import FILENAME
 from prowess.names import relative_parts
@@ -17,6 +16,7 @@ from prowess.spec.refs import link_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from prowess.files.tree import FileHash
     from prowess.files.writing import NewFile
     from prowess.install.contents import Found
     from prowess.limits import Limits
@@ -75,10 +75,7 @@ class Tree(NamedTuple):
 
 def hashes_of(files: Iterable[NewFile]) -> dict[str, FileHash]:
     """Files in memory as a lock file has them."""
-    return {
-        file.path: FileHash(len(file.content), file.executable, hashlib.sha256(file.content).hexdigest())
-        for file in files
-    }
+    return {file.path: hash_bytes(file.content, executable=file.executable) for file in files}
 
 
 def cut(bundle: Bundle, spec: SourceSpec, limits: Limits) -> list[Tree]:
@@ -201,7 +198,7 @@ def check_paths(paths: Sequence[str], limits: Limits) -> None:
     for path in paths:
         if not _is_safe(path):
             raise UnsafeTreeError(f"{path!a} {_WHY['unsafe-name']}", code="unsafe-name")
-        if path.count("/") > limits.max_depth_per_skill + 8:
+        if path.count("/") > limits.max_depth_per_skill + DEEPER:
             raise UnsafeTreeError(f"{path!a} {_WHY['too-deep']}", code="too-deep")
         other = files.get(_folded(path))
         if other is not None:

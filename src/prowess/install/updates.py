@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from prowess.errors import LocalEditsError, NotInstalledError, SkillError
 from prowess.files.folders import exists
-from prowess.files.trees import read_tree
+from prowess.files.tree import read_tree
 from prowess.install.apply import Arrival, Wishes, stage
 from prowess.install.entries import differences, named, spec_of_entry
 from prowess.install.failures import typed

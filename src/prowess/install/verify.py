@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue
-from prowess.files.trees import is_link
+from prowess.files.paths import is_link
 from prowess.install.entries import differences
 from prowess.install.links import leads_to
 from prowess.library.installs import installed

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from prowess.errors import Issue, ResourceNotFoundError, SkillValidationError
 from prowess.files.reading import too_large
+from prowess.files.tree import digest_of, hash_bytes
 from prowess.library.resources import cut_text, decoded, grouped_names
 from prowess.model import FileList, Resources
 from prowess.names import relative_parts
@@ -13,6 +14,7 @@ from prowess.names import relative_parts
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from prowess.files.tree import FileHash
     from prowess.files.writing import NewFile
     from prowess.limits import Limits
     from prowess.spec.fields import Frontmatter
@@ -140,24 +142,20 @@ def known_paths(contents: Contents) -> tuple[str, ...]:
 
 def digest(contents: Contents, limits: Limits) -> str:
     """The digest that a folder with these files has."""
-    import hashlib  # noqa: PLC0415 - discovery hashes nothing
-
     if not list_files(contents, limits).complete:
         message = f"cannot be hashed: it has more than {limits.max_files_per_skill} files"
         raise SkillValidationError(message, contents.location, "too-many-files")
-    rows: list[bytes] = []
+    hashes: dict[str, FileHash] = {}
     left = limits.max_digest_bytes
-    for file in sorted(contents.everything(), key=lambda file: file.path.encode()):
+    for file in contents.everything():
         if _LEFT_OUT in file.path.split("/")[:-1]:
             continue
         left -= len(file.content)
         if left < 0:
             message = f"cannot be hashed within {limits.max_digest_bytes} bytes"
             raise SkillValidationError(message, contents.location, "too-many-bytes")
-        content = hashlib.sha256(file.content).hexdigest().encode()
-        executable = b"x" if file.executable else b"-"
-        rows.append(b"%s\0%s\0%d\0%s\n" % (file.path.encode(), executable, len(file.content), content))
-    return hashlib.sha256(b"".join(rows)).hexdigest()
+        hashes[file.path] = hash_bytes(file.content, executable=file.executable)
+    return digest_of(hashes)
 
 
 def differences(front: Frontmatter, name: str, description: str, location: str) -> list[Issue]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import Issue, ResourceError, ResourceTooLargeError, SkillError
 from prowess.files.reading import OpenFile
+from prowess.files.tree import is_executable
 from prowess.spec.commands import find_commands
 from prowess.spec.tokens import estimate_tokens
 
@@ -78,7 +79,7 @@ def _info(skill: Skill, path: str, issues: list[Issue]) -> FileInfo:
 
 def _local(skill: Skill, path: str) -> FileInfo:
     with OpenFile(skill.base, (*skill.parts, *path.split("/"))) as file:
-        executable = bool(file.info.st_mode & 0o100)
+        executable = is_executable(file)
         try:
             data = file.read_all(skill.limits.max_body_bytes)
         except ResourceTooLargeError:

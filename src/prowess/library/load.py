@@ -7,8 +7,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import Issue, ResourceError, SkillLoadError, SkillValidationError
-from prowess.files.folders import folder_info, list_tree, names_of
+from prowess.files.folders import folder_info, names_of
 from prowess.files.reading import OpenFile
+from prowess.files.tree import list_tree
 from prowess.library.home import Home
 from prowess.library.resources import tree_issues
 from prowess.library.skill import Skill, documented
@@ -18,7 +19,7 @@ from prowess.spec.frontmatter import needs_more
 from prowess.spec.hidden import hidden_points
 
 if TYPE_CHECKING:
-    from prowess.files.folders import Tree
+    from prowess.files.tree import Tree
     from prowess.limits import Limits
     from prowess.model import Mode
     from prowess.spec.fields import Frontmatter

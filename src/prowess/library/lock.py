@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from prowess.errors import InstallError, PathTraversalError, ResourceChangedError, ResourceError, ResourceNotFoundError
 from prowess.files.reading import OpenFile
-from prowess.files.trees import FileHash, digest_of
+from prowess.files.tree import FileHash, digest_of
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import relative_parts
 from prowess.spec.refs import is_safe_part, link_name

@@ -9,7 +9,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue, ResourceError, SkillValidationError
-from prowess.files.trees import digest_of, hash_tree
+from prowess.files.paths import inner_path
+from prowess.files.tree import digest_of, hash_tree
 from prowess.library.installs import JOURNAL, STORE
 from prowess.library.lock import parse_lock, read_lock, read_text
 from prowess.names import relative_parts
@@ -17,7 +18,7 @@ from prowess.names import relative_parts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from prowess.files.trees import FileHash
+    from prowess.files.tree import FileHash
     from prowess.library.installs import Scope
     from prowess.library.lock import Locked, LockedSkill
     from prowess.library.skill import Skill
@@ -156,8 +157,9 @@ class _Records:
 
     def where(self, folder: str) -> tuple[str, str] | None:
         """The install that a folder belongs to and its path in there; ``None`` when this scope has not put it there."""
-        if folder.startswith(self._base + os.sep):
-            parts = folder[len(self._base) + 1 :].split(os.sep)
+        inner = inner_path(folder, self._base)
+        if inner:
+            parts = inner.split(os.sep)
             return "/".join(parts[:2]), "/".join(parts[2:])
         return next((found for entry in self.locked.values() if (found := self._copied(entry, folder))), None)
 

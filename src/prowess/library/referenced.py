@@ -12,7 +12,7 @@ from prowess.spec.mentions import find_mentions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.files.folders import Tree
+    from prowess.files.tree import Tree
     from prowess.limits import Limits
     from prowess.spec.mentions import Mention
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.errors import BinaryResourceError, Issue, ResourceError, ResourceTooLargeError, SkillValidationError
-from prowess.files.folders import Tree, folder_beneath, hash_file, list_tree, plain_names
+from prowess.files.folders import folder_beneath, plain_names
 from prowess.files.reading import OpenFile, as_resource_error, too_large
+from prowess.files.tree import digest_of, hash_file, list_tree
 from prowess.model import FileList, Resources
 from prowess.names import relative_parts
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from prowess.files.folders import Entries, Folder
+    from prowess.files.tree import FileHash, Tree
     from prowess.limits import Limits
 
 _GROUPS = ("scripts", "references", "assets")
@@ -194,20 +196,14 @@ def _tree(base: str, parts: tuple[str, ...], location: str, limits: Limits) -> T
 
 def tree_issues(tree: Tree, location: str, limits: Limits) -> list[Issue]:
     """What a listing left out, as warnings."""
-    kinds = (
-        ("link-in-skill", tree.links),
-        ("special-file", tree.others),
-        ("bad-file-name", tree.odd),
-        ("unreadable-directory", tree.unreadable),
-    )
-    found = [_left_out(code, name, location) for code, names in kinds for name in names]
+    found = [_left_out(code, path, location) for code, path in tree.problems if code in _LEFT_OUT]
     if tree.bound:
         found.append(Issue(tree.bound, "", _BOUNDS[tree.bound].format(limits=limits), location, 0, "warning"))
     return found
 
 
 def digest(base: str, parts: tuple[str, ...], location: str, limits: Limits) -> str:
-    """SHA-256 over ``path NUL x-or-- NUL size NUL sha256-hex LF`` for each file; never a partial answer."""
+    """The digest of a skill's folder, over every file of it; never a partial answer."""
     if not base:
         raise _no_files()
     tree = _tree(base, parts, location, limits)
@@ -215,16 +211,13 @@ def digest(base: str, parts: tuple[str, ...], location: str, limits: Limits) -> 
         raise SkillValidationError(
             f"cannot be hashed: {issue.field} {issue.message}".replace("  ", " "), location, issue.code
         )
-    import hashlib  # noqa: PLC0415 - discovery hashes nothing
-
-    total = hashlib.sha256()
+    hashes: dict[str, FileHash] = {}
     left = limits.max_digest_bytes
     for path in tree.files:
         try:
-            size, executable, content = hash_file(base, (*parts, *path.split("/")), left)
+            hashes[path] = hash_file(base, (*parts, *path.split("/")), left)
         except ResourceTooLargeError as error:
             message = f"cannot be hashed within {limits.max_digest_bytes} bytes: {error.message}"
             raise SkillValidationError(message, location, "too-many-bytes") from None
-        left -= size
-        total.update(b"%s\0%s\0%d\0%s\n" % (path.encode(), b"x" if executable else b"-", size, content.encode()))
-    return total.hexdigest()
+        left -= hashes[path].size
+    return digest_of(hashes)

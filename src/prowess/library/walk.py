@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.errors import Issue, ResourceError, SkillLoadError, SourceError
 from prowess.files.folders import Folder, folder_beneath, folder_info, real_path
+from prowess.files.paths import is_inside
 from prowess.files.reading import OpenFile, identity
 from prowess.library.home import Home
 from prowess.library.load import FILENAME
@@ -284,7 +285,7 @@ class Walk:
             return
         if folder_info(target) is None or target in self._followed:
             return
-        if _inside(os.path.realpath(folder), target):
+        if is_inside(os.path.realpath(folder), target):
             self._issue("link-loop", link, "the link leads to a folder around itself")
             return
         base = self._base_of(target, folder)
@@ -311,7 +312,7 @@ class Walk:
         """The folder that makes following a link to ``target`` right, or ``None``."""
         if self.rules.follow_links:
             return os.path.dirname(target)
-        return next((base for base in self._trusted(folder) if _inside(target, base)), None)
+        return next((base for base in self._trusted(folder) if is_inside(target, base)), None)
 
     def _trusted(self, folder: str) -> tuple[str, ...]:
         if self._bases is None:
@@ -331,10 +332,6 @@ class Walk:
         for skill in self.skills:
             first.setdefault(tuple(skill.identity or (id(skill),))[:2], skill)
         return list(first.values())
-
-
-def _inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _unreadable(error: OSError) -> tuple[str, str, str]:

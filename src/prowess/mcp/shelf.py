@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import Issue, PathTraversalError, SkillError
+from prowess.files.paths import inner_path
 from prowess.library.catalog import Catalog
 from prowess.limits import MAX_DESCRIPTION_LENGTH
 from prowess.mcp.manifests import reasons, served_files, strict_fields
@@ -124,8 +125,9 @@ def _path_of(skill: Skill, places: Sequence[Place]) -> str:
     if not skill.is_linked:
         return "/".join(skill.parts) or skill.folder_name
     for place in places:
-        if skill.folder.startswith(place.path.rstrip(os.sep) + os.sep):
-            return os.path.relpath(skill.folder, place.path).replace(os.sep, "/")
+        inner = inner_path(skill.folder, place.path)
+        if inner:
+            return inner.replace(os.sep, "/")
     return skill.folder_name
 
 

@@ -9,6 +9,7 @@ import sys
 from typing import NamedTuple
 
 from prowess.errors import SandboxError
+from prowess.files.paths import is_really_inside
 
 BY_EXTENSION: dict[str, tuple[str, ...]] = {
     ".py": ("python",),
@@ -120,5 +121,4 @@ def _home_of(program: str) -> str:
 
 
 def _shows_home(folder: str) -> bool:
-    home = os.path.realpath(os.path.expanduser("~"))
-    return os.path.join(home, "").startswith(os.path.join(os.path.realpath(folder), ""))
+    return is_really_inside(os.path.expanduser("~"), folder)

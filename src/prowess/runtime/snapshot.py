@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import NotTrustedError, ResourceError, ResourceTooLargeError, SkillValidationError
 from prowess.files.reading import OpenFile
 from prowess.files.temporary import temporary_folder
+from prowess.files.tree import digest_of, hash_bytes, is_executable
 from prowess.files.writing import NewFile, write_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from prowess.files.tree import FileHash
     from prowess.library.skill import Skill
 
 
@@ -39,17 +39,18 @@ def snapshot(skill: Skill) -> Iterator[Snapshot]:
         raise NotTrustedError(message, skill.location, "not-local")
     with temporary_folder() as folder:
         paths = _copied_paths(skill)
-        total = hashlib.sha256()
-        write_tree(folder, _hashed(skill, paths, total), read_only=True)
-        yield Snapshot(folder, total.hexdigest(), paths, skill.copied_to(folder))
+        hashes: dict[str, FileHash] = {}
+        write_tree(folder, _read_and_hash(skill, paths, hashes), read_only=True)
+        yield Snapshot(folder, digest_of(hashes), paths, skill.copied_to(folder))
 
 
-def _hashed(skill: Skill, paths: Iterable[str], total: hashlib._Hash) -> Iterator[NewFile]:
+def _read_and_hash(skill: Skill, paths: Iterable[str], hashes: dict[str, FileHash]) -> Iterator[NewFile]:
+    """The files of a skill one by one; the hash of each is in ``hashes`` when it is given."""
     left = skill.limits.max_digest_bytes
     for path in paths:
         file = _read(skill, path, left)
         left -= len(file.content)
-        total.update(_row(file))
+        hashes[path] = hash_bytes(file.content, executable=file.executable)
         yield file
 
 
@@ -63,15 +64,9 @@ def _copied_paths(skill: Skill) -> tuple[str, ...]:
 def _read(skill: Skill, path: str, most: int) -> NewFile:
     try:
         with OpenFile(skill.base, (*skill.parts, *path.split("/"))) as file:
-            return NewFile(path, file.read_all(most), bool(file.info.st_mode & 0o100))
+            return NewFile(path, file.read_all(most), is_executable(file))
     except ResourceTooLargeError:
         message = f"has more than {skill.limits.max_digest_bytes} bytes"
         raise SkillValidationError(message, skill.location, "too-many-bytes") from None
     except ResourceError as error:
         raise SkillValidationError(error.message, skill.location, error.code) from None
-
-
-def _row(file: NewFile) -> bytes:
-    content = hashlib.sha256(file.content).hexdigest()
-    mark = b"x" if file.executable else b"-"
-    return b"%s\0%s\0%d\0%s\n" % (os.fsencode(file.path), mark, len(file.content), content.encode())

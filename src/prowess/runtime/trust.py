@@ -5,17 +5,15 @@ Nothing of a skill runs without one. The grants are a small JSON file of the use
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from prowess.errors import Issue, NotTrustedError, ResourceError, ResourceNotFoundError, SkillError
+from prowess.errors import Issue, NotTrustedError, SkillError
 from prowess.files.marks import identity_at
-from prowess.files.reading import OpenFile
-from prowess.files.writing import make_folders, write_atomic
+from prowess.files.owned_json import OwnedJson
 from prowess.library.places import config_home
 from prowess.library.scan import scan
 from prowess.spec.hidden import has_hidden
@@ -29,9 +27,6 @@ if TYPE_CHECKING:
 
 Policy = Literal["never", "ask", "granted"]
 Answer = Literal["granted", "once", "refused"]
-
-_MOST_BYTES = 16 << 20
-_OTHERS_WRITE = 0o022
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +95,7 @@ class Trust:
         self, path: str | os.PathLike[str] | None = None, *, policy: Policy | None = None, ask: Ask | None = None
     ) -> None:
         self._path = os.path.abspath(os.fspath(path) if path is not None else default_trust_file())
+        self._file = OwnedJson(self._path, "grants", "trust-store")
         self.policy: Policy = policy or ("ask" if ask is not None else "granted")
         self._ask = ask
         if self.policy == "ask" and ask is None:
@@ -201,47 +197,23 @@ class Trust:
         return grant
 
     def _read(self) -> dict[str, Grant]:
-        folder, name = os.path.split(self._path)
-        try:
-            with OpenFile(folder, (name,)) as file:
-                self._check_owner(file.info)
-                return _parsed(file.read_all(_MOST_BYTES))
-        except ResourceNotFoundError:
-            return {}
-        except ResourceError as error:
-            raise NotTrustedError(f"cannot read the grants: {error.message}", self._path, "trust-store") from None
-        except (ValueError, TypeError, KeyError, RecursionError):
-            raise NotTrustedError("the file with the grants is damaged", self._path, "trust-store") from None
-
-    def _check_owner(self, info: os.stat_result) -> None:
-        if hasattr(os, "geteuid") and (info.st_uid != os.geteuid() or info.st_mode & _OTHERS_WRITE):
-            message = "the file with the grants belongs to somebody else, or others may write to it"
-            raise NotTrustedError(message, self._path, "trust-store")
+        return self._file.read(_grants_in) or {}
 
     def _change(self, change: Callable[[dict[str, Grant]], dict[str, Grant]]) -> None:
-        from filelock import FileLock, Timeout  # noqa: PLC0415 - only when something is granted or revoked
+        def new_content() -> object:
+            grants = change(self._read())
+            return {"version": 1, "grants": [asdict(grants[digest]) for digest in sorted(grants)]}
 
-        try:
-            make_folders(os.path.dirname(self._path), 0o700)
-            with FileLock(f"{self._path}.lock", timeout=10, mode=0o600):
-                found = change(self._read())
-                rows = [asdict(found[digest]) for digest in sorted(found)]
-                write_atomic(self._path, json.dumps({"version": 1, "grants": rows}, indent=2).encode() + b"\n")
-        except Timeout:
-            raise NotTrustedError("somebody else is changing the grants", self._path, "trust-store") from None
-        except OSError as error:
-            message = f"cannot write the grants: {error.strerror}"
-            raise NotTrustedError(message, self._path, "trust-store") from None
+        self._file.change(new_content)
 
     def __iter__(self) -> Iterator[Grant]:
         return iter(self.grants())
 
 
-def _parsed(data: bytes) -> dict[str, Grant]:
-    found = json.loads(data)
-    rows = [Grant(**row) for row in found["grants"]]
-    if found["version"] != 1 or not all(isinstance(value, str) for row in rows for value in asdict(row).values()):
-        raise ValueError(found["version"])
+def _grants_in(content: Any) -> dict[str, Grant]:  # noqa: ANN401 - any JSON
+    rows = [Grant(**row) for row in content["grants"]]
+    if content["version"] != 1 or not all(isinstance(value, str) for row in rows for value in asdict(row).values()):
+        raise ValueError(content["version"])
     return {row.digest: row for row in rows}
 
 

@@ -6,13 +6,11 @@ nothing of it ever runs.
 
 from __future__ import annotations
 
-import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from prowess.errors import NotTrustedError, ResourceError, ResourceNotFoundError, SourceError
-from prowess.files.reading import OpenFile
-from prowess.files.writing import make_folders, write_atomic
+from prowess.errors import SourceError
+from prowess.files.owned_json import OwnedJson
 from prowess.library.places import config_home
 
 if TYPE_CHECKING:
@@ -21,9 +19,6 @@ if TYPE_CHECKING:
     from prowess.library.skill import Skill
 
     Rows = dict[str, str]
-
-_MOST_BYTES = 16 << 20
-_OTHERS_WRITE = 0o022
 
 
 def default_approvals_file() -> str:
@@ -36,6 +31,7 @@ class Approvals:
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self._path = os.path.abspath(os.fspath(path) if path is not None else default_approvals_file())
+        self._file = OwnedJson(self._path, "approvals", "approval-store")
 
     def __repr__(self) -> str:
         """The file."""
@@ -68,35 +64,13 @@ class Approvals:
     # -- the file ----------------------------------------------------------------------------------------------------
 
     def _read(self) -> Rows:
-        folder, name = os.path.split(self._path)
-        try:
-            with OpenFile(folder, (name,)) as file:
-                self._check_owner(file.info)
-                data = json.loads(file.read_all(_MOST_BYTES))
-            return {str(key): str(value) for key, value in data["approvals"].items()} if data["version"] == 1 else {}
-        except ResourceNotFoundError:
-            return {}
-        except ResourceError as error:
-            raise NotTrustedError(f"cannot read the approvals: {error.message}", self._path, "approval-store") from None
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            raise NotTrustedError("the file with the approvals is damaged", self._path, "approval-store") from None
-
-    def _check_owner(self, info: os.stat_result) -> None:
-        if hasattr(os, "geteuid") and (info.st_uid != os.geteuid() or info.st_mode & _OTHERS_WRITE):
-            message = "the file with the approvals belongs to somebody else, or others may write to it"
-            raise NotTrustedError(message, self._path, "approval-store")
+        return self._file.read(_rows_in) or {}
 
     def _change(self, change: Callable[[Rows], Rows]) -> None:
-        from filelock import FileLock, Timeout  # noqa: PLC0415 - only when something is approved or revoked
+        self._file.change(lambda: {"version": 1, "approvals": dict(sorted(change(self._read()).items()))})
 
-        make_folders(os.path.dirname(self._path), 0o700)
-        try:
-            with FileLock(f"{self._path}.lock", timeout=10, mode=0o600):
-                rows = change(self._read())
-                data = {"version": 1, "approvals": dict(sorted(rows.items()))}
-                write_atomic(self._path, json.dumps(data, indent=2).encode() + b"\n")
-        except Timeout:
-            raise NotTrustedError("somebody else is changing the approvals", self._path, "approval-store") from None
-        except OSError as error:
-            message = f"cannot write the approvals: {error.strerror}"
-            raise NotTrustedError(message, self._path, "approval-store") from None
+
+def _rows_in(content: Any) -> Rows:  # noqa: ANN401 - any JSON
+    if content["version"] != 1:
+        return {}
+    return {str(key): str(value) for key, value in content["approvals"].items()}

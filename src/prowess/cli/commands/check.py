@@ -15,6 +15,7 @@ from prowess.cli.command import command as new_command
 from prowess.cli.harmless import one_row
 from prowess.cli.options import complete_code, home_relative, json_option, known_codes, settings_of
 from prowess.errors import SkillError, SourceError
+from prowess.files.paths import is_really_inside
 from prowess.spec.counted import counted
 from prowess.steps import stepped
 
@@ -134,8 +135,7 @@ def _without_pinned(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]
     from prowess.library.installs import standard_scopes  # noqa: PLC0415 - only to mend something
 
     scopes = standard_scopes(os.getcwd(), os.path.expanduser("~"), os.environ)
-    bases = tuple(os.path.join(os.path.realpath(scope.base), "") for scope in scopes)
-    free = tuple(file for file in files if not os.path.realpath(file).startswith(bases))
+    free = tuple(file for file in files if not any(is_really_inside(file, scope.base) for scope in scopes))
     return free, sorted({os.path.basename(os.path.dirname(file)) for file in files if file not in free})
 
 

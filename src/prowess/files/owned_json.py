@@ -1,0 +1,73 @@
+"""A small JSON file of the user's, which decides what is trusted: read only while nobody else could have written it."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, TypeVar
+
+from prowess.errors import NotTrustedError, ResourceError, ResourceNotFoundError
+from prowess.files.reading import OpenFile
+from prowess.files.writing import make_folders, write_atomic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+_MOST_BYTES = 16 << 20
+_OTHERS_WRITE = 0o022
+
+
+class OwnedJson:
+    """A JSON file of this user, changed by one process at a time and never half written.
+
+    ``what`` names its content in messages, such as ``grants``; ``code`` is the code of its errors.
+    """
+
+    def __init__(self, path: str, what: str, code: str) -> None:
+        self.path = path
+        self._what = what
+        self._code = code
+
+    def read(self, parse: Callable[[object], T]) -> T | None:
+        """What ``parse`` makes of the JSON in the file; ``None`` when there is no file.
+
+        Raises ``NotTrustedError`` when the file belongs to somebody else, others may write to it, it cannot be read, or
+        ``parse`` finds something else than it expects (and raises one of the usual errors for that).
+        """
+        folder, name = os.path.split(self.path)
+        try:
+            with OpenFile(folder, (name,)) as file:
+                self._check_owner(file.info)
+                return parse(json.loads(file.read_all(_MOST_BYTES)))
+        except ResourceNotFoundError:
+            return None
+        except ResourceError as error:
+            raise self._error(f"cannot read the {self._what}: {error.message}") from None
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise self._error(f"the file with the {self._what} is damaged") from None
+
+    def change(self, new_content: Callable[[], object]) -> None:
+        """Write what ``new_content`` returns; it is called, and may read the file, while no other process changes it.
+
+        Raises ``NotTrustedError`` when the file cannot be written, or another process does not let go of it.
+        """
+        from filelock import FileLock, Timeout  # noqa: PLC0415 - only when something is changed
+
+        try:
+            make_folders(os.path.dirname(self.path), 0o700)
+            with FileLock(f"{self.path}.lock", timeout=10, mode=0o600):
+                write_atomic(self.path, json.dumps(new_content(), indent=2).encode() + b"\n")
+        except Timeout:
+            raise self._error(f"somebody else is changing the {self._what}") from None
+        except OSError as error:
+            raise self._error(f"cannot write the {self._what}: {error.strerror}") from None
+
+    def _check_owner(self, info: os.stat_result) -> None:
+        if hasattr(os, "geteuid") and (info.st_uid != os.geteuid() or info.st_mode & _OTHERS_WRITE):
+            message = f"the file with the {self._what} belongs to somebody else, or others may write to it"
+            raise self._error(message)
+
+    def _error(self, message: str) -> NotTrustedError:
+        return NotTrustedError(message, self.path, self._code)

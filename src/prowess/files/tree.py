@@ -1,0 +1,272 @@
+"""A whole tree of files: walked without following a link, listed, hashed, read into memory, and its one digest.
+
+Every walk of a skill's folder is ``walk_tree``, and every digest of a skill is ``digest_of``. Three walks stay by
+themselves, because they do something else: ``library/walk.py`` looks for skills and reads only heads,
+``marks.tree_mark`` watches folders of any size by the clock, and ``removing`` deletes what it meets.
+"""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import ResourceError, ResourceTooLargeError
+from prowess.files.folders import folder_beneath
+from prowess.files.reading import OpenFile, too_large
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from prowess.files.folders import Entries, Folder
+    from prowess.limits import Limits
+
+    Visit = Callable[[Folder, str, str], None]
+    """Called for each regular file with its open folder, its name there, and its path from the top of the tree."""
+
+DEEPER = 8
+"""How many folders deeper than one skill a tree of several skills may be."""
+_LEFT_OUT = ".git"
+_SMALL = 1 << 20
+
+
+class Bounds(NamedTuple):
+    """How much of a tree is walked. A small tuple: copying ``Limits`` for each tree costs more than a small walk."""
+
+    files: int
+    entries: int
+    depth: int
+    """How many folders deep, the topmost one counted."""
+
+    @classmethod
+    def of_skill(cls, limits: Limits) -> Bounds:
+        """The bounds of one skill."""
+        return cls(limits.max_files_per_skill, limits.max_entries_per_skill, limits.max_depth_per_skill)
+
+    @classmethod
+    def of_install(cls, limits: Limits) -> Bounds:
+        """The bounds of a tree that may hold many skills: more files and deeper folders than one of them."""
+        most = max(limits.max_files_per_skill, limits.max_install_files)
+        return cls(most, max(limits.max_entries_per_skill, 4 * most), limits.max_depth_per_skill + DEEPER + 1)
+
+
+class Tree(NamedTuple):
+    """Every regular file below a folder, in byte order of its POSIX path, and what else was met."""
+
+    files: list[str]
+    links: list[str]
+    others: list[str]
+    odd: list[str]
+    unreadable: list[str]
+    bound: str = ""
+    """Which limit ended the walk, or ``""``."""
+    bound_at: str = ""
+    """The folder at which it ended."""
+
+    @property
+    def problems(self) -> list[tuple[str, str]]:
+        """What keeps the tree from being regular files alone, or from being whole: ``(code, path)``."""
+        kinds = (
+            ("link-in-skill", self.links),
+            ("special-file", self.others),
+            ("bad-file-name", self.odd),
+            ("unreadable-directory", self.unreadable),
+        )
+        found = [(code, path) for code, paths in kinds for path in paths]
+        return [*found, (self.bound, self.bound_at)] if self.bound else found
+
+
+class FileHash(NamedTuple):
+    """What a lock file says of a file: its size, whether its owner may execute it, and its SHA-256 (hex)."""
+
+    size: int
+    executable: bool
+    sha256: str
+
+
+class HashedTree(NamedTuple):
+    """Every regular file below a folder with its hash, and what else was met: ``(code, path)``."""
+
+    files: dict[str, FileHash]
+    odd: list[tuple[str, str]]
+
+
+class ReadTree(NamedTuple):
+    """Every regular file below a folder: path, bytes, whether executable; and what else was met: ``(code, path)``."""
+
+    files: list[tuple[str, bytes, bool]]
+    odd: list[tuple[str, str]]
+
+
+class _Walk:
+    """One walk by folder handles: nothing on the way can be swapped for a link."""
+
+    def __init__(self, bounds: Bounds, visit: Visit | None) -> None:
+        self.bounds = bounds
+        self.visit = visit
+        self.tree = Tree([], [], [], [], [])
+        self.seen = 0
+        self.bound = ("", "")
+
+    def enter(self, folder: Folder, prefix: str, depth: int) -> None:
+        """Raises ``OSError`` when the topmost folder cannot be listed."""
+        try:
+            entries = folder.entries(self.bounds.entries - self.seen)
+        except OSError:
+            if depth == 1:
+                raise
+            self.tree.unreadable.append(prefix[:-1])
+            return
+        self.seen += entries.total
+        if entries.links or entries.others or entries.odd:
+            self._add_others(entries, prefix)
+        self._add_files(folder, entries.files, prefix)
+        if not entries.complete or len(self.tree.files) > self.bounds.files:
+            self.bound = ("too-many-files", prefix[:-1])
+        for name in entries.folders:
+            if self.bound[0]:
+                return
+            if name != _LEFT_OUT:
+                self._enter_child(folder, name, prefix, depth)
+
+    def _add_others(self, entries: Entries, prefix: str) -> None:
+        self.tree.links.extend(prefix + name for name in entries.links)
+        self.tree.others.extend(prefix + name for name in entries.others)
+        self.tree.odd.extend(prefix + name for name in entries.odd)
+
+    def _add_files(self, folder: Folder, names: list[str], prefix: str) -> None:
+        paths = [prefix + name for name in names]
+        if self.visit is not None:
+            room = max(self.bounds.files - len(self.tree.files), 0)
+            for name, path in zip(names[:room], paths, strict=False):
+                self.visit(folder, name, path)
+        self.tree.files.extend(paths)
+
+    def _enter_child(self, folder: Folder, name: str, prefix: str, depth: int) -> None:
+        if depth >= self.bounds.depth:
+            self.bound = ("too-deep", prefix + name)
+            return
+        try:
+            child = folder.child(name, lists=True)
+        except OSError:
+            self.tree.unreadable.append(prefix + name)
+            return
+        with child:
+            self.enter(child, f"{prefix}{name}/", depth + 1)
+
+
+def walk_tree(base: str, parts: tuple[str, ...], bounds: Bounds, visit: Visit | None = None) -> Tree:
+    """Every file of the folder ``parts`` below ``base``, within the bounds; ``.git`` is left out.
+
+    Links and special files are named and never opened. ``visit`` is called for each file while its folder is open, for
+    no more files than the bounds allow; what it raises ends the walk. Raises ``OSError`` when the folder cannot be
+    listed.
+    """
+    walk = _Walk(bounds, visit)
+    with folder_beneath(base, parts) as folder:
+        walk.enter(folder, "", 1)
+    files = sorted(walk.tree.files, key=str.encode)
+    code, path = walk.bound
+    return walk.tree._replace(files=files[: bounds.files], bound=code, bound_at=path)
+
+
+def list_tree(base: str, parts: tuple[str, ...], limits: Limits) -> Tree:
+    """Every file of one skill's folder, within its limits; raises ``OSError`` when it cannot be listed."""
+    return walk_tree(base, parts, Bounds.of_skill(limits))
+
+
+# -- hashes ------------------------------------------------------------------------------------------------------------
+
+
+def digest_of(files: Mapping[str, FileHash]) -> str:
+    """The digest of a tree: SHA-256 over ``path NUL x-or-- NUL size NUL sha256-hex LF``, in byte order of the paths."""
+    import hashlib  # noqa: PLC0415 - discovery hashes nothing
+
+    total = hashlib.sha256()
+    for path in sorted(files, key=str.encode):
+        size, executable, content = files[path]
+        total.update(b"%s\0%s\0%d\0%s\n" % (path.encode(), b"x" if executable else b"-", size, content.encode()))
+    return total.hexdigest()
+
+
+def hash_bytes(content: bytes, *, executable: bool) -> FileHash:
+    """What a lock file says of a file with this content."""
+    import hashlib  # noqa: PLC0415 - discovery hashes nothing
+
+    return FileHash(len(content), executable, hashlib.sha256(content).hexdigest())
+
+
+def hash_file(base: str, parts: tuple[str, ...], limit: int) -> FileHash:
+    """What a lock file says of a file below ``base``; raises ``ResourceError`` as ``OpenFile`` does."""
+    with OpenFile(base, parts) as file:
+        return _hash_open(file, limit)
+
+
+def _hash_open(file: OpenFile, limit: int) -> FileHash:
+    import hashlib  # noqa: PLC0415 - discovery hashes nothing
+
+    size = file.info.st_size
+    if size > limit:
+        raise too_large(file.path, size, limit)
+    content = hashlib.sha256()
+    for chunk in file.chunks(size + 1):
+        content.update(chunk)
+    return FileHash(size, is_executable(file), content.hexdigest())
+
+
+def hash_tree(folder: str, limits: Limits) -> HashedTree:
+    """Every file of an installed tree, hashed. Raises ``OSError`` when the folder cannot be listed."""
+    from hashlib import sha256  # noqa: PLC0415 - discovery hashes nothing
+
+    files: dict[str, FileHash] = {}
+    refused: list[tuple[str, str]] = []
+    left = limits.max_digest_bytes
+
+    def visit(inner: Folder, name: str, path: str) -> None:
+        nonlocal left
+        plain = inner.read_plain(name, min(left, _SMALL))
+        if plain is not None:
+            data, info = plain
+            left -= len(data)
+            files[path] = FileHash(len(data), bool(info.st_mode & stat.S_IXUSR), sha256(data).hexdigest())
+            return
+        try:
+            with inner.open_file(name, path) as file:
+                files[path] = _hash_open(file, left)
+        except ResourceTooLargeError:
+            refused.append(("too-many-bytes", path))
+        except ResourceError as error:
+            refused.append((error.code, path))
+        else:
+            left -= files[path].size
+
+    tree = walk_tree(folder, (), Bounds.of_install(limits), visit)
+    return HashedTree(files, [*tree.problems, *refused])
+
+
+def is_executable(file: OpenFile) -> bool:
+    """Whether the owner of an open file may execute it."""
+    return bool(file.info.st_mode & stat.S_IXUSR)
+
+
+# -- bytes -------------------------------------------------------------------------------------------------------------
+
+
+def read_tree(folder: str, limits: Limits) -> ReadTree:
+    """A whole folder in memory, within the bounds of an install.
+
+    Raises ``ResourceError`` for a file that cannot be read, ``OSError`` when the folder cannot be listed.
+    """
+    files: list[tuple[str, bytes, bool]] = []
+    left = limits.max_install_bytes
+
+    def visit(inner: Folder, name: str, path: str) -> None:
+        nonlocal left
+        with inner.open_file(name, path) as file:
+            if file.info.st_size > left:
+                raise too_large(path, file.info.st_size, limits.max_install_bytes)
+            data = file.read_all(left)
+            left -= len(data)
+            files.append((path, data, is_executable(file)))
+
+    tree = walk_tree(folder, (), Bounds.of_install(limits), visit)
+    return ReadTree(sorted(files, key=lambda row: row[0].encode()), tree.problems)

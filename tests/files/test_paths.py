@@ -1,0 +1,43 @@
+"""Whether a path lies inside a folder: by its text, and on the disk."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from prowess.files.paths import inner_path, is_inside, is_really_inside
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("path", "folder", "inner"),
+    [
+        ("/a/b", "/a", "b"),
+        ("/a/b/c", "/a/", "b/c"),
+        ("/a", "/a", ""),
+        ("/a", "/a/", ""),
+        ("/a", "/", "a"),
+        ("/", "/", ""),
+        ("/ab", "/a", None),
+        ("/a", "/a/b", None),
+        ("/", "/a", None),
+    ],
+)
+def test_a_path_is_inside_a_folder_only_at_a_separator(path: str, folder: str, inner: str | None) -> None:
+    path, folder = path.replace("/", os.sep), folder.replace("/", os.sep)
+    assert inner_path(path, folder) == (None if inner is None else inner.replace("/", os.sep))
+    assert is_inside(path, folder) == (inner is not None)
+
+
+def test_on_the_disk_links_count_for_where_they_lead(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "project" / "out").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "also").symlink_to(tmp_path / "project")
+    assert is_inside(str(tmp_path / "project" / "out"), str(tmp_path / "project"))
+    assert not is_really_inside(str(tmp_path / "project" / "out"), str(tmp_path / "project"))
+    assert is_really_inside(str(tmp_path / "also" / "new"), str(tmp_path / "project"))
