@@ -7,6 +7,8 @@ ARGS ?=
 
 # Another project's environment must not leak into this one.
 unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
+# The tests start hundreds of processes: without kept bytecode each would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 # A Python that was named by hand is the only one tried; the default falls back on others that may be on PATH.
@@ -34,6 +36,10 @@ test: lint ## lint, then run the tests, with samples of the large matrices; ARGS
 .PHONY: test-full
 test-full: lint ## the same with the whole matrices
 	$(BIN)/python -m pytest -n 2 --full $(ARGS)
+
+.PHONY: test-foreign
+test-foreign: $(READY) ## the tests with programs of others (FastMCP, the MCP Inspector, pre-commit), which it installs
+	$(BIN)/python -m pytest --full -m foreign $(ARGS)
 
 .PHONY: lint
 lint: $(READY) ## check style, format, types and layers
