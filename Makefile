@@ -76,6 +76,10 @@ corpus: $(READY) ## load a corpus of real skills and count what loads
 soak: $(READY) ## ask a server for ten minutes while its skills change; ARGS="--seconds 60" for less
 	$(BIN)/python -m bench.soak $(ARGS)
 
+.PHONY: fuzz
+fuzz: $(READY) ## disturb inputs of everything that parses for ten minutes; ARGS="--seconds 60 --seed 1" for less
+	$(BIN)/python -m bench.fuzz $(ARGS)
+
 .PHONY: clean
 clean: ## remove everything that the other verbs made
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
