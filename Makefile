@@ -7,6 +7,8 @@ ARGS ?=
 
 # Another project's environment must not leak into this one.
 unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
+# The tests start hundreds of processes: without kept bytecode each would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 # A Python that was named by hand is the only one tried; the default falls back on others that may be on PATH.
@@ -34,6 +36,10 @@ test: lint ## lint, then run the tests, with samples of the large matrices; ARGS
 .PHONY: test-full
 test-full: lint ## the same with the whole matrices
 	$(BIN)/python -m pytest -n 2 --full $(ARGS)
+
+.PHONY: test-foreign
+test-foreign: $(READY) ## the tests with programs of others (FastMCP, the MCP Inspector, pre-commit), which it installs
+	$(BIN)/python -m pytest --full -m foreign $(ARGS)
 
 .PHONY: lint
 lint: $(READY) ## check style, format, types and layers
@@ -69,6 +75,10 @@ corpus: $(READY) ## load a corpus of real skills and count what loads
 .PHONY: soak
 soak: $(READY) ## ask a server for ten minutes while its skills change; ARGS="--seconds 60" for less
 	$(BIN)/python -m bench.soak $(ARGS)
+
+.PHONY: fuzz
+fuzz: $(READY) ## disturb inputs of everything that parses for ten minutes; ARGS="--seconds 60 --seed 1" for less
+	$(BIN)/python -m bench.fuzz $(ARGS)
 
 .PHONY: clean
 clean: ## remove everything that the other verbs made

@@ -7,10 +7,14 @@ import lzma
 import os
 import random
 import signal
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+from tests.costs import Costs
+from tests.isolation import NOT_TESTED, require_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
 
 SEED_VARIABLE = "PROWESS_TEST_SEED"
 REAL_HEADS = 6_000
+LATER = {"full": "make test-full", "foreign": "make test-foreign"}
+"""Tests with these markers are not part of the ordinary run; ``--full`` runs them all."""
 
 # No database: a failure prints what reproduces it, and no run depends on an earlier one.
 settings.register_profile("default", max_examples=100, deadline=None, derandomize=False, database=None, print_blob=True)
@@ -36,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # The workers of pytest-xdist inherit the environment, so they draw what the process that started them draws.
     os.environ[SEED_VARIABLE] = str(_choose_seed(config))
     settings.load_profile("full" if config.getoption("full") else "default")
+    config.pluginmanager.register(Costs(is_bounded=not config.getoption("full")), "costs")
     # A shell has what it starts in the background ignore interrupts, and that is inherited by what tests interrupt.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -56,8 +63,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("full"):
         return
     for item in items:
-        if item.get_closest_marker("full"):
-            item.add_marker(pytest.mark.skip(reason="whole matrix: run by make test-full"))
+        for marker, verb in LATER.items():
+            if item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=f"run by {verb}"))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """Say what this machine could not test, and why, where nobody overlooks it: last, in a section of its own."""
+    yield
+    skipped = [report for report in terminalreporter.stats.get("skipped", []) if isinstance(report.longrepr, tuple)]
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    untested = {reason: count for reason, count in reasons.items() if reason.startswith(NOT_TESTED)}
+    if untested:
+        terminalreporter.section("NOT TESTED HERE", sep="!", red=True, bold=True)
+    for reason, count in untested.items():
+        terminalreporter.line(f"{reason.removeprefix(NOT_TESTED)} ({count} tests)", red=True)
 
 
 @pytest.fixture(scope="session")
@@ -94,6 +115,12 @@ def real_heads(shared: Path, seed: int, full: bool) -> list[bytes]:
         rows = file.read().splitlines()
     chosen = rows if full else random.Random(seed).sample(rows, REAL_HEADS)
     return [json.loads(row)["head"].encode("latin-1") for row in chosen]
+
+
+@pytest.fixture
+def needs_sandbox() -> None:
+    """Skip, and have the summary say so, where scripts cannot be isolated."""
+    require_sandbox()
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-import prowess
 from prowess.cli.main import root
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -149,10 +148,3 @@ def process(project: Path) -> Process:  # noqa: ARG001 - a fixture for its effec
 def terminal(project: Path) -> Terminal:  # noqa: ARG001 - a fixture for its effect
     """A command line on a terminal."""
     return Terminal()
-
-
-@pytest.fixture
-def needs_sandbox() -> None:
-    """Skip where scripts cannot be isolated."""
-    if not any(kind.usable for kind in prowess.sandbox.available() if kind.name != "none"):
-        pytest.skip("needs bubblewrap")

@@ -115,8 +115,3 @@ def prepare(name: str) -> None:
     """Do what a sample needs before."""
     for step in SAMPLES[name].before:
         step()
-
-
-def can_isolate() -> bool:
-    """Whether scripts can be run here."""
-    return any(kind.usable for kind in prowess.sandbox.available() if kind.name != "none")

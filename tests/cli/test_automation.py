@@ -17,6 +17,7 @@ from filelock import FileLock
 
 from bench.environments import NotInstalledError, cache_folder, python_with
 from tests.cli.samples import installed
+from tests.isolation import NOT_TESTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -183,10 +184,10 @@ def pre_commit() -> list[str]:
         with FileLock(cache_folder() / "pre-commit.lock"):
             return [python_with("pre-commit"), "-m", "pre_commit"]
     except NotInstalledError as error:
-        pytest.skip(f"pre-commit cannot be installed here ({error}): the hooks are not run by it")
+        pytest.skip(f"{NOT_TESTED}the hooks run by pre-commit: it cannot be installed here ({error})")
 
 
-@pytest.mark.full
+@pytest.mark.foreign
 def test_pre_commit_itself_runs_the_hooks(collection: Path, pre_commit: list[str], tmp_path: Path) -> None:
     """It builds the checkout into an environment of its own, as it would the published package."""
     subprocess.run(["git", "init", "--quiet", "."], check=True, cwd=collection)
@@ -206,7 +207,7 @@ def test_pre_commit_itself_runs_the_hooks(collection: Path, pre_commit: list[str
     bad = "skills/csv-report/SKILL.md"
     status, said = tried("prowess-check", bad, "skills/release-notes/SKILL.md")
     if "CalledProcessError" in said:
-        pytest.skip("pre-commit cannot build the checkout here: the package index cannot be reached")
+        pytest.skip(f"{NOT_TESTED}the hooks run by pre-commit: the package index cannot be reached")
     assert (status, "Passed" in said) == (0, True), said
     assert "no files to check" in tried("prowess-check", "skills/csv-report/references/columns.md")[1]
     _break_a_name(collection)

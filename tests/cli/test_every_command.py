@@ -14,8 +14,9 @@ import prowess
 from prowess.cli.main import root
 from prowess.cli.manual import json_manual, manual, with_agents
 from prowess.cli.table import COMMANDS
-from tests.cli.samples import SAMPLES, can_isolate, prepare, words_of
+from tests.cli.samples import SAMPLES, prepare, words_of
 from tests.cli.shapes import SCHEMA, problems
+from tests.isolation import require_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,8 +46,8 @@ def every_command() -> Iterator[tuple[str, click.Command]]:
 def name(request: pytest.FixtureRequest, project: Path) -> str:  # noqa: ARG001 - a fixture for its effect
     """Each command, with everything that its call needs."""
     chosen = str(request.param)
-    if SAMPLES[chosen].sandbox and not can_isolate():
-        pytest.skip("needs bubblewrap")
+    if SAMPLES[chosen].sandbox:
+        require_sandbox()
     prepare(chosen)
     return chosen
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.samples import SAMPLES, can_isolate, prepare, words_of
+from tests.cli.samples import SAMPLES, prepare, words_of
 from tests.cli.shapes import problems
+from tests.isolation import require_sandbox
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,8 +33,8 @@ def name(request: pytest.FixtureRequest, project: Path, rng: Random, full: bool)
     chosen = str(request.param)
     if not full and rng.random() > 0.3:
         pytest.skip("sampled: run by make test-full")
-    if SAMPLES[chosen].sandbox and not can_isolate():
-        pytest.skip("needs bubblewrap")
+    if SAMPLES[chosen].sandbox:
+        require_sandbox()
     prepare(chosen)
     return chosen
 

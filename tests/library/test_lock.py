@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import tomllib
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from prowess import InstallError, PathTraversalError
 from prowess.files.tree import FileHash, digest_of
 from prowess.install.lockfile import lock_text
-from prowess.library.lock import LockedSkill, parse_lock
+from prowess.library.lock import LockedSkill, _as_written, parse_lock, parse_npm_lock
 from prowess.names import relative_parts
 
 HASH = hashlib.sha256(b"x").hexdigest()
@@ -136,3 +137,81 @@ def test_the_quick_way_accepts_nothing_that_toml_refuses_or_reads_otherwise(row:
             parse_lock(odd)
     else:
         assert parse_lock(odd) == parse_lock(text)
+
+
+WRITTEN = lock_text({"acme/pdf": entry()}) or ""
+ROWS = st.sampled_from(
+    [
+        *WRITTEN.splitlines(),
+        *(
+            "[skill]",
+            "[skill.skills]",
+            "[[skill]]",
+            "[a]",
+            "files = [",
+            "]",
+            '  "x",',
+            "skill = 1",
+            "skills = []",
+            "a.b = 1",
+        ),
+        *(
+            "a = null",
+            "a = NaN",
+            "a = -Infinity",
+            "a = {}",
+            'a = {"b": 1}',
+            "a = [null]",
+            "a = true",
+            "a = 1.0",
+            "a = 01",
+        ),
+        *('a = "\\/"', 'a = "\\ud83d\\ude00"', 'a = "\\u0041"', '"\\/" = 1', "\u00e9 = 1", '"\u00e9" = 1', "a-b = 1"),
+        *(
+            "# \x01",
+            "# \x7f",
+            "# a\rb",
+            'a = "\x01"',
+            'a = "\t"',
+            '  "\x02",',
+            "\r",
+            "a = 1 # b",
+            'a = "b" # "c"',
+            " a = 1",
+        ),
+        *(
+            "version = true",
+            "version = 1.0",
+            "a = " + "9" * 5_000,
+            "a = 1e5",
+            "a = 1E400",
+            "a = -0",
+            "a = [1, [2]]",
+            '"a = 1',
+        ),
+    ]
+)
+TEXTS = st.lists(ROWS, max_size=12).map("\n".join) | st.text(max_size=60)
+
+
+@given(TEXTS)
+@example("version = 1\n[[skill]]\n[skill.skills]\n[skill.skills]\n")
+@example("version = 1\n# a\rb\n[[skill]]\n")
+@example("version = 1\n[[skill]]\na = null\n")
+@example("version = 1\n[[skill]]\n\u00e9 = 1\n")
+@example('version = 1\n[[skill]]\na = "\\/"\n')
+def test_the_fast_reader_says_what_toml_says_or_nothing(text: str) -> None:
+    quick = _as_written(text)
+    if quick is not None:
+        assert quick == tomllib.loads(text)
+
+
+@given(TEXTS)
+@example("version = " + "9" * 5_000)
+@example("[" * 5_000)
+def test_any_text_is_a_lock_file_or_a_typed_refusal(text: str) -> None:
+    for parse in (parse_lock, parse_npm_lock):
+        try:
+            parse(text)
+        except InstallError as error:
+            assert error.code == "bad-lock"  # noqa: PT017 - either way is right

@@ -22,6 +22,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 import prowess
 from bench.environments import NotInstalledError, cache_folder, python_with
 from tests.hostile.web import served
+from tests.isolation import NOT_TESTED
 from tests.talking import EXTENSION, Talk
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def fastmcp() -> str:
         with FileLock(cache_folder() / "fastmcp.lock"):
             return python_with("fastmcp")
     except NotInstalledError as error:
-        pytest.skip(f"FastMCP cannot be installed here ({error}): its round trips are not made")
+        pytest.skip(f"{NOT_TESTED}round trips with FastMCP: it cannot be installed here ({error})")
 
 
 @pytest.fixture(scope="session")
@@ -54,14 +55,14 @@ def inspector() -> list[str]:
     folder = cache_folder() / "inspector"
     program = folder / "node_modules" / ".bin" / "mcp-inspector"
     if shutil.which("npm") is None:
-        pytest.skip("there is no npm here: the round trip with the MCP Inspector is not made")
+        pytest.skip(f"{NOT_TESTED}the round trip with the MCP Inspector: there is no npm here")
     with FileLock(cache_folder() / "inspector.lock"):
         if not program.exists():
             folder.mkdir(exist_ok=True)
             command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), INSPECTOR]
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
             if done.returncode:
-                pytest.skip("the MCP Inspector cannot be installed here: its round trip is not made")
+                pytest.skip(f"{NOT_TESTED}the round trip with the MCP Inspector: it cannot be installed here")
     return [str(program), "--cli"]
 
 
@@ -105,11 +106,13 @@ def test_the_official_client_sees_it_on_http_too(library: Path) -> None:
             assert asyncio.run(whole(f"http://{running.name}/mcp", mode)) == expected(library)
 
 
+@pytest.mark.foreign
 def test_fastmcp_s_client_sees_what_is_on_disk(library: Path, fastmcp: str) -> None:
     seen = _run([fastmcp, str(FOREIGN / "fastmcp_client.py"), *ours(library)])
     _check_seen(seen, library)
 
 
+@pytest.mark.foreign
 def test_fastmcp_s_client_sees_it_on_http_too(library: Path, fastmcp: str) -> None:
     with served(library) as running:
         seen = _run([fastmcp, str(FOREIGN / "fastmcp_client.py"), f"http://{running.name}/mcp"])
@@ -130,12 +133,13 @@ def _run(command: list[str]) -> Any:  # noqa: ANN401 - whatever it printed
     return json.loads(done.stdout)
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize(
     ("method", "key", "more"),
     [
-        pytest.param("resources/list", "resources", [], marks=pytest.mark.full),
+        ("resources/list", "resources", []),
         ("tools/list", "tools", []),
-        pytest.param("prompts/list", "prompts", [], marks=pytest.mark.full),
+        ("prompts/list", "prompts", []),
         ("resources/read", "contents", ["--uri", "skill://pdf/SKILL.md"]),
     ],
 )
@@ -160,7 +164,7 @@ def servers(library: Path, request: pytest.FixtureRequest) -> Callable[[str], li
     return command
 
 
-@pytest.mark.parametrize("kind", ["sdk", "fastmcp"])
+@pytest.mark.parametrize("kind", ["sdk", pytest.param("fastmcp", marks=pytest.mark.foreign)])
 def test_our_client_loads_skills_of_their_servers(
     library: Path, servers: Callable[[str], list[str]], kind: str
 ) -> None:

@@ -105,6 +105,7 @@ def test_addresses_of_an_enterprise_server_are_read_like_those_of_github(text: s
             "https://ex\u00e4mple/x.git",
         ),
         *("acme/skills@a/b", "acme/skills@..", "acme/skills#-x", "acme/skills#a;b", "./x#-b"),
+        *("file://]/x", "file://[/x", "file:///a%00b", "file:///a%1b%5b2Jb", "file:///a.git#%00", "file:///a%0a"),
         *("https://h/x.zip#v1", "https://h/con.git", "https://h/..git", "x" * 3000),
     ],
 )
@@ -142,7 +143,62 @@ def test_a_text_is_redacted_wherever_addresses_stand_in_it() -> None:
     assert redacted("fatal: https://u:p@h/x and ssh://git@h/y failed") == "fatal: https://h/x and ssh://h/y failed"
 
 
-@given(st.text(max_size=80))
+PIECES = st.sampled_from(
+    [
+        *(
+            "https://",
+            "http://",
+            "ssh://",
+            "git://",
+            "file://",
+            "FILE://",
+            "github:",
+            "gitlab:",
+            "git@h:",
+            "@",
+            "./",
+            "~/",
+        ),
+        *(
+            "h.example",
+            "[::1]",
+            "[",
+            "]",
+            ":",
+            ":22",
+            ":x",
+            "/",
+            "//",
+            "/-/tree/",
+            "/_git/",
+            "/tree/",
+            "/blob/",
+            ".git",
+        ),
+        *(".zip", "SKILL.md", "#", "?", "&", "=", "path=", "version=GB", "%00", "%0a", "%2e%2e", "%", "%ff", "..", "-"),
+        *(
+            "a",
+            "b",
+            "acme",
+            "con",
+            "\u00e9",
+            "\udc80",
+            "\u202e",
+            "\uff0f",
+            "\\",
+            "C:\\",
+            " ",
+            "u:p@",
+            ";",
+            "^",
+            "\u2100",
+        ),
+    ]
+)
+TYPED = st.text(max_size=80) | st.lists(PIECES, max_size=9).map("".join)
+
+
+@given(TYPED)
 def test_whatever_is_typed_gives_a_source_or_a_typed_refusal(text: str) -> None:
     try:
         spec = parse_source(text)
@@ -150,4 +206,5 @@ def test_whatever_is_typed_gives_a_source_or_a_typed_refusal(text: str) -> None:
         assert str(error).isprintable()  # noqa: PT017 - either way is right
     else:
         assert not spec.address.startswith("-")
+        assert not any(ord(char) < 0x20 for char in f"{spec.address}{spec.name}{spec.ref}{spec.subpath}")
         assert ".." not in spec.subpath.split("/")

@@ -199,6 +199,14 @@ def test_no_bytes_raise_anything_but_a_typed_error_when_they_are_repaired_either
 @given(data=BUILT | INSIDE, cut=st.integers(0, 40), repair=st.booleans())
 @example(data=b"---\n", cut=0, repair=False)
 @example(data=b"\n" * 4092 + b"---\nname: a\n---\n", cut=12, repair=False)
+@example(data=b"<!-- c -->\n\x00", cut=0, repair=True)
+@example(data=b"<!-- c -->\n\x00\n", cut=1, repair=True)
+@example(data=b"<!--\n---\nname: a\n---\n-->\nbody", cut=8, repair=True)
+@example(data=b"<!--\n---\nname: a\n---\n\n-->\nbody", cut=5, repair=True)
+@example(data=b"```\n---\nname: a\n---\n```\nbody", cut=6, repair=True)
+@example(data=b"<!-- c -->\n---\nname: a\n---\nbody", cut=30, repair=True)
+@example(data=b"\x0b~~~\n---\nname: a\n---\nbody", cut=23, repair=True)
+@example(data=b"\x0b~~~\n---\nname: a\n---\nbody", cut=24, repair=True)
 def test_a_head_that_needs_no_more_means_the_same_with_more_behind_it(data: bytes, cut: int, repair: bool) -> None:
     shorter = data[: max(0, len(data) - cut)]
     if needs_more(shorter, repair=repair):

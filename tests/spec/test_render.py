@@ -127,6 +127,7 @@ ENTRIES = st.lists(st.builds(Entry, TEXT, TEXT, TEXT), min_size=1, max_size=4)
 @example(entries=[Entry("a", "", ""), Entry("b: c", ": d", "e")])
 @example(entries=[Entry("a:", "b", ""), Entry('"a', "b", ""), Entry('"', '"', '"')])
 @example(entries=[Entry("", "", "")])
+@example(entries=[Entry(" a", "b", "c"), Entry("a", "b", "c "), Entry(" ", " ", " "), Entry("a ", " b ", " c")])
 @example(entries=[Entry("\\", "\\", "\\")])
 def test_the_listing_parses_back_to_the_same_skills(style: Style, entries: list[Entry]) -> None:
     found = READERS[style](render_catalog(entries, style))

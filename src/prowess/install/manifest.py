@@ -66,7 +66,7 @@ def _parsed(text: str, folder: str, file: str) -> dict[str, Any]:
 
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits is a plain ValueError
         raise _bad(f"{file} is not TOML: {error}", folder) from None
 
 
@@ -87,11 +87,13 @@ def _entry(entry: object, agents: tuple[str, ...], folder: str) -> Declared:
         raise _bad(f"an entry is a source, or a table with {', '.join(sorted(_KEYS))}: {str(entry)[:120]!a}", folder)
     skills = _texts(table.get("skills", []), "skills", folder)
     own = _texts(table.get("agents", []), "agents", folder)
+    ref = table.get("ref", "")
+    if not isinstance(ref, str):
+        raise _bad(f"{table['source'][:120]!a}: ref must be text, in quotes", folder)
     try:
         spec = with_name(chosen(_beside(source_from(table["source"]), folder), skills))
-        ref = table.get("ref", "")
         spec = replace(spec, ref=checked_version(ref)) if ref else spec
-    except (BadReferenceError, TypeError) as error:
+    except BadReferenceError as error:
         raise _bad(f"{table['source'][:120]!a}: {error}", folder) from None
     text = table["source"] if table.keys() == {"source"} else json.dumps(table, sort_keys=True, ensure_ascii=False)
     return Declared(spec, tuple(dict.fromkeys((*agents, *own))), text, table["source"])

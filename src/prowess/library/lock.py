@@ -29,6 +29,8 @@ NPM_LOCK_FILE = "skills-lock.json"
 VERSION = 1
 _TRIES = 100
 _ROW = re.compile(r"([0-9a-f]{64}) ([x-]) (\d{1,15}) (.+)", re.ASCII)
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +118,14 @@ def _as_toml(text: str, path: str) -> dict[str, Any]:
 
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits is a plain ValueError
         raise _bad(f"the lock file is not TOML: {error}", path) from None
 
 
 def _as_written(text: str) -> dict[str, Any] | None:
     """What a TOML parser gives for a file as Prowess writes it, in a tenth of the time; ``None`` for any other."""
+    if _CONTROLS.search(text):
+        return None  # TOML refuses most of them, even in a comment
     data: dict[str, Any] = {"skill": []}
     table: dict[str, Any] = data
     files: list[str] | None = None
@@ -136,7 +140,7 @@ def _as_written(text: str) -> dict[str, Any] | None:
         elif row == "[[skill]]":
             table = {}
             data["skill"].append(table)
-        elif row == "[skill.skills]" and table is not data and "skills" not in table:
+        elif row == "[skill.skills]" and data["skill"] and table is data["skill"][-1] and "skills" not in table:
             table["skills"] = table = {}
         elif row == "files = [" and "files" not in table:
             files = table["files"] = []
@@ -146,16 +150,20 @@ def _as_written(text: str) -> dict[str, Any] | None:
 
 
 def _took(row: str, table: dict[str, Any]) -> bool:
-    """Whether a row is a key with a value that JSON writes the same way; then it is in the table."""
+    """Put a row into the table and return True when it is a key with a value that JSON writes as TOML does."""
     key, mark, value = row.partition(" = ")
+    if not mark or "\\" in row:  # the two have different escapes
+        return False
     try:
         name = json.loads(key) if key[:1] == '"' else key
-        plain = value[:1] == '"' == value[-1:] and value.count('"') == 2 and "\\" not in value  # noqa: PLR2004
+        plain = value[:1] == '"' == value[-1:] and value.count('"') == 2  # noqa: PLR2004
         found = value[1:-1] if plain else json.loads(value)
     except (ValueError, RecursionError):
         return False
-    if not mark or not isinstance(name, str) or name in table or (key is name and not name.isidentifier()):
+    if not isinstance(name, str) or name in table or (key is name and _BARE_KEY.fullmatch(name) is None):
         return False
+    if not plain and type(found) is not int and not (isinstance(found, list) and all(type(t) is str for t in found)):
+        return False  # null, and objects, are JSON alone
     table[name] = found
     return True
 

@@ -86,8 +86,7 @@ def parse_source(text: str, *, github: str = "") -> SourceSpec:
     """
     if not text.strip() or len(text) > MAX_ADDRESS_CHARS or text.startswith("-"):
         raise BadReferenceError(f"this names no source of skills: {_shown(text)}")
-    if any(ord(char) < 0x20 or ord(char) == 0x7F for char in text):  # noqa: PLR2004 - control characters
-        raise BadReferenceError(f"an address must not hold control characters: {_shown(text)}")
+    _refuse_controls(text, text)
     if text.startswith("@"):
         return spec_of(SkillRef.parse(text))
     local = _local(text)
@@ -112,10 +111,15 @@ def chosen(spec: SourceSpec, skills: Sequence[str]) -> SourceSpec:
 
 def _local(text: str) -> SourceSpec | None:
     if text.lower().startswith("file://"):
-        parts = urlsplit(text)
+        try:
+            parts = urlsplit(text)
+        except ValueError:  # brackets that are no IPv6 address
+            raise BadReferenceError(f"this is no address: {_shown(text)}") from None
         if parts.netloc not in {"", "localhost"}:
             raise BadReferenceError(f"a file address has no host: {_shown(text)}", code="bad-scheme")
-        return _local_repository(unquote(parts.path), unquote(parts.fragment))
+        path = unquote(parts.path)
+        _refuse_controls(path, text)  # encoded ones, of which NUL would reach the system and fail there
+        return _local_repository(path, unquote(parts.fragment))
     path, hash_, ref = text.partition("#")
     if not (path in {".", "..", "~"} or path.startswith(("./", "../", "/", "~/", ".\\", "..\\")) or _DRIVE.match(path)):
         return None
@@ -287,6 +291,11 @@ def _checked_scp(text: str, schemes: tuple[str, ...]) -> str:
     if not harmless or "ssh" not in schemes:
         raise BadReferenceError(f"this is no address of a repository: {_shown(text)}", code="bad-scheme")
     return text
+
+
+def _refuse_controls(part: str, text: str) -> None:
+    if any(ord(char) < 0x20 or ord(char) == 0x7F for char in part):  # noqa: PLR2004 - control characters
+        raise BadReferenceError(f"an address must not hold control characters: {_shown(text)}")
 
 
 def _refuse_secret(parts: SplitResult, text: str) -> None:

@@ -11,7 +11,7 @@ from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.fences import BOM, Fences, decode, locate, refuse_other_encodings
 from prowess.spec.fields import Frontmatter, frontmatter_of
 from prowess.spec.plain import parse_plain, suffices
-from prowess.spec.wrapping import Unwrapped, looks_wrapped, unglue, unwrap
+from prowess.spec.wrapping import Unwrapped, looks_wrapped, may_be_wrapped, unglue, unwrap
 from prowess.spec.yaml_text import YamlError, YamlRefusedError, parse_yaml
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def needs_more(head: bytes, *, repair: bool) -> bool:
     try:
         return locate(head, whole=False) is None
     except NoFrontmatterError:
-        return repair and looks_wrapped(head) and unwrap(head, whole=False) is None
+        return repair and may_be_wrapped(head) and unwrap(head, whole=False) is None
     except InvalidFrontmatterError:
         return False
 

@@ -38,7 +38,9 @@ def listed(skill: Listed) -> Entry:
     """The entry of a skill; its description cut at 1,024 characters."""
     name, description, location = skill.name, skill.description, skill.location
     together = f"{name} {description} {location}"
-    if together.isascii() and together.isprintable() and "  " not in together and len(description) <= _LONGEST:
+    # Fast path: blanks at the edges of a field are double ones here, but for the first and the last.
+    is_clean = together.isascii() and together.isprintable() and "  " not in together and together[0] != " "
+    if is_clean and location[-1:] != " " and len(description) <= _LONGEST:
         return name, description, location
     return _cleaned(name, description, location)
 

@@ -141,7 +141,7 @@ def _equal(one: Json, other: Json) -> bool:
 _OLD = re.compile(r"[-+.:_0-9a-zA-Z]{1,40}")
 _OLD_TRUE = frozenset(("yes", "on"))
 _OLD_FALSE = frozenset(("no", "off"))
-_OLD_INT = re.compile(r"[-+]?(?:0b[01_]+|0[0-7_]+|0x[0-9a-fA-F_]+|[1-9][0-9_]*|0)")
+_OLD_INT = re.compile(r"[-+]?(?:0b_*+[01][01_]*+|0[0-7_]+|0x_*+[0-9a-fA-F][0-9a-fA-F_]*+|[1-9][0-9_]*|0)")
 
 
 def _old(text: str) -> Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from prowess.errors import NoFrontmatterError, UnterminatedFrontmatterError
+from prowess.errors import InvalidFrontmatterError
 from prowess.spec.fences import BOM, Fences, locate
 
 _GLUED = re.compile(rb"^---[ \t]*+(?=#)", re.MULTILINE)
@@ -16,6 +16,12 @@ _TAIL = {
     "repaired-comment": re.compile(rb"\s*+-->[ \t]*+(?:\r?\n|\Z)"),
     "repaired-code-fence": re.compile(rb"\s*+(?:```+|~~~+)[ \t]*+(?:\r?\n|\Z)"),
 }
+# The bytes behind the frontmatter may be the beginning of a tail: every proper prefix of what _TAIL accepts.
+_TAIL_BEGUN = {
+    "repaired-comment": re.compile(rb"\s*+(?:-{0,2}+|-->[ \t]*+\r?)\Z"),
+    "repaired-code-fence": re.compile(rb"\s*+(?:`*+|~*+)[ \t]*+\r?\Z"),
+}
+_BEGINNINGS = (b"<!--", b"```", b"~~~")
 _MESSAGES = {
     "repaired-comment": "the frontmatter stood behind or inside an HTML comment",
     "repaired-code-fence": "the frontmatter stood in a code fence",
@@ -33,12 +39,21 @@ class Unwrapped(NamedTuple):
 
 
 def looks_wrapped(head: bytes) -> bool:
-    """Whether the text begins with something that may hide frontmatter."""
-    return head.removeprefix(BOM).lstrip()[:4].startswith((b"<!--", b"```", b"~~~"))
+    """True when the text begins with something that may hide frontmatter."""
+    return head.removeprefix(BOM).lstrip()[:4].startswith(_BEGINNINGS)
+
+
+def may_be_wrapped(head: bytes) -> bool:
+    """True when the text looks wrapped, or is so short that with more bytes it may."""
+    text = head.removeprefix(BOM).lstrip()[:4]
+    return text.startswith(_BEGINNINGS) or any(beginning.startswith(text) for beginning in _BEGINNINGS)
 
 
 def unwrap(head: bytes, *, whole: bool) -> Unwrapped | None:
-    """The frontmatter behind or inside a comment or a code fence, if that is where it is."""
+    """The frontmatter behind or inside a comment or a code fence, or ``None`` when it is not there.
+
+    Without ``whole`` more bytes may follow, and ``None`` is also the answer when these could change what is found.
+    """
     begin = len(BOM) if head.startswith(BOM) else 0
     for code, pattern in (("repaired-comment", _COMMENT_AROUND), ("repaired-code-fence", _CODE_FENCE)):
         if match := pattern.match(head, begin):
@@ -52,9 +67,10 @@ def unwrap(head: bytes, *, whole: bool) -> Unwrapped | None:
 def _within(head: bytes, at: int, code: str, *, whole: bool) -> Unwrapped | None:
     try:
         fences = locate(head, whole=whole, at=at)
-    except (NoFrontmatterError, UnterminatedFrontmatterError):
+    except InvalidFrontmatterError:
+        # Whatever stands there instead, a control character say, is no frontmatter: the file's first line is at fault.
         return None
-    if fences is None:
+    if fences is None or (not whole and _TAIL_BEGUN[code].match(head, fences.body)):
         return None
     tail = _TAIL[code].match(head, fences.body)
     return _placed(fences._replace(body=tail.end()) if tail else fences, code)

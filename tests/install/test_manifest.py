@@ -1,0 +1,72 @@
+"""Whatever a manifest says, it is read or refused with a typed error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import prowess
+from prowess.install.manifest import MANIFEST_FILE, read_manifest
+
+if TYPE_CHECKING:
+    import pytest
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "skills = [",
+            "]",
+            "\n",
+            ", ",
+            '"acme/skills#v1"',
+            '"./local"',
+            '"file://]/x"',
+            '"file:///a%00b"',
+            '"-x"',
+            '""',
+        ),
+        *(
+            "{",
+            "}",
+            "source = ",
+            "ref = ",
+            "skills = ",
+            'agents = ["cursor"]',
+            "agents = 1",
+            '"@acme/pdf"',
+            "[tool.prowess]",
+        ),
+        *(
+            "1",
+            "9" * 5_000,
+            "2024-01-01",
+            "true",
+            "inf",
+            '"\\u0000"',
+            '"\\ud800"',
+            "[" * 50,
+            "# c\n",
+            "'v1'",
+            "[[skills]]",
+        ),
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=12).map("".join) | st.text(max_size=60))
+@example("a = " + "9" * 5_000)
+@example("a = " + "[" * 5_000)
+@example('skills = ["file://]/x"]')
+@example('skills = [{source = "acme/skills", ref = 1}]')
+@example('skills = [{source = "acme/skills", agents = [], skills = []}, {source = "acme/skills", ref = 2024-01-01}]')
+def test_any_text_is_a_manifest_or_a_typed_refusal(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    folder = tmp_path_factory.getbasetemp() / "any-manifest"
+    folder.mkdir(exist_ok=True)
+    (folder / MANIFEST_FILE).write_bytes(text.encode("utf-8", "surrogatepass"))
+    try:
+        declared = read_manifest(str(folder), prowess.Limits())
+    except prowess.InstallError:
+        return
+    assert all(str(one) for one in declared or ())

@@ -1,0 +1,74 @@
+"""What the tests say about themselves: what was not tested here, and what they cost."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.costs import MOST_PROCESSES
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTS = f"""
+import subprocess
+import sys
+
+import pytest
+
+MOST = {MOST_PROCESSES}
+start = lambda: subprocess.run([sys.executable, "-ISc", ""], executable="/bin/true", check=True)
+
+@pytest.mark.parametrize("number", range(3))
+def test_that_needs_what_is_not_here(number):
+    pytest.skip("NOT TESTED: the moon: there is no rocket")
+
+def test_that_is_skipped_for_another_reason():
+    pytest.skip("no cheese")
+
+def test_that_starts_as_many_as_it_may():
+    for _ in range(MOST):
+        start()
+
+def test_that_starts_one_too_many():
+    for _ in range(MOST + 1):
+        start()
+
+@pytest.mark.full
+def test_that_is_run_later():
+    for _ in range(MOST + 1):
+        start()
+"""
+
+
+def run_tests(folder: Path, *words: str) -> str:
+    """What a run of the tests above prints, with our conftest."""
+    (folder / "test_few.py").write_text(TESTS, encoding="utf-8")
+    program = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-c", str(ROOT / "pyproject.toml")]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [*program, "--rootdir", str(folder), *words, str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=env,
+    )
+    assert not done.stderr, done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the program that is started is of POSIX")
+def test_what_was_not_tested_and_what_costs_too_much_is_said(tmp_path: Path) -> None:
+    said = run_tests(tmp_path, "-n", "1")
+    last = said[said.rindex("NOT TESTED HERE") :]
+    assert "\nthe moon: there is no rocket (3 tests)\n" in last
+    assert "cheese" not in last
+    assert f"it starts {MOST_PROCESSES + 1} processes, and a test of the ordinary run at most" in said
+    assert re.search(rf" {2 * MOST_PROCESSES + 1} processes +test_few.py", said)
+    assert "FAILED test_few.py::test_that_starts_one_too_many" in said
+    assert "1 failed, 1 passed, 5 skipped" in said
+    assert "2 passed" in run_tests(tmp_path, "--full", "-k", "later or too_many")
