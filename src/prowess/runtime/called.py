@@ -6,14 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from prowess.spec.commands import outside
-from prowess.spec.hidden import one_line
-from prowess.spec.render import escape_xml
+from prowess.spec.markup import CALLED, wrap_text
 from prowess.spec.substitute import PROJECT_NAMES, argument_names, substitute
 
 if TYPE_CHECKING:
     from prowess.runtime.activation import Activation
 
-_CLOSING = re.compile(r"<(?=/\s*skill\s*>)", re.IGNORECASE)
 _CALL = re.compile(r"[/$]([^\s/$]{1,64})(?:\s+(.*))?", re.DOTALL)
 
 
@@ -40,7 +38,6 @@ def called(activation: Activation, arguments: str, project: str) -> str:
 
 
 def enveloped(name: str, body: str, request: str = "") -> str:
-    """Instructions in an element that nothing in them can close, the request above."""
+    """Instructions in an element that nothing in them can end or begin anew, the request above."""
     said = f"User's request: {request}\n\n" if request else ""
-    shown = escape_xml(one_line(name)).replace('"', "&quot;")
-    return f'Use the following skill.\n\n{said}<skill name="{shown}">\n{_CLOSING.sub("&lt;", body)}\n</skill>'
+    return f"Use the following skill.\n\n{said}" + wrap_text(CALLED, name, f"{body}\n")

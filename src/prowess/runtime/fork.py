@@ -15,6 +15,7 @@ from prowess.runtime.processes import Bounds, run_supervised
 from prowess.spec.document import Policy, read_document
 from prowess.spec.fences import locate
 from prowess.spec.hidden import one_line
+from prowess.spec.markup import CONTENT, neutralize_tags
 from prowess.spec.tool_patterns import tool_pattern
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class PreparedFork:
 
 def fork_system_message(prepared: PreparedFork, attached_files: Iterable[str | os.PathLike[str]] = ()) -> str:
     """The system prompt of the child; attached files are named by their absolute paths."""
-    name = one_line(prepared.skill_name)
+    name = neutralize_tags(one_line(prepared.skill_name))
     said = (
         f'You carry out the skill "{name}" on your own. The next user message contains the full skill instructions, '
         "and the request if there is one. Follow them to the end and answer with the result alone: nobody reads what "
@@ -72,7 +73,7 @@ def fork_system_message(prepared: PreparedFork, attached_files: Iterable[str | o
     paths = [one_line(os.path.abspath(os.fspath(path))) for path in attached_files]
     if not paths:
         return said
-    rows = "".join(f"\n- {path}" for path in paths)
+    rows = neutralize_tags("".join(f"\n- {path}" for path in paths), "attached_files", CONTENT)
     return f"{said}\n\nThe user has attached files, which you can read:\n<attached_files>{rows}\n</attached_files>"
 
 

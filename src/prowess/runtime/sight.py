@@ -11,7 +11,7 @@ from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.events import Teller
 from prowess.select.choose import achoose, choose
 from prowess.spec.globs import passes
-from prowess.spec.render import listed
+from prowess.spec.render import listed, render_lines
 
 if TYPE_CHECKING:
     from prowess.library.catalog import Catalog
@@ -103,8 +103,7 @@ class Sight:
         self._events.say("listed", "", names=tuple(skill.name for skill in found), query=query)
         if not found:
             return "No skills available."
-        rows = (f"\n- {name}: {description}" for name, description, _ in map(listed, found))
-        return "Available skills:" + "".join(rows)
+        return f"Available skills:\n{render_lines(map(listed, found))}"
 
     def _names(self) -> list[str]:
         """The names of what the filter lets through, for whoever asked for another."""

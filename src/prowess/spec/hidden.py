@@ -17,6 +17,11 @@ _SELECTOR_RUN = re.compile(f"[{_SELECTORS}]{{2,}}")
 _NOT_IN_NAMES = re.compile(f"[{_INVISIBLE}{_SELECTORS}]")
 # The first bytes in UTF-8 of those invisible code points and selectors that count as printable.
 _BEGINS_UNSEEN = re.compile(rb"[\xcd\xe1\xe3\xef\xf3]")
+# Whatever nobody sees: the above, controls that are no blanks, and the other format characters of Unicode.
+_STRIPPED = re.compile(
+    f"[{_INVISIBLE}{_SELECTORS}\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U000e0080-\U000e00ff]"
+)
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
 _BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
@@ -33,6 +38,11 @@ def hidden_points(text: str) -> tuple[str, ...]:
 def has_hidden(name: str) -> bool:
     """Whether a name holds a hidden code point, variation selectors included."""
     return not name.isascii() and _NOT_IN_NAMES.search(name) is not None
+
+
+def strip_hidden(text: str) -> str:
+    """``text`` without anything that has no look of its own; its blanks and line breaks stay."""
+    return text if text.isprintable() and text.isascii() else _STRIPPED.sub("", text)
 
 
 def one_line(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from prowess.errors import SourceError
 from prowess.limits import MAX_DESCRIPTION_LENGTH as _LONGEST
 from prowess.spec.hidden import one_line
+from prowess.spec.markup import escape_xml, neutralize_json, neutralize_tags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -91,16 +92,8 @@ def skill_xml(skill: Listed) -> str:
     return _xml_entry(listed(skill))
 
 
-def escape_xml(text: str) -> str:
-    """Text that is only text inside an element."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
 def _xml_entry(entry: Entry) -> str:
-    name, description, location = entry
-    together = name + description + location
-    if "<" in together or "&" in together or ">" in together:
-        name, description, location = map(escape_xml, entry)
+    name, description, location = map(escape_xml, entry)
     return _xml_row(name, description, location)
 
 
@@ -113,11 +106,11 @@ def _markdown(entries: Sequence[Entry]) -> str:
     def escaped(text: str) -> str:
         return _MARKDOWN.sub(r"\\\1", text)
 
-    return "\n".join(f"- **{escaped(name)}**: {escaped(description)}" for name, description, _ in entries)
+    return neutralize_tags("\n".join(f"- **{escaped(name)}**: {escaped(row)}" for name, row, _ in entries))
 
 
 def _text(entries: Sequence[Entry]) -> str:
-    return "\n".join(f"- {_text_name(name)}: {description}" for name, description, _ in entries)
+    return neutralize_tags("\n".join(f"- {_text_name(name)}: {description}" for name, description, _ in entries))
 
 
 def _text_name(name: str) -> str:
@@ -126,10 +119,16 @@ def _text_name(name: str) -> str:
     return json.dumps(name, ensure_ascii=False) if odd else name
 
 
+def render_lines(entries: Iterable[Entry]) -> str:
+    """One line for each entry: ``- name: description``, or ``- name`` where there is no description."""
+    rows = (f"- {name}: {description}" if description else f"- {name}" for name, description, _ in entries)
+    return neutralize_tags("\n".join(rows))
+
+
 def _json(entries: Sequence[Entry]) -> str:
     keys = ("name", "description", "location")
     rows = (json.dumps(dict(zip(keys, entry, strict=True)), ensure_ascii=False) for entry in entries)
-    return "[" + ",\n ".join(rows) + "]"
+    return neutralize_json("[" + ",\n ".join(rows) + "]")
 
 
 _STYLES: dict[str, Callable[[Sequence[Entry]], str]] = {

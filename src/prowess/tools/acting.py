@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from prowess.errors import SkillError, SkillValidationError
 from prowess.runtime.events import Event
 from prowess.runtime.fork import PreparedFork
+from prowess.spec.markup import neutralize_tags
 from prowess.tools.arguments import BadArgumentsError, optional_text, required_text
 from prowess.tools.definitions import ToolResult
 
@@ -48,7 +49,7 @@ def run_skill(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     if isinstance(prepared, ToolResult):
         return prepared
     view.session.tell(Event("forked", name, {"title": prepared.title, "model": prepared.model}))
-    return ToolResult(f"{prepared.title} is run by the host.", data={"skill": name}, fork=prepared)
+    return ToolResult(neutralize_tags(f"{prepared.title} is run by the host."), data={"skill": name}, fork=prepared)
 
 
 def run_script(view: View, arguments: Mapping[str, Any]) -> ToolResult:

@@ -22,8 +22,9 @@ from prowess.errors import (
 )
 from prowess.runtime.origins import tagged
 from prowess.spec.hidden import one_line
+from prowess.spec.markup import CONTENT, neutralize_tags, wrap_text
 from prowess.tools.arguments import BadArgumentsError, optional_count, optional_text, required_text
-from prowess.tools.content import escaped, neutral, skill_content
+from prowess.tools.content import file_element, skill_content
 from prowess.tools.definitions import ToolResult
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ def _s3_listing(found: Resources) -> str:
             rows += [f"## {group}", *(f"- {group}/{one_line(name)}" for name in names), ""]
     if found.other:
         rows += ["## other", *(f"- {one_line(name)}" for name in found.other), ""]
-    return "\n".join(rows).rstrip("\n") if rows else "(no supporting files)"
+    return neutralize_tags("\n".join(rows).rstrip("\n")) if rows else "(no supporting files)"
 
 
 # -- from_scratch__use_skill (S4) --------------------------------------------------------------------------------------
@@ -242,15 +243,15 @@ def s4_use(view: View, arguments: Arguments) -> ToolResult:
 
 
 def _s4_content(skill: Skill, instructions: str) -> str:
-    head = f'<skill_content name="{escaped(skill.name)}">\n{neutral(instructions)}\n\n'
     folder = f"Skill directory: {one_line(skill.folder)}\n" if skill.folder else ""
     found = skill.resources()
     paths = found.paths[: len(found.paths) - len(found.other)]
     if not paths:
-        return f"{head}{folder}</skill_content>"
-    files = "".join(f"  <file>{escaped(path)}</file>\n" for path in paths)
+        return wrap_text(CONTENT, skill.name, f"{instructions}\n\n{folder}")
+    files = "".join(map(file_element, paths))
     rule = "Relative paths in this skill are relative to the skill directory."
-    return f"{head}{folder}{rule}\n<skill_resources>\n{files}</skill_resources></skill_content>"
+    listed = f"{rule}\n<skill_resources>\n{files}</skill_resources>"
+    return wrap_text(CONTENT, skill.name, f"{instructions}\n\n{folder}{listed}")
 
 
 def s4_error(_tool: str, error: Exception) -> ToolResult:
@@ -279,7 +280,9 @@ def unload(view: View, arguments: Arguments) -> ToolResult:
     """That the skill is put aside."""
     name = required_text(arguments, "name")
     removed = _put_aside(view, name)
-    return ToolResult(f"{one_line(name)} is put aside.", data={"skill": name, "removed_tools": list(removed)})
+    return ToolResult(
+        neutralize_tags(f"{one_line(name)} is put aside."), data={"skill": name, "removed_tools": list(removed)}
+    )
 
 
 def read_file(view: View, arguments: Arguments) -> ToolResult:
@@ -338,7 +341,7 @@ def _binary(view: View, skill: Skill, path: str) -> ToolResult:
     view.session.note_read(skill.name, path, len(content))
     message = f"{one_line(path)} is not text ({len(content)} bytes); the host has it as data."
     data = {"skill": skill.name, "path": path, "type": "binary", "size": len(content)}
-    return ToolResult(message, data={**data, "base64": base64.b64encode(content).decode("ascii")})
+    return ToolResult(neutralize_tags(message), data={**data, "base64": base64.b64encode(content).decode("ascii")})
 
 
 def search(view: View, arguments: Arguments) -> ToolResult:
@@ -351,7 +354,9 @@ def search(view: View, arguments: Arguments) -> ToolResult:
     if not hits:
         return ToolResult("No skill fits these words. Try others, or go on without a skill.", data={"names": []})
     rows = "\n".join(f"- {one_line(hit.name)}: {one_line(hit.description)}" for hit in hits)
-    return ToolResult(f"Skills that fit, best first:\n{rows}", data={"names": [hit.name for hit in hits]})
+    return ToolResult(
+        neutralize_tags(f"Skills that fit, best first:\n{rows}"), data={"names": [hit.name for hit in hits]}
+    )
 
 
 def helpful_error(tool: str, error: Exception) -> ToolResult:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import SkillError
 from prowess.spec.hidden import one_line
-from prowess.spec.render import escape_xml, render_entries
-from prowess.tools.content import escaped, skill_content
+from prowess.spec.markup import escape_attribute, escape_xml, neutralize_tags
+from prowess.spec.render import render_entries, render_lines
+from prowess.tools.content import skill_content
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,13 +26,9 @@ def s0(view: View) -> str:
     """A Markdown list, and the sentence that names the tool."""
     if not view.skills:
         return ""
-    listing = view.fitted(_dashed)
+    listing = view.fitted(render_lines)
     closing = "Call the load_skill tool with a skill name to load its full instructions."
     return f"# Available Skills\n\n{listing}\n\n{closing}"
-
-
-def _dashed(entries: Sequence[Entry]) -> str:
-    return "\n".join(f"- {name}: {description}" if description else f"- {name}" for name, description, _ in entries)
 
 
 def s1(view: View) -> str:
@@ -63,7 +60,7 @@ def _s2_entry(entry: Entry, files: tuple[str, ...], fork: bool) -> str:  # noqa:
     name, description, _ = map(escape_xml, entry)
     rows = [f"    <name>{name}</name>", f"    <description>{description}</description>"]
     rows += ["    <mode>forked</mode>"] if fork else []
-    rows += [f"    <files>{escaped(', '.join(files))}</files>"] if files else []
+    rows += [f"    <files>{escape_attribute(one_line(', '.join(files)))}</files>"] if files else []
     return "  <skill>\n" + "\n".join(rows) + "\n  </skill>\n"
 
 
@@ -84,7 +81,7 @@ def s3(view: View) -> str:
     needs = {skill.name: skill.compatibility for skill in skills}
 
     def render(entries: Sequence[Entry]) -> str:
-        return "\n".join(_s3_entry(entry, needs.get(entry[0])) for entry in entries)
+        return neutralize_tags("\n".join(_s3_entry(entry, needs.get(entry[0])) for entry in entries))
 
     call = 'Call `skill_load(name="<name>")` to load full instructions for one of these:'
     return f"\n## Available skills\n\n{call}\n\n{view.fitted(render, skills)}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from prowess.errors import SkillError
 from prowess.spec.commands import outside
 from prowess.spec.hidden import one_line
+from prowess.spec.markup import CONTENT, escape_attribute, wrap_text
 from prowess.spec.substitute import fill_folder
 
 if TYPE_CHECKING:
@@ -18,20 +18,6 @@ if TYPE_CHECKING:
 
 MAX_LISTED_FILES = 50
 _RULE = "Paths in these instructions are relative to that directory."
-_CLOSING = re.compile(r"<(?=\s*/\s*skill_content\b)", re.IGNORECASE)
-_SPECIAL = re.compile(r'[&<>"]')
-_XML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
-
-
-def escaped(value: str) -> str:
-    """One line, safe inside an element or an attribute."""
-    shown = one_line(value)
-    return shown.translate(_XML) if _SPECIAL.search(shown) else shown
-
-
-def neutral(body: str) -> str:
-    """Instructions that cannot end the element around them."""
-    return _CLOSING.sub("&lt;", body)
 
 
 def skill_content(
@@ -46,7 +32,12 @@ def skill_content(
     noted = f"\n\nNote: {note}." if note else ""
     listed = _files(skill) if files else ""
     place = f"\n\nSkill directory: {one_line(folder)}\n{_RULE}{listed}" if folder else listed
-    return f'<skill_content name="{escaped(skill.name)}">\n{neutral(body)}{noted}{place}\n</skill_content>'
+    return wrap_text(CONTENT, skill.name, f"{body}{noted}{place}\n")
+
+
+def file_element(path: str) -> str:
+    """One row of the list of files that stands with instructions."""
+    return f"  <file>{escape_attribute(one_line(path))}</file>\n"
 
 
 def _files(skill: Skill) -> str:
@@ -57,6 +48,6 @@ def _files(skill: Skill) -> str:
     if not paths:
         return ""
     more = len(paths) - MAX_LISTED_FILES
-    rows = "".join([f"  <file>{escaped(path)}</file>\n" for path in paths[:MAX_LISTED_FILES]])
+    rows = "".join([file_element(path) for path in paths[:MAX_LISTED_FILES]])
     rest = f"  <!-- {more} more -->\n" if more > 0 else ""
     return f"\n<skill_files>\n{rows}{rest}</skill_files>"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from prowess.errors import SkillError, SourceError
 from prowess.runtime.events import Event
 from prowess.spec.hidden import one_line
+from prowess.spec.markup import CALLED, CONTENT, neutralize_tags
 from prowess.tools.acting import prepare_fork
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.definitions import ToolResult
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 
 _SHORT = 128
 _LONGEST_ERROR = 2_000
-
-
-_SCRIPT = "run_skill_script"  # what a script printed is bounded already, and none of it is to be lost
 
 
 def _checked_fork(fork: ForkRunner | Literal["host"] | None) -> ForkRunner | Literal["host"] | None:
@@ -84,12 +82,15 @@ def _awaited(answer: Awaitable[str]) -> str:
     raise SkillError("the runner of forks is asynchronous: use 'await toolset.acall(…)' here", code="fork-failed")
 
 
-def _bounded(result: ToolResult) -> ToolResult:
-    """What a model sends does not decide how much it gets back."""
-    if len(result.content) <= _LONGEST_ERROR:
-        content = result.content
-    else:
-        content = result.content[: _LONGEST_ERROR - _SHORT] + " … " + result.content[-_SHORT:]
+def _bound_error(result: ToolResult) -> ToolResult:
+    """An error as a model receives it: at most 2,000 characters, without tags of the elements around instructions.
+
+    Errors name folders, files and skills, and what a model sent; none of them decides how much comes back, or how it
+    is read.
+    """
+    content = neutralize_tags(result.content, CONTENT, CALLED)
+    if len(content) > _LONGEST_ERROR:
+        content = content[: _LONGEST_ERROR - _SHORT] + " … " + content[-_SHORT:]
     data = {key: value[:_LONGEST_ERROR] if isinstance(value, str) else value for key, value in result.data.items()}
     return ToolResult(content, is_error=True, data=data)
 
@@ -223,23 +224,23 @@ class Toolset:
             f"unknown skill tool: {one_line(name[:_SHORT])}; {f'known: {offered}' if offered else 'none is offered'}"
         )
         self._session.tell(Event("refused", "", {"tool": name[:_SHORT], "code": "unknown-tool"}))
-        return ToolResult(message, is_error=True, data={"reason": "unknown-tool"})
+        return _bound_error(ToolResult(message, is_error=True, data={"reason": "unknown-tool"}))
 
     def _answered(self, tool: Tool, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
         if not self._session.has_listener:
-            result = self._answer(tool, arguments)
-            return _bounded(result) if result.is_error and tool.name != _SCRIPT else result
+            return self._answer(tool, arguments)
         with self._session.overheard() as told:
             result = self._answer(tool, arguments)
         if result.is_error and "refused" not in told and "ran" not in told:
             self._refused(tool, result, arguments)
-        return _bounded(result) if result.is_error and tool.name != _SCRIPT else result
+        return result
 
     # -- sub-agents --------------------------------------------------------------------------------------------------
 
     def prepare_fork(self, name: str, task: str = "") -> PreparedFork | ToolResult:
         """What a sub-agent needs to carry out a skill; or a result with ``is_error`` that says why it cannot."""
-        return prepare_fork(self._view(""), name, task)
+        prepared = prepare_fork(self._view(""), name, task)
+        return _bound_error(prepared) if isinstance(prepared, ToolResult) else prepared
 
     def child(self) -> Toolset:
         """The toolset of a sub-agent: the same, but it cannot fork again."""
@@ -295,7 +296,7 @@ class Toolset:
         why = error.message if isinstance(error, SkillError) else f"{type(error).__name__}: {error}"
         failed = SkillError(f"{prepared.title}{said} {why}", code="fork-failed")
         self._session.tell(Event("refused", prepared.skill_name, {"tool": tool.name, "code": "fork-failed"}))
-        return _bounded(self._dialect.error(tool.name, failed))
+        return _bound_error(self._dialect.error(tool.name, failed))
 
     def _refused(self, tool: Tool, result: ToolResult, arguments: Mapping[str, Any] | str | bytes | None) -> None:
         """Tell of a refusal that the session did not see."""
@@ -319,11 +320,13 @@ class Toolset:
 
     def _answer(self, tool: Tool, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
         try:
-            return tool.handler(self._view(""), parse_arguments(arguments))
+            result = tool.handler(self._view(""), parse_arguments(arguments))
         except (SkillError, BadArgumentsError) as error:
-            return self._dialect.error(tool.name, error)
+            result = self._dialect.error(tool.name, error)
         except Exception as error:  # noqa: BLE001 - the edge to a model: a conversation must go on
-            return self._dialect.error(tool.name, SkillError(f"{type(error).__name__}: {error}"))
+            result = self._dialect.error(tool.name, SkillError(f"{type(error).__name__}: {error}"))
+        # What a script printed is bounded already, and none of it is to be lost.
+        return _bound_error(result) if result.is_error and "stdout" not in result.data else result
 
     def _view(self, query: str) -> View:
         return View(self._session, self._options, lambda: self._session.candidates(query))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.errors import SkillError, UnknownSkillError
 from prowess.select.budget import BudgetReport, fit
+from prowess.spec.render import render_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -104,8 +105,7 @@ class View:
 
 def index_text(entries: Sequence[Entry]) -> str:
     """``Available skills:`` and a line for each."""
-    rows = (f"\n- {name}: {description}" if description else f"\n- {name}" for name, description, _ in entries)
-    return "Available skills:" + "".join(rows)
+    return f"Available skills:\n{render_lines(entries)}"
 
 
 def has_files(skill: Skill) -> bool:

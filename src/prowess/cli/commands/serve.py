@@ -27,6 +27,10 @@ _ANYWHERE = "127.0.0.1:8848"
     ("prowess serve", "the skills of the standard places, on standard input and output"),
     ("prowess serve skills/ --http", f"those of a folder, on HTTP at {_ANYWHERE}"),
     ("prowess serve --check skills/", "which skills would not be served, and why"),
+    (
+        'claude mcp add skills -- "$(command -v prowess)" serve ~/skills',
+        "in a client's configuration, which needs the absolute path of the program",
+    ),
 )
 @click.argument("roots", metavar="[ROOT]...", nargs=-1, type=click.Path())
 @click.option("--http", is_flag=False, flag_value=_ANYWHERE, default=None, metavar="HOST:PORT", help="Serve on HTTP.")

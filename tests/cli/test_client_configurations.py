@@ -1,0 +1,132 @@
+"""Every configuration for MCP clients that we print starts a server, whatever lies in the client's working folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import prowess
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cli.conftest import Command
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted(path for path in (ROOT / "examples").rglob("*") if path.is_file())
+PROGRAM = Path(sysconfig.get_path("scripts"), "prowess")
+JSON_TEXT = re.compile(r"^```json\n(\{.*?)^```$|`(\{\"(?:mcpServers|servers)\".*?)`", re.MULTILINE | re.DOTALL)
+TOML_TEXT = re.compile(r"^```toml\n(\[mcp_servers.*?)^```$", re.MULTILINE | re.DOTALL)
+SHELL_LINE = re.compile(r"claude mcp add \S+ -- ([^`\n]+)")
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+# Modules that Python, we, or what we need would import; and the package itself.
+SHADOWS = ("json.py", "click.py", "yaml.py", "importlib.py", "asyncio.py", "prowess/__init__.py", "mcp/__init__.py")
+
+
+def server_tables(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for key in ("mcpServers", "servers", "mcp_servers"):
+        yield from data.get(key, {}).values()
+
+
+def shell_commands(text: str) -> list[str]:
+    """The commands in ``text`` that start a server, each as a line for a shell."""
+    tables = [json.loads(match[1] or match[2]) for match in JSON_TEXT.finditer(text)]
+    tables += [tomllib.loads(match[1]) for match in TOML_TEXT.finditer(text)]
+    commands = [
+        " ".join(map(quote, (server["command"], *server["args"])))
+        for table in tables
+        for server in server_tables(table)
+        if "command" in server
+    ]
+    return commands + SHELL_LINE.findall(text)
+
+
+def printed_commands() -> list[str]:
+    commands = [line for page in PAGES for line in shell_commands(page.read_text(encoding="utf-8"))]
+    return list(dict.fromkeys(commands))
+
+
+def test_the_pages_hold_configurations_of_each_kind() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    kinds = (JSON_TEXT.search(text), TOML_TEXT.search(text), SHELL_LINE.search(text))
+    assert all(kinds)
+    assert len(printed_commands()) >= 2
+
+
+@pytest.fixture
+def working_folder(tmp_path: Path) -> Path:
+    """A folder whose modules tell, by a file ``ran``, that they were imported."""
+    folder = tmp_path / "work"
+    for name in SHADOWS:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write({name!r} + '\\n')\n", encoding="utf-8")
+    return folder
+
+
+def start(line: str, working_folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder as a client does, with one greeting and then the end of its input."""
+    root = working_folder.parent
+    prowess.create_skill("notes", root / "skills", description="Writes notes.")
+    here = line.replace("/path/to/.venv/bin/prowess", str(PROGRAM)).replace("/path/to/skills", str(root / "skills"))
+    path = os.pathsep.join((str(PROGRAM.parent), os.environ.get("PATH", "")))
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    return subprocess.run(
+        ["sh", "-c", here],
+        cwd=working_folder,
+        env={**environment, "PATH": path, "HOME": str(root)},
+        input=json.dumps(HELLO) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("line", printed_commands())
+def test_a_printed_configuration_runs_nothing_of_the_working_folder(line: str, working_folder: Path) -> None:
+    done = start(line, working_folder)
+    assert not (working_folder.parent / "ran").exists(), (working_folder.parent / "ran").read_text(encoding="utf-8")
+    assert json.loads(done.stdout)["id"] == 1, done.stderr
+
+
+def test_the_help_of_serve_prints_a_command_that_runs_nothing_of_the_working_folder(
+    command: Command, working_folder: Path
+) -> None:
+    (line,) = shell_commands(command("serve", "--help").out)
+    done = start(line, working_folder)
+    assert not (working_folder.parent / "ran").exists()
+    assert json.loads(done.stdout)["id"] == 1, done.stderr
+
+
+def test_no_page_or_example_advises_a_command_that_searches_the_working_folder() -> None:
+    advice = re.compile(r"-m\W+prowess\b(?!\.)")
+    assert [page.name for page in (*PAGES, *EXAMPLES) if advice.search(page.read_text("utf-8", "replace"))] == []
+
+
+def test_the_module_as_a_program_takes_its_commands_from_what_is_installed(working_folder: Path) -> None:
+    """Python itself looks into the working folder before any of our code runs; the rest of our imports do not."""
+    for name in ("json.py", "importlib.py", "prowess/__init__.py"):
+        (working_folder / name).unlink()
+    (working_folder / "prowess").rmdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "prowess", "list"], cwd=working_folder, capture_output=True, timeout=60, check=False
+    )
+    assert not (working_folder.parent / "ran").exists()
+    assert done.returncode == 0, done.stderr
