@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import prowess
 from bench import measure
-from prowess.files.trees import FileHash, digest_of
+from prowess.files.tree import FileHash, digest_of
 from prowess.install.lockfile import lock_text
 from prowess.install.manifest import MANIFEST_FILE, read_manifest
 from prowess.library.lock import LockedSkill, _as_written, parse_lock, parse_npm_lock

@@ -207,7 +207,6 @@ def test_a_script_that_a_model_calls_works_there_too(
 # -- demo --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("needs_sandbox")
 def test_the_demonstration_shows_every_part_and_touches_nothing(command: Command, project: Path) -> None:
     before = sorted(project.parent.rglob("*"))
     ran = command("demo")
