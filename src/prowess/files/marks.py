@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.errors import ResourceTooLargeError
 from prowess.files.reading import OpenFile, identity, too_large
 from prowess.files.tree import Bounds, walk_tree
+from prowess.names import is_git_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from prowess.files.reading import Identity
     from prowess.limits import Limits
 
-_NOT_WATCHED = frozenset((".git", "node_modules", "__pycache__"))
+_NOT_WATCHED = frozenset(("node_modules", "__pycache__"))
 _TICK_NS = 50_000_000  # two changes within one tick of a file system's clock can look alike
 
 
@@ -120,8 +121,13 @@ def _rows(top: str, limits: Limits) -> Iterator[bytes]:
             continue
         for entry in entries:
             yield _row(entry)
-            if entry.is_dir(follow_symlinks=False) and entry.name not in _NOT_WATCHED and depth < limits.max_scan_depth:
+            if entry.is_dir(follow_symlinks=False) and is_watched(entry.name) and depth < limits.max_scan_depth:
                 folders.append((entry.path, depth + 1))
+
+
+def is_watched(name: str) -> bool:
+    """Whether changes in a folder of that name can be changes of skills."""
+    return name not in _NOT_WATCHED and not is_git_name(name)
 
 
 def _first(found: Iterator[os.DirEntry[str]], most: int) -> Iterator[os.DirEntry[str]]:

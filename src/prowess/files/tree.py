@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.errors import ResourceError, ResourceTooLargeError
 from prowess.files.folders import folder_beneath
 from prowess.files.reading import OpenFile, too_large
+from prowess.names import is_git_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 DEEPER = 8
 """How many folders deeper than one skill a tree of several skills may be."""
-_LEFT_OUT = ".git"
 _SMALL = 1 << 20
 
 
@@ -57,6 +57,8 @@ class Tree(NamedTuple):
     others: list[str]
     odd: list[str]
     unreadable: list[str]
+    git: list[str]
+    """What a file system takes for ``.git``: left out everywhere else."""
     bound: str = ""
     """Which limit ended the walk, or ``""``."""
     bound_at: str = ""
@@ -103,7 +105,7 @@ class _Walk:
     def __init__(self, bounds: Bounds, visit: Visit | None) -> None:
         self.bounds = bounds
         self.visit = visit
-        self.tree = Tree([], [], [], [], [])
+        self.tree = Tree([], [], [], [], [], [])
         self.seen = 0
         self.bound = ("", "")
 
@@ -119,18 +121,23 @@ class _Walk:
         self.seen += entries.total
         if entries.links or entries.others or entries.odd:
             self._add_others(entries, prefix)
-        self._add_files(folder, entries.files, prefix)
+        self._add_files(folder, self._without_git(entries.files, prefix), prefix)
         if not entries.complete or len(self.tree.files) > self.bounds.files:
             self.bound = ("too-many-files", prefix[:-1])
-        for name in entries.folders:
+        for name in self._without_git(entries.folders, prefix):
             if self.bound[0]:
                 return
-            if name != _LEFT_OUT:
-                self._enter_child(folder, name, prefix, depth)
+            self._enter_child(folder, name, prefix, depth)
+
+    def _without_git(self, names: list[str], prefix: str) -> list[str]:
+        kept = [name for name in names if not is_git_name(name)]
+        if len(kept) < len(names):
+            self.tree.git.extend(prefix + name for name in names if is_git_name(name))
+        return kept
 
     def _add_others(self, entries: Entries, prefix: str) -> None:
-        self.tree.links.extend(prefix + name for name in entries.links)
-        self.tree.others.extend(prefix + name for name in entries.others)
+        self.tree.links.extend(prefix + name for name in self._without_git(entries.links, prefix))
+        self.tree.others.extend(prefix + name for name in self._without_git(entries.others, prefix))
         self.tree.odd.extend(prefix + name for name in entries.odd)
 
     def _add_files(self, folder: Folder, names: list[str], prefix: str) -> None:
@@ -155,7 +162,7 @@ class _Walk:
 
 
 def walk_tree(base: str, parts: tuple[str, ...], bounds: Bounds, visit: Visit | None = None) -> Tree:
-    """Every file of the folder ``parts`` below ``base``, within the bounds; ``.git`` is left out.
+    """Every file of the folder ``parts`` below ``base``, within the bounds; ``.git`` is left out (``is_git_name``).
 
     Links and special files are named and never opened. ``visit`` is called for each file while its folder is open, for
     no more files than the bounds allow; what it raises ends the walk. Raises ``OSError`` when the folder cannot be
@@ -269,4 +276,6 @@ def read_tree(folder: str, limits: Limits) -> ReadTree:
             files.append((path, data, is_executable(file)))
 
     tree = walk_tree(folder, (), Bounds.of_install(limits), visit)
-    return ReadTree(sorted(files, key=lambda row: row[0].encode()), tree.problems)
+    # A checkout has a ".git" of its own. What only looks like one to some file system was put there to mislead.
+    disguised = [("unsafe-name", path) for path in tree.git if path.rpartition("/")[2].lower() != ".git"]
+    return ReadTree(sorted(files, key=lambda row: row[0].encode()), [*tree.problems, *disguised])
