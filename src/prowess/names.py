@@ -53,7 +53,8 @@ def resource_parts(path: str) -> tuple[str, ...]:
     """The folders and the file that ``path`` names, for somebody who wants to read that file of a skill.
 
     Raises ``PathTraversalError`` for whatever ``relative_parts`` says may leave the folder, ``ResourceNotFoundError``
-    for ``.git`` and what is in it, and ``ResourceError`` for a path that ends in ``/`` or ``/.``: it can only name a folder.
+    for ``.git`` and what is in it, and ``ResourceError`` for a path that ends in ``/`` or ``/.``, which can only name a
+    folder.
     """
     if _git_part(path):
         raise ResourceNotFoundError(f"no file {path[:200]!r}: '.git' is no part of a skill", path)

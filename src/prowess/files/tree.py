@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import ResourceError, ResourceTooLargeError
 from prowess.files.folders import folder_beneath
-from prowess.files.reading import OpenFile, too_large
+from prowess.files.reading import OpenFile
 from prowess.names import is_git_name
 
 if TYPE_CHECKING:
@@ -211,11 +211,9 @@ def hash_file(base: str, parts: tuple[str, ...], limit: int) -> FileHash:
 def _hash_open(file: OpenFile, limit: int) -> FileHash:
     import hashlib  # noqa: PLC0415 - discovery hashes nothing
 
-    size = file.info.st_size
-    if size > limit:
-        raise too_large(file.path, size, limit)
-    content = hashlib.sha256()
-    for chunk in file.chunks(size + 1):
+    size, content = 0, hashlib.sha256()
+    for chunk in file.all_chunks(limit):
+        size += len(chunk)
         content.update(chunk)
     return FileHash(size, is_executable(file), content.hexdigest())
 
@@ -269,8 +267,6 @@ def read_tree(folder: str, limits: Limits) -> ReadTree:
     def visit(inner: Folder, name: str, path: str) -> None:
         nonlocal left
         with inner.open_file(name, path) as file:
-            if file.info.st_size > left:
-                raise too_large(path, file.info.st_size, limits.max_install_bytes)
             data = file.read_all(left)
             left -= len(data)
             files.append((path, data, is_executable(file)))

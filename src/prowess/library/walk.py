@@ -239,7 +239,7 @@ class Walk:
 
     def _load(self, head: bytes, info: os.stat_result, spot: _Spot) -> Skill:
         policy = self.rules.policy
-        whole = len(head) >= info.st_size
+        whole = not head or 0 < info.st_size <= len(head)  # a size of 0 says nothing
         if not whole and needs_more(head, repair=policy.repairs):
             head, whole, info = self._read_on(spot)
         document = read_document(head, whole=whole, policy=policy, folder=spot.name, path=spot.path)
