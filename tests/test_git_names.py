@@ -306,3 +306,16 @@ def test_an_archive_with_git_is_not_installed(installer: prowess.Installer, tmp_
         installer.install(str(tmp_path / "evil.zip"), project=True)
     assert caught.value.code == "git-in-skill"
     assert git_entries(tmp_path / "home") == []
+
+
+def test_a_folder_is_adopted_without_its_git_which_is_not_lost(installer: prowess.Installer, tmp_path: Path) -> None:
+    project = tmp_path / "home" / "project"
+    folder = project / ".agents" / "skills" / "notes"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(skill_text("notes"), encoding="utf-8")
+    (folder / ".git").write_text("gitdir: elsewhere", encoding="utf-8")
+    installer.adopt("notes", project=True)
+    place = project / ".prowess" / "skills" / "local" / "notes"
+    assert [path.name for path in place.iterdir()] == ["SKILL.md"]
+    kept = [path.read_text() for path in (project / ".prowess").rglob(".git")]
+    assert kept == ["gitdir: elsewhere"]

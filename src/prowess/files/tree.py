@@ -1,8 +1,9 @@
 """A whole tree of files: walked without following a link, listed, hashed, read into memory, and its one digest.
 
-Every walk of a skill's folder is ``walk_tree``, and every digest of a skill is ``digest_of``. Three walks stay by
-themselves, because they do something else: ``library/walk.py`` looks for skills and reads only heads,
-``marks.tree_mark`` watches folders of any size by the clock, and ``removing`` deletes what it meets.
+Every walk of a skill's folder is ``walk_tree``, and every digest of a skill is ``digest_of``. Other walks do something
+else and stay by themselves: ``library/walk.py`` looks for skills and reads only heads, ``marks.tree_mark`` watches
+folders of any size by the clock, ``removing`` deletes what it meets, and ``sync_tree`` and ``folder_size`` go through
+folders that this process itself has just made.
 """
 
 from __future__ import annotations
