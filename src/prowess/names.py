@@ -11,6 +11,7 @@ DEVICES = frozenset(
     ("con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))),
 )
 _GIT_NAMES = frozenset((".git", "git~1"))
+_GIT_BEGINS = frozenset(".gG")
 _HFS_IGNORES = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -28,8 +29,7 @@ def is_git_name(name: str) -> bool:
     """
     if not name.isascii():
         name = name.translate(_HFS_IGNORES)
-    begin = name[:5].lower()
-    if begin[:4] != ".git" and begin != "git~1":  # nearly every name, in every walk: decided by its first letters
+    if name[:1] not in _GIT_BEGINS:  # Fast path of nearly every name in every walk: its first letter decides.
         return False
     return name.partition(":")[0].rstrip(". ").lower() in _GIT_NAMES
 
