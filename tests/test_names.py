@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prowess import PathTraversalError
-from prowess.names import DEVICES, is_device_name, relative_parts
+from prowess import PathTraversalError, ResourceError
+from prowess.names import DEVICES, is_device_name, relative_parts, resource_parts
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,10 @@ def test_device_names_are_known_with_any_extension_and_case(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "console", "null", "com", "com10", "lpt", "a.con", "auxiliary"])
 def test_other_names_are_no_devices(name: str) -> None:
     assert not is_device_name(name)
+
+
+@pytest.mark.parametrize("path", ["references/", "SKILL.md/", "references/.", "a//"])
+def test_a_path_that_ends_like_a_folder_names_no_file_to_read(path: str) -> None:
+    with pytest.raises(ResourceError, match="ends like a folder") as caught:
+        resource_parts(path)
+    assert (caught.value.code, caught.value.path) == ("not-a-regular-file", path)

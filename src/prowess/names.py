@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 
-from prowess.errors import PathTraversalError
+from prowess.errors import PathTraversalError, ResourceError, ResourceNotFoundError
 
 MAX_PATH_CHARS = 4096
 DEVICES = frozenset(
     ("con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))),
 )
+_GIT_NAMES = frozenset((".git", "git~1"))
+_GIT_BEGINS = frozenset(".gG")
+_HFS_IGNORES = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -18,13 +21,55 @@ def is_device_name(name: str) -> bool:
     return name.partition(".")[0].strip().lower() in DEVICES
 
 
+def is_git_name(name: str) -> bool:
+    """Whether ``name`` is ``.git``, or some file system takes it for that.
+
+    In any case; with dots and blanks at its end, as a stream (``.git::$INDEX_ALLOCATION``) or by its short name
+    ``GIT~1``, as NTFS has it; with code points in it that HFS+ ignores. It is the rule by which git protects itself.
+    """
+    if not name.isascii():
+        name = name.translate(_HFS_IGNORES)
+    if name[:1] not in _GIT_BEGINS:  # Fast path of nearly every name in every walk: its first letter decides.
+        return False
+    return name.partition(":")[0].rstrip(". ").lower() in _GIT_NAMES
+
+
 def relative_parts(path: str) -> tuple[str, ...]:
     """The folders and the file that ``path`` names below a skill's folder; ``.`` and empty parts are dropped.
 
-    Raises ``PathTraversalError`` for whatever leaves the folder, or could on some platform: ``..``, absolute paths,
+    This is the judgement of every name that comes in: by install, archive, index or server. Raises
+    ``PathTraversalError`` for whatever leaves the folder, or could on some platform: ``..``, absolute paths,
     backslashes, drive letters and streams (a colon), ``~``, control characters, device names, and parts that end in
-    a dot or a blank.
+    a dot or a blank; and with the code ``git-in-skill`` for what a file system takes for ``.git``.
     """
+    git = _git_part(path)
+    if git:
+        message = f"path {path[:200]!r} holds {git!r}, which is git's own and no part of a skill"
+        raise PathTraversalError(message, code="git-in-skill")
+    return _safe_parts(path)
+
+
+def resource_parts(path: str) -> tuple[str, ...]:
+    """The folders and the file that ``path`` names, for somebody who wants to read that file of a skill.
+
+    Raises ``PathTraversalError`` for whatever ``relative_parts`` says may leave the folder, ``ResourceNotFoundError``
+    for ``.git`` and what is in it, and ``ResourceError`` for a path that ends in ``/`` or ``/.``, which can only name a
+    folder.
+    """
+    if _git_part(path):
+        raise ResourceNotFoundError(f"no file {path[:200]!r}: '.git' is no part of a skill", path)
+    parts = _safe_parts(path)
+    if path.rpartition("/")[2] in {"", "."}:
+        message = f"{path[:200]!r} ends like a folder: name a file in it"
+        raise ResourceError(message, path, "not-a-regular-file")
+    return parts
+
+
+def _git_part(path: str) -> str:
+    return next((part for part in path.split("/") if is_git_name(part)), "")
+
+
+def _safe_parts(path: str) -> tuple[str, ...]:
     if not path or len(path) > MAX_PATH_CHARS:
         raise _refused(path, "is empty" if not path else f"is longer than {MAX_PATH_CHARS} characters")
     if not _is_utf8(path):

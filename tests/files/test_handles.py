@@ -93,6 +93,8 @@ def resolve_text(tree: dict[str, Node], path: str) -> Answer:
     parts = tuple(part for part in path.split("/") if part not in {"", "."})
     if not parts or ".." in parts or any(part.endswith((".", " ")) for part in parts):
         return "escape"
+    if path.rpartition("/")[2] in {"", "."}:  # it can only name a folder
+        return "special"
     return resolve(tree, parts)
 
 

@@ -74,3 +74,15 @@ def test_the_difference_is_what_sync_ends(world: World, installer: prowess.Insta
     assert any(row.startswith("restore: ") for row in rows)
     installer.sync()
     assert installer.difference() == ()
+
+
+def test_a_link_that_somebody_turned_to_a_place_with_a_longer_name_is_left(world: World) -> None:
+    installer = prowess.Installer()
+    for name in ("tool", "tool-box"):
+        installer.install_local(world.folder(name), project=True)
+    link = world.agents / "tool"
+    link.unlink()
+    link.symlink_to(world.skills / "local" / "tool-box")
+    installer.remove("@local/tool")
+    assert link.resolve() == (world.skills / "local" / "tool-box").resolve()
+    assert not (world.skills / "local" / "tool").exists()

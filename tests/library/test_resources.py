@@ -185,7 +185,7 @@ def test_paths_that_could_leave_the_folder_are_refused_on_every_system(skill: Sk
         assert len(str(caught.value)) < 1000
 
 
-@pytest.mark.parametrize("path", ["references", "references/", "./references/deep"])
+@pytest.mark.parametrize("path", ["references", "references/", "./references/deep", "README.md/", "README.md/."])
 def test_a_folder_is_no_file(skill: Skill, path: str) -> None:
     with pytest.raises(ResourceError) as caught:
         skill.read_resource(path)

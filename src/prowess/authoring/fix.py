@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import ResourceError, SkillError, SkillLoadError, SkillValidationError
+from prowess.files.calls import set_mode
 from prowess.files.reading import OpenFile
 from prowess.files.writing import write_atomic
 from prowess.library.load import FILENAME, parse_skill
@@ -108,6 +109,7 @@ def apply_fix(found: Fix, *, limits: Limits = DEFAULT_LIMITS) -> None:
     mode = os.stat(found.path).st_mode & 0o777
     try:
         write_atomic(found.path, found.after.encode("utf-8"), mode=mode)
+        set_mode(found.path, mode)  # the file is its owner's, who may let others write to it
     except OSError as error:
         raise SkillValidationError(f"cannot write the file: {error.strerror}", found.path, "unwritable") from None
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ArchiveFormat = Literal["skill", "zip", "tar.gz"]
 FORMATS: tuple[ArchiveFormat, ...] = ("skill", "zip", "tar.gz")
 
-_LEFT_OUT_FOLDERS = frozenset(("__pycache__", "node_modules", "__pypackages__", ".git", ".venv"))
+_LEFT_OUT_FOLDERS = frozenset(("__pycache__", "node_modules", "__pypackages__", ".venv"))
 _LEFT_OUT_FILES = frozenset((".DS_Store", "Thumbs.db"))
 _LEFT_OUT_ENDS = (".pyc", ".pyo", "~", ".swp")
 _ON_TOP = frozenset(("evals",))

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _CREATE |= getattr(os, "O_NOFOLLOW", 0)
+# Taken from every mode: what is created decides what agents read, and a umask of 0 is common in containers.
+_OTHERS_WRITE = 0o022
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 _watcher: Watcher | None = None
@@ -53,16 +55,19 @@ def open_lock(path: str) -> int:
         return os.open(path, flags, 0o600)
 
 
-def make_folder(path: str, mode: int = 0o777) -> None:
-    """A new folder; ``FileExistsError`` when there is anything."""
+def make_folder(path: str, mode: int = 0o755) -> None:
+    """A new folder that only its owner may write to; ``FileExistsError`` when there is anything."""
     with _told("mkdir", path):
-        os.mkdir(path, mode)
+        os.mkdir(path, mode & ~_OTHERS_WRITE)
 
 
-def create(path: str, mode: int = 0o666) -> int:
-    """A descriptor for a new file; ``FileExistsError`` when there is anything, a link that leads nowhere included."""
+def create(path: str, mode: int = 0o644) -> int:
+    """A descriptor for a new file that only its owner may write to.
+
+    Raises ``FileExistsError`` when there is anything, a link that leads nowhere included.
+    """
     with _told("create", path):
-        return os.open(path, _CREATE, mode)
+        return os.open(path, _CREATE, mode & ~_OTHERS_WRITE)
 
 
 def write_all(fd: int, data: bytes, path: str = "") -> None:

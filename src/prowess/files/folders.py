@@ -32,8 +32,6 @@ class Entries(NamedTuple):
     odd: list[str]
     """Names that are not UTF-8, escaped: they can be neither listed nor asked for."""
     complete: bool = True
-    total: int = 0
-    """How many there are in all."""
 
 
 HeadRead = tuple[str, "bytes | None", "os.stat_result | None", "OSError | None"]
@@ -80,7 +78,7 @@ class Folder:
         others: list[str] = []
         odd: list[str] = []
         count = 0
-        with self._listing() as found:
+        with self.scan() as found:
             for entry in found:
                 count += 1
                 if count > most:
@@ -96,9 +94,10 @@ class Folder:
                     (links if entry.is_symlink() else others).append(name)
         for group in (folders, files, links, others, odd):
             group.sort()
-        return Entries(folders, files, links, others, odd, count <= most, min(count, most))
+        return Entries(folders, files, links, others, odd, count <= most)
 
-    def _listing(self) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+    def scan(self) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+        """The entries of the folder as the system gives them, in no order."""
         if not HAS_HANDLES:
             return os.scandir(self.path)
         if self._lists:

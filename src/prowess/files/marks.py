@@ -7,9 +7,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import ResourceTooLargeError
-from prowess.files.reading import OpenFile, identity, too_large
+from prowess.files.reading import OpenFile, identity
 from prowess.files.tree import Bounds, walk_tree
+from prowess.names import is_git_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prowess.files.reading import Identity
     from prowess.limits import Limits
 
-_NOT_WATCHED = frozenset((".git", "node_modules", "__pycache__"))
+_NOT_WATCHED = frozenset(("node_modules", "__pycache__"))
 _TICK_NS = 50_000_000  # two changes within one tick of a file system's clock can look alike
 
 
@@ -53,24 +53,24 @@ def marked_files(base: str, parts: tuple[str, ...], limits: Limits, most: int = 
 
 
 class Hashed(NamedTuple):
-    """A file that was read: which, its SHA-256, and whether its identity will tell the next change for sure."""
+    """A file that was read: which, its SHA-256, whether its identity will tell the next change, how many bytes."""
 
     identity: Identity
     digest: bytes
     settled: bool
+    size: int
 
 
 def hash_marked(base: str, parts: tuple[str, ...], limit: int) -> Hashed:
     """The hash of a file, and the identity that it had meanwhile."""
     import hashlib  # noqa: PLC0415 - discovery hashes nothing
 
-    content = hashlib.sha256()
+    size, content = 0, hashlib.sha256()
     with OpenFile(base, parts) as file:
-        if file.info.st_size > limit:
-            raise too_large(file.path, file.info.st_size, limit)
-        for chunk in file.chunks(limit + 1):
+        for chunk in file.all_chunks(limit):
+            size += len(chunk)
             content.update(chunk)
-        return _hashed(file, content.digest())
+        return _hashed(file, content.digest(), size)
 
 
 def read_marked(base: str, parts: tuple[str, ...], limit: int) -> tuple[bytes, Hashed]:
@@ -79,14 +79,14 @@ def read_marked(base: str, parts: tuple[str, ...], limit: int) -> tuple[bytes, H
 
     with OpenFile(base, parts) as file:
         data = file.read_all(limit)
-        if len(data) > limit:
-            raise ResourceTooLargeError(f"{file.path!r} has more than {limit} bytes", file.path)
-        return data, _hashed(file, hashlib.sha256(data).digest())
+        return data, _hashed(file, hashlib.sha256(data).digest(), len(data))
 
 
-def _hashed(file: OpenFile, digest: bytes) -> Hashed:
+def _hashed(file: OpenFile, digest: bytes, size: int) -> Hashed:
+    """What was read; a file that is not as long as it says tells nothing of its changes either."""
     latest = max(file.info.st_mtime_ns, file.info.st_ctime_ns)
-    return Hashed(file.identity, digest, settled=latest + _TICK_NS < time.time_ns())
+    settled = latest + _TICK_NS < time.time_ns() and size == file.info.st_size
+    return Hashed(file.identity, digest, settled=settled, size=size)
 
 
 def tree_mark(path: str, limits: Limits) -> bytes:
@@ -120,8 +120,13 @@ def _rows(top: str, limits: Limits) -> Iterator[bytes]:
             continue
         for entry in entries:
             yield _row(entry)
-            if entry.is_dir(follow_symlinks=False) and entry.name not in _NOT_WATCHED and depth < limits.max_scan_depth:
+            if entry.is_dir(follow_symlinks=False) and is_watched(entry.name) and depth < limits.max_scan_depth:
                 folders.append((entry.path, depth + 1))
+
+
+def is_watched(name: str) -> bool:
+    """Whether changes in a folder of that name can be changes of skills."""
+    return name not in _NOT_WATCHED and not is_git_name(name)
 
 
 def _first(found: Iterator[os.DirEntry[str]], most: int) -> Iterator[os.DirEntry[str]]:

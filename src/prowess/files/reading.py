@@ -111,7 +111,8 @@ class OpenFile:
                 yield part
             left -= len(part)
             offset += len(part)
-            if len(part) < wanted:
+            # A short read is the end of a file that has a size. Where none is told, only an empty read is.
+            if not part or (size and len(part) < wanted):
                 break
         if not _unchanged(self.info, os.fstat(self._fd)):
             raise self._changed()
@@ -127,10 +128,24 @@ class OpenFile:
 
     def read_all(self, limit: int, offset: int = 0) -> bytes:
         """Everything from ``offset``; raises ``ResourceTooLargeError`` when that is more than ``limit`` bytes."""
+        if 0 < self.info.st_size <= _CHUNK and self.info.st_size - offset <= limit:
+            return self.read(limit, offset)
+        return b"".join(self.all_chunks(limit, offset))
+
+    def all_chunks(self, limit: int, offset: int = 0) -> Iterator[bytes]:
+        """Everything from ``offset`` in pieces; raises ``ResourceTooLargeError`` for more than ``limit`` bytes.
+
+        What counts is what is read: some files, such as those in /proc, say that they are empty and are not.
+        """
         size = self.info.st_size - offset
         if size > limit:
             raise too_large(self.path, size, limit)
-        return self.read(limit, offset)
+        left = limit
+        for part in self.chunks(limit + 1, offset):
+            left -= len(part)
+            if left < 0:
+                raise too_large(self.path, limit - left, limit)
+            yield part
 
     def read_head(self, step: int, most: int, wants_more: Callable[[bytes], bool]) -> tuple[bytes, bool]:
         """The first bytes, in steps, while ``wants_more``; and whether that is the whole file."""
@@ -138,11 +153,11 @@ class OpenFile:
         while len(head) < most:
             part = self._read_at(min(step, most - len(head)), len(head))
             head += part
-            if not part or len(head) >= self.info.st_size:
+            if not part or 0 < self.info.st_size <= len(head):  # where no size is told, only an empty read is the end
                 return head, True
             if not wants_more(head):
                 return head, False
-        return head, len(head) >= self.info.st_size
+        return head, 0 < self.info.st_size <= len(head)
 
 
 def _is_foreign(base: str, parts: tuple[str, ...], info: os.stat_result) -> bool:

@@ -37,7 +37,7 @@ def write_atomic(path: str, data: bytes, *, mode: int = 0o600) -> None:
     calls.sync_folder(folder)
 
 
-def write_new(path: str, data: bytes, *, mode: int = 0o666, durable: bool = False) -> None:
+def write_new(path: str, data: bytes, *, mode: int = 0o644, durable: bool = False) -> None:
     """A new file; ``durable``: it is on the disk when the call returns."""
     fd = calls.create(path, mode)
     try:
@@ -48,7 +48,7 @@ def write_new(path: str, data: bytes, *, mode: int = 0o666, durable: bool = Fals
         os.close(fd)
 
 
-def make_folders(path: str, mode: int = 0o777, *, durable: bool = False) -> None:
+def make_folders(path: str, mode: int = 0o755, *, durable: bool = False) -> None:
     """A folder and those above it that are missing; ``durable``: they are on the disk when the call returns."""
     if os.path.isdir(path):
         return

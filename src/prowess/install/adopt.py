@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _FOLDERS: tuple[tuple[str, tuple[str, ...]], ...] = ((SHARED, ()), (COMPATIBLE, ("claude-code",)))
 _REMOTE = frozenset(("github", "gitlab", "git"))
-_LEFT_OUT = frozenset((".git", "__pycache__", "node_modules"))
+_LEFT_OUT = frozenset(("__pycache__", "node_modules"))
 
 
 class Candidate(NamedTuple):

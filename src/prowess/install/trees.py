@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.spec.addresses import SourceSpec
 
-_NEVER = frozenset((".git", "git~1", ".git.", ".git "))
 _WHY = {
     "link-in-skill": "is a link",
     "submodule": "is a submodule",
@@ -132,7 +131,7 @@ def _is_safe(path: str) -> bool:
         parts = relative_parts(path)
     except PathTraversalError:
         return False
-    return "/".join(parts) == path and _NEVER.isdisjoint(part.lower() for part in parts)
+    return "/".join(parts) == path
 
 
 def _named(name: str, found: Sequence[Found]) -> Found:

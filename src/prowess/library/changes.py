@@ -11,7 +11,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from prowess.errors import SourceError
-from prowess.files.marks import folder_mark, tree_mark
+from prowess.files.marks import folder_mark, is_watched, tree_mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Notice = Literal["auto", "watchfiles", "stat"]
 
-_NOT_WATCHED = frozenset((".git", "node_modules", "__pycache__"))
 _REST = 10  # looking takes at most about a tenth of one processor
 _GATHER_MS = 200
 _STEP_MS = 20
@@ -147,7 +146,7 @@ class Told:
 
         return watchfiles.watch(
             *paths,
-            watch_filter=lambda _, path: _NOT_WATCHED.isdisjoint(path.split(os.sep)),
+            watch_filter=lambda _, path: all(map(is_watched, path.split(os.sep))),
             debounce=_GATHER_MS,
             step=_STEP_MS,
             rust_timeout=_PATIENCE_MS,

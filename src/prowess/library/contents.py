@@ -9,7 +9,7 @@ from prowess.files.reading import too_large
 from prowess.files.tree import digest_of, hash_bytes
 from prowess.library.resources import cut_text, decoded, grouped_names
 from prowess.model import FileList, Resources
-from prowess.names import relative_parts
+from prowess.names import resource_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from prowess.spec.fields import Frontmatter
 
 OWN = "SKILL.md"
-_LEFT_OUT = ".git"
 
 
 class Contents(Protocol):
@@ -113,15 +112,15 @@ def read_text(contents: Contents, path: str, most: int, *, truncate: bool) -> st
 
 
 def _read(contents: Contents, path: str) -> bytes:
-    wanted = "/".join(relative_parts(path))
+    wanted = "/".join(resource_parts(path))
     if wanted not in contents.files():
         raise ResourceNotFoundError(f"no file {wanted!r}", wanted)
     return contents.read(wanted)
 
 
 def list_files(contents: Contents, limits: Limits) -> FileList:
-    """Every file in byte order, hidden ones too, ``.git`` left out."""
-    found = [path for path in contents.files() if _LEFT_OUT not in path.split("/")[:-1]]
+    """Every file in byte order, hidden ones too. Sources let no ``.git`` in."""
+    found = contents.files()
     files = FileList(sorted(found, key=str.encode)[: limits.max_files_per_skill])
     if len(found) > limits.max_files_per_skill:
         message = f"the skill has more than {limits.max_files_per_skill} files; the rest is not listed"
@@ -148,8 +147,6 @@ def digest(contents: Contents, limits: Limits) -> str:
     hashes: dict[str, FileHash] = {}
     left = limits.max_digest_bytes
     for file in contents.everything():
-        if _LEFT_OUT in file.path.split("/")[:-1]:
-            continue
         left -= len(file.content)
         if left < 0:
             message = f"cannot be hashed within {limits.max_digest_bytes} bytes"

@@ -11,7 +11,7 @@ from prowess.files.folders import folder_info, names_of
 from prowess.files.reading import OpenFile
 from prowess.files.tree import list_tree
 from prowess.library.home import Home
-from prowess.library.resources import tree_issues
+from prowess.library.resources import git_issues, tree_issues
 from prowess.library.skill import Skill, documented
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.document import Policy, checked_mode, read_document, strict_issues
@@ -168,6 +168,7 @@ def validate(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -
         *found,
         *_missing_references(where, found, tree, limits),
         *tree_issues(tree, where, limits),
+        *git_issues(tree, where),
         *_hard_links(os.path.dirname(where), tree.files, where),
     )
 

@@ -13,7 +13,7 @@ from prowess.files.paths import inner_path
 from prowess.files.tree import digest_of, hash_tree
 from prowess.library.installs import JOURNAL, STORE
 from prowess.library.lock import parse_lock, read_lock, read_text
-from prowess.names import relative_parts
+from prowess.names import resource_parts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,7 +61,7 @@ class Pin(NamedTuple):
 
     def check_resource(self, path: str, data: bytes) -> None:
         """Raise ``ResourceError`` unless these are the bytes of the file that the lock file means."""
-        if not self._is("/".join(relative_parts(path)), data):
+        if not self._is("/".join(resource_parts(path)), data):
             raise ResourceError(f"{path!r} is not what the lock file says", path, _CODE)
 
     def _is(self, path: str, data: bytes) -> bool:

@@ -9,7 +9,7 @@ from prowess.files.folders import folder_beneath, plain_names
 from prowess.files.reading import OpenFile, as_resource_error, too_large
 from prowess.files.tree import digest_of, hash_file, list_tree
 from prowess.model import FileList, Resources
-from prowess.names import relative_parts
+from prowess.names import is_git_name, resource_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,7 +43,7 @@ def read_bytes(base: str, parts: tuple[str, ...], path: str, most: int) -> bytes
     """The bytes of a file below the skill's folder."""
     if not base:
         raise _no_files()
-    with OpenFile(base, (*parts, *relative_parts(path))) as file:
+    with OpenFile(base, (*parts, *resource_parts(path))) as file:
         return file.read_all(most)
 
 
@@ -51,7 +51,7 @@ def read_text(base: str, parts: tuple[str, ...], path: str, most: int, *, trunca
     """The text of a file below the skill's folder."""
     if not base:
         raise _no_files()
-    with OpenFile(base, (*parts, *relative_parts(path))) as file:
+    with OpenFile(base, (*parts, *resource_parts(path))) as file:
         size = file.info.st_size
         data = file.read(most + 1)
     if len(data) <= most:
@@ -123,8 +123,8 @@ def list_paths(base: str, parts: tuple[str, ...], own: str, location: str, limit
     found = plain_names(base, parts, _INNER, min(limits.max_entries_per_skill, limits.max_files_per_skill))
     if found is None:
         return list_resources(base, parts, own, location, limits).paths
-    paths = [f"{group}/{name}" for group in _SHOWN_GROUPS if group in found for name in found[group] if name[0] != "."]
-    paths += [name for name in found[""] if name[0] != "." and name != own and name not in _OWN]
+    paths = [f"{group}/{name}" for group in _SHOWN_GROUPS if group in found for name in found[group] if _is_shown(name)]
+    paths += [name for name in found[""] if _is_shown(name) and name != own and name not in _OWN]
     return tuple(paths)
 
 
@@ -133,7 +133,7 @@ def grouped_names(paths: Iterable[str], own: str) -> Resources:
     groups: dict[str, list[str]] = {name: [] for name in ("", *_GROUPS)}
     for path in sorted(paths):
         folder, _, name = path.rpartition("/")
-        if folder in groups and not name.startswith("."):
+        if folder in groups and _is_shown(name):
             groups[folder].append(name)
     other = tuple(name for name in groups[""] if name != own and name not in _OWN)
     scripts, references, assets = (tuple(groups[name]) for name in _GROUPS)
@@ -163,12 +163,18 @@ def _bounded(found: Entries, prefix: str, location: str, limits: Limits) -> tupl
 
 
 def _shown(names: list[str]) -> list[str]:
-    return [name for name in names if not name.startswith(".")]
+    return [name for name in names if _is_shown(name)]
+
+
+def _is_shown(name: str) -> bool:
+    return name[0] != "." and not is_git_name(name)
 
 
 def _entry_issues(found: Entries, prefix: str, location: str) -> list[Issue]:
     kinds = (("link-in-skill", found.links), ("special-file", found.others), ("bad-file-name", found.odd))
-    return [_left_out(code, prefix + name, location) for code, names in kinds for name in names]
+    return [
+        _left_out(code, prefix + name, location) for code, names in kinds for name in names if not is_git_name(name)
+    ]
 
 
 def _left_out(code: str, name: str, location: str) -> Issue:
@@ -176,7 +182,7 @@ def _left_out(code: str, name: str, location: str) -> Issue:
 
 
 def list_files(base: str, parts: tuple[str, ...], location: str, limits: Limits) -> FileList:
-    """Every regular file, hidden ones too, ``.git`` left out."""
+    """Every regular file of the skill, hidden ones too; ``.git`` is no part of it."""
     if not base:
         return FileList()
     tree = _tree(base, parts, location, limits)
@@ -200,6 +206,21 @@ def tree_issues(tree: Tree, location: str, limits: Limits) -> list[Issue]:
     if tree.bound:
         found.append(Issue(tree.bound, "", _BOUNDS[tree.bound].format(limits=limits), location, 0, "warning"))
     return found
+
+
+def git_issues(tree: Tree, location: str) -> list[Issue]:
+    """What git's own folders and files are to an author: information at the root of a skill, a warning below."""
+    return [
+        Issue(
+            "git-in-skill",
+            path,
+            "is git's own and no part of the skill: not listed, read, hashed, packed or installed",
+            location,
+            0,
+            "warning" if "/" in path else "info",
+        )
+        for path in tree.git
+    ]
 
 
 def digest(base: str, parts: tuple[str, ...], location: str, limits: Limits) -> str:

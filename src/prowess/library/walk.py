@@ -23,6 +23,7 @@ from prowess.library.load import FILENAME
 from prowess.library.places import git_root, install_bases
 from prowess.library.skill import Skill, documented, glanced
 from prowess.model import Place
+from prowess.names import is_git_name
 from prowess.spec.document import Policy, read_document
 from prowess.spec.frontmatter import needs_more
 from prowess.spec.glance import glance
@@ -158,8 +159,8 @@ class Walk:
         if not in_skill:  # a link below a skill is never followed
             own = self.rules.filename.lower()
             links = (name for name in entries.links if not name.startswith(skip) and name.lower() != own)
-            self._links += [(folder.path, name, depth + 1) for name in links]
-        names = [name for name in entries.folders if not name.startswith(skip)]
+            self._links += [(folder.path, name, depth + 1) for name in links if not is_git_name(name)]
+        names = [name for name in entries.folders if not name.startswith(skip) and not is_git_name(name)]
         self._heads(folder, base, rel, names, depth + 1, in_skill=in_skill)
 
     def _too_deep(self, path: str, more: bool) -> None:  # noqa: FBT001 - one caller
@@ -238,7 +239,7 @@ class Walk:
 
     def _load(self, head: bytes, info: os.stat_result, spot: _Spot) -> Skill:
         policy = self.rules.policy
-        whole = len(head) >= info.st_size
+        whole = not head or 0 < info.st_size <= len(head)  # a size of 0 says nothing
         if not whole and needs_more(head, repair=policy.repairs):
             head, whole, info = self._read_on(spot)
         document = read_document(head, whole=whole, policy=policy, folder=spot.name, path=spot.path)

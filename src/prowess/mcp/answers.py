@@ -11,6 +11,7 @@ from prowess.files.folders import folder_beneath
 from prowess.files.reading import as_resource_error
 from prowess.mcp.pages import FRESH, complete, item_before
 from prowess.mcp.uris import SKILL_MD, TEMPLATE, parts_of, uri_of
+from prowess.names import is_git_name
 from prowess.spec.hidden import one_line
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 FOLDER_TYPE = "inode/directory"
 MARKDOWN = "text/markdown"
-_LEFT_OUT = ".git"
 _LARGE = 256 * 1024
 _GONE = frozenset(("not-found", "missing-skill-md"))
 _MOST_ROWS = 4_000  # of files in one page, however few skills they belong to
@@ -118,7 +118,7 @@ class Answers:
     def read_resource(self, uri: str) -> Result:
         """A file: as text where it is UTF-8, byte for byte, else as base64. Raises ``LargeError`` for a large one."""
         path, rest = self._within(uri)
-        if not rest or _LEFT_OUT in rest[:-1]:
+        if not rest:
             raise ResourceNotFoundError(f"no file {uri[:200]!r}")
         try:
             return self._read(path, "/".join(rest), min(_LARGE, self._limits.max_served_bytes))
@@ -132,8 +132,6 @@ class Answers:
     def read_directory(self, uri: str, cursor: str | None) -> Result:
         """A page of what lies directly in a folder of a skill."""
         path, rest = self._within(uri)
-        if _LEFT_OUT in rest:
-            raise ResourceNotFoundError(f"no folder {uri[:200]!r}")
         after = item_before(cursor)
         rows = [row for row in self._children(self.shelf.skills[path], rest) if row[0] > after]
         most = self._limits.max_page_entries
@@ -147,8 +145,8 @@ class Answers:
                 found = folder.entries(self._limits.max_entries_per_skill)
         except OSError as error:
             raise as_resource_error(error, "/".join(rest) or skill.name) from None
-        folders = [(name, True) for name in found.folders if name != _LEFT_OUT]
-        return sorted([*folders, *((name, False) for name in found.files)])
+        rows = [*((name, True) for name in found.folders), *((name, False) for name in found.files)]
+        return sorted(row for row in rows if not is_git_name(row[0]))
 
     def _within(self, uri: str) -> tuple[str, tuple[str, ...]]:
         found = self.shelf.resolve(parts_of(uri))

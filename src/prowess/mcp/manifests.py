@@ -44,7 +44,7 @@ class Listed(NamedTuple):
 
     @property
     def size(self) -> int:
-        return self.hashed.identity[2]
+        return self.hashed.size
 
 
 class Manifest(NamedTuple):
@@ -71,9 +71,7 @@ def served_files(skill: Skill, limits: Limits) -> list[tuple[str, Identity]]:
         raise as_resource_error(error, skill.folder_name) from None
     if bound:
         raise SkillValidationError(f"more than {most} files, or not all of them can be listed", "", bound)
-    size = sum(mark[2] for _, mark in files)
-    if size > limits.max_served_bytes:
-        raise SkillValidationError(f"{size} bytes; at most {limits.max_served_bytes} are served", "", "too-many-bytes")
+    _refuse_size(sum(mark[2] for _, mark in files), limits)
     for path, _ in files:
         try:
             relative_parts(path)
@@ -82,6 +80,11 @@ def served_files(skill: Skill, limits: Limits) -> list[tuple[str, Identity]]:
     if not any(path == SKILL_MD for path, _ in files):
         raise SkillValidationError(f"{skill.folder_name} holds no {SKILL_MD}", "", "missing-skill-md")
     return files
+
+
+def _refuse_size(size: int, limits: Limits) -> None:
+    if size > limits.max_served_bytes:
+        raise SkillValidationError(f"{size} bytes; at most {limits.max_served_bytes} are served", "", "too-many-bytes")
 
 
 class Manifests:
@@ -131,6 +134,7 @@ class Manifests:
             if path != SKILL_MD:
                 hashed[path] = same or hash_marked(skill.base, (*skill.parts, *path.split("/")), limit)
         files = tuple(Listed(path, hashed[path]) for path, _ in marks)
+        _refuse_size(sum(file.size for file in files), self._limits)  # as read: some files say that they are empty
         return Manifest(strict_fields(data, skill, self._limits), files)
 
 

@@ -6,7 +6,7 @@ import re
 from urllib.parse import quote, unquote_to_bytes
 
 from prowess.errors import PathTraversalError
-from prowess.names import relative_parts
+from prowess.names import resource_parts
 
 SCHEME = "skill://"
 SKILL_MD = "SKILL.md"
@@ -35,7 +35,7 @@ def parts_of(uri: str) -> tuple[str, ...]:
     parts = tuple(_decoded(part, uri) for part in rest.split("/"))
     if any(part in _OUTWARD or "/" in part for part in parts):
         raise _refused(uri, "holds an empty part, '.', '..' or an encoded '/'")
-    return relative_parts("/".join(parts))
+    return resource_parts("/".join(parts))
 
 
 def _decoded(part: str, uri: str) -> str:

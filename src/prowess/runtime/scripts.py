@@ -12,7 +12,7 @@ from prowess.files.reading import OpenFile
 from prowess.files.temporary import temporary_folder
 from prowess.files.writing import make_folders, write_new
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import relative_parts
+from prowess.names import resource_parts
 from prowess.runtime import sandbox
 from prowess.runtime.interpreters import interpreter_for
 from prowess.runtime.processes import Bounds, passed_on, run_supervised
@@ -86,7 +86,7 @@ class Scripts:
                 f"scripts of {skill.name!r} do not run: no trust was given", skill.location, "no-trust"
             )
         with snapshot(skill) as taken:
-            path = "/".join(relative_parts(script))
+            path = "/".join(resource_parts(script))
             with OpenFile(taken.folder, tuple(path.split("/"))) as file:
                 content = file.read_all(self.limits.max_file_bytes)
             request = TrustRequest(skill, taken.digest, script=path, arguments=tuple(args), files=taken.files)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _OWN = "SKILL.md"
 _LEFTOVERS = "__MACOSX"
 """What one system's archiver adds to every archive: the attributes of files, never content."""
+_CODES = {"git-in-skill": "git-in-skill"}
+"""Which reasons of a refused name are told by a code of their own."""
 _NESTED = (".zip", ".skill", ".tar", ".tgz", ".gz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".7z", ".rar")
 
 
@@ -94,7 +96,8 @@ class _Tree:
         try:
             parts = relative_parts(name)
         except PathTraversalError as error:
-            raise RefusedArchiveError(f"has a member that cannot be accepted: {error.message}") from None
+            why = f"has a member that cannot be accepted: {error.message}"
+            raise RefusedArchiveError(why, _CODES.get(error.code, "bad-archive")) from None
         if len(parts) > self._limits.max_depth_per_skill:
             raise RefusedArchiveError(f"has folders more than {self._limits.max_depth_per_skill} deep")
         return parts

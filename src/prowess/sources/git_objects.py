@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import GitError, UnsafeTreeError
 from prowess.limits import MIB
-from prowess.names import MAX_PATH_CHARS
+from prowess.names import MAX_PATH_CHARS, is_git_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -120,7 +120,7 @@ class Objects:
             return
         if mode in _ODD or (mode not in _MODES and mode != _FOLDER):
             found.odd.append((_ODD.get(mode, "special-file"), path))
-        elif not _is_name(raw):
+        elif not _is_name(raw) or is_git_name(raw.decode("utf-8")):
             found.odd.append(("unsafe-name", path))
         elif mode == _FOLDER:
             self._walk(name, f"{path}/", into, depth + 1)
@@ -130,7 +130,7 @@ class Objects:
 
 def _is_name(raw: bytes) -> bool:
     """Whether a name in a folder is one: git itself writes no other, but a server may."""
-    return raw not in {b"", b".", b".."} and b"/" not in raw and b"\\" not in raw and raw.lower() != b".git"
+    return raw not in {b"", b".", b".."} and b"/" not in raw and b"\\" not in raw
 
 
 def _objects(printed: bytes) -> Iterator[tuple[str, tuple[str, bytes]]]:

@@ -209,7 +209,8 @@ def _file(raw: Mapping[str, Json], base: str, uri: str, limits: Limits) -> tuple
     try:
         relative_parts(path)
     except PathTraversalError as error:
-        raise _bad(f"{uri}: {error.message}", uri) from None
+        code = error.code if error.code == "git-in-skill" else "bad-entry"
+        raise _bad(f"{uri}: {error.message}", uri, code) from None
     return path, File(where, found[1], size)
 
 
@@ -218,5 +219,5 @@ def _too_large(uri: str, limits: Limits) -> FetchError:
     return FetchError(message, uri, "too-many-bytes")
 
 
-def _bad(message: str, uri: str = "") -> FetchError:
-    return FetchError(one_line(message)[:400], one_line(uri), "bad-entry")
+def _bad(message: str, uri: str = "", code: str = "bad-entry") -> FetchError:
+    return FetchError(one_line(message)[:400], one_line(uri), code)

@@ -250,7 +250,7 @@ def _paths(files: list[Any]) -> Iterator[str]:
         try:
             wanted = "/".join(relative_parts(path))
         except PathTraversalError as error:
-            raise _RefusedError("path-escape", "files", f"lists a path that is refused: {error.message}") from None
+            raise _RefusedError(error.code, "files", f"lists a path that is refused: {error.message}") from None
         folded = unicodedata.normalize("NFC", wanted).casefold()
         if folded in seen:
             raise _RefusedError("bad-path", "files", f"lists a file twice: {ascii(path)[:_SHORT]}")
