@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.serving import Site
 
 SEED_VARIABLE = "PROWESS_TEST_SEED"
-REAL_HEADS = 6_000
+REAL_HEADS = 3_000
 LATER = {"full": "make test-full", "foreign": "make test-foreign"}
 """Tests with these markers are not part of the ordinary run; ``--full`` runs them all."""
 

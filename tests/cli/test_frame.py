@@ -276,6 +276,7 @@ def test_remedies_of_the_command_line_are_for_codes_that_exist_and_name_options_
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a POSIX shell closes the streams")
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("words", ["list", "list --json", "--help", "check .agents/skills", "doctor", "show none"])
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_a_stream_that_the_shell_closed_is_nobody_to_talk_to(project: Path, words: str, closed: str) -> None:

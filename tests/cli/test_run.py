@@ -223,6 +223,7 @@ def test_the_demonstration_shows_every_part_and_touches_nothing(command: Command
     assert sorted(project.parent.rglob("*")) == before
 
 
+@pytest.mark.sampled(0.3, always={80})
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_the_chart_of_the_demonstration_fits_every_terminal(terminal: Terminal, columns: int) -> None:
     """Three rows with their figures, each on one line."""
