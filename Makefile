@@ -11,6 +11,9 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
+# Two workers that take over each other's rest: neither waits at the end, and tests of one file mostly share a worker's fixtures.
+PYTEST := $(BIN)/python -m pytest
+WORKERS := -n 2 --dist worksteal
 # A Python that was named by hand is the only one tried; the default falls back on others that may be on PATH.
 CANDIDATES := $(if $(filter file,$(origin PYTHON)),$(PYTHON) python3.13 python3.12 python3.11,$(PYTHON))
 # Changes with the requested Python and the place of the checkout, because neither can change below an environment.
@@ -31,15 +34,15 @@ demo: $(READY) ## run the demonstration
 
 .PHONY: test
 test: lint ## lint, then run the tests, with samples of the large matrices; ARGS="…" goes to pytest
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(PYTEST) $(WORKERS) $(ARGS)
 
 .PHONY: test-full
 test-full: lint ## the same with the whole matrices
-	$(BIN)/python -m pytest -n 2 --full $(ARGS)
+	$(PYTEST) $(WORKERS) --full $(ARGS)
 
 .PHONY: test-foreign
 test-foreign: $(READY) ## the tests with programs of others (FastMCP, the MCP Inspector, pre-commit), which it installs
-	$(BIN)/python -m pytest --full -m foreign $(ARGS)
+	$(PYTEST) --full -m foreign $(ARGS)
 
 .PHONY: lint
 lint: $(READY) ## check style, format, types and layers

@@ -40,7 +40,7 @@ from prowess.spec.frontmatter import interpret, needs_more
 from prowess.spec.typed import differing_fields, field_types, styled_frontmatter, typed_frontmatter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 CORPUS = measure.CHECKOUT.parent / "shared" / "corpus" / "heads.jsonl.xz"
 EXAMPLES = measure.CHECKOUT / "examples"
@@ -49,7 +49,8 @@ REAL_HEADS = 500
 TURN = 100
 """How many inputs one target gets before it is the next one's turn."""
 LONGEST = 20_000
-MOST_MUTATIONS = 6
+MUTATIONS_EACH = (1, 1, 1, 2, 2, 3, 6)
+MOST_KEPT = 500
 MOST_SHOWN = 20
 HASH = "0123456789abcdef" * 4
 INTERESTING = (
@@ -329,7 +330,7 @@ def list_targets(folder: Path, rng: random.Random) -> dict[str, Target]:
 
 def mutate(data: bytes, seeds: Sequence[bytes], rng: random.Random) -> bytes:
     """``data`` with one to several disturbances."""
-    for _ in range(rng.randint(1, MOST_MUTATIONS)):
+    for _ in range(rng.choice(MUTATIONS_EACH)):
         data = rng.choice(_MUTATIONS)(data, seeds, rng)[:LONGEST]
     return data
 
@@ -394,8 +395,8 @@ class Tally:
     failures: dict[str, tuple[bytes, str]] = field(default_factory=dict)
     """One input and its message by kind and place of the exception, so that one defect is shown once."""
 
-    def try_input(self, parse: Callable[[bytes], object], data: bytes) -> None:
-        """Parse it; whatever is raised is counted."""
+    def try_input(self, parse: Callable[[bytes], object], data: bytes) -> bool:
+        """Parse it and count what is raised; returns True when it was accepted."""
         self.tried += 1
         try:
             parse(data)
@@ -406,6 +407,9 @@ class Tally:
             shorter = self.failures.get(_name_place(error))
             if shorter is None or len(data) < len(shorter[0]):
                 self.failures[_name_place(error)] = (data, f"{type(error).__name__}: {error}")
+        else:
+            return True
+        return False
 
 
 def _name_place(error: BaseException) -> str:
@@ -420,32 +424,45 @@ def _name_place(error: BaseException) -> str:
     return f"{type(error).__name__} in {place}"
 
 
-def generate_inputs(name: str, target: Target, seed: int) -> Iterator[bytes]:
-    """The seeds as they are, then disturbed ones without end; an input that was disturbed may be disturbed again."""
-    rng = random.Random(f"{seed} {name}")
-    yield from target.seeds
-    kept = list(target.seeds)
-    while True:
-        data = mutate(rng.choice(kept), target.seeds, rng)
-        if rng.random() < 0.01:  # now and then, so that disturbances add up
-            kept[rng.randrange(len(kept))] = data if rng.random() < 0.5 else rng.choice(target.seeds)
-        yield data
+class Inputs:
+    """The seeds as they are, then disturbed ones without end, of seeds and of inputs that were accepted.
+
+    What is accepted reaches further into a parser than what its first check refuses.
+    """
+
+    def __init__(self, name: str, target: Target, seed: int) -> None:
+        self.rng = random.Random(f"{seed} {name}")
+        self.seeds = target.seeds
+        self.fresh = list(reversed(target.seeds))
+        self.kept: list[bytes] = []
+
+    def draw(self) -> bytes:
+        """The next input."""
+        if self.fresh:
+            return self.fresh.pop()
+        parents = self.kept if self.kept and self.rng.random() < 0.5 else self.seeds
+        return mutate(self.rng.choice(parents), self.seeds, self.rng)
+
+    def keep(self, data: bytes) -> None:
+        """Remember an input that was accepted, in place of another when there are many."""
+        if len(self.kept) < MOST_KEPT:
+            self.kept.append(data)
+        else:
+            self.kept[self.rng.randrange(MOST_KEPT)] = data
 
 
 def fuzz(targets: dict[str, Target], *, seed: int, seconds: float, inputs: int = 0) -> dict[str, Tally]:
-    """Inputs for each target in turn, until the time is over or each had ``inputs``."""
+    """Give inputs to each target in turn, until the time is over or each had ``inputs``; returns the counts."""
     tallies = {name: Tally() for name in targets}
-    streams = {name: generate_inputs(name, target, seed) for name, target in targets.items()}
+    streams = {name: Inputs(name, target, seed) for name, target in targets.items()}
     end = time.monotonic() + seconds
     while time.monotonic() < end and not (inputs and all(tally.tried >= inputs for tally in tallies.values())):
         for name, target in targets.items():
-            for data in _take(streams[name], min(TURN, inputs - tallies[name].tried) if inputs else TURN):
-                tallies[name].try_input(target.parse, data)
+            for _ in range(min(TURN, inputs - tallies[name].tried) if inputs else TURN):
+                data = streams[name].draw()
+                if tallies[name].try_input(target.parse, data):
+                    streams[name].keep(data)
     return tallies
-
-
-def _take(stream: Iterator[bytes], count: int) -> Iterator[bytes]:
-    return (next(stream) for _ in range(count))
 
 
 def print_tallies(tallies: dict[str, Tally], seed: int) -> int:

@@ -17,13 +17,13 @@ from tests.costs import Costs
 from tests.isolation import NOT_TESTED, require_sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from tests.serving import Site
 
 SEED_VARIABLE = "PROWESS_TEST_SEED"
-REAL_HEADS = 6_000
+REAL_HEADS = 3_000
 LATER = {"full": "make test-full", "foreign": "make test-foreign"}
 """Tests with these markers are not part of the ordinary run; ``--full`` runs them all."""
 
@@ -66,6 +66,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for marker, verb in LATER.items():
             if item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=f"run by {verb}"))
+        # Skipped here, and not by a fixture, so that nothing is set up for a case that is not drawn.
+        if (sampled := item.get_closest_marker("sampled")) and not _is_drawn(item, *sampled.args, **sampled.kwargs):
+            item.add_marker(pytest.mark.skip(reason="not drawn: the whole matrix is run by make test-full"))
+
+
+def _is_drawn(item: pytest.Item, share: float, always: Collection[object] = ()) -> bool:
+    """True for so large a share of the cases, drawn by seed and name, and for those with one of these parameters."""
+    parameters = getattr(item, "callspec").params.values()  # noqa: B009 - pytest gives no type for it
+    if any(value in always for value in parameters):
+        return True
+    return random.Random(f"{os.environ[SEED_VARIABLE]} {item.nodeid}").random() < share
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -59,7 +59,7 @@ class Costs:
             report.outcome = "failed"
             report.longrepr = (
                 f"it starts {processes} processes, and a test of the ordinary run at most {MOST_PROCESSES}: "
-                "share the set-up, take a sample by the rng fixture, or mark it full (CONTRIBUTING.md, Tests)"
+                "share the set-up, take a sample, or mark it full (CONTRIBUTING.md, Tests)"
             )
         return report
 

@@ -96,6 +96,12 @@ def test_make_alone_prints_its_verbs() -> None:
         assert re.search(rf"^make {verb} +\S", done.stdout, re.MULTILINE), verb
 
 
+def test_the_first_screen_of_the_readme_names_both_commands_and_what_they_need() -> None:
+    screen = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:24])
+    for words in ("`make demo`", "`make test`", "Python 3.11 or later, git and make"):
+        assert words in screen, words
+
+
 def test_lint_and_tests_are_one_command() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert re.search(r"^test:.*\blint\b", makefile, re.MULTILINE)

@@ -9,14 +9,24 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    import random
     from pathlib import Path
+
+
+SAMPLE = 120
 
 
 @pytest.fixture(scope="session")
 def corpus(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The folders of real skills, unpacked."""
+    """The folders of all real skills, unpacked."""
     folder = tmp_path_factory.mktemp("corpus")
     with tarfile.open(shared / "corpus" / "skills.tar.xz") as archive:
         archive.extractall(folder, filter="fully_trusted")  # noqa: S202 - real skills hold links that lead nowhere
     rows = (folder / "skills" / "MANIFEST.jsonl").read_text(encoding="utf-8").splitlines()
     return [folder / "skills" / json.loads(row)["dir"] for row in rows]
+
+
+@pytest.fixture
+def some_of_corpus(corpus: list[Path], rng: random.Random, full: bool) -> list[Path]:
+    """A sample of these folders, or all of them."""
+    return corpus if full else rng.sample(corpus, SAMPLE)

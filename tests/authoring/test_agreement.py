@@ -49,13 +49,20 @@ def difference(ours: list[prowess.Finding], theirs: list[str]) -> str:
     return left[0]
 
 
-def test_verdicts_differ_only_in_classes_that_the_pages_name(corpus: list[Path], reference: Any) -> None:  # noqa: ANN401
+def test_verdicts_differ_only_in_classes_that_the_pages_name(
+    some_of_corpus: list[Path],
+    reference: Any,  # noqa: ANN401
+    full: bool,
+) -> None:
     found: Counter[str] = Counter()
-    for folder in corpus:
+    for folder in some_of_corpus:
         theirs = verdict(reference, folder)
         ours = [finding for finding in prowess.check(folder).findings if finding.severity == "error"]
         found[difference(ours, theirs)] += 1
     page = PAGE.read_text(encoding="utf-8")
     named = {name: int(count) for name, count in re.findall(r"^\| ([\w' ]+) \| (\d+) \|", page, re.MULTILINE)}
-    assert {name: count for name, count in found.items() if name} == named
-    assert found[""] > 350
+    different = {name: count for name, count in found.items() if name}
+    if full:
+        assert different == named
+    assert different.keys() <= named.keys()
+    assert found[""] > len(some_of_corpus) / 2

@@ -163,9 +163,11 @@ def test_a_path_without_a_skill_is_an_error(tmp_path: Path, name: str) -> None:
     assert caught.value.code == "missing-skill-md"
 
 
-def test_real_skills_are_checked_and_mended_without_losing_a_word(corpus: list[Path]) -> None:
+def test_real_skills_are_checked_and_mended_without_losing_a_word(
+    corpus: list[Path], some_of_corpus: list[Path]
+) -> None:
     assert len(corpus) == 534
-    for folder in corpus:
+    for folder in some_of_corpus:
         report = prowess.check(folder)
         assert len(report.skills) == 1
         for finding in report.findings:
@@ -194,8 +196,9 @@ ANNOTATED = re.compile(r"^::(error|warning|notice) file=[^,]+,line=([1-9]\d*),co
 ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]")
 
 
-def test_the_command_gives_every_finding_about_all_real_skills_a_line(corpus: list[Path]) -> None:
+def test_the_command_gives_every_finding_about_many_real_skills_a_line(some_of_corpus: list[Path], full: bool) -> None:
     """All of them at once, compared with each other too, as text, as annotations and as data."""
+    corpus = some_of_corpus
 
     def said(*options: str) -> str:
         done = subprocess.run(
@@ -209,7 +212,8 @@ def test_the_command_gives_every_finding_about_all_real_skills_a_line(corpus: li
     data = json.loads(said("--json"))
     found = Counter(finding["code"] for finding in data["findings"])
     assert len(data["skills"]) == len(set(corpus))
-    assert found["duplicate-name"] > 0
+    assert found
+    assert not full or found["duplicate-name"] > 0
     assert min(finding["line"] for finding in data["findings"]) >= 1
     assert all(finding["path"] in data["skills"] for finding in data["findings"])
     rows = [ANNOTATED.match(row) for row in said("--format", "github").splitlines()]

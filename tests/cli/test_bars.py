@@ -93,6 +93,7 @@ def work(request: pytest.FixtureRequest, project: Path) -> Work:  # noqa: ARG001
     return chosen
 
 
+@pytest.mark.sampled(0.5)
 def test_long_work_has_a_bar_that_reaches_its_end_and_is_gone_afterwards(work: Work, terminal: Terminal) -> None:
     ran = terminal(*work.words, both=True)
     assert ran.status in {0, 1}, ran.out
@@ -117,6 +118,7 @@ def _left(shown: str) -> str:
     return "\n".join(screen)
 
 
+@pytest.mark.sampled(0.25)
 def test_a_pipe_sees_nothing_of_it(work: Work, process: Process) -> None:
     ran = process(*work.words)
     assert ran.status in {0, 1}, ran.err

@@ -20,7 +20,6 @@ from tests.isolation import require_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from random import Random
 
     from tests.cli.conftest import Command, Process, Terminal
 
@@ -74,10 +73,8 @@ def test_as_data_it_has_the_documented_shape(name: str, command: Command) -> Non
     assert ran.data["version"] == 1
 
 
-def test_on_a_terminal_it_says_the_same_in_colour(name: str, terminal: Terminal, rng: Random, full: bool) -> None:
-    """Sampled: each is a process of its own."""
-    if not full and name not in SOME and rng.random() > 0.25:
-        pytest.skip("sampled: run by make test-full")
+@pytest.mark.sampled(0.25, always=SOME)
+def test_on_a_terminal_it_says_the_same_in_colour(name: str, terminal: Terminal) -> None:
     ran = terminal(*words_of(name), columns=100)
     assert ran.status in SAMPLES[name].statuses, ran.err
     assert not CONTROLS.search(COLOURS.sub("", ran.out))

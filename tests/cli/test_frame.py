@@ -22,8 +22,6 @@ from tests.cli.samples import SAMPLES, prepare, words_of
 from tests.isolation import can_isolate, require_sandbox
 
 if TYPE_CHECKING:
-    from random import Random
-
     from tests.cli.conftest import Command, Process, Terminal
 
 LOADED = """
@@ -152,6 +150,7 @@ def test_every_command_says_what_it_uses() -> None:
 
 @pytest.mark.parametrize("name", USED)
 @pytest.mark.usefixtures("project")
+@pytest.mark.sampled(0.5, always={"list", "show", "--version", "--help", ""})
 def test_in_a_pipe_no_command_imports_what_it_does_not_use(name: str) -> None:
     loaded = loaded_by(*line_of(name))
     assert heavy_in(loaded) <= USED[name]
@@ -160,11 +159,8 @@ def test_in_a_pipe_no_command_imports_what_it_does_not_use(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", USED)
-def test_on_a_terminal_it_imports_rich_besides_if_it_needs_it(
-    name: str, terminal: Terminal, full: bool, rng: Random
-) -> None:
-    if not full and name not in {"list", "call", "verify"} and rng.random() > 0.3:
-        pytest.skip("sampled: run by make test-full")
+@pytest.mark.sampled(0.2, always={"list", "call", "verify"})
+def test_on_a_terminal_it_imports_rich_besides_if_it_needs_it(name: str, terminal: Terminal) -> None:
     loaded = loaded_on(terminal, *line_of(name))
     assert heavy_in(loaded) <= USED[name] | {"rich"}
     assert ("rich" in loaded) == (name not in PLAIN)
@@ -280,6 +276,7 @@ def test_remedies_of_the_command_line_are_for_codes_that_exist_and_name_options_
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a POSIX shell closes the streams")
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("words", ["list", "list --json", "--help", "check .agents/skills", "doctor", "show none"])
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_a_stream_that_the_shell_closed_is_nobody_to_talk_to(project: Path, words: str, closed: str) -> None:

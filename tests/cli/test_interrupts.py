@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = {
-    **dict.fromkeys(("install", "install from git", "update", "remove", "sync"), (8, 2)),
+    **dict.fromkeys(("install", "install from git", "update", "remove", "sync"), (5, 1)),
     **dict.fromkeys(("link", "adopt"), (3, 1)),
     **dict.fromkeys(("install into", "unpack"), (3, -1)),
 }

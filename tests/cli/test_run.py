@@ -237,6 +237,7 @@ def test_no_line_of_the_demonstration_is_longer_than_80_columns(command: Command
     assert [row.rstrip() for row in shown.splitlines()] == rows
 
 
+@pytest.mark.sampled(0.3, always={80})
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_the_chart_of_the_demonstration_fits_every_terminal(terminal: Terminal, columns: int) -> None:
     """Three rows with their figures, each on one line."""

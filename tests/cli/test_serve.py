@@ -163,6 +163,7 @@ def test_a_client_finds_every_part_on_http(notes: Path) -> None:
     assert "notes" in found["instructions"]
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize(
     ("part", "gone"), [("extension", "skills"), ("tools", "loaded"), ("instructions", ""), ("prompts", "prompts")]
 )

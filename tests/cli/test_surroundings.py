@@ -16,9 +16,10 @@ from tests.isolation import require_sandbox
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from random import Random
 
     from tests.cli.conftest import Process, Terminal
+
+pytestmark = pytest.mark.sampled(0.2)  # each is several processes
 
 COLOUR = re.compile(r"\x1b\[(?:[0-9;]*;)?(?:[34][0-8]|9[0-7]|10[0-7])(?:;[0-9;]*)?m")
 CODES = re.compile(r"\x1b\[(?:\?25[lh]|[0-9;]*[mAK])")
@@ -28,11 +29,9 @@ BROKEN_PIPE = 141
 
 
 @pytest.fixture(params=SAMPLES)
-def name(request: pytest.FixtureRequest, project: Path, rng: Random, full: bool) -> str:  # noqa: ARG001
-    """Each command, sampled: each is several processes."""
+def name(request: pytest.FixtureRequest, project: Path) -> str:  # noqa: ARG001 - a fixture for its effect
+    """Each command, with everything that its call needs."""
     chosen = str(request.param)
-    if not full and rng.random() > 0.3:
-        pytest.skip("sampled: run by make test-full")
     if SAMPLES[chosen].sandbox:
         require_sandbox()
     prepare(chosen)

@@ -25,7 +25,6 @@ from tests.repositories import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from random import Random
 
 # Clears the screen, sets a title, rings, hides text in a link, C1 CSI, overwrites the line, turns the text around,
 # ends the line in every way there is, hides between characters.
@@ -330,6 +329,7 @@ def test_every_command_has_hostile_cases() -> None:
     assert set(CASES) - {""} == {entry.name for entry in COMMANDS}
 
 
+@pytest.mark.sampled(0.5)
 def test_as_text_nothing_is_raw_and_no_line_is_forged(case: Case) -> None:
     """Case 40: on both streams, and what is hostile is shown as what it is."""
     status, out, err = run(case)
@@ -341,10 +341,9 @@ def test_as_text_nothing_is_raw_and_no_line_is_forged(case: Case) -> None:
         assert re.search(r"\\x1b|\\\\x1b|\\u001b|\\e\[", out + err), out + err
 
 
-def test_as_data_it_is_json_that_nothing_raw_is_in(case: Case, full: bool, rng: Random) -> None:
+@pytest.mark.sampled(0.2)
+def test_as_data_it_is_json_that_nothing_raw_is_in(case: Case) -> None:
     """Case 40: an answer on one stream, or an error on the other, that a program can read."""
-    if not full and rng.random() > 0.3:
-        pytest.skip("sampled: run by make test-full")
     status, out, err = run(case, *(("--json",) if case.words[0] in CASES else ()))
     assert_told(status, err)
     assert_harmless(out)
@@ -355,10 +354,9 @@ def test_as_data_it_is_json_that_nothing_raw_is_in(case: Case, full: bool, rng: 
         assert json.loads(err.splitlines()[-1])["error"]["code"]
 
 
-def test_on_a_terminal_there_is_what_we_draw_and_nothing_else(case: Case, full: bool, rng: Random) -> None:
+@pytest.mark.sampled(0.15)
+def test_on_a_terminal_there_is_what_we_draw_and_nothing_else(case: Case) -> None:
     """Case 40: with both streams on it, bars and colours included; a long line that is wrapped is no forgery."""
-    if not full and rng.random() > 0.15:
-        pytest.skip("sampled: run by make test-full")
     shown = on_terminal(case)
     text = DRAWN.sub("", shown)
     assert not RAW.search(text), ascii(text)

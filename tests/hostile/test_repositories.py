@@ -422,6 +422,7 @@ def silent_server(*, drip: bool = False) -> Iterator[str]:
         yield f"127.0.0.1:{listener.getsockname()[1]}"
     finally:
         over.set()
+        listener.shutdown(socket.SHUT_RDWR)  # a close alone leaves the thread waiting in accept
         listener.close()
         for connection in held:
             connection.close()

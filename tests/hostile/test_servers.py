@@ -6,6 +6,7 @@ import asyncio
 import base64
 import gzip
 import json
+import select
 import socket
 import subprocess
 import sys
@@ -323,12 +324,12 @@ def test_answers_that_nobody_takes_do_not_pile_up(tmp_path: Path) -> None:
     with served(library.root, max_http_header_seconds=3.0) as server:
         good(server)
         before, handles = (server.memory(), handles_of(server.pid)) if HAS_PROC else (0, 0)
-        deaf = [server.connect() for _ in range(40)]
+        deaf = [server.connect() for _ in range(30)]  # 480 MiB of answers
         try:
             for connection in deaf:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 connection.sendall(reading(server.name, "skill://evil/large.bin"))
-            for _ in range(40):
+            for _ in range(20):
                 assert good(server)
                 assert not HAS_PROC or server.memory() - before < 400 * 1024
             assert not HAS_PROC or lets_go(server, handles + 8), "nobody is waited for without end"
@@ -356,6 +357,7 @@ def lets_go(server: Served, handles: int) -> bool:
     while handles_of(server.pid) > handles:
         if time.monotonic() > until:
             return False
+        select.select([], [], [], 0.05)  # the server needs the processor more than this question does
     return True
 
 
@@ -463,12 +465,13 @@ def test_a_careless_server_breaks_on_depth(careless: Served) -> None:
 # -- a long day --------------------------------------------------------------------------------------------------------
 
 
-def test_a_server_lasts(seed: int) -> None:
+def test_a_server_lasts(seed: int, full: bool) -> None:
     """Case 128: mixed requests while skills change and clients hang up: no error, nothing grows, nothing is stale."""
-    run = asyncio.run(soak(20, seed=seed))
+    seconds = 20 if full else 6
+    run = asyncio.run(soak(seconds, seed=seed))
     assert run.wrong == []
-    assert run.told > 10
-    assert sum(run.asked.values()) > 100
+    assert run.told > seconds / 2
+    assert sum(run.asked.values()) > 5 * seconds
 
 
 def test_a_server_that_remembers_is_stale(tmp_path: Path) -> None:

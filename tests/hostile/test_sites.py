@@ -149,7 +149,7 @@ def index_of(skills: str) -> bytes:
     return b'{"skills": %s}' % skills.encode()
 
 
-INDEXES: dict[str, tuple[bytes, str]] = {
+LARGE_INDEXES: dict[str, tuple[bytes, str]] = {
     "over the limit": (b" " * (4 * MIB) + b"{}", "download-too-large"),
     "a million entries": (index_of("[" + "{}," * 999_999 + "{}]"), "too-many-entries"),
     "a million lists": (index_of("[" + "[]," * 999_999 + "[]]"), "too-many-entries"),
@@ -157,10 +157,12 @@ INDEXES: dict[str, tuple[bytes, str]] = {
     "depth": (b"[" * 60_000 + b"]" * 60_000, "bad-index"),
     "depth of objects": (b'{"a":' * 60_000, "bad-index"),
     "depth beyond all counting": (b"[" * 100_000, "too-many-entries"),
+    "a number without end": (index_of("[" + "9" * MIB + "]"), "bad-index"),
+}
+SMALL_INDEXES: dict[str, tuple[bytes, str]] = {
     "NaN": (index_of("[NaN]"), "bad-index"),
     "infinity": (index_of("[-Infinity]"), "bad-index"),
     "a key twice": (b'{"skills": [], "skills": [{"name": "evil"}]}', "bad-index"),
-    "a number without end": (index_of("[" + "9" * MIB + "]"), "bad-index"),
     "no JSON": (b"{", "bad-index"),
     "no object": (b"[]", "bad-index"),
     "no list": (b'{"skills": {}}', "bad-index"),
@@ -178,17 +180,26 @@ result = [list(catalog.names), [issue.code for issue in catalog.issues]]
 LOADING = 32 * MIB  # what the HTTP client itself takes
 
 
-@pytest.mark.parametrize("kind", INDEXES)
+@pytest.mark.parametrize("kind", LARGE_INDEXES)
 def test_an_index_that_is_too_much_is_refused_within_bounds(
     library: Library, site: Site, child: Children, cache: Path, kind: str
 ) -> None:
-    """Case 108: too large, too many, too deep, not JSON: an issue, in bounded memory and without a bare error."""
-    body, code = INDEXES[kind]
+    """Case 108: too large, too many, too deep: an issue, in bounded memory and without a bare error."""
+    body, code = LARGE_INDEXES[kind]
     site.put(f"{NEW}/index.json", body)
     outcome = child.answer(ASK, library, site.url, str(cache), memory=384)
     assert outcome.result == [["good"], [code]]
     assert outcome.grown < 64 * MIB + LOADING
     assert outcome.busy < 5
+
+
+@pytest.mark.parametrize("kind", SMALL_INDEXES)
+def test_an_index_that_makes_no_sense_is_an_issue(site: Site, remote: Remote, kind: str) -> None:
+    """Case 108: not JSON, or JSON that readers understand differently."""
+    body, code = SMALL_INDEXES[kind]
+    site.put(f"{NEW}/index.json", body)
+    catalog = remote(site.url)
+    assert (catalog.names, [issue.code for issue in catalog.issues]) == (("good",), [code])
 
 
 def test_a_byte_order_mark_before_an_index_is_harmless(site: Site, remote: Remote) -> None:

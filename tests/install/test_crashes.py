@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes
 
 OPERATIONS = ("install", "update", "remove")
 ERRORS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EMFILE")
-SAMPLE = 10
+SAMPLE = 7
 KILLS = (30, 300)
 
 

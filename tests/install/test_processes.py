@@ -12,7 +12,8 @@ import pytest
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that begin at once")
 
-ROUNDS = (5, 50)
+ROUNDS = (2, 50)
+"""Of the ordinary run, and of the whole one."""
 
 
 @pytest.mark.parametrize("scenario", ["same", "versions", "remove", "list"])

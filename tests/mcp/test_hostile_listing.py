@@ -338,7 +338,7 @@ def test_a_flood_on_http_is_cut_where_it_arrives(flood: str) -> None:
 
     Handler.kind, Handler.piece = kind, piece
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         with prowess.Source.mcp("web", url=f"http://127.0.0.1:{server.server_port}/mcp", limits=PATIENT) as source:
