@@ -249,3 +249,70 @@ def test_remedies_are_short_and_kebab_case_codes_lead_to_them() -> None:
         assert code.replace("-", "").isalnum()
         assert code == code.lower()
         assert 0 < len(hint) <= 100
+
+
+# -- one line each -----------------------------------------------------------------------------------------------------
+
+ODD = [
+    "a\nb",
+    "a\r\nb",
+    "\x1b[2J",
+    "\x1b]8;;x\x07",
+    "\0",
+    "\x0b",
+    "\x85",
+    "\u2028",
+    "\u202e",
+    "\u2066",
+    "\u200b",
+    "\udcff",
+]
+
+
+def is_one_harmless_line(text: str) -> bool:
+    return len(text.splitlines()) == 1 and text.isprintable()
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_an_issue_is_one_line_whatever_it_is_about(odd: str) -> None:
+    issue = Issue("bad-name", f"na{odd}me", f"is {odd} bad", f"/p{odd}/SKILL.md", 2)
+    assert is_one_harmless_line(str(issue))
+    assert issue.path == f"/p{odd}/SKILL.md"
+    assert issue.message == f"is {odd} bad"
+
+
+def odd_example_of(kind: type[SkillError], odd: str) -> SkillError:
+    if issubclass(kind, errors.SkillLoadError):
+        return kind([Issue("bad-name", f"na{odd}me", f"is {odd} bad", f"/p{odd}/SKILL.md", 2)])
+    if kind is errors.UnknownSkillError:
+        return errors.UnknownSkillError(f"p{odd}", [f"q{odd}"])
+    return kind(f"cannot read {odd}", f"/p{odd}/file").about(f"in {odd}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_is_one_line_whatever_it_is_about(kind: type[SkillError]) -> None:
+    for odd in ODD:
+        error = odd_example_of(kind, odd)
+        assert is_one_harmless_line(str(error)), repr(str(error))
+        assert odd in error.message + error.path
+
+
+def test_a_folder_cannot_forge_a_line_of_what_is_wrong_with_it(tmp_path: Path) -> None:
+    folder = tmp_path / "a\nerror bad-name: forged \x1b[2J\u202e"
+    folder.mkdir()
+    (folder / "SKILL.md").write_text("---\nname: x\n---\n", encoding="utf-8")
+    issues = prowess.scan(tmp_path).issues
+    assert issues
+    assert all(is_one_harmless_line(str(issue)) for issue in issues)
+    assert all(issue.path == str(folder / "SKILL.md") for issue in issues)
+    with pytest.raises(SkillError) as refused:
+        prowess.parse_skill_file(folder / "SKILL.md")
+    assert is_one_harmless_line(str(refused.value))
+
+
+def test_an_explanation_has_a_line_for_each_thing_that_it_says() -> None:
+    for odd in ODD:
+        shadowed = (prowess.Shadowed(f"n{odd}", f"/q{odd}", f"/p{odd}", f"older{odd}"),)
+        places = (prowess.Place(f"/r{odd}"),)
+        explanation = prowess.Explanation(f"n{odd}", f"/p{odd}", True, (f"why {odd}",), shadowed, ISSUES, places)  # noqa: FBT003
+        assert [is_one_harmless_line(row) for row in str(explanation).split("\n")] == [True] * (4 + len(ISSUES))

@@ -44,6 +44,7 @@ import errno
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self
 
+from prowess.escapes import escape_line
 from prowess.hints import HINTS as HINTS  # noqa: PLC0414 - given on: whoever catches an error finds its remedy here
 from prowess.limits import DEFAULT_LIMITS
 
@@ -74,11 +75,11 @@ class Issue:
         return HINTS.get(self.code, "")
 
     def __str__(self) -> str:
-        """``path:line: severity code: field: message``, leaving out what is not known."""
+        """``path:line: severity code: field: message`` on one line, leaving out what is not known."""
         where = f"{self.path}:{self.line}" if self.line else self.path
         head = f"{where}: " if where else ""
         subject = f"{self.field}: " if self.field else ""
-        return f"{head}{self.severity} {self.code}: {subject}{self.message}"
+        return escape_line(f"{head}{self.severity} {self.code}: {subject}{self.message}")
 
 
 class SkillError(Exception):
@@ -109,10 +110,10 @@ class SkillError(Exception):
         return type(self), self._made_from, {"message": self.message}
 
     def __str__(self) -> str:
-        """Where, what, and what to do."""
+        """Where, what, and what to do, on one line whatever a path or a message holds."""
         where = f"{self.path}: " if self.path and self.path not in self.message else ""
         remedy = f" ({self.hint})" if self.hint else ""
-        return f"{where}{self.message}{remedy}"
+        return escape_line(f"{where}{self.message}{remedy}")
 
 
 class SkillValidationError(SkillError):
@@ -139,9 +140,9 @@ class SkillLoadError(SkillValidationError):
         return 0
 
     def __str__(self) -> str:
-        """The path, then every issue with its line and remedy."""
+        """The path, then every issue with its line and remedy, all on one line."""
         where = f"{self.path}: " if self.path else ""
-        return where + "; ".join(_subject(i) + (f" ({i.hint})" if i.hint else "") for i in self.issues)
+        return escape_line(where + "; ".join(_subject(i) + (f" ({i.hint})" if i.hint else "") for i in self.issues))
 
 
 def _subject(issue: Issue) -> str:

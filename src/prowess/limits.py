@@ -192,6 +192,12 @@ class Limits:
     max_http_requests: int = 1_000
     """Requests of one address that are answered in one second."""
 
+    max_http_wrong_tokens: int = 10
+    """Wrong tokens of one address that are just refused; after each further one it is told to wait, twice as long."""
+
+    max_http_token_wait_seconds: float = 300.0
+    """The longest such wait; an address that is quiet for as long begins anew."""
+
     max_mcp_connect_seconds: float = 10.0
     """How long an MCP server may take to start and to answer the first time."""
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from prowess.escapes import escape_line
+
 if TYPE_CHECKING:
     from prowess.errors import Issue
 
@@ -90,4 +92,4 @@ class Explanation:
         rows += [f"  shadowed: {s.location} ({s.reason})" for s in self.shadowed]
         rows += [f"  {issue}" for issue in self.issues]
         rows += [f"  looked in {p.path}: {p.state}, {p.found} found" for p in self.places]
-        return "\n".join(rows)
+        return "\n".join(map(escape_line, rows))

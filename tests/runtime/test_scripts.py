@@ -117,13 +117,24 @@ def test_no_interpreter_takes_an_argument_for_its_own(acting: Acting, script: st
 
 @pytest.mark.parametrize(
     "args",
-    ["text", b"bytes", [1], [None], ["a\0b"], ["x"] * 257, ["x" * 32_769]],
-    ids=["text", "bytes", "number", "none", "nul", "many", "long"],
+    [
+        *("text", b"bytes", bytearray(b"bytes"), [1], [None], [b"bytes"], ["a\0b"], ["x"] * 257, ["x" * 32_769]),
+        *({"--flag": "value"}, {}, {"a", "b"}, frozenset(), (word for word in "ab"), iter(["a"]), None, 7),
+    ],
+    ids=lambda args: type(args).__name__,
 )
 def test_arguments_that_no_program_can_be_given_are_refused(acting: Acting, args: list[str]) -> None:
     skill = acting.granted({"scripts/a.py": SAY_ARGUMENTS})
     with pytest.raises(prowess.SandboxError) as caught:
         prowess.Scripts(sandbox="none").run(skill, "scripts/a.py", args, trust=acting.trust)
+    assert caught.value.code == "bad-argument"
+    assert "args" in str(caught.value) or "arguments" in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [None, 7, ["text"], {"a": "b"}], ids=repr)
+def test_input_that_is_neither_text_nor_bytes_is_refused(acting: Acting, given: Any) -> None:  # noqa: ANN401
+    with pytest.raises(prowess.SandboxError, match="stdin is text or bytes") as caught:
+        acting.run("scripts/a.sh", "cat", stdin=given)
     assert caught.value.code == "bad-argument"
 
 

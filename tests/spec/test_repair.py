@@ -180,6 +180,16 @@ def test_lines_of_every_key_are_known_after_a_repair() -> None:
         ("name: a\n<<: *x\ndescription: b\n", "yaml-merge-key"),
         ("name: a\ndescription: b: c\n<<: {c: d}\n", "yaml-merge-key"),
         ("name: a\ndescription: b: c\nmetadata:\n  <<: {c: d}\n", "yaml-merge-key"),
+        ("name: a\ndescription: b\n? [a, b]\n: c\n", "yaml-complex-key"),
+        ("name: a\ndescription: b: c\n? [a, b]\n: d\n", "yaml-complex-key"),
+        ("name: a\ndescription: > b\n  c\n? [a, b]\n: d\n", "yaml-complex-key"),
+        ("name: a\ndescription: >\n  b\n? [a, b]\n: d\n", "yaml-complex-key"),
+        ("name: a\ndescription: |\n  b\n?\n  - c\n: d\n", "yaml-complex-key"),
+        ("name: a\ndescription: b: c\n? |\n  d\n: e\n", "yaml-complex-key"),
+        ("name: a\ndescription: b: c\n[d, e]: f\n", "yaml-complex-key"),
+        ("name: a\ndescription: b: c\n{d: e} : f\n", "yaml-complex-key"),
+        ("? [a]\n: b\nname: a\ndescription: b: c\n", "yaml-complex-key"),
+        ("name: a\ndescription: b: c\nmetadata:\n  ? [d]\n  : e: f\n", "yaml-complex-key"),
         ("name: a\ndescription: b: c\nmetadata: " + "[" * 20 + "]" * 20 + "\n", "yaml-too-deep"),
         ('name: a\ndescription: "b\\ud800c"\n', "yaml-surrogate"),
         ('name: a\ndescription: b: c\nlicense: "\\uDFFF"\n', "yaml-surrogate"),
@@ -200,12 +210,21 @@ def test_what_the_rules_refuse_is_refused_in_lenient_mode_too(rows: str, code: s
         ("name: a\ndescription: b: c\nlicense: !local d\n", 4),
         ("name: a\ndescription: b: c\nmetadata:\n  k: v\n  k: w\n", 6),
         ("name: a\ndescription: b: c\nname: d\n", 4),
+        ("name: a\ndescription: b: c\n? [d]\n: e\n", 4),
+        ("name: a\ndescription: b: c\nmetadata:\n  ? [d]\n  : e: f\n", 5),
+        ("name: a\ndescription: b: c\nmetadata:\n  k: v: w\n  ? [d]\n  : e\n", 6),
     ],
 )
 def test_a_refusal_met_while_repairing_points_to_its_line(rows: str, line: int) -> None:
     with pytest.raises(InvalidFrontmatterError) as caught:
         interpret(f"---\n{rows}---\nbody\n".encode(), lenient=True, repair=True)
     assert [issue.line for issue in caught.value.issues] == [line]
+
+
+@pytest.mark.parametrize("line", ["  ? [a, b]", "?really", "  [a, b]: c", "[a, b] c", "[a] (b): c", "what? [a]: b"])
+def test_a_line_of_text_that_only_resembles_a_complex_key_stays_text(line: str) -> None:
+    head = interpret(f"---\nname: a\ndescription: b: c\n{line}\n---\n".encode(), lenient=True, repair=True)
+    assert head.front.description == f"b: c {line.strip()}"
 
 
 @pytest.mark.parametrize("rows", ["just text\n", "[a: b\n", '"a\n', "\tname: a\n", "{{\n", ": b\n"])

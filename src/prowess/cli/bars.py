@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
 from prowess.cli.coloured import console
-from prowess.cli.harmless import one_row
+from prowess.escapes import escape_line
 from prowess.steps import progress
 
 if TYPE_CHECKING:
@@ -40,5 +40,5 @@ def bar(what: str, stream: IO[str]) -> Iterator[None]:
 
 
 def _named(what: str, step: str, most: int) -> str:
-    shown = one_row(f"{what}: {step}" if step else what)
+    shown = escape_line(f"{what}: {step}" if step else what)
     return shown if len(shown) <= most else shown[: most - 1] + "…"

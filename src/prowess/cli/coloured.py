@@ -10,7 +10,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from prowess.cli.blocks import Line, Table, Title, Verbatim, cell_spans
-from prowess.cli.harmless import many_rows, one_row
+from prowess.escapes import escape_line, escape_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,7 +66,7 @@ def _text(spans: Iterable[Span]) -> Text:
     text = Text()
     for span in spans:
         words, style = (span, "plain") if isinstance(span, str) else span
-        text.append(one_row(words), STYLES[style])
+        text.append(escape_line(words), STYLES[style])
     return text
 
 
@@ -74,10 +74,10 @@ def _verbatim(block: Verbatim) -> Text:
     text = Text(style=STYLES[block.style])
     at = 0
     for begin, end in block.marks:
-        text.append(many_rows(block.text[at:begin]))
-        text.append(many_rows(block.text[begin:end]), STYLES["mark"])
+        text.append(escape_text(block.text[at:begin]))
+        text.append(escape_text(block.text[begin:end]), STYLES["mark"])
         at = end
-    text.append(many_rows(block.text[at:]).removesuffix("\n"))
+    text.append(escape_text(block.text[at:]).removesuffix("\n"))
     return text
 
 

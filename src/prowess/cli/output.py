@@ -1,7 +1,7 @@
 """The one printer: the answer on the output stream, everything else on the error stream.
 
 On a terminal through rich; elsewhere as plain text; with ``--json`` as data. Whatever a skill says is made harmless on
-the way (``harmless``), in all three.
+the way (``escapes``), in all three.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.harmless import as_json, many_rows, one_row
 from prowess.cli.remedies import remedy
 from prowess.errors import SkillError, SkillLoadError
+from prowess.escapes import dump_json, escape_line, escape_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,7 +30,7 @@ SCHEMA = 1
 def answer(data: Callable[[], Mapping[str, object]], blocks: Callable[[], Iterable[Block]], *, as_data: bool) -> None:
     """Print the answer, as data or for people; only what is printed is made."""
     if as_data:
-        _write(sys.stdout, as_json({"version": SCHEMA, **data()}) + "\n")
+        _write(sys.stdout, dump_json({"version": SCHEMA, **data()}) + "\n")
     else:
         show(blocks())
 
@@ -71,12 +71,12 @@ def raw(data: bytes) -> None:
 
 def exact_text(text: str) -> None:
     """Text of several lines as it is but for control characters, ended by a line break."""
-    _write(sys.stdout, many_rows(text).removesuffix("\n") + "\n")
+    _write(sys.stdout, escape_text(text).removesuffix("\n") + "\n")
 
 
 def plain_line(text: str) -> None:
     """One line, without colours."""
-    _write(sys.stdout, one_row(text) + "\n")
+    _write(sys.stdout, escape_line(text) + "\n")
 
 
 def plain_text(text: str) -> None:
@@ -89,7 +89,7 @@ def plain_text(text: str) -> None:
 
 def error_text(text: str) -> None:
     """What a program said on its error stream, passed on to ours."""
-    _write(sys.stderr, many_rows(text).removesuffix("\n") + "\n")
+    _write(sys.stderr, escape_text(text).removesuffix("\n") + "\n")
 
 
 def note(text: str, *, quiet: bool = False) -> None:
@@ -137,7 +137,7 @@ def _error_json(error: SkillError) -> str:
 
 def _error_data(code: str, message: str, path: str, hint: str) -> str:
     data = {"code": code, "message": message, "path": path, "hint": hint}
-    return as_json({"version": SCHEMA, "error": data}, None)
+    return dump_json({"version": SCHEMA, "error": data}, None)
 
 
 def usage_error(error: click.UsageError, *, as_json: bool = False) -> None:
@@ -162,7 +162,7 @@ def crashed(error: BaseException) -> None:
     from traceback import format_exception  # noqa: PLC0415 - only when something went wrong
 
     _write(
-        sys.stderr, f"{many_rows(''.join(format_exception(error)))}This is a mistake in Prowess: please report it.\n"
+        sys.stderr, f"{escape_text(''.join(format_exception(error)))}This is a mistake in Prowess: please report it.\n"
     )
 
 
@@ -178,7 +178,7 @@ def confirm(question: str, *, yes: bool) -> bool:
         return True
     if not is_terminal(sys.stdin):
         raise click.UsageError("nobody is here to ask: say --yes to go on without being asked")
-    return click.confirm(one_row(question), err=True)
+    return click.confirm(escape_line(question), err=True)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from prowess.cli.blocks import Line, Table, Title, Verbatim, cell_spans, words_of
-from prowess.cli.harmless import many_rows, one_row
+from prowess.escapes import escape_line, escape_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,9 +29,9 @@ def rendered(blocks: Iterable[Block]) -> str:
 
 def _rows(block: Block) -> Iterator[str]:
     if isinstance(block, Line):
-        yield " " * block.indent + "".join(one_row(words_of(span)) for span in block.spans)
+        yield " " * block.indent + "".join(escape_line(words_of(span)) for span in block.spans)
     elif isinstance(block, Title):
-        yield one_row(block.text) + (f"  ({one_row(block.note)})" if block.note else "")
+        yield escape_line(block.text) + (f"  ({escape_line(block.note)})" if block.note else "")
     elif isinstance(block, Table):
         yield from _table(block)
     else:
@@ -42,7 +42,7 @@ def _verbatim(block: Verbatim) -> Iterator[str]:
     text = block.text
     for begin, end in reversed(block.marks):
         text = f"{text[:begin]}{_OPENS}{text[begin:end]}{_CLOSES}{text[end:]}"
-    yield from many_rows(text).removesuffix("\n").split("\n") if text else ()
+    yield from escape_text(text).removesuffix("\n").split("\n") if text else ()
 
 
 def _table(table: Table) -> Iterator[str]:
@@ -54,7 +54,7 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _cell(cell: Cell) -> str:
-    return "".join(one_row(words_of(span)) for span in cell_spans(cell))
+    return "".join(escape_line(words_of(span)) for span in cell_spans(cell))
 
 
 def _padded(text: str, width: int, *, right: bool) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import math
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import urlsplit
@@ -28,6 +29,7 @@ _HTTP = 80
 _NO_PORT = -1
 _LONGEST_NUMBER = 20
 _MOST_KNOWN = 1_024
+_MOST_DOUBLINGS = 64
 _SMALL = 64 * 1024
 _PLAIN = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
 
@@ -38,6 +40,10 @@ class Refusal(NamedTuple):
     status: int
     words: str
     headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+_NO_TOKEN = Refusal(401, "a token is needed", ((b"www-authenticate", b"Bearer"),))
+_WRONG_TOKEN = Refusal(401, "the token is wrong", ((b"www-authenticate", b'Bearer error="invalid_token"'),))
 
 
 class Access(NamedTuple):
@@ -59,8 +65,9 @@ class Access(NamedTuple):
         origin = headers.get(b"origin")
         if origin is not None and not self._is_welcome(origin, host):
             return Refusal(403, "pages of that origin may not ask")
-        if self.token is not None and not _is_token(headers.get(b"authorization", ""), self.token):
-            return Refusal(401, "a token is needed", ((b"www-authenticate", b"Bearer"),))
+        given = headers.get(b"authorization", "")
+        if self.token is not None and not _is_token(given, self.token):
+            return _WRONG_TOKEN if given else _NO_TOKEN
         return None
 
     def _is_ours(self, host: str, scope: Scope) -> bool:
@@ -139,6 +146,44 @@ class Rates:
         return rate.admits()
 
 
+class WrongTokens:
+    """The wrong tokens of each address: ``most`` are free, then each one that is judged doubles the wait for the next.
+
+    Of more than 1,024 addresses the one that was longest silent is forgotten, so an attacker cannot fill the memory.
+    """
+
+    def __init__(self, most: int, longest: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = most
+        self._longest = longest
+        self._clock = clock
+        self._judged: dict[str, tuple[int, float]] = {}  # how many, and when the next one is judged
+
+    def __len__(self) -> int:
+        return len(self._judged)
+
+    def note(self, address: str) -> float:
+        """Count a wrong token, and return for how many seconds its address has to wait; 0 when it was judged.
+
+        One that comes during a wait is not counted: whoever is impatient does not wait longer.
+        """
+        now = self._clock()
+        count, until = self._judged.pop(address, (0, now))
+        if now - until > self._longest:
+            count = 0
+        wait = max(0.0, until - now)
+        if not wait:
+            count += 1
+            # Cut before the power is taken: a float has an end.
+            next_wait = (
+                min(2.0 ** min(count - self._most, _MOST_DOUBLINGS), self._longest) if count >= self._most else 0.0
+            )
+            until = now + next_wait
+        self._judged[address] = count, until  # at the end of the dictionary: the latest
+        if len(self._judged) > _MOST_KNOWN:
+            del self._judged[next(iter(self._judged))]
+        return wait
+
+
 class Guard:
     """An application that lets the right requests through to another."""
 
@@ -147,6 +192,7 @@ class Guard:
         self._access = access
         self._limits = limits
         self._rates = Rates(limits.max_http_requests)
+        self._wrong_tokens = WrongTokens(limits.max_http_wrong_tokens, limits.max_http_token_wait_seconds)
         self._room = Room(limits.max_http_waiting_bytes)
         self._streams = 0
 
@@ -155,6 +201,8 @@ class Guard:
             await self._app(scope, receive, send)
             return
         refusal = self._access.refused(scope) or self._too_much(scope)
+        if refusal is _WRONG_TOKEN:
+            refusal = self._delay_guesses(scope)
         if refusal is not None:
             await _refuse(refusal, send)
             return
@@ -185,8 +233,19 @@ class Guard:
             if body is not None:
                 await self._app(scope, _replay(body, receive), share.until_answered(send))
 
+    def _delay_guesses(self, scope: Scope) -> Refusal:
+        """The answer to a wrong token: 401, or 429 with the time to wait.
+
+        Only wrong tokens wait. All programs of this machine, and all clients behind one proxy, share an address: if the
+        right token had to wait too, anyone could lock the others out.
+        """
+        wait = self._wrong_tokens.note(_address(scope))
+        if not wait:
+            return _WRONG_TOKEN
+        return Refusal(429, "too many wrong tokens", ((b"retry-after", b"%d" % math.ceil(wait)),))
+
     def _too_much(self, scope: Scope) -> Refusal | None:
-        if not self._rates.admits((scope.get("client") or ("",))[0]):
+        if not self._rates.admits(_address(scope)):
             return Refusal(429, "too many requests", ((b"retry-after", b"1"),))
         headers = _headers(scope)
         if _announced(headers.get(b"content-length", "0")) > self._limits.max_http_body_bytes:
@@ -196,6 +255,10 @@ class Guard:
         if scope["method"] == "GET" and self._streams >= self._limits.max_http_streams:
             return Refusal(429, "too many open streams", ((b"retry-after", b"10"),))
         return None
+
+
+def _address(scope: Scope) -> str:
+    return str((scope.get("client") or ("",))[0])
 
 
 def _announced(length: str) -> float:

@@ -76,7 +76,8 @@ class Scripts:
     ) -> ScriptResult:
         """Run a script of a skill that ``trust`` grants.
 
-        ``args`` reach it as they are, never through a shell. Raises ``NotTrustedError``, ``SandboxError``, or
+        ``args``, a list or tuple of texts, reach it as they are, never through a shell. Raises ``NotTrustedError``,
+        ``SandboxError`` (code ``bad-argument``: arguments or input that are not what a program can be given), or
         ``ResourceError`` when there is no such file.
         """
         kind = sandbox.chosen(self.sandbox)
@@ -145,8 +146,13 @@ class Scripts:
 
 
 def _checked(args: Sequence[str], stdin: str | bytes, limits: Limits) -> bytes:
-    if isinstance(args, (str, bytes)) or not all(isinstance(arg, str) for arg in args):
-        raise SandboxError("args is a list of texts", code="bad-argument")
+    # A set or mapping has no order of its own, and an iterator would be used up here, before the script gets anything.
+    if not isinstance(args, (list, tuple)):
+        raise SandboxError(f"args is a list or tuple of texts, not a {type(args).__name__}", code="bad-argument")
+    if not all(isinstance(arg, str) for arg in args):
+        raise SandboxError("args holds something that is no text: pass each argument as a text", code="bad-argument")
+    if not isinstance(stdin, (str, bytes)):
+        raise SandboxError(f"stdin is text or bytes, not {type(stdin).__name__}", code="bad-argument")
     if len(args) > _MOST_ARGUMENTS or any(len(arg) > _LONGEST_ARGUMENT or "\0" in arg for arg in args):
         message = (
             f"a script takes at most {_MOST_ARGUMENTS:,} arguments of {_LONGEST_ARGUMENT:,} characters, without NUL"

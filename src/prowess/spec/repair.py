@@ -1,7 +1,8 @@
 """Frontmatter that YAML refuses, read as its author meant it.
 
 The text is cut into its top-level entries. An entry that is YAML keeps its value; one that is not gets the author's
-text, whole. What the YAML rules refuse (anchors, tags, duplicate keys …) is never repaired.
+text, whole. What the YAML rules refuse (anchors, tags, duplicate keys …) is never repaired, and a complex key is never
+taken for text of the entry above it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ _KEY_LINE = re.compile(r"([A-Za-z_][\w.-]{0,127}+)[ \t]*+:(?=[ \t\"'\[{]|$)[ \t]
 _TIGHT_KEY_LINE = re.compile(r"(name|description|license|version|author|metadata|tags|allowed-tools):(.*)")
 _BLOCK_TEXT = re.compile(r"([>|])[-+0-9]{0,2}[ \t]+(\S.*)")
 _MERGE = re.compile(r"<<[ \t]*+:")
+# ``? key`` on a line of its own, or a list or mapping with a colon behind it.
+_COMPLEX_KEY = re.compile(r"\?(?:[ \t]|$)|[\[{].*[\]}][ \t]*+:(?:[ \t]|$)")
 _TRAILING_COMMA = re.compile(r",(\s*+[}\]])")
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]|\\U0000[dD][89a-fA-F]")
 
@@ -95,6 +98,8 @@ def _refuse_rows(row: str, number: int) -> None:
         raise YamlRefusedError("yaml-directive", "YAML directives are not allowed", number)
     if _MERGE.match(row):
         raise YamlRefusedError("yaml-merge-key", "YAML merge keys are not allowed", number)
+    if _COMPLEX_KEY.match(row):
+        raise YamlRefusedError("yaml-complex-key", "a key must be text", number)
 
 
 class _Work(NamedTuple):
@@ -196,9 +201,11 @@ def _nested(entry: _Entry, work: _Work) -> tuple[str, Value] | None:
     if rows[0].lstrip().startswith("-"):
         return "repaired-value", [row.strip().removeprefix("-").strip() for row in rows]
     inner = [row[indent:] if not row[:indent].strip() else row for row in entry.more]
-    if not indent or work.depth >= _NESTED or not _entries(inner):
+    if not indent or work.depth >= _NESTED:
         return None
     try:
+        if not _entries(inner):
+            return None
         values, _, found = repair_yaml("\n".join(inner), work.limits, work.depth + 1)
     except YamlRefusedError as error:
         raise YamlRefusedError(error.code, error.message, entry.line + 1 + error.line) from None

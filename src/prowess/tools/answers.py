@@ -20,6 +20,7 @@ from prowess.errors import (
     UnknownSkillError,
     nearest_first,
 )
+from prowess.escapes import escape_line
 from prowess.runtime.origins import tagged
 from prowess.spec.hidden import one_line
 from prowess.spec.markup import CONTENT, neutralize_tags, wrap_text
@@ -47,7 +48,7 @@ def _error(message: str, **data: Any) -> ToolResult:  # noqa: ANN401 - data for 
 
 
 def _described(error: Exception) -> str:
-    return error.message if isinstance(error, SkillError) else str(error)
+    return escape_line(error.message if isinstance(error, SkillError) else str(error))
 
 
 def plain_error(_tool: str, error: Exception) -> ToolResult:

@@ -12,9 +12,9 @@ from prowess.authoring.fix import apply_fix, fix
 from prowess.cli import output
 from prowess.cli.blocks import Line, line
 from prowess.cli.command import command as new_command
-from prowess.cli.harmless import one_row
 from prowess.cli.options import complete_code, home_relative, json_option, known_codes, settings_of
 from prowess.errors import SkillError, SourceError
+from prowess.escapes import escape_line
 from prowess.files.paths import is_really_inside
 from prowess.spec.counted import counted
 from prowess.steps import stepped
@@ -188,7 +188,7 @@ def _relative(message: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return one_row(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
+    return escape_line(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:
@@ -222,9 +222,9 @@ def _shown(finding: Finding) -> Iterator[Block]:
     margin = " " * len(number)
     if finding.text.strip():
         before, meant, after = _window(finding.text, finding.column - 1, finding.length)
-        under = ("^" * max(len(one_row(meant)), 1), _STYLES[finding.severity])
+        under = ("^" * max(len(escape_line(meant)), 1), _STYLES[finding.severity])
         yield line((f"{number} | ", "dim"), before, meant, after, indent=2, cut=True)
-        yield line((f"{margin} | ", "dim"), " " * len(one_row(before)), under, indent=2, cut=True)
+        yield line((f"{margin} | ", "dim"), " " * len(escape_line(before)), under, indent=2, cut=True)
     mends = " (prowess check --fix mends it)" if finding.fixable else ""
     if finding.hint:
         yield line((f"{margin} = ", "dim"), finding.hint, (mends, "good"), indent=2)

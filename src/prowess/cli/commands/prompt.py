@@ -108,9 +108,9 @@ class _Prompt:
         return [] if self.bare else [tool.to_json_schema() for tool in self.toolset.tools(self.query)]
 
     def tools_text(self) -> str:
-        from prowess.cli.harmless import as_json  # noqa: PLC0415
+        from prowess.escapes import dump_json  # noqa: PLC0415
 
-        return as_json(self.tools())
+        return dump_json(self.tools())
 
     def each(self) -> dict[str, int]:
         """What each skill adds."""
@@ -172,6 +172,6 @@ class _Prompt:
 
 
 def _schemas(tools: Iterable[prowess.ToolDefinition]) -> str:
-    from prowess.cli.harmless import as_json  # noqa: PLC0415
+    from prowess.escapes import dump_json  # noqa: PLC0415
 
-    return as_json([tool.to_json_schema() for tool in tools], None)
+    return dump_json([tool.to_json_schema() for tool in tools], None)

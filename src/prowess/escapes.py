@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 # Controls (C0, DEL, C1), line and paragraph separators, direction marks and overrides, zero-width and tag characters,
@@ -11,21 +10,22 @@ _ODD = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f"
 )
-_IN_TEXT = re.compile(f"[{_ODD}]")
-_IN_LINE = re.compile(f"[\t\n{_ODD}]")
+# Compiled when they are first needed, and kept by ``re``: errors are imported by everything, and seldom shown.
+_IN_TEXT = f"[{_ODD}]"
+_IN_LINE = f"[\t\n{_ODD}]"
 
 
-def one_row(text: str) -> str:
-    r"""``text`` on one line: breaks and tabs are shown as ``\n`` and ``\t`` too."""
-    return text if text.isascii() and text.isprintable() else _IN_LINE.sub(_shown, text)
+def escape_line(text: str) -> str:
+    r"""``text`` on one line, every odd character written out: a line break as ``\n``, an escape as ``\x1b``."""
+    return text if text.isascii() and text.isprintable() else re.sub(_IN_LINE, _write_out, text)
 
 
-def many_rows(text: str) -> str:
-    """``text`` with its line breaks and tabs."""
-    return _IN_TEXT.sub(_shown, text.replace("\r\n", "\n"))
+def escape_text(text: str) -> str:
+    """``text`` with its line breaks and tabs, every other odd character written out."""
+    return re.sub(_IN_TEXT, _write_out, text.replace("\r\n", "\n"))
 
 
-def _shown(match: re.Match[str]) -> str:
+def _write_out(match: re.Match[str]) -> str:
     point = ord(match[0])
     names = {9: "\\t", 10: "\\n", 13: "\\r"}
     if point in names:
@@ -35,11 +35,13 @@ def _shown(match: re.Match[str]) -> str:
     return f"\\u{point:04x}" if point <= 0xFFFF else f"\\U{point:08x}"  # noqa: PLR2004
 
 
-def as_json(data: object, indent: int | None = 2) -> str:
+def dump_json(data: object, indent: int | None = 2) -> str:
     """JSON in which every odd character is escaped, hence the data exact and the text harmless."""
-    return _IN_TEXT.sub(_escaped, json.dumps(data, ensure_ascii=False, indent=indent))
+    import json  # noqa: PLC0415 - only for those who print data
+
+    return re.sub(_IN_TEXT, _escape_in_json, json.dumps(data, ensure_ascii=False, indent=indent))
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape_in_json(match: re.Match[str]) -> str:
     units = match[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
