@@ -99,7 +99,8 @@ def restored(scope: Scope, reach: Reach, *, locked: bool) -> tuple[list[str], li
             issues.append(_lost(entry, found, scope))
             continue
         here = found in {"unlinked", "copy"}
-        _restore(scope, entry, _here(entry, scope, reach) if here else fetched(entry, scope, reach), reach)
+        tree = _here(entry, scope, reach) if here else fetched(entry, scope, reach)
+        _restore(scope, entry, tree, reach, locked=locked)
         done.append(entry.name)
     return done, issues
 
@@ -152,13 +153,14 @@ def _here(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
     return Tree(entry.name, entry.subpath, entry.select, files, dict(entry.skills))
 
 
-def _restore(scope: Scope, entry: LockedSkill, tree: Tree, reach: Reach) -> None:
+def _restore(scope: Scope, entry: LockedSkill, tree: Tree, reach: Reach, *, locked: bool) -> None:
+    """Put a tree and its links in place as an entry records them. ``locked``: the lock file stays as it is."""
     spec = _own(entry, scope) if is_sourceless(entry) else spec_of_entry(entry, scope, ref=entry.ref)
     wishes = Wishes(entry.agents, replace=True, declared=entry.declared)
-    with opened(scope, reach.limits) as store:
+    with opened(scope, reach.limits, keep_lock=locked) as store:
         after, _ = stage(store, store.locked, tree, Arrival(spec, entry.commit, wishes))
         kept = replace(entry, copies=after[entry.name].copies, links=after[entry.name].links)
-        store.commit(after | {entry.name: kept})
+        store.commit(store.locked if locked else after | {entry.name: kept})
 
 
 def _own(entry: LockedSkill, scope: Scope) -> SourceSpec:

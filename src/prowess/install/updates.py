@@ -12,7 +12,7 @@ from prowess.files.trees import read_tree
 from prowess.install.apply import Arrival, Wishes, stage
 from prowess.install.entries import differences, named, spec_of_entry
 from prowess.install.failures import typed
-from prowess.install.store import opened
+from prowess.install.store import look_into, opened
 from prowess.install.trees import cut, refuse_broken
 from prowess.spec.addresses import chosen
 from prowess.spec.refs import checked_version, is_commit
@@ -107,7 +107,7 @@ def updated(
         tree = tree_for(entry, bundle, spec, reach.limits)
         refuse_broken([tree], spec)
         arrival = Arrival(spec, bundle.commit, Wishes(entry.agents, replace=True))
-    with typed(), opened(scope, reach.limits) as store:
+    with typed(), (look_into if dry_run else opened)(scope, reach.limits) as store:
         return _Here(store, entry.name).take(tree, arrival, force=force, dry_run=dry_run)
 
 
