@@ -176,6 +176,8 @@ HINTS: dict[str, str] = {
     "bad-lock": "restore the lock file from version control, or delete it and sync",
     "bad-manifest": "see docs/installing.md for what prowess.toml may hold",
     "interrupted-change": "run 'prowess sync' (with --user for your own skills): it is finished, or taken back",
+    "foreign-folder": "make sure that you know who put it there, then delete it and run 'prowess sync'",
+    "not-ours": "look at what it is; delete it yourself if nobody needs it",
     "bad-journal": "run 'prowess sync': it is set aside with what waits in the store, and the lock file counts",
     "changed-file": "run sync to restore it, or update to take a newer version",
     "missing-file": "run sync to restore it",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError
 from prowess.files.folders import folder_info
-from prowess.files.trees import hash_tree
+from prowess.files.trees import hash_tree, is_real_folder
 from prowess.spec.addresses import SourceSpec, checked_address
 
 if TYPE_CHECKING:
@@ -91,6 +92,17 @@ def differences(entry: LockedSkill, folder: str, limits: Limits) -> list[tuple[s
     rows += [("changed-file", path) for path in listed.keys() & found.files.keys() if listed[path] != found.files[path]]
     rows += [("extra-file", path) for _, path in found.odd]
     return sorted(rows, key=lambda row: (row[1], row[0]))
+
+
+def copied_part(entry: LockedSkill, link: str) -> LockedSkill:
+    """The entry with the files alone of the skill that a link of that name leads to."""
+    return replace(entry, files=entry.below(entry.folder_of(os.path.basename(link))))
+
+
+def is_copy(entry: LockedSkill, path: str, limits: Limits) -> bool:
+    """Whether a real folder holds exactly the files that the lock file records for the skill of that name."""
+    part = copied_part(entry, path)
+    return bool(part.files) and is_real_folder(path) and not differences(part, path, limits)
 
 
 def named(rows: Iterable[tuple[str, str]], most: int = 5) -> str:

@@ -18,7 +18,7 @@ from prowess.install.landing import installed_as, land
 from prowess.install.linking import add_links, take_links
 from prowess.install.manifest import read_manifest
 from prowess.install.plan import Plan, plan_install, spec_for, with_name
-from prowess.install.store import look_into, opened, recover
+from prowess.install.store import check_folders, look_into, opened, recover
 from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, still_declared
 from prowess.install.trees import cut
 from prowess.install.updates import Outdated, Update, at_version, newer, try_update, updated
@@ -85,6 +85,7 @@ class Installer:
         self.issues = ()
         for scope in scopes:
             with typed():
+                check_folders(scope)
                 self.issues += recover(scope, self._limits, keep_lock=keep_lock)
 
     def _look(self, *scopes: Scope) -> None:
@@ -114,7 +115,7 @@ class Installer:
         self._look(scope)
         spec = with_name(spec_for(ref, select))
         locked = read_lock(scope.records, limits=self._limits)
-        plan = plan_install(spec, scope, locked, Wishes(_several(agents), replace))
+        plan = plan_install(spec, scope, locked, Wishes(_several(agents), replace, foreign=replace))
         if not replace and not spec.skills:
             apply.refuse_taken(spec.full_name, plan.source, scope, locked)
         return plan
@@ -239,6 +240,7 @@ class Installer:
                 raise NotInstalledError(f"skill {name} is not installed")
             before = store.locked.get(name)
             apply.remove(store, name)
+        self.issues += store.issues
         self.issues += tuple(still_declared(scope, before, self._limits))
         return Path(place)
 
@@ -309,7 +311,9 @@ class Installer:
         scope, _ = resolve(ref, (self.project, self.user))
         name = (ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)).full_name
         with typed(), opened(scope, self._limits) as store:
-            return change(store, name, _several(agents))
+            links = change(store, name, _several(agents))
+        self.issues += store.issues
+        return links
 
     def difference(self, *, project: bool = True, locked: bool = False) -> tuple[str, ...]:
         """What ``sync`` would change, a line each; nothing is fetched or changed.

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import secrets
+import stat
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -68,11 +69,8 @@ class Store:
     def put(self, name: str, files: Sequence[NewFile], *, keep: bool = False) -> None:
         """Stage a tree for the place ``name``; ``keep``: what is there goes to the backups."""
         make_folders(self._folder)
-        place = self.scope.place(name)
-        org = os.path.dirname(place)
-        if is_link(org):
-            raise InstallError("a folder of the install base is a link", org, "link-refused")
-        make_folders(org, durable=True)
+        place = self._checked_place(name)
+        make_folders(os.path.dirname(place), durable=True)
         move = Move(name, _token(), keep=keep, old=inode(place))
         staged = self._journals.spot(move).staged
         try:
@@ -84,9 +82,15 @@ class Store:
 
     def drop(self, name: str, *, keep: bool = False) -> None:
         """Have a place emptied."""
+        place = self._checked_place(name)
         make_folders(self._folder)
-        place = self.scope.place(name)
         self._moves.append(Move(name, _token(), old=inode(place), keep=keep))
+
+    def _checked_place(self, name: str) -> str:
+        """The folder of an install; raises where the one around it is not ours."""
+        place = self.scope.place(name)
+        _refuse_foreign(os.path.dirname(place), self.scope)
+        return place
 
     def link(self, link: Link) -> None:
         """Stage a link."""
@@ -192,7 +196,7 @@ def opened(scope: Scope, limits: Limits, *, keep_lock: bool = False) -> Iterator
 
     ``keep_lock``: raises ``InstallError`` (``interrupted-change``) where that would change the lock file.
     """
-    _check_base(scope)
+    check_folders(scope)
     make_folders(scope.base, durable=True)
     with held(scope.base, seconds=limits.max_lock_seconds, holder=_holder_of(scope)):
         issues = Journals(scope, Landings(scope), limits).recover(keep_lock=keep_lock)
@@ -210,7 +214,7 @@ def opened(scope: Scope, limits: Limits, *, keep_lock: bool = False) -> Iterator
 @contextmanager
 def look_into(scope: Scope, limits: Limits) -> Iterator[Store]:
     """The store of a scope while no process changes it, for those who only look: nothing is changed, nor recovered."""
-    _check_base(scope)
+    check_folders(scope)
     if folder_info(scope.base) is None:
         yield _as_it_is(scope, limits)
         return
@@ -239,12 +243,31 @@ def recover(scope: Scope, limits: Limits, *, keep_lock: bool = False) -> tuple[I
         return store.issues
 
 
-def _check_base(scope: Scope) -> None:
-    """The base and the store must be real folders of the project: a repository may hold links that lead anywhere."""
-    for path in (os.path.join(scope.base, STORE), os.path.join(scope.base, BACKUP)):
-        if is_link(path):
-            raise InstallError("a part of the install base is a link", path, "link-refused")
-    if scope.location == "project" and scope.root != scope.base:
-        real, root = os.path.realpath(scope.base), os.path.realpath(scope.root)
-        if not real.startswith(root.rstrip(os.sep) + os.sep):
-            raise InstallError("the install base leads out of the project", scope.base, "link-refused")
+def check_folders(scope: Scope) -> None:
+    """Raise ``InstallError`` unless the folders of a scope are ours: a repository may hold links that lead anywhere.
+
+    In a project that is every folder from the project's own down to the base, and the store and the backups in it.
+    Above the base of a user, and above one of another shape, links are whoever's who set them up.
+    """
+    inner = os.path.relpath(scope.base, scope.root) if scope.location == "project" else os.curdir
+    parts = () if inner == os.curdir else inner.split(os.sep)
+    folders = [os.path.join(scope.root, *parts[: depth + 1]) for depth in range(len(parts))]
+    for path in (*folders, os.path.join(scope.base, STORE), os.path.join(scope.base, BACKUP)):
+        _refuse_foreign(path, scope)
+
+
+def _refuse_foreign(path: str, scope: Scope) -> None:
+    """Raise unless a folder of ours is not there, or is a real folder of this user, of root, or of the root's owner.
+
+    The owner of the project counts because a container often runs as root in a project of somebody else.
+    """
+    try:
+        info = os.lstat(path)
+    except OSError:
+        return
+    if is_link(path):
+        raise InstallError("a folder of the install base is a link", path, "link-refused")
+    if not stat.S_ISDIR(info.st_mode):
+        raise InstallError("there is something else where a folder of the install base goes", path, "foreign-folder")
+    if hasattr(os, "geteuid") and info.st_uid not in {os.geteuid(), 0, os.stat(scope.root).st_uid}:
+        raise InstallError(f"the folder belongs to another user (number {info.st_uid})", path, "foreign-folder")

@@ -12,7 +12,7 @@ from prowess.files.folders import exists
 from prowess.files.trees import is_link, read_tree
 from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, remove, stage
-from prowess.install.entries import comes_from, differences, is_sourceless, named, spec_of_entry
+from prowess.install.entries import comes_from, copied_part, differences, is_copy, is_sourceless, named, spec_of_entry
 from prowess.install.links import Landings, leads_to
 from prowess.install.manifest import manifest_file, read_manifest
 from prowess.install.store import opened
@@ -190,13 +190,15 @@ def state(entry: LockedSkill, scope: Scope, landings: Landings, reach: Reach) ->
         return "missing" if rows[0][0] == "missing-skill" else "edited"
     if any(edits_of_copy(entry, link, landings, reach.limits) for link in entry.links):
         return "copy"
-    return "equal" if all(_is_linked(entry, link, scope, landings) for link in entry.links) else "unlinked"
+    return (
+        "equal" if all(_is_linked(entry, link, scope, landings, reach.limits) for link in entry.links) else "unlinked"
+    )
 
 
-def _is_linked(entry: LockedSkill, recorded: str, scope: Scope, landings: Landings) -> bool:
+def _is_linked(entry: LockedSkill, recorded: str, scope: Scope, landings: Landings, limits: Limits) -> bool:
     path = landings.path(recorded)
-    if recorded in entry.copies and not is_link(path):
-        return exists(path)
+    if not is_link(path):
+        return is_copy(entry, path, limits)
     folder, place = entry.folder_of(os.path.basename(path)), scope.place(entry.name)
     return leads_to(path, os.path.join(place, *folder.split("/")) if folder else place)
 
@@ -206,7 +208,7 @@ def edits_of_copy(entry: LockedSkill, recorded: str, landings: Landings, limits:
     path = landings.path(recorded)
     if recorded not in entry.copies or is_link(path) or not exists(path):
         return []
-    return differences(replace(entry, files=entry.below(entry.folder_of(os.path.basename(path)))), path, limits)
+    return differences(copied_part(entry, path), path, limits)
 
 
 def fetched(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
