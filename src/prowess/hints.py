@@ -178,6 +178,7 @@ HINTS: dict[str, str] = {
     "interrupted-change": "run 'prowess sync' (with --user for your own skills): it is finished, or taken back",
     "foreign-folder": "make sure that you know who put it there, then delete it and run 'prowess sync'",
     "not-ours": "look at what it is; delete it yourself if nobody needs it",
+    "own-source": "name a folder that does not hold it, such as the skill's own, or the repository: file:///path",
     "bad-journal": "run 'prowess sync': it is set aside with what waits in the store, and the lock file counts",
     "changed-file": "run sync to restore it, or update to take a newer version",
     "missing-file": "run sync to restore it",

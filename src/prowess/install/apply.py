@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.errors import AlreadyInstalledError, Issue, NameTakenError, UnsafeTreeError
 from prowess.files.folders import exists, folder_info
 from prowess.files.trees import is_link
-from prowess.install.entries import differences, is_copy, recorded_source
+from prowess.install.entries import differences, is_copy, recorded_source, refuse_own_source
 from prowess.install.links import leads_into
 from prowess.install.store import Link
 from prowess.library.installs import installed
@@ -71,6 +71,7 @@ def stage(store: Store, locked: Locked, tree: Tree, arrival: Arrival) -> tuple[L
     """Stage a tree and its links; the lock file's entries as they will be, and what was noticed."""
     spec, commit, wishes = arrival
     scope = store.scope
+    refuse_own_source(spec, scope.base)
     source = recorded_source(spec, scope)
     if not wishes.replace:
         refuse_taken(tree.name, source, scope, locked)

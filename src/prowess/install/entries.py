@@ -30,6 +30,15 @@ def local_path(spec: SourceSpec) -> str:
     return os.path.abspath(os.path.join(spec.base, os.path.expanduser(spec.address)))
 
 
+def refuse_own_source(spec: SourceSpec, into: str) -> None:
+    """Raise when a folder of this machine holds the folder that it would be copied into: it would copy the copies."""
+    if not spec.local or spec.kind != "folder":
+        return
+    source, target = os.path.realpath(local_path(spec)), os.path.realpath(into)
+    if target == source or target.startswith(source.rstrip(os.sep) + os.sep):
+        raise InstallError(f"{spec.address} holds the folder that it would be copied into", into, "own-source")
+
+
 def recorded_source(spec: SourceSpec, scope: Scope) -> str:
     """A source as the lock file has it: in a project, a relative path from the lock file's folder.
 

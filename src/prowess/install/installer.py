@@ -12,6 +12,7 @@ from prowess.install import apply
 from prowess.install.adopt import adopt
 from prowess.install.apply import Arrival, Wishes
 from prowess.install.declaring import bring, changes
+from prowess.install.entries import refuse_own_source
 from prowess.install.failures import typed
 from prowess.install.fetch import Reach
 from prowess.install.landing import installed_as, land
@@ -173,6 +174,7 @@ class Installer:
         """Fetch what ``ref`` names into ``<folder>/<name>``: no links, no lock file, yours from then on."""
         spec = with_name(spec_for(ref, select))
         where = os.path.abspath(os.fspath(folder))
+        refuse_own_source(spec, where)
         for name in spec.skills or (spec.name,):
             place = os.path.join(where, name)
             if exists(place):
