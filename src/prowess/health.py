@@ -17,6 +17,7 @@ from prowess.install.manifest import read_manifest
 from prowess.install.verify import verify_scope
 from prowess.library.agents import AGENTS
 from prowess.library.installs import standard_scopes
+from prowess.library.journal import find_interrupted
 from prowess.library.lock import LOCK_FILE, read_lock
 from prowess.library.places import standard_places
 from prowess.library.scan import discover
@@ -165,6 +166,8 @@ def _recorded_links(here: str, home: str, env: Mapping[str, str]) -> dict[str, s
 
 def _locks(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
     for scope in standard_scopes(here, home, env):
+        for issue in find_interrupted(scope, DEFAULT_LIMITS):
+            yield Diagnosis("lock", "problem", f"{issue.path}: {issue.message}", issue.hint)
         if not os.path.lexists(os.path.join(scope.records, LOCK_FILE)):
             continue
         locked = read_lock(scope.records)

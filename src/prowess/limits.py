@@ -249,6 +249,9 @@ class Limits:
     keep_replaced_seconds: float = 60.0
     """Time for which a replaced tree is kept, since another process may be in the middle of reading it."""
 
+    max_diff_lines: int = 4_000
+    """Lines, before and after together, that one update compares line by line: that costs the square of them."""
+
     max_lock_bytes: int = 16 * MIB
     """The largest lock file, manifest or journal that is read."""
 

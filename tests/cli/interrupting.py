@@ -270,13 +270,16 @@ class _Writing:
 
 
 def interrupt(base: Path, operation: str, at: int, moment: str, *, on: bool = False) -> list[str]:
-    """SIGINT arrives at a call, or at it and all that follow; then ``verify``, then the same command once more."""
+    """SIGINT arrives at a call, or at it and all that follow; then ``adopt``, ``verify``, and the command again."""
     scene = Scene(base, operation).begin()
     ended = prowess_run(scene, words_of(scene), lambda: calls.watch(Counting(at, moment, _press, on=on)))
     if on:  # whoever does not let it tidy up keeps what is in the folder for temporary files
         shutil.rmtree(scene.temporary)
         scene.temporary.mkdir()
     wrong = _wrongly_ended(ended) + scene.wrong_at_once()
+    tidied = prowess_run(scene, ("adopt", "--yes"))  # finds nothing to do, and ends what was interrupted first
+    if tidied.status:
+        wrong.append(f"adopt ended with {tidied.status}: {tidied.err}")
     checked = prowess_run(scene, ("verify",))
     if checked.status != 0 and not scene.operation.restores:
         wrong.append(f"verify ended with {checked.status}: {checked.err}")

@@ -340,25 +340,31 @@ def test_a_journal_of_somebody_else_leads_nowhere(guarded: Guarded, how: str) ->
     victim.mkdir()
     (victim / "kept").write_text("kept", encoding="utf-8")
     store = guarded.project / ".prowess" / "skills" / ".store"
+    journal = guarded.project / ".prowess.journal"
     moves = {
         "move": [{"name": "../../victim", "token": "x", "old": os.lstat(victim).st_ino}],
         "link": [{"name": str(victim), "token": "../x", "old": os.lstat(victim).st_ino, "link": True}],
     }
-    text = json.dumps({"version": 1, "moves": moves.get(how, []), "lock": {"before": None, "after": None}})
+    here = [os.lstat(folder).st_ino for folder in (guarded.project, store.parent)]
+    text = json.dumps({"version": 2, "here": here, "moves": moves.get(how, []), "lock": None})
     if how == "store":
         store.symlink_to(victim)
-    else:
-        store.mkdir()
+        with pytest.raises(prowess.InstallError) as caught:
+            guarded.make().sync()
+        assert caught.value.code == "link-refused"
+        store.unlink()
+    elif how == "link to a journal":
         (victim / "journal.json").write_text(text, encoding="utf-8")
-        if how == "link to a journal":
-            (store / "journal.json").symlink_to(victim / "journal.json")
-        else:
-            (store / "journal.json").write_text("{" if how == "not json" else text, encoding="utf-8")
-    with pytest.raises(prowess.InstallError) as caught:
-        guarded.installer.verify()
-    assert caught.value.code in {"bad-journal", "link-refused", "bad-lock"}
-    assert (victim / "kept").exists()
-    assert sorted(path.name for path in victim.iterdir()) == (["kept"] if how == "store" else ["journal.json", "kept"])
+        journal.symlink_to(victim / "journal.json")
+    else:
+        journal.write_text("{" if how == "not json" else text, encoding="utf-8")
+    installer = guarded.make()
+    with guarded.unharmed():
+        installer.sync()
+        assert [issue.code for issue in installer.issues] == ([] if how == "store" else ["bad-journal"])
+    assert not os.path.lexists(journal)
+    left = ["journal.json", "kept"] if how == "link to a journal" else ["kept"]
+    assert sorted(path.name for path in victim.iterdir()) == left
 
 
 @pytest.mark.parametrize("where", [".agents", ".agents/skills", ".prowess", ".prowess/skills", ".claude"])
@@ -420,10 +426,10 @@ MOMENTS = (
     ("create", "SKILL.md"),  # a file of the new version is begun
     ("write", "SKILL.md"),
     ("fsync", "SKILL.md"),
-    ("rename", "journal.json"),  # from here on the change is meant
+    ("rename", ".prowess.journal"),  # from here on the change is meant
     ("exchange", "pdf"),  # the new version takes the place of the old one
     ("rename", "prowess.lock"),
-    ("unlink", "journal.json"),  # it is done
+    ("unlink", ".prowess.journal"),  # it is done
 )
 
 

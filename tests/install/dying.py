@@ -38,7 +38,7 @@ NEW: Tree = {
     "scripts/only-new.py": b"x\n",
 }
 REF = "@local/pdf"
-LEFT = re.compile(r"journal\.json|\.prowess-.*|.*\.(?:tmp|new|spare)")
+LEFT = re.compile(r"journal\.json|\.prowess\.journal|\.prowess-.*|.*\.(?:tmp|new|spare)")
 
 
 class Scene:
@@ -104,7 +104,8 @@ class Scene:
         return wrong + [f"a reader loads {text!r}" for text in loaded - {"Old.", "New."}]
 
     def wrong_after_recovery(self) -> list[str]:
-        """What is not right once the next command has run: ``verify``, which recovers first."""
+        """What is not right once a command that changes things, and finds nothing to do, has recovered."""
+        assert self.installer().adopt() == ()
         issues = self.installer().verify()
         wrong = [str(issue) for issue in issues]
         seen = self.tree(self.place)
@@ -237,15 +238,14 @@ def following(base: Path, command: str) -> list[str]:
     installer = scene.installer()
     commands: dict[str, Callable[[], object]] = {
         "sync": installer.sync,
-        "locked": lambda: installer.sync(locked=True),
         "update": installer.update,
-        "install": lambda: installer.plan(str(scene.source), project=True, replace=True),
-        "outdated": installer.outdated,
+        "install": lambda: installer.install(str(scene.source), project=True, replace=True),
+        "recover": installer.recover,
         "remove": lambda: installer.remove(REF),
         "adopt": installer.adopt,
     }
     done = commands[command]()
-    if command in {"sync", "locked", "outdated", "adopt"} and done != ():
+    if command in {"sync", "adopt"} and done != ():
         wrong.append(f"{command} found something to do: {done}")
     if command != "remove" and scene.tree(scene.place) != NEW:
         wrong.append("the new version is not there")

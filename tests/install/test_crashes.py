@@ -85,8 +85,8 @@ def test_a_call_that_fails_is_a_typed_error_and_nothing_is_lost(
     assert wrong(tmp_path, request if full else rng.sample(request, SAMPLE)) == {}
 
 
-@pytest.mark.parametrize("command", ["sync", "locked", "update", "install", "outdated", "remove", "adopt"])
-def test_every_command_first_finishes_what_was_interrupted(tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize("command", ["sync", "update", "install", "recover", "remove", "adopt"])
+def test_every_command_that_changes_something_first_finishes_what_was_interrupted(tmp_path: Path, command: str) -> None:
     """An update whose lock file was not written yet: the next command finds the new version, and so it is locked."""
     (answer,) = ask(tmp_path, [["next", command]])
     assert answer == []

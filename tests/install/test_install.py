@@ -147,13 +147,37 @@ def test_a_link_that_cannot_be_made_becomes_a_copy_and_is_recorded_as_one(
         (world.agents / "pdf" / "SKILL.md").write_text("changed", encoding="utf-8")
         assert [issue.code for issue in installer.verify()] == ["changed-file"]
         installer.remove("@local/pdf")
+    assert [issue.code for issue in installer.issues] == ["not-ours"]
+    assert (world.agents / "pdf" / "SKILL.md").read_text(encoding="utf-8") == "changed"
+
+
+def test_a_copy_is_taken_away_as_it_was_made(world: World, installer: prowess.Installer) -> None:
+    with without_links():
+        installer.install(world.repository("pdf").address, project=True)
+        installer.remove("@local/pdf")
+    assert installer.issues == ()
     assert list(world.agents.iterdir()) == []
-    backups = list((world.skills / ".backup").iterdir())
-    assert [(path / "SKILL.md").read_text(encoding="utf-8") for path in backups] == ["changed"]
+    assert not (world.skills / ".backup").exists()
+
+
+def test_a_locked_sync_makes_copies_where_there_are_no_links_and_leaves_the_lock_file(
+    world: World, installer: prowess.Installer
+) -> None:
+    """The lock file was written where links can be made."""
+    installer.install(world.repository("pdf").address, project=True)
+    before = world.lock.read_bytes()
+    shutil.rmtree(world.skills)
+    (world.agents / "pdf").unlink()
+    with without_links():
+        installer.sync(locked=True)
+        assert world.lock.read_bytes() == before
+        assert installer.verify() == ()
+        assert installer.sync(locked=True) == ()
+    assert not (world.agents / "pdf").is_symlink()
 
 
 @pytest.mark.parametrize("links", [False, True], ids=["without links", "with links again"])
-def test_a_copy_that_was_edited_is_restored_and_kept_as_a_backup(
+def test_a_copy_that_was_edited_stays_until_somebody_moves_it_away(
     world: World, installer: prowess.Installer, links: bool
 ) -> None:
     file = world.agents / "pdf" / "SKILL.md"
@@ -164,13 +188,15 @@ def test_a_copy_that_was_edited_is_restored_and_kept_as_a_backup(
         with pytest.raises(prowess.LockMismatchError) as caught:
             locked()
         assert caught.value.path == str(world.agents / "pdf")
+    with pytest.raises(prowess.NameTakenError):
+        installer.sync()
+    assert file.read_text(encoding="utf-8") == "changed"
+    shutil.move(world.agents / "pdf", world.base / "mine")
     with nullcontext() if links else without_links():
         assert [one.full_name for one in installer.sync()] == ["local/pdf"]
     assert (installer.verify(), installer.sync()) == ((), ())
     assert file.parent.is_symlink() is links
     assert file.read_text(encoding="utf-8") == skill_text("pdf")
-    backups = list((world.skills / ".backup").iterdir())
-    assert [(path / "SKILL.md").read_text(encoding="utf-8") for path in backups] == ["changed"]
 
 
 def test_a_copy_that_is_gone_is_restored(world: World, installer: prowess.Installer) -> None:

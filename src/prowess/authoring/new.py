@@ -11,7 +11,7 @@ from prowess.authoring.fix import quoted
 from prowess.errors import SourceError
 from prowess.files.calls import exchange, rename, set_mode
 from prowess.files.folders import exists
-from prowess.files.paths import is_real_folder
+from prowess.files.paths import inode, is_real_folder
 from prowess.files.temporary import temporary_folder
 from prowess.files.writing import NewFile, make_folders, write_tree
 from prowess.library.load import FILENAME
@@ -111,9 +111,20 @@ def place_tree(where: str, files: list[NewFile], *, replaces: bool = False) -> N
                 _swap(staged, where)
             else:
                 refuse_existing(where)
-                rename(staged, where)
+                _put(staged, where)
     except OSError as error:
         raise SourceError(f"cannot write the folder: {error.strerror}", where, "unwritable") from None
+
+
+def _put(staged: str, where: str) -> None:
+    """Put a folder where nothing is. An interrupt in the moment after takes it back, so that a further try works."""
+    number = inode(staged)
+    try:
+        rename(staged, where)
+    except BaseException:
+        if inode(where) == number:
+            rename(where, staged)
+        raise
 
 
 def _swap(staged: str, where: str) -> None:

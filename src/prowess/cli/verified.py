@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from prowess.library.lock import Locked
 
 LOCK_FILE = "prowess.lock"
+_JOURNAL = ".prowess.journal"
 CHANGED = "changed since installed"
 
 
@@ -33,16 +34,19 @@ class Verified:
         """The paths that differ in each install; ``None`` for one that is not in the lock file."""
         self.troubles: list[str] = []
         """What keeps a lock file from being read."""
-        if any(
-            os.path.lexists(os.path.join(folder, LOCK_FILE)) for folder in (*project_folders(os.getcwd(), home), own)
-        ):
+        self.waiting: list[prowess.Issue] = []
+        """Changes that were interrupted."""
+        folders = (*project_folders(os.getcwd(), home), own)
+        if any(os.path.lexists(os.path.join(folder, name)) for folder in folders for name in (LOCK_FILE, _JOURNAL)):
             self._read(home)
 
     def _read(self, home: str) -> None:
         from prowess.library.installs import standard_scopes  # noqa: PLC0415 - only where there is a lock file
+        from prowess.library.journal import find_interrupted  # noqa: PLC0415
         from prowess.library.lock import read_lock  # noqa: PLC0415
 
         for scope in standard_scopes(os.getcwd(), home, os.environ):
+            self.waiting += find_interrupted(scope, DEFAULT_LIMITS)
             try:
                 self._scopes.append((scope, read_lock(scope.records)))
             except InstallError as error:
@@ -97,8 +101,13 @@ def _changed(scope: Scope, locked: Locked, name: str) -> list[str] | None:
 
 
 def tell_changed(skills: Iterable[prowess.Skill]) -> None:
-    """Warn of each skill that somebody changed after it was installed: it is used all the same."""
+    """Warn of each skill that somebody changed after it was installed, and is used all the same.
+
+    Changes that were interrupted are told as well.
+    """
     verified = Verified()
+    for issue in verified.waiting:
+        output.warn(f"[{issue.code}] {issue.path}: {issue.message}")
     for trouble in verified.troubles:
         output.warn(f"[bad-lock] {trouble}; whether installed skills have changed is not known")
     for skill in skills:

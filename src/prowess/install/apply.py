@@ -7,11 +7,11 @@ import posixpath
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import AlreadyInstalledError, InstallError, Issue, NameTakenError, UnsafeTreeError
+from prowess.errors import AlreadyInstalledError, Issue, NameTakenError, UnsafeTreeError
 from prowess.files.folders import exists, folder_info
-from prowess.files.paths import is_link, is_really_inside
-from prowess.install.entries import differences, recorded_source
-from prowess.install.links import is_dead, leads_to
+from prowess.files.paths import is_link
+from prowess.install.entries import differences, is_copy, recorded_source, refuse_own_source
+from prowess.install.links import leads_into
 from prowess.install.store import Link
 from prowess.library.installs import installed
 from prowess.library.lock import Locked, LockedSkill
@@ -35,6 +35,11 @@ class Wishes(NamedTuple):
     declared: str = ""
     keep: bool = False
     """Whether whatever is replaced goes to the backups, edited or not."""
+    foreign: bool = False
+    """Whether what Prowess did not put where agents look gives way too, into the backups: the caller asked for it.
+
+    What a lock file says is no such wish: it may have come with a clone.
+    """
 
 
 class Arrival(NamedTuple):
@@ -66,6 +71,7 @@ def stage(store: Store, locked: Locked, tree: Tree, arrival: Arrival) -> tuple[L
     """Stage a tree and its links; the lock file's entries as they will be, and what was noticed."""
     spec, commit, wishes = arrival
     scope = store.scope
+    refuse_own_source(spec, scope.base)
     source = recorded_source(spec, scope)
     if not wishes.replace:
         refuse_taken(tree.name, source, scope, locked)
@@ -146,8 +152,9 @@ def _displace(store: Store, locked: Locked, wanted: Sequence[Link], new: tuple[T
     tree, source = new
     for link in wanted:
         holder = _holder(store, locked, link.path)
+        if not wishes.foreign:
+            _refuse_foreign(store, link, holder or store.locked.get(tree.name), source)
         if holder is None:
-            _refuse_foreign(store, link, tree, (source, wishes))
             continue
         if not wishes.replace:
             raise NameTakenError(_taken(os.path.basename(link.path), holder, source), link.path)
@@ -167,17 +174,21 @@ def _holder(store: Store, locked: Locked, path: str) -> LockedSkill | None:
     return next((entry for entry in locked.values() if recorded in entry.links), None)
 
 
-def _refuse_foreign(store: Store, link: Link, tree: Tree, new: tuple[str, Wishes]) -> None:
-    source, wishes = new
-    before = store.locked.get(tree.name)
-    ours = before is not None and store.landings.recorded(link.path) in before.links
-    if ours or wishes.replace or not exists(link.path) or leads_to(link.path, link.target) or is_dead(link.path):
+def _refuse_foreign(store: Store, link: Link, entry: LockedSkill | None, source: str) -> None:
+    if not exists(link.path) or is_ours(store, link.path, entry):
         return
     name = os.path.basename(link.path)
     message = (
-        f"the skill {name!r} is at {link.path} already and was not installed by Prowess; this one comes from {source}"
+        f"the skill {name!r} is at {link.path} already, and is not what Prowess put there; this one comes from {source}"
     )
     raise NameTakenError(message, link.path)
+
+
+def is_ours(store: Store, path: str, entry: LockedSkill | None) -> bool:
+    """Whether Prowess made what lies where agents look: a link into the install base, or a copy as it is recorded."""
+    if is_link(path):
+        return leads_into(path, store.scope.base)
+    return entry is not None and is_copy(entry, path, store.limits)
 
 
 def _without(store: Store, locked: Locked, holder: LockedSkill, path: str) -> Locked:
@@ -191,17 +202,15 @@ def _without(store: Store, locked: Locked, holder: LockedSkill, path: str) -> Lo
         copies = tuple(copy for copy in holder.copies if copy != taken)
         return rest | {holder.name: replace(holder, links=links, copies=copies, skills=skills)}
     for link in links:
-        store.unlink(store.landings.path(link))
+        unlink(store, store.landings.path(link), holder)
     store.drop(holder.name, keep=is_edited(store, holder, store.scope.place(holder.name)))
     return rest
 
 
 def _kept(store: Store, link: Link, before: LockedSkill | None) -> Link:
     """A folder that stands where a link goes is kept, unless it is the copy that we made, as we made it."""
-    if not exists(link.path) or is_link(link.path):
-        return link._replace(keep=False)
-    copied = before is not None and store.landings.recorded(link.path) in before.copies
-    return link._replace(keep=before is None or not copied or _is_edited_copy(store, link.path, before))
+    keep = exists(link.path) and not is_link(link.path)
+    return link._replace(keep=keep and (before is None or not is_copy(before, link.path, store.limits)))
 
 
 def _unlink_old(store: Store, before: LockedSkill | None, wanted: set[str]) -> None:
@@ -216,27 +225,24 @@ def _paths(store: Store, entry: LockedSkill | None) -> Iterator[str]:
 
 
 def unlink(store: Store, path: str, entry: LockedSkill | None) -> None:
-    """Take away a link that an entry records, if it is one still, or the copy that we made."""
+    """Take away a link that an entry records, if it still leads there, or the copy that we made, as we made it.
+
+    Whatever else is there stays, with a warning: a lock file that came with a clone may name what is the user's.
+    """
+    if entry is None or not exists(path):
+        return
+    if leads_into(path, store.scope.place(entry.name)) or is_copy(entry, path, store.limits):
+        store.unlink(path)
+        return
     recorded = store.landings.recorded(path)
-    if is_link(path):
-        if is_dead(path) or entry is None or is_really_inside(path, store.scope.place(entry.name)):
-            store.unlink(path)
-    elif entry is not None and recorded in entry.copies:
-        store.unlink(path, keep=_is_edited_copy(store, path, entry))
-
-
-def _is_edited_copy(store: Store, path: str, entry: LockedSkill) -> bool:
-    folder = entry.folder_of(os.path.basename(path))
-    return bool(differences(replace(entry, files=entry.below(folder)), path, store.limits))
+    message = f"{recorded} is not what was installed there: it stays as it is"
+    store.issues += (Issue("not-ours", recorded, message, path, 0, "warning"),)
 
 
 def remove(store: Store, name: str) -> None:
     """Take an install, its links and its entry away; what someone edited goes to the backups."""
     place = store.scope.place(name)
     entry = store.locked.get(name)
-    org = os.path.dirname(place)
-    if is_link(org):
-        raise InstallError("a folder of the install base is a link", org, "link-refused")
     for path in _paths(store, entry):
         unlink(store, path, entry)
     if exists(place):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError
 from prowess.files.folders import folder_info
+from prowess.files.paths import is_real_folder
 from prowess.files.tree import hash_tree
 from prowess.spec.addresses import SourceSpec, checked_address
 
@@ -27,6 +29,15 @@ _KINDS: dict[str, Kind] = {"git": "git", "folder": "folder", "archive": "archive
 def local_path(spec: SourceSpec) -> str:
     """Where a source of this machine is."""
     return os.path.abspath(os.path.join(spec.base, os.path.expanduser(spec.address)))
+
+
+def refuse_own_source(spec: SourceSpec, into: str) -> None:
+    """Raise when a folder of this machine holds the folder that it would be copied into: it would copy the copies."""
+    if not spec.local or spec.kind != "folder":
+        return
+    source, target = os.path.realpath(local_path(spec)), os.path.realpath(into)
+    if target == source or target.startswith(source.rstrip(os.sep) + os.sep):
+        raise InstallError(f"{spec.address} holds the folder that it would be copied into", into, "own-source")
 
 
 def recorded_source(spec: SourceSpec, scope: Scope) -> str:
@@ -91,6 +102,17 @@ def differences(entry: LockedSkill, folder: str, limits: Limits) -> list[tuple[s
     rows += [("changed-file", path) for path in listed.keys() & found.files.keys() if listed[path] != found.files[path]]
     rows += [("extra-file", path) for _, path in found.odd]
     return sorted(rows, key=lambda row: (row[1], row[0]))
+
+
+def copied_part(entry: LockedSkill, link: str) -> LockedSkill:
+    """The entry with the files alone of the skill that a link of that name leads to."""
+    return replace(entry, files=entry.below(entry.folder_of(os.path.basename(link))))
+
+
+def is_copy(entry: LockedSkill, path: str, limits: Limits) -> bool:
+    """Whether a real folder holds exactly the files that the lock file records for the skill of that name."""
+    part = copied_part(entry, path)
+    return bool(part.files) and is_real_folder(path) and not differences(part, path, limits)
 
 
 def named(rows: Iterable[tuple[str, str]], most: int = 5) -> str:

@@ -7,25 +7,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prowess.errors import AlreadyInstalledError, InstallError, Issue, NotInstalledError, SkillError, SourceError
-from prowess.files.folders import exists, folder_info
+from prowess.files.folders import exists
 from prowess.install import apply
 from prowess.install.adopt import adopt
 from prowess.install.apply import Arrival, Wishes
 from prowess.install.declaring import bring, changes
+from prowess.install.entries import refuse_own_source
 from prowess.install.failures import typed
 from prowess.install.fetch import Reach
 from prowess.install.landing import installed_as, land
 from prowess.install.linking import add_links, take_links
-from prowess.install.links import Landings
 from prowess.install.manifest import read_manifest
 from prowess.install.plan import Plan, plan_install, spec_for, with_name
-from prowess.install.store import opened, recover
+from prowess.install.store import check_folders, look_into, opened, recover
 from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, still_declared
 from prowess.install.trees import cut
 from prowess.install.updates import Outdated, Update, at_version, newer, try_update, updated
 from prowess.install.vendoring import put_into
 from prowess.install.verify import verify_scope
 from prowess.library.installs import InstalledSkill, Scope, installed, project_scope, resolve, user_scope
+from prowess.library.journal import find_interrupted, interrupted_error
 from prowess.library.lock import read_lock
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.addresses import SCHEMES, SourceSpec
@@ -77,16 +78,27 @@ class Installer:
         return f"Installer({self.user.base!r}, {self.project.base!r})"
 
     def _scope(self, project: bool) -> Scope:  # noqa: FBT001 - as in the public calls
-        """The scope that a command is about; what was interrupted there is finished first."""
-        scope = self.project if project else self.user
-        self._begin(scope)
-        return scope
+        """The scope that a command is about."""
+        return self.project if project else self.user
 
-    def _begin(self, *scopes: Scope) -> None:
+    def _begin(self, *scopes: Scope, keep_lock: bool = False) -> None:
+        """Begin a command that changes scopes: what was interrupted there is ended first."""
         self.issues = ()
         for scope in scopes:
             with typed():
-                recover(scope, self._limits)
+                check_folders(scope)
+                self.issues += recover(scope, self._limits, keep_lock=keep_lock)
+
+    def _look(self, *scopes: Scope) -> None:
+        """Begin a command that only looks: what was interrupted there is left, and said."""
+        self.issues = tuple(issue for scope in scopes for issue in find_interrupted(scope, self._limits))
+
+    def recover(self) -> None:
+        """Finish what an interrupted command began, for the user and for the project, or take it back.
+
+        Every call that changes something does so by itself; those that only look say in ``issues`` that it waits.
+        """
+        self._begin(self.user, self.project)
 
     # -- installing --------------------------------------------------------------------------------------------------
 
@@ -101,9 +113,10 @@ class Installer:
     ) -> Plan:
         """What ``install`` would do, without fetching or changing anything; raises when a place is taken."""
         scope = self._scope(project)
+        self._look(scope)
         spec = with_name(spec_for(ref, select))
         locked = read_lock(scope.records, limits=self._limits)
-        plan = plan_install(spec, scope, locked, Wishes(_several(agents), replace))
+        plan = plan_install(spec, scope, locked, Wishes(_several(agents), replace, foreign=replace))
         if not replace and not spec.skills:
             apply.refuse_taken(spec.full_name, plan.source, scope, locked)
         return plan
@@ -122,15 +135,21 @@ class Installer:
         ``select``: of a source with many skills, only these, each in a place of its own. ``agents``: in whose folders
         they are linked, besides ``.agents/skills``. ``replace``: take the place of what is there.
         """
-        return self.apply(self.plan(ref, project, select=select, agents=agents, replace=replace))[0].path
+        self._begin(self._scope(project))
+        noticed = self.issues
+        path = self.apply(self.plan(ref, project, select=select, agents=agents, replace=replace))[0].path
+        self.issues = (*noticed, *self.issues)
+        return path
 
     def apply(self, plan: Plan) -> tuple[InstalledSkill, ...]:
         """Do what a plan says."""
         scope = self._scope(plan.location == "project")
+        self._begin(scope)
         with typed(), self._reach.opened(plan.spec) as bundle:
             trees = cut(bundle, plan.spec, self._limits)
             arrival = Arrival(plan.spec, bundle.commit, plan.wishes)
-            done, self.issues = land(scope, trees, arrival, scopes=(self.user, self.project), limits=self._limits)
+            done, issues = land(scope, trees, arrival, scopes=(self.user, self.project), limits=self._limits)
+        self.issues += issues
         return done
 
     def install_local(
@@ -155,6 +174,7 @@ class Installer:
         """Fetch what ``ref`` names into ``<folder>/<name>``: no links, no lock file, yours from then on."""
         spec = with_name(spec_for(ref, select))
         where = os.path.abspath(os.fspath(folder))
+        refuse_own_source(spec, where)
         for name in spec.skills or (spec.name,):
             place = os.path.join(where, name)
             if exists(place):
@@ -184,22 +204,21 @@ class Installer:
         return Path(resolve(ref, (self.project, self.user))[1])
 
     def verify(self) -> tuple[Issue, ...]:
-        """Every file and link that is not what the lock files say; nothing when all is well."""
-        found: list[Issue] = []
+        """Every file and link that is not what the lock files say; nothing when all is well.
+
+        Nothing is changed: a change that was interrupted is one of the issues.
+        """
+        issues: list[Issue] = []
         for scope in (self.user, self.project):
-            if folder_info(scope.base) is None:
-                locked = read_lock(scope.records, limits=self._limits)
-                found += verify_scope(scope, locked, Landings(scope), self._limits)
-                continue
-            with typed(), opened(scope, self._limits, create=False) as store:
-                found += verify_scope(scope, store.locked, store.landings, self._limits)
-        return tuple(found)
+            with typed(), look_into(scope, self._limits) as store:
+                issues += (*store.issues, *verify_scope(scope, store.locked, store.landings, self._limits))
+        return tuple(issues)
 
     def outdated(self) -> tuple[Outdated, ...]:
         """The installs whose source has something newer than what is here, by name; nothing is changed."""
-        self._begin(self.user, self.project)
+        self._look(self.user, self.project)
         found: list[Outdated] = []
-        issues: list[Issue] = []
+        issues = [*self.issues]
         for scope, entry in stepped(self._entries(), lambda pair: pair[1].name):
             try:
                 found += newer(entry, scope, self._reach)
@@ -223,7 +242,8 @@ class Installer:
                 raise NotInstalledError(f"skill {name} is not installed")
             before = store.locked.get(name)
             apply.remove(store, name)
-        self.issues = tuple(still_declared(scope, before, self._limits))
+        self.issues += store.issues
+        self.issues += tuple(still_declared(scope, before, self._limits))
         return Path(place)
 
     def _recorded(self, ref: str | SkillRef, name: str) -> tuple[Scope, str]:
@@ -245,7 +265,10 @@ class Installer:
         a skill raises ``LocalEditsError``, and among all it is passed over; ``force`` overwrites it and keeps a
         backup. ``dry_run`` only says what would change.
         """
-        self._begin(self.user, self.project)
+        if dry_run:
+            self._look(self.user, self.project)
+        else:
+            self._begin(self.user, self.project)
         if ref is not None:
             wanted = ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)
             scope, _ = resolve(wanted, (self.project, self.user))
@@ -263,7 +286,8 @@ class Installer:
         return [(scope, entry) for scope in scopes for entry in read_lock(scope.records, limits=self._limits).values()]
 
     def _noted(self, came: tuple[Update, tuple[Issue, ...]]) -> Update:
-        update, self.issues = came
+        update, issues = came
+        self.issues += issues
         return update
 
     def _entry(self, scope: Scope, name: str) -> LockedSkill:
@@ -285,10 +309,13 @@ class Installer:
     def _relinked(
         self, ref: str | SkillRef, agents: Sequence[str], change: Callable[[Store, str, Sequence[str]], tuple[str, ...]]
     ) -> tuple[str, ...]:
+        self._begin(self.user, self.project)
         scope, _ = resolve(ref, (self.project, self.user))
         name = (ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)).full_name
         with typed(), opened(scope, self._limits) as store:
-            return change(store, name, _several(agents))
+            links = change(store, name, _several(agents))
+        self.issues += store.issues
+        return links
 
     def difference(self, *, project: bool = True, locked: bool = False) -> tuple[str, ...]:
         """What ``sync`` would change, a line each; nothing is fetched or changed.
@@ -296,7 +323,14 @@ class Installer:
         ``locked``: what ``sync(locked=True)`` would; raises ``LockMismatchError`` as that does, but for what a source
         gives, which only fetching tells.
         """
-        rows, self.issues = changes(self._scope(project), self._reach, locked=locked)
+        scope = self._scope(project)
+        self._look(scope)
+        if any(issue.code == "interrupted-change" for issue in self.issues):
+            if locked:
+                raise interrupted_error(scope)
+            return ("end the change that was interrupted here; what else is to be done shows then",)
+        rows, issues = changes(scope, self._reach, locked=locked)
+        self.issues += issues
         return rows
 
     def sync(self, *, locked: bool = False, project: bool = True) -> tuple[InstalledSkill, ...]:
@@ -307,6 +341,7 @@ class Installer:
         other bytes. Otherwise edited installs, and those that are in no lock file, go to the backups.
         """
         scope = self._scope(project)
+        self._begin(scope, keep_lock=locked)
         declared = read_manifest(scope.records, self._limits)
         recorded = read_lock(scope.records, limits=self._limits)
         found = gap(declared, recorded, scope)
@@ -319,7 +354,7 @@ class Installer:
                 refuse_rest(scope, self._limits)
             else:
                 settle(scope, declared, self._limits)
-        self.issues = tuple(issues)
+        self.issues += tuple(issues)
         return (*done, *(installed_as(scope, name) for name in names))
 
     def adopt(self, *names: str, project: bool = True) -> tuple[InstalledSkill, ...]:
@@ -330,9 +365,10 @@ class Installer:
         bring it back to a clone.
         """
         scope = self._scope(project)
+        self._begin(scope)
         with typed():
             adopted, issues = adopt(scope, names, self._limits)
-        self.issues = tuple(issues)
+        self.issues += tuple(issues)
         return tuple(installed_as(scope, name) for name in adopted)
 
 

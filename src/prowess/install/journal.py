@@ -1,25 +1,43 @@
 """The intent journal: what a change is going to do, written down before it does it.
 
-A change stages everything new beside its place and then writes the journal. From then on it can be finished, or taken
-back, by anybody, from any moment: each step looks at what is there first, and does nothing where it was done already.
-Entries keep their number (inode) when they are renamed, which tells what is where.
+A change stages everything new beside its place, the text of the lock file included, and then writes the journal. Then
+the trees and links are moved, and at last the staged lock file is renamed to ``prowess.lock``: that is the moment
+from which on the change counts. From any moment before it anybody can take the change back or finish it, and after it
+finish it: each step looks at what is there first, and does nothing where it was done already. Entries keep their number
+(inode) when they are renamed, which tells what is where.
+
+Recovery never makes lock text: it renames the file that waits beside ``prowess.lock``, or leaves the lock file alone.
+``library/journal.py`` says what a journal holds, and which ones are not believed.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import re
+import secrets
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import InstallError
+from prowess.errors import InstallError, Issue
 from prowess.files import calls
 from prowess.files.folders import Folder, exists, folder_info
 from prowess.files.paths import inode
 from prowess.files.removing import remove_tree
-from prowess.files.writing import make_folders, write_atomic
-from prowess.library.installs import JOURNAL, STORE
+from prowess.files.writing import make_folders, write_atomic, write_new
+from prowess.install.lockfile import EMPTY_TEXT
+from prowess.library.installs import STORE
+from prowess.library.journal import (
+    JOURNAL,
+    Journal,
+    LockChange,
+    Move,
+    digest_text,
+    ending_command,
+    interrupted_error,
+    journal_path,
+    journal_text,
+    read_journal,
+)
 from prowess.library.lock import LOCK_FILE, read_text
 from prowess.spec.refs import is_safe_part
 
@@ -29,24 +47,8 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
 BACKUP = ".backup"
-VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """One entry that is replaced, put there, or taken away."""
-
-    name: str
-    """``org/name`` of an install, or the path of a link as the lock file has it."""
-    token: str
-    """What the staged entry and the one that was there are called meanwhile."""
-    new: int = 0
-    """The number of the staged entry, 0 when nothing takes the place."""
-    old: int = 0
-    """The number of what was there, 0 for nothing."""
-    link: bool = False
-    keep: bool = False
-    """Whether what was there is kept as a backup."""
+_TEMPORARY = re.compile(rf"\.{{1,2}}(?:{re.escape(LOCK_FILE)}|{re.escape(JOURNAL[1:])})\.[0-9a-f]{{12}}\.tmp")
+"""What a process that died may leave beside the lock file."""
 
 
 class Spot(NamedTuple):
@@ -57,23 +59,13 @@ class Spot(NamedTuple):
     aside: str
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
-    """Everything that one change does."""
-
-    moves: tuple[Move, ...]
-    before: str | None
-    """The text of the lock file, ``None`` when there is none."""
-    after: str | None
-
-
 class Journals:
     """The journal of one scope: written, finished, taken back. Only for whoever holds the scope's lock."""
 
     def __init__(self, scope: Scope, landings: Landings, limits: Limits) -> None:
         self._scope, self._landings, self._limits = scope, landings, limits
         self._store = os.path.join(scope.base, STORE)
-        self._path = os.path.join(self._store, JOURNAL)
+        self._path = journal_path(scope)
 
     def spot(self, move: Move) -> Spot:
         """Where a move happens; a journal cannot name any other place than a scope has."""
@@ -91,33 +83,69 @@ class Journals:
 
     # -- the three ways through --------------------------------------------------------------------------------------
 
-    def run(self, journal: Journal) -> None:
-        """Make the change; when that fails, take it back. Raises what made it fail."""
-        self._write(journal)
+    def run(self, moves: tuple[Move, ...], before: str | None, after: str | None) -> None:
+        """Make the moves and have the lock file say ``after``; when that fails, take it back. Raises what made it fail.
+
+        What fails once the lock file is renamed is not taken back: the next command finishes it.
+        """
+        journal = Journal(moves, None if before == after else _lock_change(before, after))
         try:
+            self._stage_lock(journal, after)
+            write_atomic(self._path, journal_text(journal, self._scope).encode())
             self._forward(journal)
         except BaseException:
-            with suppress(OSError, InstallError):  # what cannot be taken back now is finished by the next command
-                self._backward(journal)
-                self._end()
-                self._clear(journal)
+            with suppress(OSError, InstallError):  # what cannot be taken back now is ended by the next command
+                if not self._is_committed(journal):
+                    self._take_back(journal)
             raise
         self._tidy(journal)
         self._end()
 
-    def recover(self) -> bool:
-        """Finish what an earlier process began, or take it back where a part of it is lost; whether there was any."""
-        journal = self._read()
+    def recover(self, *, keep_lock: bool = False) -> tuple[Issue, ...]:
+        """End what an earlier process began: finish it, or take it back where a part of it is lost.
+
+        Returns a warning for a journal that is not believed, which is set aside with everything that waits in the
+        store. ``keep_lock``: raises ``InstallError`` (``interrupted-change``), and changes nothing, where the change is
+        about the lock file as well.
+        """
+        try:
+            journal = read_journal(self._scope, self._limits)
+            for move in journal.moves if journal is not None else ():
+                self.spot(move)
+        except InstallError as error:
+            return (self._set_aside(error),)
         if journal is None:
-            return False
-        if all(self._is_whole(move) for move in journal.moves):
+            return ()
+        if keep_lock and journal.lock is not None:
+            raise interrupted_error(self._scope)
+        if self._can_finish(journal):
             self._forward(journal)
             self._tidy(journal)
         else:
             self._backward(journal)
-        self._sweep_records()
+        self.sweep_records()
         self._end()
-        return True
+        return ()
+
+    def _can_finish(self, journal: Journal) -> bool:
+        """Whether a change is to be finished: it counts already, or everything that it needs is still there."""
+        if self._is_committed(journal):
+            return True
+        whole = all(self._is_whole(move) for move in journal.moves)
+        if journal.lock is None:
+            return whole
+        # Whoever wrote the lock file meanwhile, by a checkout for example, meant that one: it is not replaced.
+        now = digest_text(read_text(self._scope.records, LOCK_FILE, self._limits))
+        staged = digest_text(read_text(self._scope.records, journal.lock.staged, self._limits))
+        return whole and (now, staged) == (journal.lock.before, journal.lock.after)
+
+    def _is_committed(self, journal: Journal) -> bool:
+        """Whether the lock file says already what it says after the change."""
+        if journal.lock is None:
+            return False
+        text = read_text(self._scope.records, LOCK_FILE, self._limits)
+        removed = text is None and journal.lock.after == digest_text(EMPTY_TEXT) and journal.lock.before != ""
+        return removed or digest_text(text) == journal.lock.after
 
     def _is_whole(self, move: Move) -> bool:
         """Whether what is to be put in place is there, or on its way."""
@@ -126,15 +154,22 @@ class Journals:
 
     def _forward(self, journal: Journal) -> None:
         for move in journal.moves:
-            self._moved(move, self.spot(move))
+            if self._is_whole(move):  # what is lost after the change counted is missing, which a sync mends
+                self._moved(move, self.spot(move))
         self._sync(journal)
-        self._record(journal.after)
+        self._record(journal)
 
     def _backward(self, journal: Journal) -> None:
         for move in reversed(journal.moves):  # no link ever leads to what was taken back already
             self._unmoved(move, self.spot(move))
         self._sync(journal)
-        self._record(journal.before)
+
+    def _take_back(self, journal: Journal) -> None:
+        """Undo a change of this process, its journal and what was staged for it included."""
+        self._backward(journal)
+        if exists(self._path):
+            self._end()
+        self._clear(journal)
 
     def _sync(self, journal: Journal) -> None:
         """Have the disk hold what was renamed, before the lock file says so."""
@@ -192,19 +227,27 @@ class Journals:
             for path in (at.staged, at.aside):
                 if inode(path) != move.old:
                     remove_tree(path)
+        self.sweep_records()
 
-    def _record(self, text: str | None) -> None:
-        """Have the lock file say ``text``."""
-        folder = self._scope.records
-        if read_text(folder, LOCK_FILE, self._limits) == text:
+    def _stage_lock(self, journal: Journal, text: str | None) -> None:
+        """Write the new lock text beside the lock file, where only those can write who can write the lock file."""
+        if journal.lock is not None:
+            make_folders(self._scope.records, durable=True)
+            staged = os.path.join(self._scope.records, journal.lock.staged)
+            write_new(staged, (EMPTY_TEXT if text is None else text).encode(), mode=0o644, durable=True)
+
+    def _record(self, journal: Journal) -> None:
+        """Have the staged lock file take the place of the lock file; one that records nothing is deleted."""
+        if journal.lock is None:
             return
+        folder = self._scope.records
         path = os.path.join(folder, LOCK_FILE)
-        if text is None:
+        if not self._is_committed(journal):
+            calls.rename(os.path.join(folder, journal.lock.staged), path)
+            calls.sync_folder(folder)
+        if read_text(folder, LOCK_FILE, self._limits) == EMPTY_TEXT:
             calls.delete(path)
             calls.sync_folder(folder)
-        else:
-            make_folders(folder, durable=True)
-            write_atomic(path, text.encode(), mode=0o644)
 
     def _tidy(self, journal: Journal) -> None:
         """What was there before goes to the backups, or away; a replaced tree stays where it is for a while."""
@@ -219,47 +262,34 @@ class Journals:
 
     # -- the file ----------------------------------------------------------------------------------------------------
 
-    def _write(self, journal: Journal) -> None:
-        data = {
-            "version": VERSION,
-            "moves": [asdict(move) for move in journal.moves],
-            "lock": {"before": journal.before, "after": journal.after},
-        }
-        write_atomic(self._path, json.dumps(data, indent=1).encode())
-
-    def _read(self) -> Journal | None:
-        text = read_text(self._store, JOURNAL, self._limits) if folder_info(self._store) else None
-        if text is None:
-            return None
-        try:
-            data = json.loads(text)
-            if data["version"] != VERSION:
-                raise self._bad(f"it has version {data['version']!r}")
-            moves = tuple(Move(**move) for move in data["moves"])
-            texts = (data["lock"]["before"], data["lock"]["after"])
-            if any(not isinstance(text, str | None) for text in texts) or not all(map(_makes_sense, moves)):
-                raise self._bad("it cannot be read")
-            return Journal(moves, *texts)
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise self._bad("it cannot be read") from None
-
     def _end(self) -> None:
         calls.delete(self._path)
-        calls.sync_folder(self._store)
+        calls.sync_folder(self._scope.records)
 
-    def _sweep_records(self) -> None:
-        """Delete what a process that was killed in the middle of writing the lock file left behind."""
+    def _set_aside(self, error: InstallError) -> Issue:
+        """Put everything that waits in the store into the backups, since nothing says what it is for; a warning."""
+        if exists(self._store):
+            backup = os.path.join(self._scope.base, BACKUP)
+            make_folders(backup, durable=True)
+            calls.rename(self._store, os.path.join(backup, f"store-{secrets.token_hex(6)}"))
+        if exists(self._path):
+            self._end()
+        self.sweep_records()
+        message = f"{error.message}; it was set aside, and '{ending_command(self._scope)}' restores what is not right"
+        return Issue(error.code, "", message, error.path, 0, "warning")
+
+    def sweep_records(self) -> None:
+        """Delete what a process that was killed while it wrote beside the lock file left behind."""
         folder = self._scope.records
         with suppress(FileNotFoundError), Folder(folder) as opened:
-            names = opened.entries().files
-            for name in names:
-                if name.startswith(f".{LOCK_FILE}.") and name.endswith(".tmp"):
+            for name in opened.entries().files:
+                if _TEMPORARY.fullmatch(name):
                     calls.delete(os.path.join(folder, name))
 
     def _bad(self, why: str) -> InstallError:
         return InstallError(f"the journal of an interrupted change makes no sense: {why}", self._path, "bad-journal")
 
 
-def _makes_sense(move: Move) -> bool:
-    texts, numbers = (move.name, move.token), (move.new, move.old)
-    return all(isinstance(text, str) for text in texts) and all(isinstance(number, int) for number in numbers)
+def _lock_change(before: str | None, after: str | None) -> LockChange:
+    final = EMPTY_TEXT if after is None else after
+    return LockChange(secrets.token_hex(6), digest_text(before), digest_text(final))

@@ -10,8 +10,7 @@ from prowess.errors import InstallError, NameTakenError
 from prowess.files.folders import exists
 from prowess.files.tree import read_tree
 from prowess.files.writing import NewFile
-from prowess.install.apply import unlink
-from prowess.install.links import is_dead, leads_to
+from prowess.install.apply import is_ours, unlink
 from prowess.install.store import Link
 from prowess.spec.refs import link_name
 from prowess.steps import stepped
@@ -28,7 +27,7 @@ def add_links(store: Store, name: str, agents: Sequence[str]) -> tuple[str, ...]
     entry = _entry(store, name)
     wanted = [link for link in _links(store, entry, agents) if store.landings.recorded(link.path) not in entry.links]
     for link in stepped(wanted, lambda link: store.landings.recorded(link.path)):
-        if exists(link.path) and not leads_to(link.path, link.target) and not is_dead(link.path):
+        if exists(link.path) and not is_ours(store, link.path, entry):
             raise NameTakenError("there is something already that was not installed by Prowess", link.path)
         store.link(link)
     made = tuple(store.landings.recorded(link.path) for link in wanted)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError, SourceError
 from prowess.files import calls
-from prowess.files.folders import Folder, exists, folder_info
+from prowess.files.folders import Folder, folder_info
 from prowess.files.paths import is_link, is_really_inside, link_text, same_folder
 from prowess.files.writing import make_folders, sync_tree, write_tree
 from prowess.library.agents import AGENTS
@@ -68,6 +68,7 @@ class Landings:
         )
         if os.path.dirname(path) not in self._known or not is_safe_part(os.path.basename(path)):
             raise InstallError(f"{recorded[:120]!a} is no place where agents look", self._scope.records, "bad-lock")
+        self._refuse_outside(os.path.dirname(path))
         return path
 
     def recorded(self, path: str) -> str:
@@ -77,9 +78,16 @@ class Landings:
 
     def prepare(self, folder: str) -> None:
         """Make a folder for links. In a project none may lead out of it: its files may be somebody else's."""
-        if self._scope.location == "project" and not is_really_inside(folder, self._scope.root):
-            raise InstallError("the folder for links leads out of the project", folder, "link-refused")
+        self._refuse_outside(folder)
         make_folders(folder, durable=True)
+
+    def _refuse_outside(self, folder: str) -> None:
+        if not self._is_within(folder):
+            raise InstallError("the folder for links leads out of the project", folder, "link-refused")
+
+    def _is_within(self, folder: str) -> bool:
+        """True unless a folder of a project leads out of it on the real disk; a user's folders may be links."""
+        return self._scope.location != "project" or is_really_inside(folder, self._scope.root)
 
     def leave(self, folder: str) -> None:
         """Take a folder for links away where none is left in it, and in a project the agent's own around it."""
@@ -99,7 +107,7 @@ class Landings:
         """What a process that was killed may have left in the folders of this scope."""
         found: list[str] = []
         for folder in self._known:
-            if folder_info(folder) is not None:
+            if folder_info(folder) is not None and self._is_within(folder):
                 with Folder(folder) as opened:
                     entries = opened.entries()
                 names = (*entries.folders, *entries.links)
@@ -131,17 +139,15 @@ def relative(target: str, final: str) -> str:
 
 def leads_to(path: str, folder: str) -> bool:
     """Whether there is a link that leads to a folder, be it there or not."""
-    if not is_link(path):
-        return False
-    if same_folder(path, folder):
-        return True
+    return is_link(path) and (same_folder(path, folder) or _aim(path) == os.path.realpath(folder))
+
+
+def leads_into(path: str, folder: str) -> bool:
+    """Whether there is a link that leads to a folder or to something below it, be it there or not."""
+    return is_link(path) and is_really_inside(_aim(path), folder)
+
+
+def _aim(path: str) -> str:
+    """The real path that a link leads to; nothing needs to be there."""
     text = link_text(path)
-    if text is None:
-        return os.path.realpath(path) == os.path.realpath(folder)
-    aimed = os.path.join(os.path.realpath(os.path.dirname(path)), text)
-    return os.path.realpath(aimed) == os.path.realpath(folder)
-
-
-def is_dead(path: str) -> bool:
-    """Whether there is a link that leads nowhere."""
-    return is_link(path) and folder_info(path) is None and exists(path)
+    return os.path.realpath(os.path.join(os.path.realpath(os.path.dirname(path)), text) if text is not None else path)

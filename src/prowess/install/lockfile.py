@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from prowess.files.tree import FileHash
     from prowess.library.lock import Locked, LockedSkill
 
-_HEAD = (
+EMPTY_TEXT = (
     "# What is installed, byte for byte. Prowess writes this file; keep it under version control.\n"
     f"version = {VERSION}\n"
 )
+"""A lock file that records nothing, which every entry follows."""
 _OPTIONAL = ("ref", "commit", "subpath", "select", "declared")
 
 
@@ -25,7 +26,7 @@ def lock_text(locked: Locked) -> str | None:
     """The text of the lock file; ``None`` when there is nothing to record."""
     if not locked:
         return None
-    return _HEAD + "".join(f"\n{_entry(locked[name])}" for name in sorted(locked))
+    return EMPTY_TEXT + "".join(f"\n{_entry(locked[name])}" for name in sorted(locked))
 
 
 def _entry(entry: LockedSkill) -> str:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from prowess.install.entries import local_path, recorded_source
+from prowess.install.entries import local_path, recorded_source, refuse_own_source
 from prowess.install.links import Landings
 from prowess.spec.addresses import SourceSpec, chosen, parse_source, spec_of
 from prowess.spec.refs import SkillRef, checked_part
@@ -80,7 +80,8 @@ def with_name(spec: SourceSpec) -> SourceSpec:
 
 
 def plan_install(spec: SourceSpec, scope: Scope, locked: Locked, wishes: Wishes) -> Plan:
-    """The plan for one source in one scope."""
+    """The plan for one source in one scope; raises for a source that holds the install base."""
+    refuse_own_source(spec, scope.base)
     names = [f"{spec.org}/{name}" for name in spec.skills] or [spec.full_name]
     replaced = tuple(locked[name].source for name in names if name in locked)
     return Plan(

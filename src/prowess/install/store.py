@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import secrets
+import stat
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,19 +15,21 @@ from prowess.errors import InstallError
 from prowess.files import calls
 from prowess.files.folders import Folder, exists, folder_info
 from prowess.files.locking import held
-from prowess.files.paths import inode, is_link, is_really_inside
+from prowess.files.paths import inode, is_link
 from prowess.files.removing import remove_tree
 from prowess.files.writing import make_folders, sync_tree, write_new, write_tree
-from prowess.install.journal import Journal, Journals, Move
+from prowess.install.journal import BACKUP, Journals
 from prowess.install.links import Landings, stage_link
-from prowess.install.lockfile import lock_text
-from prowess.library.installs import JOURNAL, STORE
+from prowess.install.lockfile import EMPTY_TEXT, lock_text
+from prowess.library.installs import STORE
+from prowess.library.journal import Move, find_interrupted, has_journal, journal_path
 from prowess.library.lock import LOCK_FILE, parse_lock, read_text
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from prowess.errors import Issue
     from prowess.files.writing import NewFile
     from prowess.library.installs import Scope
     from prowess.library.lock import Locked
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 
 _HOLDER = "holder"
 _TOKEN = re.compile(r"([0-9a-f]{11,14})-[0-9a-f]{12}\.(new|old)(\.spare)?")
-_LEFTOVER = re.compile(rf"\.(?:{JOURNAL}|{_HOLDER})\.[0-9a-f]{{12}}\.tmp".replace("journal.json", r"journal\.json"))
+_LEFTOVER = re.compile(rf"\.{_HOLDER}\.[0-9a-f]{{12}}\.tmp")
 
 
 class Link(NamedTuple):
@@ -58,17 +61,16 @@ class Store:
         self.locked: Locked = parse_lock(self._text, scope.records) if self._text is not None else {}
         self._moves: list[Move] = []
         self.copies: set[str] = set()
+        self.issues: tuple[Issue, ...] = ()
+        """What was met on the way to it: a change that waits, a journal that is not believed."""
 
     # -- what a change does ------------------------------------------------------------------------------------------
 
     def put(self, name: str, files: Sequence[NewFile], *, keep: bool = False) -> None:
         """Stage a tree for the place ``name``; ``keep``: what is there goes to the backups."""
         make_folders(self._folder)
-        place = self.scope.place(name)
-        org = os.path.dirname(place)
-        if is_link(org):
-            raise InstallError("a folder of the install base is a link", org, "link-refused")
-        make_folders(org, durable=True)
+        place = self._checked_place(name)
+        make_folders(os.path.dirname(place), durable=True)
         move = Move(name, _token(), keep=keep, old=inode(place))
         staged = self._journals.spot(move).staged
         try:
@@ -80,9 +82,15 @@ class Store:
 
     def drop(self, name: str, *, keep: bool = False) -> None:
         """Have a place emptied."""
+        place = self._checked_place(name)
         make_folders(self._folder)
-        place = self.scope.place(name)
         self._moves.append(Move(name, _token(), old=inode(place), keep=keep))
+
+    def _checked_place(self, name: str) -> str:
+        """The folder of an install; raises where the one around it is not ours."""
+        place = self.scope.place(name)
+        _refuse_foreign(os.path.dirname(place), self.scope)
+        return place
 
     def link(self, link: Link) -> None:
         """Stage a link."""
@@ -103,19 +111,21 @@ class Store:
     def commit(self, locked: Locked) -> None:
         """Make everything that was staged happen, together with the lock file."""
         text = lock_text(locked)
+        if text is None and self._text == EMPTY_TEXT:
+            text = EMPTY_TEXT  # it records nothing already, and stays as its owner has it
         if not self._moves and text == self._text:
             return
         make_folders(self._folder, durable=True)
         for folder in sorted({os.path.dirname(self._journals.spot(move).staged) for move in self._moves if move.new}):
             calls.sync_folder(folder)
-        self._journals.run(Journal(tuple(self._moves), self._text, text))
+        self._journals.run(tuple(self._moves), self._text, text)
         self._moves.clear()
         self._text, self.locked = text, locked
 
     def discard(self) -> None:
         """Delete what was staged and not committed."""
         for move in self._moves:
-            if move.new and not exists(os.path.join(self._folder, JOURNAL)):
+            if move.new and not exists(journal_path(self.scope)):
                 with suppress(OSError):
                     remove_tree(self._journals.spot(move).staged)
         self._moves.clear()
@@ -124,9 +134,10 @@ class Store:
 
     def sweep(self) -> None:
         """Delete what nobody needs any more: staged trees that never got their place, trees replaced a while ago."""
+        self._journals.sweep_records()
         for path in self.landings.litter():
             with suppress(OSError):
-                remove_tree(path)
+                self._sweep_link(path)
         if folder_info(self._folder) is None:
             return
         with Folder(self._folder) as opened:
@@ -135,6 +146,15 @@ class Store:
             if self._is_spent(name):
                 with suppress(OSError):
                     remove_tree(os.path.join(self._folder, name))
+
+    def _sweep_link(self, path: str) -> None:
+        """Delete a link that never got its place. A folder is kept: without its journal nobody knows whose it was."""
+        if is_link(path):
+            calls.delete(path)
+        else:
+            backup = os.path.join(self.scope.base, BACKUP)
+            make_folders(backup, durable=True)
+            calls.rename(path, os.path.join(backup, os.path.basename(path).lstrip(".")))
 
     def _is_spent(self, name: str) -> bool:
         match = _TOKEN.fullmatch(name)
@@ -171,38 +191,83 @@ def _token() -> str:
 
 
 @contextmanager
-def opened(scope: Scope, limits: Limits, *, create: bool = True) -> Iterator[Store]:
-    """The store of a scope for this process alone; whatever was interrupted is finished first."""
-    _check_base(scope)
-    if create:
-        make_folders(scope.base, durable=True)
-    holder = os.path.join(scope.base, STORE, _HOLDER)
-    with held(scope.base, seconds=limits.max_lock_seconds, holder=holder):
-        Journals(scope, Landings(scope), limits).recover()
+def opened(scope: Scope, limits: Limits, *, keep_lock: bool = False) -> Iterator[Store]:
+    """The store of a scope for this process alone; whatever was interrupted is ended first.
+
+    ``keep_lock``: raises ``InstallError`` (``interrupted-change``) where that would change the lock file.
+    """
+    check_folders(scope)
+    make_folders(scope.base, durable=True)
+    with held(scope.base, seconds=limits.max_lock_seconds, holder=_holder_of(scope)):
+        issues = Journals(scope, Landings(scope), limits).recover(keep_lock=keep_lock)
         store = Store(scope, limits)
+        store.issues = issues
         store.sweep()
         try:
-            if create:
-                store.announce()
+            store.announce()
             yield store
         finally:
             store.discard()
             store.leave()
 
 
-def recover(scope: Scope, limits: Limits) -> None:
-    """Finish what was interrupted, if anything was: what the lock file and the disk say counts only then."""
-    if exists(os.path.join(scope.base, STORE, JOURNAL)):
-        with opened(scope, limits, create=False):
-            pass
-
-
-def _check_base(scope: Scope) -> None:
-    """The base and the store must be real folders of the project: a repository may hold links that lead anywhere."""
-    for path in (os.path.join(scope.base, STORE), os.path.join(scope.base, STORE, JOURNAL)):
-        if is_link(path):
-            raise InstallError("a part of the install base is a link", path, "link-refused")
-    if scope.location != "project" or scope.root == scope.base:
+@contextmanager
+def look_into(scope: Scope, limits: Limits) -> Iterator[Store]:
+    """The store of a scope while no process changes it, for those who only look: nothing is changed, nor recovered."""
+    check_folders(scope)
+    if folder_info(scope.base) is None:
+        yield _as_it_is(scope, limits)
         return
-    if not is_really_inside(scope.base, scope.root) or is_really_inside(scope.root, scope.base):
-        raise InstallError("the install base leads out of the project", scope.base, "link-refused")
+    with held(scope.base, seconds=limits.max_lock_seconds, holder=_holder_of(scope)):
+        yield _as_it_is(scope, limits)
+
+
+def _as_it_is(scope: Scope, limits: Limits) -> Store:
+    store = Store(scope, limits)
+    store.issues = find_interrupted(scope, limits)
+    return store
+
+
+def _holder_of(scope: Scope) -> str:
+    return os.path.join(scope.base, STORE, _HOLDER)
+
+
+def recover(scope: Scope, limits: Limits, *, keep_lock: bool = False) -> tuple[Issue, ...]:
+    """End what was interrupted, if anything was; a warning for a journal that is not believed.
+
+    ``keep_lock``: raises ``InstallError`` (``interrupted-change``) where that would change the lock file.
+    """
+    if not has_journal(scope):
+        return ()
+    with opened(scope, limits, keep_lock=keep_lock) as store:
+        return store.issues
+
+
+def check_folders(scope: Scope) -> None:
+    """Raise ``InstallError`` unless the folders of a scope are ours: a repository may hold links that lead anywhere.
+
+    In a project that is every folder from the project's own down to the base, and the store and the backups in it.
+    Above the base of a user, and above one of another shape, links are whoever's who set them up.
+    """
+    inner = os.path.relpath(scope.base, scope.root) if scope.location == "project" else os.curdir
+    parts = () if inner == os.curdir else inner.split(os.sep)
+    folders = [os.path.join(scope.root, *parts[: depth + 1]) for depth in range(len(parts))]
+    for path in (*folders, os.path.join(scope.base, STORE), os.path.join(scope.base, BACKUP)):
+        _refuse_foreign(path, scope)
+
+
+def _refuse_foreign(path: str, scope: Scope) -> None:
+    """Raise unless a folder of ours is not there, or is a real folder of this user, of root, or of the root's owner.
+
+    The owner of the project counts because a container often runs as root in a project of somebody else.
+    """
+    try:
+        info = os.lstat(path)
+    except OSError:
+        return
+    if is_link(path):
+        raise InstallError("a folder of the install base is a link", path, "link-refused")
+    if not stat.S_ISDIR(info.st_mode):
+        raise InstallError("there is something else where a folder of the install base goes", path, "foreign-folder")
+    if hasattr(os, "geteuid") and info.st_uid not in {os.geteuid(), 0, os.stat(scope.root).st_uid}:
+        raise InstallError(f"the folder belongs to another user (number {info.st_uid})", path, "foreign-folder")

@@ -13,7 +13,7 @@ from prowess.files.paths import is_link
 from prowess.files.tree import read_tree
 from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, remove, stage
-from prowess.install.entries import comes_from, differences, is_sourceless, named, spec_of_entry
+from prowess.install.entries import comes_from, copied_part, differences, is_copy, is_sourceless, named, spec_of_entry
 from prowess.install.links import Landings, leads_to
 from prowess.install.manifest import manifest_file, read_manifest
 from prowess.install.store import opened
@@ -100,7 +100,8 @@ def restored(scope: Scope, reach: Reach, *, locked: bool) -> tuple[list[str], li
             issues.append(_lost(entry, found, scope))
             continue
         here = found in {"unlinked", "copy"}
-        _restore(scope, entry, _here(entry, scope, reach) if here else fetched(entry, scope, reach), reach)
+        tree = _here(entry, scope, reach) if here else fetched(entry, scope, reach)
+        _restore(scope, entry, tree, reach, locked=locked)
         done.append(entry.name)
     return done, issues
 
@@ -153,13 +154,14 @@ def _here(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
     return Tree(entry.name, entry.subpath, entry.select, files, dict(entry.skills))
 
 
-def _restore(scope: Scope, entry: LockedSkill, tree: Tree, reach: Reach) -> None:
+def _restore(scope: Scope, entry: LockedSkill, tree: Tree, reach: Reach, *, locked: bool) -> None:
+    """Put a tree and its links in place as an entry records them. ``locked``: the lock file stays as it is."""
     spec = _own(entry, scope) if is_sourceless(entry) else spec_of_entry(entry, scope, ref=entry.ref)
     wishes = Wishes(entry.agents, replace=True, declared=entry.declared)
-    with opened(scope, reach.limits) as store:
+    with opened(scope, reach.limits, keep_lock=locked) as store:
         after, _ = stage(store, store.locked, tree, Arrival(spec, entry.commit, wishes))
         kept = replace(entry, copies=after[entry.name].copies, links=after[entry.name].links)
-        store.commit(after | {entry.name: kept})
+        store.commit(store.locked if locked else after | {entry.name: kept})
 
 
 def _own(entry: LockedSkill, scope: Scope) -> SourceSpec:
@@ -189,13 +191,15 @@ def state(entry: LockedSkill, scope: Scope, landings: Landings, reach: Reach) ->
         return "missing" if rows[0][0] == "missing-skill" else "edited"
     if any(edits_of_copy(entry, link, landings, reach.limits) for link in entry.links):
         return "copy"
-    return "equal" if all(_is_linked(entry, link, scope, landings) for link in entry.links) else "unlinked"
+    return (
+        "equal" if all(_is_linked(entry, link, scope, landings, reach.limits) for link in entry.links) else "unlinked"
+    )
 
 
-def _is_linked(entry: LockedSkill, recorded: str, scope: Scope, landings: Landings) -> bool:
+def _is_linked(entry: LockedSkill, recorded: str, scope: Scope, landings: Landings, limits: Limits) -> bool:
     path = landings.path(recorded)
-    if recorded in entry.copies and not is_link(path):
-        return exists(path)
+    if not is_link(path):
+        return is_copy(entry, path, limits)
     folder, place = entry.folder_of(os.path.basename(path)), scope.place(entry.name)
     return leads_to(path, os.path.join(place, *folder.split("/")) if folder else place)
 
@@ -205,7 +209,7 @@ def edits_of_copy(entry: LockedSkill, recorded: str, landings: Landings, limits:
     path = landings.path(recorded)
     if recorded not in entry.copies or is_link(path) or not exists(path):
         return []
-    return differences(replace(entry, files=entry.below(entry.folder_of(os.path.basename(path)))), path, limits)
+    return differences(copied_part(entry, path), path, limits)
 
 
 def fetched(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue
 from prowess.files.paths import is_link
-from prowess.install.entries import differences
+from prowess.install.entries import copied_part, differences, is_copy
 from prowess.install.links import leads_to
 from prowess.library.installs import installed
 from prowess.steps import stepped
@@ -58,8 +57,8 @@ def _links(entry: LockedSkill, scope: Scope, landings: Landings, limits: Limits)
     for recorded in entry.links:
         path = landings.path(recorded)
         folder = entry.folder_of(os.path.basename(path))
-        if recorded in entry.copies and not is_link(path):
-            yield from _rows(replace(entry, files=entry.below(folder)), path, limits)
+        if not is_link(path) and (recorded in entry.copies or is_copy(entry, path, limits)):
+            yield from _rows(copied_part(entry, path), path, limits)
             continue
         target = os.path.join(scope.place(entry.name), *folder.split("/")) if folder else scope.place(entry.name)
         if not leads_to(path, target):

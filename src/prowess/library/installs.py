@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 Location = Literal["project", "user"]
 STORE = ".store"
 """The folder in a base where trees wait for their place, and where replaced ones go."""
-JOURNAL = "journal.json"
 _USER_TAIL = ("prowess", "skills")
 _CONFIG = ".config"
 

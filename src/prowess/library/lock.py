@@ -28,6 +28,7 @@ LOCK_FILE = "prowess.lock"
 NPM_LOCK_FILE = "skills-lock.json"
 VERSION = 1
 _TRIES = 100
+_HEAD = re.compile(r"\s*\[\[\s*skill\s*\]\]")
 _ROW = re.compile(r"([0-9a-f]{64}) ([x-]) (\d{1,15}) (.+)", re.ASCII)
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
@@ -98,19 +99,59 @@ def _read_whole(folder: str, file: str, limits: Limits) -> bytes:
 
 
 def parse_lock(text: str, path: str = "") -> Locked:
-    """The installs that a lock file's text records."""
+    """The installs that a lock file's text records; ``InstallError`` names the line, and the entry, that is wrong."""
     data = _as_written(text)
     if data is None:
         data = _as_toml(text, path)
     if data.get("version") != VERSION:
-        raise _bad(f"the lock file has version {data.get('version')!r}; this Prowess reads {VERSION}", path)
+        message = f"the lock file has version {data.get('version')!r}; this Prowess reads {VERSION}"
+        raise _bad(_at_line(message, text, 0, "version"), path)
     entries = data.get("skill", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise _bad("the lock file must hold [[skill]] entries", path)
-    locked = [_entry(entry, path) for entry in entries]
-    if len({entry.name.lower() for entry in locked}) != len(locked):
-        raise _bad("the lock file records one name twice", path)
-    return {entry.name: entry for entry in locked}
+        raise _bad(_at_line("the lock file must hold [[skill]] entries", text, 0, "skill"), path)
+    locked: Locked = {}
+    names: set[str] = set()
+    for number, data_of_one in enumerate(entries, 1):
+        try:
+            entry = _entry(data_of_one, names)
+        except _BadEntryError as error:
+            shown = _at_line(f"{error.message}{_naming(data_of_one, error.message)}", text, number, error.mark)
+            raise _bad(shown, path) from None
+        names.add(entry.name.lower())
+        locked[entry.name] = entry
+    return locked
+
+
+class _BadEntryError(Exception):
+    """What is wrong with an entry, and the text that marks its line within the entry."""
+
+    def __init__(self, message: str, mark: str) -> None:
+        super().__init__(message)
+        self.message, self.mark = message, mark
+
+
+def _naming(data: dict[str, Any], message: str) -> str:
+    """Which entry it is, where the message does not say so."""
+    name = data.get("name")
+    return f", in the entry {name[:80]!a}" if isinstance(name, str) and name and name not in message else ""
+
+
+def _at_line(message: str, text: str, entry: int, mark: str) -> str:
+    """A message with the line of the first row of an entry (0: above them all) that begins with, or holds, a mark.
+
+    The line of the entry itself where there is no such row; no line for one that is written in another way.
+    """
+    rows = text.split("\n")
+    heads = [at for at, row in enumerate(rows) if _HEAD.match(row)]
+    if entry > len(heads):
+        return message
+    begin = heads[entry - 1] if entry else 0
+    end = heads[entry] if entry < len(heads) else len(rows)
+    there = range(begin, end)
+    line = next((at for at in there if rows[at].lstrip().startswith(mark)), None)
+    if line is None:
+        line = next((at for at in there if mark in rows[at]), begin)
+    return f"{message} (line {line + 1})"
 
 
 def _as_toml(text: str, path: str) -> dict[str, Any]:
@@ -172,53 +213,55 @@ _TEXTS = ("name", "source", "kind", "ref", "commit", "subpath", "select", "diges
 _LISTS = ("links", "copies", "agents")
 
 
-def _entry(data: dict[str, Any], path: str) -> LockedSkill:
-    texts: dict[str, Any] = {key: _text(data, key, path) for key in _TEXTS}
-    lists: dict[str, Any] = {key: tuple(_texts(data.get(key, []), key, path)) for key in _LISTS}
+def _entry(data: dict[str, Any], taken: set[str]) -> LockedSkill:
+    texts: dict[str, Any] = {key: _text(data, key) for key in _TEXTS}
+    lists: dict[str, Any] = {key: tuple(_texts(data.get(key, []), key)) for key in _LISTS}
     org, _, name = texts["name"].partition("/")
     if not is_safe_part(org) or not is_safe_part(name):
-        raise _bad(f"the lock file names {texts['name'][:80]!r}, which is no org/name", path)
-    files = dict(_file(row, path) for row in _texts(data.get("files", []), "files", path))
+        raise _BadEntryError(f"the lock file names {texts['name'][:80]!r}, which is no org/name", "name")
+    if texts["name"].lower() in taken:
+        raise _BadEntryError("the lock file records one name twice", "name")
+    files = dict(map(_file, _texts(data.get("files", []), "files")))
     if digest_of(files) != texts["digest"]:
-        raise _bad(f"the lock file's digest of {texts['name']} does not fit its list of files", path)
-    return LockedSkill(**texts, **lists, skills=_skills(data.get("skills", {}), path), files=files)
+        raise _BadEntryError(f"the lock file's digest of {texts['name']} does not fit its list of files", "digest")
+    return LockedSkill(**texts, **lists, skills=_skills(data.get("skills", {})), files=files)
 
 
-def _text(data: dict[str, Any], key: str, path: str) -> str:
+def _text(data: dict[str, Any], key: str) -> str:
     value = data.get(key, "")
     if not isinstance(value, str):
-        raise _bad(f"the lock file's {key} must be text", path)
+        raise _BadEntryError(f"the lock file's {key} must be text", key)
     return value
 
 
-def _texts(value: object, key: str, path: str) -> list[str]:
+def _texts(value: object, key: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise _bad(f"the lock file's {key} must be a list of texts", path)
+        raise _BadEntryError(f"the lock file's {key} must be a list of texts", key)
     return [item for item in value if isinstance(item, str)]
 
 
-def _skills(value: object, path: str) -> dict[str, str]:
+def _skills(value: object) -> dict[str, str]:
     if not isinstance(value, dict) or not all(isinstance(folder, str) for folder in value.values()):
-        raise _bad("the lock file's skills must be names with folders", path)
+        raise _BadEntryError("the lock file's skills must be names with folders", "[skill.skills]")
     for name, folder in value.items():
-        if not is_usable_name(name) or (folder and _safe_path(folder, path) != folder):
-            raise _bad(f"the lock file names the skill {name[:80]!r} in {folder[:80]!r}", path)
+        if not is_usable_name(name) or (folder and _safe_path(folder) != folder):
+            raise _BadEntryError(f"the lock file names the skill {name[:80]!r} in {folder[:80]!r}", json.dumps(name))
     return dict(value)
 
 
-def _file(row: str, path: str) -> tuple[str, FileHash]:
+def _file(row: str) -> tuple[str, FileHash]:
     match = _ROW.fullmatch(row)
     if match is None:
-        raise _bad(f"the lock file lists a file as {row[:120]!r}", path)
+        raise _BadEntryError(f"the lock file lists a file as {row[:120]!r}", row)
     content, mode, size, name = match.groups()
-    return _safe_path(name, path), FileHash(int(size), mode == "x", content)
+    return _safe_path(name), FileHash(int(size), mode == "x", content)
 
 
-def _safe_path(name: str, path: str) -> str:
+def _safe_path(name: str) -> str:
     try:
         return _normal(name)
     except PathTraversalError as error:
-        raise _bad(f"the lock file lists a file that leads elsewhere: {error.message}", path) from None
+        raise _BadEntryError(f"the lock file lists a file that leads elsewhere: {error.message}", name) from None
 
 
 @lru_cache(4096)
@@ -267,8 +310,9 @@ def parse_npm_lock(text: str, path: str = "") -> dict[str, NpmLocked]:
     """The skills that such a file's text records; entries with unusable names are left out."""
     try:
         data = json.loads(text)
-    except (ValueError, RecursionError):
-        raise _bad(f"{NPM_LOCK_FILE} is not JSON", path) from None
+    except (ValueError, RecursionError) as error:
+        where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
+        raise _bad(f"{NPM_LOCK_FILE} is not JSON{where}", path) from None
     skills = data.get("skills") if isinstance(data, dict) else None
     if not isinstance(skills, dict):
         raise _bad(f"{NPM_LOCK_FILE} holds no skills", path)

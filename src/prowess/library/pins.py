@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.errors import InstallError, Issue, ResourceError, SkillValidationError
 from prowess.files.paths import inner_path
 from prowess.files.tree import digest_of, hash_tree
-from prowess.library.installs import JOURNAL, STORE
-from prowess.library.lock import parse_lock, read_lock, read_text
+from prowess.library.journal import read_staged_lock
+from prowess.library.lock import parse_lock, read_lock
 from prowess.names import resource_parts
 
 if TYPE_CHECKING:
@@ -149,10 +148,13 @@ class _Records:
         return before != self.locked
 
     def pending(self) -> Locked:
-        """What the lock file will say once the change that another process is making is done."""
-        with suppress(InstallError, OSError, ValueError, KeyError, TypeError):
-            text = read_text(os.path.join(self._scope.base, STORE), JOURNAL, self._limits)
-            return parse_lock(json.loads(text)["lock"]["after"]) if text else {}
+        """What the lock file will say once the change that another process is making is done.
+
+        Its text waits beside the lock file; nothing below the install base has a say in it.
+        """
+        with suppress(InstallError):
+            text = read_staged_lock(self._scope, self._limits)
+            return parse_lock(text) if text is not None else {}
         return {}
 
     def where(self, folder: str) -> tuple[str, str] | None:

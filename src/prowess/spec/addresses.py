@@ -84,7 +84,9 @@ def parse_source(text: str, *, github: str = "") -> SourceSpec:
 
     ``github``: a further host whose addresses are read like those of github.com (an enterprise server).
     """
-    if not text.strip() or len(text) > MAX_ADDRESS_CHARS or text.startswith("-"):
+    if text.startswith("-"):
+        raise BadReferenceError(f"a source must not begin with '-' (write ./ before a folder's name): {_shown(text)}")
+    if not text.strip() or len(text) > MAX_ADDRESS_CHARS:
         raise BadReferenceError(f"this names no source of skills: {_shown(text)}")
     _refuse_controls(text, text)
     if text.startswith("@"):
@@ -172,6 +174,7 @@ def _remote(text: str, github: str) -> SourceSpec:
         return _address(checked_address(text, tuple(_KNOWN)), github)
     if ":" not in text:
         return _shorthand(text, "github.com")
+    _refuse_dash(text)
     scp = _SCP.fullmatch(text)
     if scp is None or "::" in text or not scp["user"]:
         raise BadReferenceError(f"this is no address of a repository: {_shown(text)}", code="bad-scheme")
@@ -278,16 +281,25 @@ def checked_address(text: str, schemes: tuple[str, ...]) -> str:
     except ValueError:
         raise BadReferenceError(f"this is no address: {_shown(text)}") from None
     _refuse_secret(parts, text)
-    if _HOST.fullmatch(host) is None or host.startswith("-"):
+    if host.startswith("-"):
+        raise BadReferenceError(f"a host must not begin with '-': {_shown(text)}")
+    if _HOST.fullmatch(host) is None:
         raise BadReferenceError(f"this is no host: {_shown(text)}")
     if any(name.startswith("-") and name != "-" for name in parts.path.split("/")):
         raise BadReferenceError(f"a name in an address must not begin with '-': {_shown(text)}")
     return text
 
 
+def _refuse_dash(text: str) -> None:
+    """Raise for ``user@host:path`` with a part that ssh, or the git there, could take for an option."""
+    if any(part.startswith("-") for part in re.split(r"[@:/]", text)):
+        raise BadReferenceError(f"a name in an address must not begin with '-': {_shown(text)}")
+
+
 def _checked_scp(text: str, schemes: tuple[str, ...]) -> str:
+    _refuse_dash(text)
     found = _SCP.fullmatch(text)
-    harmless = found is not None and found["user"] and not found["path"].startswith("-") and "::" not in text
+    harmless = found is not None and found["user"] and "::" not in text
     if not harmless or "ssh" not in schemes:
         raise BadReferenceError(f"this is no address of a repository: {_shown(text)}", code="bad-scheme")
     return text

@@ -83,6 +83,8 @@ def link_name(skill: str) -> str:
 
 def checked_part(text: str) -> str:
     """``text``, which is an org or a name, unless it could be anything but one plain name in a path."""
+    if text.startswith("-"):
+        raise _bad(f"{_short(text)} is no plain name: a name must not begin with '-'")
     if not is_safe_part(text):
         raise _bad(f"{_short(text)} is no plain name: letters, digits, '.', '_' and '-'")
     return text
@@ -98,7 +100,8 @@ def checked_version(text: str) -> str:
         or any(not part or part.startswith(".") or part.endswith((".", ".lock")) for part in parts)
     )
     if odd:
-        raise BadReferenceError(f"{_short(text)} is no version", code="bad-version")
+        why = ": a version must not begin with '-'" if text.startswith("-") else ""
+        raise BadReferenceError(f"{_short(text)} is no version{why}", code="bad-version")
     return text
 
 

@@ -71,10 +71,14 @@ def command(
     _tell_of_path(source)
     if folder is not None:
         return _copy(installer, source, folder, select, dry_run=dry_run, yes=yes, as_data=as_data)
+    if not dry_run:
+        installer.recover()  # before the plan is made: what was interrupted may have taken the place
+        notes(installer.issues)
     plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace)
     rows = str(plan).splitlines()
     show_plan(rows)
     if dry_run or not output.confirm("Do this?", yes=yes):
+        notes(installer.issues)
         output.answer(lambda: {"plan": rows, "installed": [], "issues": []}, list, as_data=as_data)
         return 0 if dry_run else 1
     with output.busy(f"fetching {source}"):

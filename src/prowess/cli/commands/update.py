@@ -64,6 +64,9 @@ def command(
     """
     for scope in (installer.project, installer.user):
         read_lock(scope.records)  # a lock file that cannot be read is told, not taken for none
+    if not dry_run:
+        installer.recover()  # before anything is compared
+        notes(installer.issues)
     refs = [ref_of(installer, name) for name in names or tuple(f"@{one.full_name}" for one in installer.list())]
     with output.busy("looking"):
         looked = [_tried(installer, ref, force=force, dry_run=True) for ref in stepped(refs, str)]
