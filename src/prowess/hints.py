@@ -118,7 +118,7 @@ HINTS: dict[str, str] = {
     "missing-extra": "install Prowess with the extra that is named",
     "fetch-failed": "check the address, the network and the proxy, and try again",
     "fetch-timeout": "try again, or raise Limits.fetch_idle_seconds or fetch_total_seconds",
-    "bad-address": "write https://, the host, and a path if need be; no name, password or query",
+    "bad-address": "write https://, the host, and a path if need be; no name, password or fragment",
     "server-busy": "try again later",
     "http-status": "check the address; the server does not give what was asked for",
     "download-too-large": "ask the publisher for less, or raise the field of Limits that is named",
@@ -160,7 +160,8 @@ HINTS: dict[str, str] = {
     "bad-reference": "write @org/name[@version], owner/repo, a git address or a path such as ./folder",
     "bad-scheme": "use https or ssh, or name a local folder with ./ or /",
     "bad-version": "name a tag, a branch or a whole commit id",
-    "secret-in-address": "leave the user and password out and configure a git credential helper",
+    "secret-in-address": "leave it out: git's credential helper is asked; "
+    "Source.url takes headers and, for one read, a query",
     "already-installed": "update it, or install with replace=True",
     "not-installed": "install it first; list shows what is installed",
     "name-taken": "remove the other one, or install with replace=True",

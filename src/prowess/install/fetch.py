@@ -20,7 +20,6 @@ from prowess.files.trees import read_tree
 from prowess.files.writing import NewFile
 from prowess.install.entries import local_path
 from prowess.sources.git import Remote
-from prowess.spec.addresses import redacted
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ def _downloaded(address: str, reach: Reach) -> bytes:
     most = reach.limits.max_install_bytes
     answer = Fetcher(address, allowed, reach.limits).get(address, most, bound="max_install_bytes")
     if answer.status != 200:  # noqa: PLR2004 - the one answer with a body
-        raise InstallError(f"there is no archive: the server answered {answer.status}", redacted(address))
+        raise InstallError(f"there is no archive: the server answered {answer.status}", address)
     return answer.body
 
 
@@ -162,7 +161,7 @@ def _published(spec: SourceSpec, reach: Reach) -> InMemory:
 def _nothing_usable(spec: SourceSpec, why: Sequence[Issue]) -> InstallError:
     """What an index with no entry that can be used comes to: the reason that it gives, first of all."""
     said = f": {why[0].message}" if why else ""
-    message = f"{redacted(spec.address)} publishes no skill that can be used{said}"
+    message = f"{spec.address} publishes no skill that can be used{said}"
     return InstallError(message, why[0].path if why else "", why[0].code if why else "no-index")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from prowess.errors import FetchError
+from prowess.spec.redaction import hide_secrets
 
 if TYPE_CHECKING:
     Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -71,10 +72,7 @@ def _port(parts: SplitResult, url: str) -> int:
 
 def shown(url: str) -> str:
     """A URL as messages show it: short, without names, passwords, queries and odd characters."""
-    head, slashes, rest = url[:_LONGEST].partition("://")
-    place, slash, path = rest.partition("/")
-    text = f"{head}{slashes}{place.rpartition('@')[2]}{slash}{path}".partition("?")[0].partition("#")[0]
-    return ascii(text[:200])
+    return ascii(hide_secrets(url).partition("#")[0][:200])
 
 
 def check_scheme(origin: Origin, allowed: Allowed) -> None:

@@ -43,7 +43,7 @@ class Downloads:
 
         ``default_seconds``: for how long an answer is fresh if the server does not say.
         """
-        kept = self.cache.record(url)
+        kept = self._record(url)
         body = self.cache.read(kept.digest, most) if kept is not None else None
         if kept is None or body is None:
             return self._fetched(url, self.fetcher.get(url, most, bound=bound), default_seconds)
@@ -60,15 +60,23 @@ class Downloads:
             return Copy(body, kept.final_url)
         return self._fetched(url, answer, default_seconds)
 
+    def _record(self, url: str) -> Kept | None:
+        """What is kept of a URL; nothing where the site is asked with a query.
+
+        What is asked with a query is not kept by its URL: the answers depend on the query, and no name or record in the
+        cache may hold it, nor a hash of it, by which a guess could be confirmed.
+        """
+        return None if self.fetcher.has_query else self.cache.record(url)
+
     def kept(self, url: str, most: int) -> Copy | None:
         """The copy of a URL that is here, fresh or not."""
-        kept = self.cache.record(url)
+        kept = self._record(url)
         body = self.cache.read(kept.digest, most) if kept is not None else None
         return Copy(body, kept.final_url) if kept is not None and body is not None else None
 
     def is_fresh(self, url: str) -> bool:
         """Whether the copy that is here may be used without asking."""
-        kept = self.cache.record(url)
+        kept = self._record(url)
         if kept is None or not kept.is_fresh(time.time(), self.limits):
             return False
         return self.cache.read(kept.digest, self.limits.max_download_bytes) is not None
@@ -104,7 +112,7 @@ class Downloads:
         media_type = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         if secret:
             self.cache.forget(url)
-        else:
+        elif not self.fetcher.has_query:
             self._keep(url, answer, seconds)
         return Copy(answer.body, answer.url, media_type)
 

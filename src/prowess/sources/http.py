@@ -55,7 +55,9 @@ class UrlSource:
         on_duplicate: OnDuplicate = "first",
         limits: Limits | None = None,
     ) -> None:
-        self._base = base.rstrip("/")
+        self._address = base
+        # The query is no part of what is shown, kept or compared: ``Fetcher`` sends it.
+        self._base = base.partition("?")[0].rstrip("/")
         self._prefetch = prefetch
         self._allowed = allowed
         self._headers = headers
@@ -89,11 +91,11 @@ class UrlSource:
         if self._missing not in {"ignore", "error"}:
             raise SourceError(f"missing must be 'ignore' or 'error', not {self._missing!r}")
         try:
-            fetcher = Fetcher(self._base, self._allowed, self._limits, self._headers)
+            fetcher = Fetcher(self._address, self._allowed, self._limits, self._headers)
         except FetchError as error:
             raise SourceError(error.message, code=error.code) from None
-        if "?" in self._base or "#" in self._base:
-            raise SourceError(f"{shown(self._base)} has a query or a fragment", code="bad-address")
+        if "#" in self._address:
+            raise SourceError(f"{shown(self._base)} has a fragment", code="bad-address")
         return Downloads(fetcher, Cache(self._cache_dir), self._limits)
 
     def _nothing(self, error: FetchError) -> Catalog:

@@ -22,6 +22,7 @@ from urllib.parse import quote, urljoin
 from prowess.errors import FetchError, Issue, PathTraversalError
 from prowess.names import relative_parts
 from prowess.spec.fields import Frontmatter
+from prowess.spec.redaction import hide_secrets
 from prowess.spec.rules import field_issues, is_usable_name
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ class Entry(NamedTuple):
 
     @property
     def location(self) -> str:
-        """The URL of its SKILL.md, or of the archive that holds it."""
-        return f"{self.url}{_OWN}" if self.files else self.url
+        """The URL of its SKILL.md, or of the archive that holds it, as it is shown: a query may be a signature."""
+        return f"{self.url}{_OWN}" if self.files else hide_secrets(self.url)
 
 
 class Index(NamedTuple):
@@ -106,7 +107,7 @@ def _read(
     for number, row in enumerate(rows):
         try:
             entry = reader(_row(row), url, limits)
-            check(entry.location)
+            check(entry.url)
             entries.append(entry)
         except _RefusedError as error:
             severity: Severity = "warning" if error.code == "unknown-type" else "error"
@@ -212,7 +213,7 @@ def _pinned(row: Row, base: str, _limits: Limits) -> Entry:
     size = row.get("size")
     if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 0):
         raise _RefusedError("bad-entry", "size", "has a size that is no number of bytes")
-    issues = tuple(field_issues(front, mode="lenient", path=url))
+    issues = tuple(field_issues(front, mode="lenient", path=hide_secrets(url)))
     return Entry(front, url, digest[1], size, kind == "archive", issues=issues)
 
 
