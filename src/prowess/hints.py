@@ -136,6 +136,8 @@ HINTS: dict[str, str] = {
     "unknown-schema": "a newer version of the format; update Prowess",
     "unknown-type": "a newer kind of entry; update Prowess",
     "too-many-entries": "ask the publisher for a smaller index, or raise Limits.max_index_entries",
+    "rolled-back": "ask whoever publishes it; if going back is meant, accept it once: allow_rollback=True",
+    "copy-too-old": "check that the site is still there; Limits.max_stale_seconds says how old a copy may be",
     "stale-index": "the server cannot be reached; what it said before is used",
     "stale-file": "the server cannot be reached; the copy of before is used",
     "differs-from-index": "the publisher has to make the index and the file agree",

@@ -38,6 +38,10 @@ _ARCHIVE_HOSTS = frozenset(
 """Where GitHub's own addresses of archives lead."""
 
 
+_OLD_NEWS = frozenset(("rolled-back", "stale-index"))
+"""What a site's catalogue says of itself and an install passes on: it is not what the site has now."""
+
+
 class Reach(NamedTuple):
     """How sources are reached: by which schemes, with which git, within which limits."""
 
@@ -46,6 +50,8 @@ class Reach(NamedTuple):
     limits: Limits
     private: bool = False
     """Whether archives and indexes may come from machines that are not public."""
+    allow_rollback: bool = False
+    """Whether a source may go back behind what was seen of it."""
 
     def remote(self, spec: SourceSpec) -> Remote:
         """The repository that a source names."""
@@ -174,7 +180,12 @@ def _index(spec: SourceSpec, reach: Reach) -> InMemory:
 
     http, most = "http" in reach.schemes, reach.limits.max_install_bytes
     source = Source.url(
-        spec.address, allow_http=http, allow_private=reach.private, missing="error", limits=reach.limits
+        spec.address,
+        allow_http=http,
+        allow_private=reach.private,
+        allow_rollback=reach.allow_rollback,
+        missing="error",
+        limits=reach.limits,
     )
     files: list[NewFile] = []
     catalog = source.load()
@@ -183,4 +194,5 @@ def _index(spec: SourceSpec, reach: Reach) -> InMemory:
     for skill in stepped(catalog.skills, lambda skill: skill.name):
         read = ((path, skill.read_bytes(path, most)) for path in skill.files())
         files += (NewFile(f"{skill.name}/{path}", content, content.startswith(b"#!")) for path, content in read)
-    return InMemory(files, issues=catalog.failures)
+    old_news = (issue for issue in catalog.issues if issue.code in _OLD_NEWS)
+    return InMemory(files, issues=(*catalog.failures, *old_news))

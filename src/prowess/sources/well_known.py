@@ -82,6 +82,25 @@ def read_index(body: bytes, url: str, limits: Limits, check: Callable[[str], obj
 
     Raises ``FetchError`` for what is no index, or one of an unknown version.
     """
+    rows, is_newer = _rows(body, url, limits)
+    return _read(rows, url, limits, _pinned if is_newer else _listed, check)
+
+
+def index_states(body: bytes, limits: Limits) -> tuple[str, ...] | None:
+    """What an index says of each skill, a text each that changes with the skill; ``None`` for what is no index.
+
+    An index has neither a version nor a date, so that one which is older than another is known by its entries.
+    """
+    try:
+        rows, _ = _rows(body, "", limits)
+    except FetchError:
+        return None
+    entries = (row for row in rows if isinstance(row, dict))
+    return tuple(f"{row.get('name')} {row['digest']}" for row in entries if isinstance(row.get("digest"), str))
+
+
+def _rows(body: bytes, url: str, limits: Limits) -> tuple[list[Any], bool]:
+    """The entries of an index as they are written, and whether it is of the newer version."""
     data = _object(body, url, limits)
     is_newer = "$schema" in data
     if is_newer and data["$schema"] != _SCHEMA:
@@ -92,7 +111,7 @@ def read_index(body: bytes, url: str, limits: Limits, check: Callable[[str], obj
         raise FetchError("the index has no list of skills", url, "bad-index")
     if len(rows) > limits.max_index_entries:
         raise _too_many(url, limits)
-    return _read(rows, url, limits, _pinned if is_newer else _listed, check)
+    return rows, is_newer
 
 
 def _read(
