@@ -121,6 +121,7 @@ HINTS: dict[str, str] = {
     "bad-address": "write https://, the host, and a path if need be; no name, password or fragment",
     "server-busy": "try again later",
     "http-status": "check the address; the server does not give what was asked for",
+    "login-needed": "set PROWESS_TOKEN_<HOST> for installs, as docs/installing.md says; Source.url takes headers=",
     "download-too-large": "ask the publisher for less, or raise the field of Limits that is named",
     "digest-mismatch": "do not use it: what the server gives is not what its index announces",
     "redirect-refused": "use the address that it leads to, or name its host in allow_redirects_to",
@@ -162,8 +163,7 @@ HINTS: dict[str, str] = {
     "bad-reference": "write @org/name[@version], owner/repo, a git address or a path such as ./folder",
     "bad-scheme": "use https or ssh, or name a local folder with ./ or /",
     "bad-version": "name a tag, a branch or a whole commit id",
-    "secret-in-address": "leave it out: git's credential helper is asked; "
-    "Source.url takes headers and, for one read, a query",
+    "secret-in-address": "leave it out: git asks its credential helper; archives and sites get PROWESS_TOKEN_<HOST>",
     "already-installed": "update it, or install with replace=True",
     "not-installed": "install it first; list shows what is installed",
     "name-taken": "remove the other one, or install with replace=True",

@@ -233,3 +233,14 @@ def test_where_a_redirect_of_the_index_led_is_kept_without_its_signature(site: S
     catalog = load()
     assert "stale-index" in [issue.code for issue in catalog.issues]
     assert SECRET not in seen_of(catalog) + kept_in(cache)
+
+
+@pytest.mark.parametrize("value", [f"{SECRET}\n", f"{SECRET}\r\nX: y", f"{SECRET}\0", f"{SECRET}\N{EURO SIGN}"])
+def test_a_header_that_cannot_be_sent_is_refused_without_its_value(site: Site, load: Load, value: str) -> None:
+    headers = {"Authorization": f"Bearer {value}"}
+    for ask in (lambda: load(headers=headers), lambda: prowess.Source.mcp("team", url="https://h", headers=headers)):
+        with pytest.raises(prowess.SourceError) as caught:
+            ask()
+        assert "'Authorization'" in str(caught.value)
+        assert SECRET not in f"{caught.value} {caught.value!r} {caught.value.__cause__} {caught.value.__context__}"
+    assert site.asked == []

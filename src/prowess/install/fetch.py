@@ -18,6 +18,7 @@ from prowess.files.folders import folder_info
 from prowess.files.reading import OpenFile
 from prowess.files.trees import read_tree
 from prowess.files.writing import NewFile
+from prowess.install.credentials import token_headers
 from prowess.install.entries import local_path
 from prowess.sources.git import Remote
 from prowess.steps import stepped
@@ -140,12 +141,13 @@ def _file_bytes(where: str, limits: Limits) -> bytes:
 
 
 def _downloaded(address: str, reach: Reach) -> bytes:
-    from prowess.sources.addresses import Allowed  # noqa: PLC0415 - only for what is fetched
+    from prowess.sources.addresses import Allowed, checked_headers  # noqa: PLC0415 - only for what is fetched
     from prowess.sources.fetching import Fetcher  # noqa: PLC0415
 
     allowed = Allowed(reach.private, "http" in reach.schemes, _ARCHIVE_HOSTS)
     most = reach.limits.max_install_bytes
-    answer = Fetcher(address, allowed, reach.limits).get(address, most, bound="max_install_bytes")
+    headers = checked_headers(token_headers(address))
+    answer = Fetcher(address, allowed, reach.limits, headers).get(address, most, bound="max_install_bytes")
     if answer.status != 200:  # noqa: PLR2004 - the one answer with a body
         raise InstallError(f"there is no archive: the server answered {answer.status}", address)
     return answer.body
@@ -184,6 +186,7 @@ def _index(spec: SourceSpec, reach: Reach) -> InMemory:
         allow_http=http,
         allow_private=reach.private,
         allow_rollback=reach.allow_rollback,
+        headers=token_headers(spec.address),
         missing="error",
         limits=reach.limits,
     )

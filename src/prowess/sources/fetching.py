@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from prowess.sources.connecting import Deadline
 
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_UNAUTHORIZED = 401
 _BUSY = frozenset((408, 425, 429, 500, 502, 503, 504))
 AWAY = frozenset(("fetch-failed", "fetch-timeout", "server-busy"))
 """The codes of errors in which the server is away, so that a copy of before may stand in."""
@@ -140,7 +141,7 @@ class Fetcher:
         if status in {304, 404, 410}:
             return Answer(hide_secrets(url), status, headers, b"")
         if status != 200:  # noqa: PLR2004 - OK
-            code = "server-busy" if status in _BUSY else "http-status"
+            code = "server-busy" if status in _BUSY else "login-needed" if status == _UNAUTHORIZED else "http-status"
             raise FetchError(f"{shown(url)} is answered with status {status}", code=code)
         return Answer(hide_secrets(url), status, headers, self._body(url, response, most, bound))
 

@@ -17,7 +17,7 @@ from prowess.library.home import Home
 from prowess.library.skill import announced
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
-from prowess.sources.addresses import Allowed, origin_of, shown
+from prowess.sources.addresses import Allowed, checked_headers, origin_of, shown
 from prowess.sources.cache import Cache
 from prowess.sources.downloads import Downloads, Request
 from prowess.sources.fetching import AWAY, Fetcher
@@ -94,7 +94,7 @@ class UrlSource:
         if self._missing not in {"ignore", "error"}:
             raise SourceError(f"missing must be 'ignore' or 'error', not {self._missing!r}")
         try:
-            fetcher = Fetcher(self._address, self._allowed, self._limits, self._headers)
+            fetcher = Fetcher(self._address, self._allowed, self._limits, checked_headers(self._headers))
         except FetchError as error:
             raise SourceError(error.message, code=error.code) from None
         if "#" in self._address:
