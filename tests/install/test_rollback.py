@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
+from prowess.files.folders import folder_size
 from prowess.library.lock import read_lock
+from prowess.sources.git_program import GitProgram
 from tests.git_servers import http
 from tests.serving import Site, skill_md
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tests.install.conftest import World
@@ -145,7 +147,14 @@ def test_an_earlier_version_that_is_asked_for_by_name_is_taken(world: World, ins
 
 
 def test_only_the_commits_of_a_served_repository_are_fetched_to_tell(world: World) -> None:
-    installer = prowess.Installer(schemes=("http",))
+    written: list[int] = []
+
+    def weighing(args: Sequence[str], cwd: str, env: Mapping[str, str]) -> bytes:
+        printed = GitProgram()(args, cwd, env)
+        written.append(folder_size(cwd))
+        return printed
+
+    installer = prowess.Installer(git=weighing, schemes=("http",))
     repo = world.repository("pdf")
     repo.git("config", "uploadpack.allowFilter", "true")
     repo.write("references/large.bin", os.urandom(300_000))
@@ -157,14 +166,14 @@ def test_only_the_commits_of_a_served_repository_are_fetched_to_tell(world: Worl
         path = installer.install(f"{server.address}/pdf/.git", project=True)
         repo.skill("", body="Three.\n")
         new = repo.commit()
-        small = prowess.Installer(schemes=("http",), limits=prowess.Limits(max_fetch_bytes=200_000))
-        (update,) = small.update()
+        (update,) = installer.update()
         assert (update.status, update.after, update.why) == ("updated", new, "")
         repo.git("reset", "--hard", "--quiet", "HEAD~1")
-        (update,) = small.update()
+        (update,) = installer.update()
     assert update.status == "current"
-    assert [issue.code for issue in small.issues] == ["rolled-back"]
+    assert [issue.code for issue in installer.issues] == ["rolled-back"]
     assert "Three." in (path / "SKILL.md").read_text(encoding="utf-8")
+    assert max(written) < 100_000
 
 
 # -- a site ------------------------------------------------------------------------------------------------------------
@@ -201,3 +210,17 @@ def test_a_site_that_went_back_is_not_followed(world: World, site: Site) -> None
     assert body(path) == "Two.\n"
     (update,) = installer.update(allow_rollback=True)
     assert (update.status, body(path), installer.issues) == ("updated", "One.\n", ())
+
+
+def test_a_site_that_is_away_is_told_and_what_it_had_before_is_used(world: World, site: Site) -> None:  # noqa: ARG001
+    installer = prowess.Installer(schemes=("http",), allow_private=True)
+    site.index(site.entry("pdf", skill_md("pdf")))
+    installer.install(site.url, project=True)
+    site.stop()
+    for call in (installer.update, installer.outdated):
+        assert [getattr(one, "status", "") for one in call()] in ([], ["current"])
+        assert [issue.code for issue in installer.issues] == ["stale-index"]
+    late = prowess.Installer(schemes=("http",), allow_private=True, limits=prowess.Limits(max_stale_seconds=0))
+    assert [update.status for update in late.update()] == ["failed"]
+    assert late.outdated() == ()
+    assert [issue.code for issue in late.issues] == ["copy-too-old"]

@@ -18,7 +18,7 @@ from prowess.files.folders import folder_info
 from prowess.files.reading import OpenFile
 from prowess.files.trees import read_tree
 from prowess.files.writing import NewFile
-from prowess.install.credentials import token_headers
+from prowess.install.credentials import token_headers, token_variable
 from prowess.install.entries import local_path
 from prowess.sources.git import Remote
 from prowess.steps import stepped
@@ -39,7 +39,7 @@ _ARCHIVE_HOSTS = frozenset(
 """Where GitHub's own addresses of archives lead."""
 
 
-_OLD_NEWS = frozenset(("rolled-back", "stale-index"))
+OLD_NEWS = frozenset(("rolled-back", "stale-index"))
 """What a site's catalogue says of itself and an install passes on: it is not what the site has now."""
 
 
@@ -69,10 +69,22 @@ class Reach(NamedTuple):
             if not spec.local:
                 raise BadReferenceError(f"a folder must be named as a path of this machine: {spec.address[:120]!a}")
             yield _folder(spec, self.limits)
-        elif spec.kind == "archive":
-            yield _archive(spec, self)
         else:
-            yield _published(spec, self)
+            with _naming_variable(spec.address):
+                bundle = _archive(spec, self) if spec.kind == "archive" else _published(spec, self)
+            yield bundle
+
+
+@contextmanager
+def _naming_variable(address: str) -> Iterator[None]:
+    """Have an error that a server wants to know who asks say which variable its token goes into."""
+    try:
+        yield
+    except FetchError as error:
+        variable = token_variable(address)
+        if error.code != "login-needed" or not variable:
+            raise
+        raise FetchError(f"{error.message}; the token for it goes into {variable}", error.path, error.code) from None
 
 
 class _Fetched:
@@ -197,5 +209,5 @@ def _index(spec: SourceSpec, reach: Reach) -> InMemory:
     for skill in stepped(catalog.skills, lambda skill: skill.name):
         read = ((path, skill.read_bytes(path, most)) for path in skill.files())
         files += (NewFile(f"{skill.name}/{path}", content, content.startswith(b"#!")) for path, content in read)
-    old_news = (issue for issue in catalog.issues if issue.code in _OLD_NEWS)
+    old_news = (issue for issue in catalog.issues if issue.code in OLD_NEWS)
     return InMemory(files, issues=(*catalog.failures, *old_news))

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from prowess.library.lock import LockedSkill
     from prowess.spec.addresses import SourceSpec
 
-CODE = "rolled-back"
 _SHOWN = 12
 
 
@@ -38,4 +37,4 @@ def find_rollback(entry: LockedSkill, commit: str, spec: SourceSpec, reach: Reac
         f"{where} leads to {commit[:_SHOWN]}, whose history does not hold {entry.commit[:_SHOWN]}, which is installed: "
         "it went back, or was rewritten"
     )
-    return Issue(CODE, entry.name, message, "", 0, "warning")
+    return Issue("rolled-back", entry.name, message, "", 0, "warning")

@@ -12,7 +12,8 @@ from prowess.files.trees import read_tree
 from prowess.install.apply import Arrival, Wishes, stage
 from prowess.install.entries import differences, named, spec_of_entry
 from prowess.install.failures import typed
-from prowess.install.rollback import CODE, find_rollback
+from prowess.install.fetch import OLD_NEWS
+from prowess.install.rollback import find_rollback
 from prowess.install.store import opened
 from prowess.install.trees import cut, refuse_broken
 from prowess.spec.addresses import chosen
@@ -96,8 +97,8 @@ def newer(entry: LockedSkill, scope: Scope, reach: Reach) -> Iterator[Outdated |
 
 
 def _old_news(bundle: Bundle) -> list[Issue]:
-    """The issues that a site went back, and that what it had before is used."""
-    return [issue for issue in bundle.issues if issue.code == CODE]
+    """The issues that a site went back, or is away, and that what it had before is used."""
+    return [issue for issue in bundle.issues if issue.code in OLD_NEWS]
 
 
 def try_update(

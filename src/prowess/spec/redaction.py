@@ -10,6 +10,7 @@ import re
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _PATHS = ("./", "../", "/", "~/", ".\\", "..\\")
+_SCHEME = re.compile(r"(?:[A-Za-z0-9+.-]+::)?[A-Za-z][A-Za-z0-9+.-]*")  # git writes helper::https://…
 _END_OF_HOST = re.compile(r"[/?#]")
 _HOST_AND_PORT = re.compile(r"(?:\[[^\]]*\]|[^:]*)(?::[0-9]*)?")
 _FORGE = re.compile(r"(?:github|gitlab):[^:@]*(?:@[^:@]*)?")
@@ -31,13 +32,13 @@ def hide_secrets(address: str) -> str:
     if is_path(address):
         return address
     scheme, mark, rest = address.partition("://")
-    if not mark:
+    if not mark or _SCHEME.fullmatch(scheme) is None:
         return _without_query(_hide_in_scp(address))
     end = _END_OF_HOST.search(rest)
     authority, path = (rest[: end.start()], rest[end.start() :]) if end else (rest, "")
-    login, _, host = authority.rpartition("@")
-    if _HOST_AND_PORT.fullmatch(host) is None:
-        # What follows the colon is no port, so it is a password that holds a slash, a ? or a # as it is.
+    login, at, host = authority.rpartition("@")
+    if _HOST_AND_PORT.fullmatch(host) is None or (at and not host):
+        # No host ends here, or what follows its colon is no port: a password that holds a slash, a ? or a # as it is.
         return f"{scheme}://{_without_query(rest.rpartition('@')[2])}" if "@" in rest else f"{scheme}://"
     user = login.partition(":")[0] if scheme.lower() == "ssh" else ""
     return f"{scheme}://{user}{'@' if user else ''}{host}{_without_query(path)}"
@@ -45,9 +46,10 @@ def hide_secrets(address: str) -> str:
 
 def _without_query(text: str) -> str:
     """``text`` without its query, and without a fragment unless that may be ``ref`` or ``ref@skill``."""
-    bare, mark, fragment = text.partition("#")
-    is_version = mark and not any(sign in fragment for sign in "=?&")
-    return bare.partition("?")[0] + (f"#{fragment}" if is_version else "")
+    bare, _, fragment = text.partition("#")
+    if "?" in bare:  # the fragment may be the rest of a secret that holds a #
+        return bare.partition("?")[0]
+    return bare if any(sign in fragment for sign in "=?&") else text
 
 
 def _hide_in_scp(address: str) -> str:
