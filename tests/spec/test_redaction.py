@@ -29,7 +29,7 @@ PLACES = (
 
 MARKS = (*string.punctuation, "%40", "%3F", "\N{EURO SIGN}", "@/", "/@", "?@", "#@", "://")
 ENDS_HOST = frozenset(("/", "?", "#", "/@", "?@", "#@", "://"))
-"""After a user without a password, what follows these is a path, a query or a fragment by every reading of addresses."""
+"""Behind a user without a password these end the host, so what follows is no part of the secret."""
 
 
 @pytest.mark.parametrize(

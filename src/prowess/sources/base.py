@@ -144,7 +144,8 @@ class Source:
         ``prefetch``: fetch them all at once. ``allow_private``, ``allow_http``, ``allow_redirects_to`` (hosts): what
         is refused otherwise. ``headers`` are sent to that site only. ``cache_dir``: where copies are kept instead of
         the user's cache folder. ``missing="error"``: raise ``FetchError`` when nothing can be had. ``allow_rollback``:
-        accept a site that goes back behind what was seen; otherwise the newest seen stays in use.
+        accept a site that goes back behind what was seen; otherwise the newest seen stays in use. A query in ``base``
+        is sent to that site only, is shown nowhere, and nothing is kept by it.
         """
         from prowess.sources.addresses import Allowed  # noqa: PLC0415 - only for those who fetch
         from prowess.sources.http import UrlSource  # noqa: PLC0415
