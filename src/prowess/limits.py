@@ -127,6 +127,12 @@ class Limits:
     max_cache_seconds: int = 604_800
     """The longest that a server's word for freshness is taken: a mistake of its ends within a week."""
 
+    max_stale_seconds: int = 2_592_000
+    """How old a copy may be that stands in for a site that is away, or that gives older news: 30 days."""
+
+    max_replaced_marks: int = 1_000
+    """Replaced states (of an index, its entries, a file) that are remembered for one URL, so that none comes back."""
+
     max_unpacked_bytes: int = 64 * MIB
     """Everything that comes out of one archive, counted as it comes out, whatever its headers claim."""
 

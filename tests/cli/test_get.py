@@ -392,3 +392,30 @@ def test_an_interrupt_in_the_middle_of_an_install_loses_nothing(
     assert (listing(project), (project / "prowess.lock").read_bytes()) == (before, locked)
     assert command("verify").status == 0
     assert command("install", repository.address, "--project", "--yes").status == 0
+
+
+def test_an_update_does_not_follow_a_branch_that_went_back_unless_it_is_told_to(
+    command: Command, project: Path, repository: Repository
+) -> None:
+    repository.skill("skills/alpha", body="Two.\n")
+    repository.commit()
+    command("install", repository.address, "--project", "--yes")
+    repository.git("reset", "--hard", "--quiet", "HEAD~1")
+    file = project / ".prowess/skills/local/pair/skills/alpha/SKILL.md"
+    ran = command("update", "--yes")
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err.count("[rolled-back]") == 1
+    assert "current local/pair: its source went back, and is not followed" in ran.err
+    assert "say 'prowess update --allow-rollback'" in ran.err
+    ran = command("update", "--yes", "--json")
+    assert (ran.status, [issue["code"] for issue in ran.data["issues"]]) == (1, ["rolled-back"])
+    ran = command("outdated", "--json")
+    assert (ran.status, ran.data["outdated"], [issue["code"] for issue in ran.data["issues"]]) == (
+        0,
+        [],
+        ["rolled-back"],
+    )
+    assert "Two." in file.read_text(encoding="utf-8")
+    ran = command("update", "--yes", "--allow-rollback")
+    assert (ran.status, "updated local/pair" in ran.out, "rolled-back" in ran.err) == (0, True, False)
+    assert "Two." not in file.read_text(encoding="utf-8")

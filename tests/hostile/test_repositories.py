@@ -623,9 +623,11 @@ def test_a_naive_address_gives_the_token_to_any_host(library: Library, naive_ins
 
 @pytest.mark.parametrize("address", [f"https://u:{MARKED}@127.0.0.1:9/x.git", f"https://{MARKED}@127.0.0.1:9/x.git"])
 def test_an_address_with_a_secret_is_refused_and_not_repeated(guarded: Guarded, address: str) -> None:
-    """Case 88: whoever gives it, as text or as a source."""
-    for given in (address, prowess.SourceSpec("git", address, "acme", "pdf")):
-        error = guarded.refuses(given, "secret-in-address")
+    """Case 88: whoever gives it, as text or as a source, which cannot even be made."""
+    with pytest.raises(prowess.BadReferenceError) as caught:
+        prowess.SourceSpec("git", address, "acme", "pdf")
+    for error in (guarded.refuses(address, "secret-in-address"), caught.value):
+        assert error.code == "secret-in-address"
         assert MARKED not in f"{error} {error!r} {error.__dict__}"
 
 

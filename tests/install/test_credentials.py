@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
+from prowess.install.credentials import token_variable
 from prowess.sources.git_program import GitProgram
 from tests.git_servers import demand_password, http
 from tests.repositories import Repository
-from tests.serving import certificate
+from tests.serving import Reply, Site, certificate, skill_md
+from tests.sources.packing import FILES, zipped
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tests.git_servers import Handler, HttpServer
     from tests.install.conftest import World
+    from tests.serving import Asked
 
 USER, PASSWORD = "me", "hunter2-TOPSECRET"
 BASIC = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
@@ -200,3 +203,88 @@ def test_a_certificate_that_no_authority_of_the_user_signed_gets_no_password(pri
         prowess.Installer().install(private.knows(server), project=True)
     assert server.seen == []
     assert not private.record.exists()
+
+
+# -- archives and sites ------------------------------------------------------------------------------------------------
+
+TOKEN = "tok-TOPSECRET"  # noqa: S105 - it is looked for afterwards
+
+
+def wants_token(reply: Reply) -> Callable[[Asked], Reply]:
+    """An answer for those who bring the token."""
+    return lambda asked: reply if asked.headers.get("authorization") == f"Bearer {TOKEN}" else Reply(status=401)
+
+
+@pytest.fixture
+def site(private: Private, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """A site behind TLS with an archive and an index, which answers those who bring the token."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(private.authority))
+    monkeypatch.setenv("PROWESS_CACHE_DIR", str(private.world.base / "copies"))
+    with Site(tls=private.tls) as running:
+        running.put("/pdf.zip", zipped(FILES))
+        running.index(running.entry("greet", skill_md("greet")))
+        for path, reply in running.replies.items():
+            assert isinstance(reply, Reply)
+            running.replies[path] = wants_token(reply)
+        yield running
+
+
+def variable(site: Site) -> str:
+    return f"PROWESS_TOKEN_127_0_0_1___{site.port}"
+
+
+@pytest.mark.parametrize("path", ["/pdf.zip", ""])
+def test_an_archive_or_a_site_gets_the_token_of_its_host(
+    private: Private, site: Site, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    installer = prowess.Installer(allow_private=True)
+    with pytest.raises(prowess.FetchError) as caught:
+        installer.install(f"{site.url}{path}", project=True)
+    assert (caught.value.code, variable(site) in caught.value.message) == ("login-needed", True)
+    monkeypatch.setenv(variable(site), TOKEN)
+    assert installer.install(f"{site.url}{path}", project=True).is_dir()
+    assert [update.status for update in installer.update()] == ["current"]
+    files = [file for file in private.world.base.rglob("*") if file.is_file()]
+    assert [file for file in files if TOKEN.encode() in file.read_bytes()] == []
+
+
+def test_the_token_of_a_host_goes_to_no_other_and_never_without_encryption(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable(site), TOKEN)
+    with Site() as other:
+        other.put("/pdf.zip", zipped(FILES))
+        monkeypatch.setenv(variable(other), TOKEN)
+        monkeypatch.setenv("PROWESS_TOKEN_127_0_0_1", TOKEN)
+        installer = prowess.Installer(schemes=("https", "http"), allow_private=True)
+        installer.install(f"{other.url}/pdf.zip", project=True)
+        site.put("/away.zip", b"", 302, Location=f"{other.url}/pdf.zip")
+        with pytest.raises(prowess.FetchError):
+            installer.install(f"{site.url}/away.zip", project=True)
+    assert other.asked
+    assert not any("authorization" in asked.headers for asked in other.asked)
+
+
+def test_a_token_that_cannot_be_sent_is_refused_without_being_shown(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable(site), f"{TOKEN}\nX-Other: {TOKEN}")
+    for path in ("/pdf.zip", ""):
+        with pytest.raises(prowess.SourceError) as caught:
+            prowess.Installer(allow_private=True).install(f"{site.url}{path}", project=True)
+        assert "'Authorization'" in str(caught.value)
+        assert TOKEN not in f"{caught.value} {caught.value!r} {caught.value.__cause__} {caught.value.__context__}"
+    assert site.asked == []
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("https://skills.example.com/x.zip", "PROWESS_TOKEN_SKILLS_EXAMPLE_COM"),
+        ("https://Skills-Example.com/x.zip", "PROWESS_TOKEN_SKILLS__EXAMPLE_COM"),
+        ("https://skills.example.com:8443/x", "PROWESS_TOKEN_SKILLS_EXAMPLE_COM___8443"),
+        *(("http://skills.example.com/x", ""), ("https://[::1]/x", ""), ("https://h:x/", ""), ("https://]", "")),
+    ],
+)
+def test_each_host_has_a_variable_of_its_own(address: str, name: str) -> None:
+    assert token_variable(address) == name

@@ -170,7 +170,7 @@ def test_missing_may_be_an_error(site: Site, load: Load) -> None:
 @pytest.mark.parametrize(
     "address",
     ["", "skills.example", "ftp://skills.example", "https://", "file:///etc", "https://u:secret@h", "https://h:x/",
-     "https://h/?q=secret", "https://h/#f", "https://h\\@evil/", "https://h /", "https://ä.example", "http://[::1"],
+     "https://h/?q=secret#f", "https://h/#f", "https://h\\@evil/", "https://h /", "https://ä.example", "http://[::1"],
 )  # fmt: skip
 def test_an_address_that_is_none_is_a_mistake_of_the_caller(address: str) -> None:
     with pytest.raises(prowess.SourceError) as caught:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prowess import BadReferenceError, SourceSpec, parse_source
-from prowess.spec.addresses import checked_address, redacted
+from prowess.spec.addresses import checked_address
+from prowess.spec.redaction import scrub_text
 
 GITHUB = "https://github.com"
 
@@ -139,8 +140,18 @@ def test_only_schemes_on_the_list_may_be_fetched(scheme: str) -> None:
     assert caught.value.code == "bad-scheme"
 
 
-def test_a_text_is_redacted_wherever_addresses_stand_in_it() -> None:
-    assert redacted("fatal: https://u:p@h/x and ssh://git@h/y failed") == "fatal: https://h/x and ssh://h/y failed"
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("fatal: https://u:p@h/x and ssh://git:p@h/y failed", "fatal: https://h/x and ssh://git@h/y failed"),
+        ("unable to access 'https://u:p@h/x.git?t=p/': 403", "unable to access 'https://h/x.git': 403"),
+        ("redirect: https://h/x.git?sig=p#p=p", "redirect: https://h/x.git"),
+        ("no such thing: me:p@h:x.git", "no such thing: me@h:x.git"),
+        ("git@h:x.git, github:a/b@c and line 3: a@b stay", "git@h:x.git, github:a/b@c and line 3: a@b stay"),
+    ],
+)
+def test_no_address_in_a_message_keeps_its_secret(said: str, shown: str) -> None:
+    assert scrub_text(said) == shown
 
 
 PIECES = st.sampled_from(

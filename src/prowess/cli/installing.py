@@ -16,6 +16,8 @@ from prowess.files.folders import exists
 from prowess.install.installer import Installer
 from prowess.library.lock import LOCK_FILE, read_lock
 from prowess.spec.addresses import SCHEMES
+from prowess.spec.redaction import hide_secrets, show_address
+from prowess.spec.refs import SkillRef
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -76,7 +78,9 @@ installed_argument = click.argument("name", metavar="NAME", shell_complete=compl
 def ref_of(installer: Installer, written: str) -> str:
     """The install that a person means: ``@org/name[@version]``, ``org/name``, its name, or that of a skill in it."""
     if written.startswith("@"):
-        return written
+        return str(SkillRef.parse(written))
+    if hide_secrets(written) != written:  # an address, with a secret, in place of a name
+        raise NotInstalledError(f"{show_address(written)} is no name of an install")
     bare, _, version = written.partition("@")
     known = list(dict.fromkeys((*(one.full_name for one in installer.list()), *_entries(installer))))
     fitting = [name for name in known if bare in {name, name.partition("/")[2]}] or _holding(installer, bare)

@@ -147,7 +147,9 @@ def usage_error(error: click.UsageError, *, as_json: bool = False) -> None:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         message = f"{name} wants one of its commands"
     else:
-        message = " ".join(error.format_message().split())
+        from prowess.spec.redaction import scrub_text  # noqa: PLC0415 - only when something went wrong
+
+        message = scrub_text(" ".join(error.format_message().split()))  # what was typed may be an address
     if as_json:
         _write(sys.stderr, _error_data("usage", message, "", hint) + "\n")
         return

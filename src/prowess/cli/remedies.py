@@ -16,6 +16,7 @@ REMEDIES: dict[str, str] = {
     "no-sandbox": "install bubblewrap, or say --sandbox none",
     "not-trusted": "look at it with 'prowess show NAME', then 'prowess trust grant NAME'",
     "plain-http": "use https, or say --allow-http if the network is trusted",
+    "rolled-back": "ask whoever publishes it; if going back is meant, say 'prowess update --allow-rollback'",
     "would-replace": "choose another name or folder, or say --force to replace what is there",
     "unknown-agent": "see 'prowess list --help' for the known agents, or docs/discovery.md for their folders too",
 }

@@ -18,9 +18,9 @@ from prowess.files.folders import folder_info
 from prowess.files.reading import OpenFile
 from prowess.files.tree import read_tree
 from prowess.files.writing import NewFile
+from prowess.install.credentials import token_headers, token_variable
 from prowess.install.entries import local_path
 from prowess.sources.git import Remote
-from prowess.spec.addresses import redacted
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ _ARCHIVE_HOSTS = frozenset(
 """Where GitHub's own addresses of archives lead."""
 
 
+OLD_NEWS = frozenset(("rolled-back", "stale-index"))
+"""What a site's catalogue says of itself and an install passes on: it is not what the site has now."""
+
+
 class Reach(NamedTuple):
     """How sources are reached: by which schemes, with which git, within which limits."""
 
@@ -47,6 +51,8 @@ class Reach(NamedTuple):
     limits: Limits
     private: bool = False
     """Whether archives and indexes may come from machines that are not public."""
+    allow_rollback: bool = False
+    """Whether a source may go back behind what was seen of it."""
 
     def remote(self, spec: SourceSpec) -> Remote:
         """The repository that a source names."""
@@ -63,10 +69,22 @@ class Reach(NamedTuple):
             if not spec.local:
                 raise BadReferenceError(f"a folder must be named as a path of this machine: {spec.address[:120]!a}")
             yield _folder(spec, self.limits)
-        elif spec.kind == "archive":
-            yield _archive(spec, self)
         else:
-            yield _published(spec, self)
+            with _naming_variable(spec.address):
+                bundle = _archive(spec, self) if spec.kind == "archive" else _published(spec, self)
+            yield bundle
+
+
+@contextmanager
+def _naming_variable(address: str) -> Iterator[None]:
+    """Have an error that a server wants to know who asks say which variable its token goes into."""
+    try:
+        yield
+    except FetchError as error:
+        variable = token_variable(address)
+        if error.code != "login-needed" or not variable:
+            raise
+        raise FetchError(f"{error.message}; the token for it goes into {variable}", error.path, error.code) from None
 
 
 class _Fetched:
@@ -135,14 +153,15 @@ def _file_bytes(where: str, limits: Limits) -> bytes:
 
 
 def _downloaded(address: str, reach: Reach) -> bytes:
-    from prowess.sources.addresses import Allowed  # noqa: PLC0415 - only for what is fetched
+    from prowess.sources.addresses import Allowed, checked_headers  # noqa: PLC0415 - only for what is fetched
     from prowess.sources.fetching import Fetcher  # noqa: PLC0415
 
     allowed = Allowed(reach.private, "http" in reach.schemes, _ARCHIVE_HOSTS)
     most = reach.limits.max_install_bytes
-    answer = Fetcher(address, allowed, reach.limits).get(address, most, bound="max_install_bytes")
+    headers = checked_headers(token_headers(address))
+    answer = Fetcher(address, allowed, reach.limits, headers).get(address, most, bound="max_install_bytes")
     if answer.status != 200:  # noqa: PLR2004 - the one answer with a body
-        raise InstallError(f"there is no archive: the server answered {answer.status}", redacted(address))
+        raise InstallError(f"there is no archive: the server answered {answer.status}", address)
     return answer.body
 
 
@@ -162,7 +181,7 @@ def _published(spec: SourceSpec, reach: Reach) -> InMemory:
 def _nothing_usable(spec: SourceSpec, why: Sequence[Issue]) -> InstallError:
     """What an index with no entry that can be used comes to: the reason that it gives, first of all."""
     said = f": {why[0].message}" if why else ""
-    message = f"{redacted(spec.address)} publishes no skill that can be used{said}"
+    message = f"{spec.address} publishes no skill that can be used{said}"
     return InstallError(message, why[0].path if why else "", why[0].code if why else "no-index")
 
 
@@ -175,7 +194,13 @@ def _index(spec: SourceSpec, reach: Reach) -> InMemory:
 
     http, most = "http" in reach.schemes, reach.limits.max_install_bytes
     source = Source.url(
-        spec.address, allow_http=http, allow_private=reach.private, missing="error", limits=reach.limits
+        spec.address,
+        allow_http=http,
+        allow_private=reach.private,
+        allow_rollback=reach.allow_rollback,
+        headers=token_headers(spec.address),
+        missing="error",
+        limits=reach.limits,
     )
     files: list[NewFile] = []
     catalog = source.load()
@@ -184,4 +209,5 @@ def _index(spec: SourceSpec, reach: Reach) -> InMemory:
     for skill in stepped(catalog.skills, lambda skill: skill.name):
         read = ((path, skill.read_bytes(path, most)) for path in skill.files())
         files += (NewFile(f"{skill.name}/{path}", content, content.startswith(b"#!")) for path, content in read)
-    return InMemory(files, issues=catalog.failures)
+    old_news = (issue for issue in catalog.issues if issue.code in OLD_NEWS)
+    return InMemory(files, issues=(*catalog.failures, *old_news))

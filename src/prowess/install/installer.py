@@ -221,7 +221,11 @@ class Installer:
         issues = [*self.issues]
         for scope, entry in stepped(self._entries(), lambda pair: pair[1].name):
             try:
-                found += newer(entry, scope, self._reach)
+                for one in newer(entry, scope, self._reach):
+                    if isinstance(one, Issue):
+                        issues.append(one)
+                    else:
+                        found.append(one)
             except SkillError as error:
                 issues.append(Issue(error.code, entry.name, error.message, error.path, 0, "warning"))
         self.issues = tuple(issues)
@@ -257,38 +261,43 @@ class Installer:
             raise
 
     def update(
-        self, ref: str | SkillRef | None = None, *, force: bool = False, dry_run: bool = False
+        self,
+        ref: str | SkillRef | None = None,
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+        allow_rollback: bool = False,
     ) -> tuple[Update, ...]:
         """Bring one skill, or all, to what their sources have now; each with a diff.
 
         A reference with a version moves the skill to that version. What someone changed by hand is kept: naming such
         a skill raises ``LocalEditsError``, and among all it is passed over; ``force`` overwrites it and keeps a
-        backup. ``dry_run`` only says what would change.
+        backup. ``dry_run`` only says what would change. A source that went back behind what is installed is not
+        followed, which is an issue (``rolled-back``), unless ``allow_rollback``.
         """
         if dry_run:
             self._look(self.user, self.project)
         else:
             self._begin(self.user, self.project)
+        reach = self._reach._replace(allow_rollback=allow_rollback)
         if ref is not None:
             wanted = ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)
             scope, _ = resolve(wanted, (self.project, self.user))
             entry = self._entry(scope, wanted.full_name)
-            update = self._noted(updated(scope, at_version(entry, wanted.version), self._reach, force, dry_run))
+            update, issues = updated(scope, at_version(entry, wanted.version), reach, force, dry_run)
+            self.issues += issues
             if wanted.version and update.status == "updated":
                 self.issues += tuple(still_declared(scope, entry, self._limits))
             return (update,)
         pairs = stepped(self._entries(), lambda pair: pair[1].name)
-        return tuple(try_update(scope, entry, self._reach, force, dry_run) for scope, entry in pairs)
+        came = [try_update(scope, entry, reach, force, dry_run) for scope, entry in pairs]
+        self.issues += tuple(issue for _, issues in came for issue in issues)
+        return tuple(update for update, _ in came)
 
     def _entries(self) -> Sequence[tuple[Scope, LockedSkill]]:
         """Everything in the lock files, the project's first."""
         scopes = (self.project, self.user)
         return [(scope, entry) for scope in scopes for entry in read_lock(scope.records, limits=self._limits).values()]
-
-    def _noted(self, came: tuple[Update, tuple[Issue, ...]]) -> Update:
-        update, issues = came
-        self.issues += issues
-        return update
 
     def _entry(self, scope: Scope, name: str) -> LockedSkill:
         entry = read_lock(scope.records, limits=self._limits).get(name)

@@ -16,6 +16,7 @@ from prowess.files.folders import exists
 from prowess.install.plan import source_from, with_name
 from prowess.library.lock import read_text
 from prowess.spec.addresses import SourceSpec, chosen
+from prowess.spec.redaction import show_address
 from prowess.spec.refs import checked_version
 
 if TYPE_CHECKING:
@@ -84,17 +85,20 @@ def _declared(table: dict[str, Any], folder: str) -> tuple[Declared, ...]:
 def _entry(entry: object, agents: tuple[str, ...], folder: str) -> Declared:
     table = {"source": entry} if isinstance(entry, str) else entry
     if not isinstance(table, dict) or not isinstance(table.get("source"), str) or table.keys() - _KEYS:
-        raise _bad(f"an entry is a source, or a table with {', '.join(sorted(_KEYS))}: {str(entry)[:120]!a}", folder)
+        # Only the keys are named: a value may be an address with a secret.
+        given = f"a table with {', '.join(table)}" if isinstance(table, dict) else type(entry).__name__
+        message = f"an entry is a source, or a table with {', '.join(sorted(_KEYS))}; this one is {given[:120]!a}"
+        raise _bad(message, folder)
     skills = _texts(table.get("skills", []), "skills", folder)
     own = _texts(table.get("agents", []), "agents", folder)
     ref = table.get("ref", "")
     if not isinstance(ref, str):
-        raise _bad(f"{table['source'][:120]!a}: ref must be text, in quotes", folder)
+        raise _bad(f"{show_address(table['source'])}: ref must be text, in quotes", folder)
     try:
         spec = with_name(chosen(_beside(source_from(table["source"]), folder), skills))
         spec = replace(spec, ref=checked_version(ref)) if ref else spec
     except BadReferenceError as error:
-        raise _bad(f"{table['source'][:120]!a}: {error}", folder) from None
+        raise _bad(f"{show_address(table['source'])}: {error}", folder) from None
     text = table["source"] if table.keys() == {"source"} else json.dumps(table, sort_keys=True, ensure_ascii=False)
     return Declared(spec, tuple(dict.fromkeys((*agents, *own))), text, table["source"])
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from prowess.errors import LocalEditsError, NotInstalledError, SkillError
+from prowess.errors import Issue, LocalEditsError, NotInstalledError, SkillError
 from prowess.files.folders import exists
 from prowess.files.tree import read_tree
 from prowess.install.apply import Arrival, Wishes, stage
 from prowess.install.entries import differences, named, spec_of_entry
 from prowess.install.failures import typed
+from prowess.install.fetch import OLD_NEWS
+from prowess.install.rollback import find_rollback
 from prowess.install.store import look_into, opened
 from prowess.install.trees import cut, refuse_broken
 from prowess.spec.addresses import chosen
@@ -22,7 +24,6 @@ from prowess.spec.versions import is_numbered, later
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from prowess.errors import Issue
     from prowess.files.writing import NewFile
     from prowess.install.fetch import Reach
     from prowess.install.store import Store
@@ -63,36 +64,60 @@ class Outdated:
 
 
 def at_version(entry: LockedSkill, version: str) -> LockedSkill:
-    """The entry, moved to another version of its source."""
-    return replace(entry, ref=checked_version(version)) if version else entry
+    """The entry, moved to another version of its source.
+
+    An entry that is moved has no commit: whoever names another version may go back with it.
+    """
+    moved = replace(entry, ref=checked_version(version), commit="") if version else entry
+    return entry if moved.ref == entry.ref else moved
 
 
-def newer(entry: LockedSkill, scope: Scope, reach: Reach) -> Iterator[Outdated]:
-    """What the source of an entry has that is not here; a commit that was asked for by its id never gets old."""
+def newer(entry: LockedSkill, scope: Scope, reach: Reach) -> Iterator[Outdated | Issue]:
+    """What the source of an entry has that is not here; a commit that was asked for by its id never gets old.
+
+    An issue says that the source went back behind what is here, which is nothing newer.
+    """
     if entry.kind == "adopted" or is_commit(entry.ref):
         return
     spec = spec_of_entry(entry, scope, ref=entry.ref)
     tag = ""
+    back: list[Issue] = []
     if spec.kind == "git":
         remote = reach.remote(spec)
         newest, current = remote.newest(entry.ref), entry.commit
         tags = remote.tags() if is_numbered(entry.ref) else ()
         tag = later(entry.ref, tags) if entry.ref in tags else ""
+        issue = find_rollback(entry, newest, spec, reach)
+        if issue is not None:
+            newest, back = current, [issue]
     else:
         with typed(), reach.opened(spec) as bundle:
             newest, current = tree_for(entry, bundle, spec, reach.limits).digest, entry.digest
+            back += _old_news(bundle)
+    yield from back
     if newest != current or tag:
         yield Outdated(entry.name, entry.ref, current, newest, tag)
 
 
-def try_update(scope: Scope, entry: LockedSkill, reach: Reach, force: bool, dry_run: bool) -> Update:  # noqa: FBT001
+def _old_news(bundle: Bundle) -> list[Issue]:
+    """The issues that a site went back, or is away, and that what it had before is used."""
+    return [issue for issue in bundle.issues if issue.code in OLD_NEWS]
+
+
+def try_update(
+    scope: Scope,
+    entry: LockedSkill,
+    reach: Reach,
+    force: bool,  # noqa: FBT001 - as the caller's caller said
+    dry_run: bool,  # noqa: FBT001
+) -> tuple[Update, tuple[Issue, ...]]:
     """One of many: what keeps it from being updated is its status, not an error."""
     try:
-        return updated(scope, entry, reach, force, dry_run)[0]
+        return updated(scope, entry, reach, force, dry_run)
     except LocalEditsError as error:
-        return Update(entry.name, "edited", entry.commit, why=error.message)
+        return Update(entry.name, "edited", entry.commit, why=error.message), ()
     except SkillError as error:
-        return Update(entry.name, "failed", entry.commit, why=error.message)
+        return Update(entry.name, "failed", entry.commit, why=error.message), ()
 
 
 def updated(
@@ -102,16 +127,26 @@ def updated(
     force: bool,  # noqa: FBT001 - as the caller's caller said
     dry_run: bool,  # noqa: FBT001
 ) -> tuple[Update, tuple[Issue, ...]]:
-    """Fetch what the source of an entry has now, and put it in place of what is here."""
+    """Fetch what the source of an entry has now, and put it in place of what is here.
+
+    A source that went back is not followed: the update is then ``current``, with the issue ``rolled-back``.
+    """
     if entry.kind == "adopted":
         return Update(entry.name, "current", entry.commit), ()
     spec = spec_of_entry(entry, scope, ref=entry.ref)
     with typed(), reach.opened(spec) as bundle:
+        issue = find_rollback(entry, bundle.commit, spec, reach)
+        if issue is not None:
+            return Update(entry.name, "current", entry.commit, why="its source went back, and is not followed"), (
+                issue,
+            )
+        old_news = _old_news(bundle)
         tree = tree_for(entry, bundle, spec, reach.limits)
         refuse_broken([tree], spec)
         arrival = Arrival(spec, bundle.commit, Wishes(entry.agents, replace=True))
     with typed(), (look_into if dry_run else opened)(scope, reach.limits) as store:
-        return _Here(store, entry.name).take(tree, arrival, force=force, dry_run=dry_run)
+        update, issues = _Here(store, entry.name).take(tree, arrival, force=force, dry_run=dry_run)
+    return update, tuple(dict.fromkeys((*old_news, *issues)))  # a whole tree has the issues of its source too
 
 
 class _Here:

@@ -16,6 +16,7 @@ from prowess.files.reading import OpenFile
 from prowess.files.tree import FileHash, digest_of
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import relative_parts
+from prowess.spec.redaction import hide_secrets, scrub_text
 from prowess.spec.refs import is_safe_part, link_name
 from prowess.spec.rules import is_usable_name
 
@@ -215,6 +216,8 @@ _LISTS = ("links", "copies", "agents")
 
 def _entry(data: dict[str, Any], taken: set[str]) -> LockedSkill:
     texts: dict[str, Any] = {key: _text(data, key) for key in _TEXTS}
+    # A file that somebody else wrote may hold a secret; what is read from here on is shown and written again.
+    texts |= {"source": hide_secrets(texts["source"]), "declared": scrub_text(texts["declared"])}
     lists: dict[str, Any] = {key: tuple(_texts(data.get(key, []), key)) for key in _LISTS}
     org, _, name = texts["name"].partition("/")
     if not is_safe_part(org) or not is_safe_part(name):

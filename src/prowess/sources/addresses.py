@@ -7,9 +7,12 @@ import socket
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
-from prowess.errors import FetchError
+from prowess.errors import FetchError, SourceError
+from prowess.spec.redaction import hide_secrets
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _PORTS = {"https": 443, "http": 80}
@@ -71,10 +74,18 @@ def _port(parts: SplitResult, url: str) -> int:
 
 def shown(url: str) -> str:
     """A URL as messages show it: short, without names, passwords, queries and odd characters."""
-    head, slashes, rest = url[:_LONGEST].partition("://")
-    place, slash, path = rest.partition("/")
-    text = f"{head}{slashes}{place.rpartition('@')[2]}{slash}{path}".partition("?")[0].partition("#")[0]
-    return ascii(text[:200])
+    return ascii(hide_secrets(url).partition("#")[0][:200])
+
+
+def checked_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
+    """The headers that a caller gave; raises ``SourceError`` for one that cannot be sent, without repeating its value.
+
+    The HTTP client refuses such a header too, and quotes it: a token that was read with its line break would be shown.
+    """
+    for name, value in (headers or {}).items():
+        if not name.isascii() or not value.isascii() or not (name + value).isprintable():
+            raise SourceError(f"the header {name!a} holds a line break, or another character that no header may hold")
+    return dict(headers or {})
 
 
 def check_scheme(origin: Origin, allowed: Allowed) -> None:

@@ -136,13 +136,16 @@ class Source:
         cache_dir: str | os.PathLike[str] | None = None,
         missing: Literal["ignore", "error"] = "ignore",
         on_duplicate: OnDuplicate = "first",
+        allow_rollback: bool = False,
         limits: Limits | None = None,
     ) -> UrlSource:
         """The skills that a site publishes below ``/.well-known/``; each is fetched when it is activated.
 
         ``prefetch``: fetch them all at once. ``allow_private``, ``allow_http``, ``allow_redirects_to`` (hosts): what
         is refused otherwise. ``headers`` are sent to that site only. ``cache_dir``: where copies are kept instead of
-        the user's cache folder. ``missing="error"``: raise ``FetchError`` when nothing can be had.
+        the user's cache folder. ``missing="error"``: raise ``FetchError`` when nothing can be had. ``allow_rollback``:
+        accept a site that goes back behind what was seen; otherwise the newest seen stays in use. A query in ``base``
+        is sent to that site only, is shown nowhere, and nothing is kept by it.
         """
         from prowess.sources.addresses import Allowed  # noqa: PLC0415 - only for those who fetch
         from prowess.sources.http import UrlSource  # noqa: PLC0415
@@ -157,6 +160,7 @@ class Source:
             cache_dir=cache_dir,
             missing=missing,
             on_duplicate=on_duplicate,
+            allow_rollback=allow_rollback,
             limits=limits,
         )
 

@@ -3,7 +3,7 @@
 ::
 
     FOLDER/sha256/ab/cdef…      bytes under their SHA-256
-    FOLDER/urls/0123….json      what a URL gave when: the hash, validators, until when it is fresh
+    FOLDER/urls/0123….json      what a URL gave when: the hash, validators, until when it is fresh, what it replaced
 
 Files are for their owner alone. A folder that others may write to is not used; without a usable folder everything is
 fetched each time.
@@ -16,7 +16,7 @@ import json
 import os
 import re
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from prowess.errors import ResourceError
@@ -31,15 +31,20 @@ if TYPE_CHECKING:
 
 VARIABLE = "PROWESS_CACHE_DIR"
 _OTHERS_WRITE = 0o002
-_LONGEST_RECORD = 16 * 1024
+_LONGEST_RECORD = 256 * 1024
 _TEXTS = ("url", "final_url", "digest", "etag", "last_modified")
 _NUMBERS = ("size", "stored_at", "fresh_until")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_MARK = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a URL gave: the hash and size of its bytes, when, until when it is fresh, and how to ask again."""
+    """The newest that a URL gave: the hash and size of its bytes, when, until when it is fresh, and how to ask again.
+
+    ``replaced`` has the marks of what it gave before that, the latest last, so that old news is noticed. ``is_gone``:
+    the URL has had nothing since, or nothing that may be kept; the record stays, for what was newest.
+    """
 
     url: str
     final_url: str
@@ -49,6 +54,8 @@ class Kept:
     fresh_until: float
     etag: str = ""
     last_modified: str = ""
+    replaced: tuple[str, ...] = ()
+    is_gone: bool = False
 
     def is_fresh(self, now: float, limits: Limits) -> bool:
         """Whether it may be used without asking; a clock that was turned back makes nothing fresh for longer."""
@@ -94,16 +101,19 @@ class Cache:
             fields = json.loads(data or b"null")
         except (ValueError, RecursionError):
             return None
-        return Kept(**fields) if _makes_sense(fields) and fields["url"] == url else None
+        if not _makes_sense(fields) or fields["url"] != url:
+            return None
+        return Kept(**fields | {"replaced": tuple(fields["replaced"])})
 
     def keep(self, kept: Kept) -> None:
         """Keep what a URL gave."""
         self._write(_record_place(kept.url), json.dumps(asdict(kept)).encode())
 
     def forget(self, url: str) -> None:
-        """Let nothing that is kept of a URL be used again."""
-        if self.record(url) is not None:
-            self._write(_record_place(url), b"{}")
+        """Let nothing that is kept of a URL be used in its place; what was its newest is still known."""
+        kept = self.record(url)
+        if kept is not None:
+            self.keep(replace(kept, is_gone=True, fresh_until=0))
 
     def _read(self, parts: tuple[str, ...], most: int) -> bytes | None:
         if not self.is_usable():
@@ -136,6 +146,11 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def mark_of(text: str) -> str:
+    """A short hash by which a state of a URL is recognised; a collision only makes something new look old."""
+    return sha256(text.encode("utf-8", "surrogatepass"))[:16]  # JSON may hold half a character
+
+
 def _place(digest: str) -> tuple[str, ...]:
     return ("sha256", digest[:2], digest[2:])
 
@@ -146,7 +161,12 @@ def _record_place(url: str) -> tuple[str, ...]:
 
 def _makes_sense(fields: object) -> bool:
     """Whether what a file says are the fields of a record."""
-    if not isinstance(fields, dict) or set(fields) != {*_TEXTS, *_NUMBERS}:
+    if not isinstance(fields, dict) or set(fields) != {*_TEXTS, *_NUMBERS, "replaced", "is_gone"}:
+        return False
+    marks = fields["replaced"]
+    if not isinstance(marks, list) or not all(isinstance(mark, str) and _MARK.fullmatch(mark) for mark in marks):
+        return False
+    if not isinstance(fields["is_gone"], bool):
         return False
     texts, numbers = [fields[key] for key in _TEXTS], [fields[key] for key in _NUMBERS]
     if not all(isinstance(text, str) and text.isprintable() for text in texts):

@@ -9,6 +9,7 @@ from urllib.parse import urljoin, urlsplit
 from prowess.errors import FetchError
 from prowess.sources.addresses import check_scheme, origin_of, shown
 from prowess.sources.members import GZIP, BadStreamError, inflated
+from prowess.spec.redaction import hide_secrets, scrub_text
 
 if TYPE_CHECKING:
     import ssl
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from prowess.sources.connecting import Deadline
 
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_UNAUTHORIZED = 401
 _BUSY = frozenset((408, 425, 429, 500, 502, 503, 504))
 AWAY = frozenset(("fetch-failed", "fetch-timeout", "server-busy"))
 """The codes of errors in which the server is away, so that a copy of before may stand in."""
@@ -28,7 +30,10 @@ _OWN_HEADERS = {"User-Agent": "prowess", "Accept": "*/*", "Accept-Encoding": "id
 
 
 class Answer(NamedTuple):
-    """What a server gave: the URL in the end, the status, the headers by lower-case name, the decoded body."""
+    """What a server gave: the URL in the end, the status, the headers by lower-case name, the decoded body.
+
+    The URL has no query: one that a redirect brought may be a signature, and this URL is kept and shown.
+    """
 
     url: str
     status: int
@@ -37,14 +42,24 @@ class Answer(NamedTuple):
 
 
 class Fetcher:
-    """Fetches from one site: its origin, and the hosts that were allowed by name. ``headers`` go to its origin only."""
+    """Fetches from one site: its origin, and the hosts that were allowed by name. ``headers`` go to its origin only.
+
+    So does the query of ``base``, with every request for a URL that has none of its own. It is added where the request
+    is sent and nowhere else, so no URL that is kept, compared or shown holds it.
+    """
 
     def __init__(self, base: str, allowed: Allowed, limits: Limits, headers: Mapping[str, str] | None = None) -> None:
         self._home = origin_of(base)
+        self._query = urlsplit(base).query
         self._allowed = allowed
         self._limits = limits
         self._headers = dict(headers or {})
         self._tls: ssl.SSLContext | None = None
+
+    @property
+    def has_query(self) -> bool:
+        """Whether the site is asked with a query, on which the answers may depend."""
+        return bool(self._query)
 
     def check(self, url: str, *, code: str = "other-origin") -> Origin:
         """Whose URL it is; raises ``FetchError`` unless it may be asked."""
@@ -87,13 +102,19 @@ class Fetcher:
 
         sent = {**_OWN_HEADERS, **headers, **(self._headers if origin == self._home else {})}
         idle = httpx2.Timeout(self._limits.fetch_idle_seconds)
-        request = httpx2.Request("GET", url, headers=sent, extensions={"timeout": idle.as_dict()})
+        request = httpx2.Request(
+            "GET", self._with_query(url, origin), headers=sent, extensions={"timeout": idle.as_dict()}
+        )
         if (request.url.scheme, request.url.raw_host.decode("ascii").lower()) != (origin.scheme, origin.host):
             raise FetchError(f"{shown(url)} is read in two ways", code="bad-address")
         transport = transport_to(origin, self._allowed, deadline, context=self._context(origin))
         response = stack.enter_context(transport).handle_request(request)
         stack.callback(response.close)
         return response
+
+    def _with_query(self, url: str, origin: Origin) -> str:
+        bare = url.partition("#")[0]
+        return f"{bare}?{self._query}" if self._query and origin == self._home and "?" not in bare else url
 
     def _context(self, origin: Origin) -> ssl.SSLContext | None:
         """Made once: reading the authorities takes longer than a request."""
@@ -118,11 +139,11 @@ class Fetcher:
         status = response.status_code
         headers = {name.lower(): value for name, value in response.headers.items()}
         if status in {304, 404, 410}:
-            return Answer(url, status, headers, b"")
+            return Answer(hide_secrets(url), status, headers, b"")
         if status != 200:  # noqa: PLR2004 - OK
-            code = "server-busy" if status in _BUSY else "http-status"
+            code = "server-busy" if status in _BUSY else "login-needed" if status == _UNAUTHORIZED else "http-status"
             raise FetchError(f"{shown(url)} is answered with status {status}", code=code)
-        return Answer(url, status, headers, self._body(url, response, most, bound))
+        return Answer(hide_secrets(url), status, headers, self._body(url, response, most, bound))
 
     def _body(self, url: str, response: httpx2.Response, most: int, bound: str) -> bytes:
         length = response.headers.get("content-length", "")
@@ -156,5 +177,5 @@ def _too_large(url: str, most: int, bound: str) -> FetchError:
 
 def _reason(error: Exception) -> str:
     """What went wrong, in one line; what a server wrote is not repeated."""
-    text = str(error) or type(error).__name__
+    text = scrub_text(str(error)) or type(error).__name__
     return ascii(text[:200])[1:-1]

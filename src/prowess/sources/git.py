@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from urllib.parse import quote
 
 from prowess.errors import GitError, UnsafeTreeError
-from prowess.files.folders import folder_info
+from prowess.files.folders import exists, folder_info
 from prowess.files.reading import OpenFile
 from prowess.files.temporary import temporary_folder
 from prowess.files.writing import NewFile, write_tree
@@ -31,11 +31,14 @@ _SKELETON = (
     NewFile("refs/heads/.keep", b""),
 )
 _CONFIG = "[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{more}"
+_SHA256_CHARS = 64
 _SHA256 = "[extensions]\n\tobjectFormat = sha256\n"
 _FETCH = (
     *("--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"),
     *("--no-write-commit-graph", "--no-show-forced-updates"),
 )
+_DEPTHS = (64, 2_147_483_647)
+"""How much of a history is fetched: most updates are a few commits; the second number is git's own for all of it."""
 _OTHER_IDS = "mismatched algorithms"
 
 
@@ -108,6 +111,21 @@ class Remote(NamedTuple):
                 return found[name]
         raise GitError(f"{self.address} has no version {version!r}", code="unknown-version")
 
+    def has_ancestor(self, commit: str, ancestor: str) -> bool:
+        """Whether ``ancestor`` is ``commit`` or in its history, both being whole ids.
+
+        Of the history only the commits are fetched, where the server can leave the files out; ``GitError`` when it
+        cannot be had within the limits.
+        """
+        with _Workplace(self, _SHA256 if len(commit) == _SHA256_CHARS else "") as at:
+            for depth in _DEPTHS:
+                at.fetch_history(commit, depth)
+                if at.has_commit(ancestor):
+                    return True
+                if not at.is_shallow():
+                    return False
+        return False
+
     def tags(self) -> list[str]:
         """The tags that are there now; nothing is fetched."""
         with _Workplace(self, "") as at:
@@ -151,6 +169,24 @@ class _Workplace:
         self.schemes = ()
         with OpenFile(self.folder, ("FETCH_HEAD",)) as file:
             self.fetched = file.read(4096).split(b"\t")[0].decode("ascii", "replace").strip()
+
+    def fetch_history(self, commit: str, depth: int) -> None:
+        """Bring so many generations of commits here, without their files where the server can leave them out."""
+        self.run("fetch", *_FETCH, f"--depth={depth}", "--filter=tree:0", "--", self.address, commit)
+
+    def has_commit(self, commit: str) -> bool:
+        """Whether a commit is here; after ``fetch_history`` nothing is but that history."""
+        try:
+            self.run("cat-file", "-e", f"{commit}^{{commit}}")
+        except GitError as error:
+            if error.code != GitError.code:
+                raise
+            return False
+        return True
+
+    def is_shallow(self) -> bool:
+        """Whether the history that is here ends before its beginning."""
+        return exists(os.path.join(self.folder, "shallow"))
 
     def run(self, *args: str, printed: int | None = None) -> bytes:
         """What git printed, at most so much."""

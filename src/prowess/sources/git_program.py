@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Protocol
 from prowess.errors import GitError
 from prowess.files.folders import folder_size
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.addresses import redacted
 from prowess.spec.hidden import one_line
+from prowess.spec.redaction import scrub_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -272,7 +272,7 @@ _CODES = (
 
 def failure(complaint: str) -> GitError:
     """The error that git's own words make: cleaned, short, and without secrets."""
-    rows = [one_line(redacted(row)) for row in complaint.splitlines() if row.strip() and not row.startswith(_ASIDES)]
+    rows = [one_line(scrub_text(row)) for row in complaint.splitlines() if row.strip() and not row.startswith(_ASIDES)]
     words = "; ".join(rows[-3:])[:_SHOWN] or "it does not say why"
     code = next((code for pattern, code in _CODES if pattern.search(complaint)), "git-failed")
     return GitError(f"git failed: {words}", code=code)

@@ -7,6 +7,7 @@ is away hides no skill of another source.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -16,17 +17,17 @@ from prowess.library.home import Home
 from prowess.library.skill import announced
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
-from prowess.sources.addresses import Allowed, origin_of, shown
+from prowess.sources.addresses import Allowed, checked_headers, origin_of, shown
 from prowess.sources.cache import Cache
-from prowess.sources.downloads import Downloads
+from prowess.sources.downloads import Downloads, Request
 from prowess.sources.fetching import AWAY, Fetcher
 from prowess.sources.remote import contents_of
-from prowess.sources.well_known import PLACES, read_index
+from prowess.sources.well_known import PLACES, index_states, read_index
 from prowess.spec.document import Policy
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from typing import Literal
 
     from prowess.library.skill import Skill
@@ -53,15 +54,19 @@ class UrlSource:
         cache_dir: str | os.PathLike[str] | None = None,
         missing: Literal["ignore", "error"] = "ignore",
         on_duplicate: OnDuplicate = "first",
+        allow_rollback: bool = False,
         limits: Limits | None = None,
     ) -> None:
-        self._base = base.rstrip("/")
+        self._address = base
+        # The query is no part of what is shown, kept or compared: ``Fetcher`` sends it.
+        self._base = base.partition("?")[0].rstrip("/")
         self._prefetch = prefetch
         self._allowed = allowed
         self._headers = headers
         self._cache_dir = cache_dir
         self._missing = missing
         self._on_duplicate: OnDuplicate = on_duplicate
+        self._allow_rollback = allow_rollback
         self._limits = limits or DEFAULT_LIMITS
 
     def __repr__(self) -> str:
@@ -89,12 +94,12 @@ class UrlSource:
         if self._missing not in {"ignore", "error"}:
             raise SourceError(f"missing must be 'ignore' or 'error', not {self._missing!r}")
         try:
-            fetcher = Fetcher(self._base, self._allowed, self._limits, self._headers)
+            fetcher = Fetcher(self._address, self._allowed, self._limits, checked_headers(self._headers))
         except FetchError as error:
             raise SourceError(error.message, code=error.code) from None
-        if "?" in self._base or "#" in self._base:
-            raise SourceError(f"{shown(self._base)} has a query or a fragment", code="bad-address")
-        return Downloads(fetcher, Cache(self._cache_dir), self._limits)
+        if "#" in self._address:
+            raise SourceError(f"{shown(self._base)} has a fragment", code="bad-address")
+        return Downloads(fetcher, Cache(self._cache_dir), self._limits, allow_rollback=self._allow_rollback)
 
     def _nothing(self, error: FetchError) -> Catalog:
         issue = Issue(error.code, "", error.message, error.path or self._base)
@@ -109,7 +114,7 @@ class UrlSource:
             message = "cannot be written to by its owner alone, so nothing is kept"
             notes.append(Issue("cache-unusable", "", message, downloads.cache.folder, 0, "warning"))
         for place in PLACES:
-            copy = self._copy(f"{self._base}{place}", downloads)
+            copy = self._copy(place, downloads)
             if copy is None:
                 continue
             try:
@@ -122,23 +127,30 @@ class UrlSource:
             if copy.stale:
                 message = f"is what the site announced before: {copy.stale}"
                 notes.append(Issue("stale-index", "", message, copy.url, 0, "warning"))
+            if copy.older:
+                message = f"is the newest that was seen, since the site went back: {copy.older}"
+                notes.append(Issue("rolled-back", "", message, copy.url, 0, "warning"))
             return index, notes
         raise FetchError(f"{shown(self._base)} publishes no index of skills", self._base, _only(notes))
 
-    def _copy(self, url: str, downloads: Downloads) -> Copy | None:
+    def _copy(self, place: str, downloads: Downloads) -> Copy | None:
         """An index, or ``None`` where there is none; the one kept of any version while the server is away."""
-        most = self._limits.max_index_bytes
         try:
-            copy = downloads.get(url, most, bound="max_index_bytes", default_seconds=0)
+            copy = downloads.get(self._request(place))
         except FetchError as error:
-            kept = next((found for found in self._kept(downloads) if found is not None), None)
-            if error.code not in AWAY or kept is None:
+            if error.code not in AWAY:
                 raise
-            return kept._replace(stale=error.message)
+            copies = (downloads.kept(self._request(other), error) for other in PLACES)
+            kept = next((copy for copy in copies if copy is not None), None)
+            if kept is None:
+                raise
+            return kept
         return copy if copy is not None and copy.media_type not in _HTML else None
 
-    def _kept(self, downloads: Downloads) -> Iterable[Copy | None]:
-        return (downloads.kept(f"{self._base}{place}", self._limits.max_index_bytes) for place in PLACES)
+    def _request(self, place: str) -> Request:
+        limits = self._limits
+        states_of = partial(index_states, limits=limits)
+        return Request(f"{self._base}{place}", limits.max_index_bytes, "max_index_bytes", 0, states_of)
 
     # -- skills ------------------------------------------------------------------------------------------------------
 

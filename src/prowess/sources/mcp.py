@@ -17,6 +17,7 @@ from prowess.library.home import Home
 from prowess.library.skill import announced
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
+from prowess.sources.addresses import checked_headers
 from prowess.sources.ahead import Ahead
 from prowess.sources.mcp_contents import Kept, McpContents
 from prowess.sources.mcp_entry import SKILL_MD, Entry, parse_entry, parse_uri
@@ -61,7 +62,8 @@ class McpSource:
         self._limits = limits or DEFAULT_LIMITS
         self._missing = missing
         self._approvals = approvals
-        self._link = Link(Server(label, tuple(command), url, dict(headers or {}), dict(env or {}), cwd), self._limits)
+        server = Server(label, tuple(command), url, checked_headers(headers), dict(env or {}), cwd)
+        self._link = Link(server, self._limits)
         self._kept = Kept(self._limits.max_mcp_kept_bytes)
         self._names = Names(label)
         self._ahead: Ahead[Listing] | None = None

@@ -262,8 +262,9 @@ def _reason(error: BaseException) -> str:
 
 def _clean(text: str) -> str:
     from prowess.spec.hidden import one_line  # noqa: PLC0415 - only when something went wrong
+    from prowess.spec.redaction import scrub_text  # noqa: PLC0415
 
-    return one_line(text)[:200]
+    return one_line(scrub_text(text))[:200]
 
 
 def check_installed(find: Callable[[str], object] | None = None) -> None:

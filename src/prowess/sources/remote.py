@@ -15,11 +15,12 @@ from prowess.files.writing import NewFile
 from prowess.library.contents import Contents
 from prowess.sources.addresses import shown
 from prowess.sources.archive import unpack
+from prowess.sources.downloads import Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.sources.downloads import Downloads
+    from prowess.sources.downloads import Copy, Downloads
     from prowess.sources.well_known import Entry
 
 _OWN = "SKILL.md"
@@ -117,7 +118,7 @@ class ListedFiles:
     def __init__(self, entry: Entry, downloads: Downloads) -> None:
         self._entry = entry
         self._downloads = downloads
-        self._stale: dict[str, str] = {}
+        self._notes: dict[str, tuple[str, str]] = {}
 
     @property
     def location(self) -> str:
@@ -139,29 +140,31 @@ class ListedFiles:
             raise ResourceNotFoundError(f"no file {path!r}", path)
         limits, url = self._downloads.limits, self._url(path)
         copy = self._downloads.get(
-            url, limits.max_download_bytes, bound="max_download_bytes", default_seconds=limits.default_cache_seconds
+            Request(url, limits.max_download_bytes, "max_download_bytes", limits.default_cache_seconds)
         )
         if copy is None:
             raise FetchError(f"{shown(url)} is listed in the index and is not there", code="http-status")
-        self._note(path, copy.stale)
+        self._note(path, copy)
         return copy.body
 
     def _url(self, path: str) -> str:
         return f"{self._entry.url}{quote(path, safe='/')}"
 
-    def _note(self, path: str, stale: str) -> None:
-        if stale:
-            self._stale[path] = stale
-        else:
-            self._stale.pop(path, None)
+    def _note(self, path: str, copy: Copy) -> None:
+        """Remember why a file is a copy of before, until it is read anew."""
+        self._notes.pop(path, None)
+        if copy.stale:
+            self._notes[path] = ("stale-file", f"is a copy of before: {copy.stale}")
+        if copy.older:
+            self._notes[path] = ("rolled-back", f"is the newest copy that was seen: {copy.older}")
 
     def everything(self) -> Iterator[NewFile]:
         return (NewFile(path, self.read(path)) for path in self._entry.files)
 
     def issues(self) -> tuple[Issue, ...]:
         return tuple(
-            Issue("stale-file", path, f"is a copy of before: {why}", self._url(path), 0, "warning")
-            for path, why in sorted(self._stale.items())
+            Issue(code, path, message, self._url(path), 0, "warning")
+            for path, (code, message) in sorted(self._notes.items())
         )
 
     def is_here(self) -> bool:

@@ -22,6 +22,7 @@ from urllib.parse import quote, urljoin
 from prowess.errors import FetchError, Issue, PathTraversalError
 from prowess.names import relative_parts
 from prowess.spec.fields import Frontmatter
+from prowess.spec.redaction import hide_secrets
 from prowess.spec.rules import field_issues, is_usable_name
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ class Entry(NamedTuple):
 
     @property
     def location(self) -> str:
-        """The URL of its SKILL.md, or of the archive that holds it."""
-        return f"{self.url}{_OWN}" if self.files else self.url
+        """The URL of its SKILL.md, or of the archive that holds it, as it is shown: a query may be a signature."""
+        return f"{self.url}{_OWN}" if self.files else hide_secrets(self.url)
 
 
 class Index(NamedTuple):
@@ -81,6 +82,25 @@ def read_index(body: bytes, url: str, limits: Limits, check: Callable[[str], obj
 
     Raises ``FetchError`` for what is no index, or one of an unknown version.
     """
+    rows, is_newer = _rows(body, url, limits)
+    return _read(rows, url, limits, _pinned if is_newer else _listed, check)
+
+
+def index_states(body: bytes, limits: Limits) -> tuple[str, ...] | None:
+    """What an index says of each skill, a text each that changes with the skill; ``None`` for what is no index.
+
+    An index has neither a version nor a date, so that one which is older than another is known by its entries.
+    """
+    try:
+        rows, _ = _rows(body, "", limits)
+    except FetchError:
+        return None
+    entries = (row for row in rows if isinstance(row, dict))
+    return tuple(f"{row.get('name')} {row['digest']}" for row in entries if isinstance(row.get("digest"), str))
+
+
+def _rows(body: bytes, url: str, limits: Limits) -> tuple[list[Any], bool]:
+    """The entries of an index as they are written, and whether it is of the newer version."""
     data = _object(body, url, limits)
     is_newer = "$schema" in data
     if is_newer and data["$schema"] != _SCHEMA:
@@ -91,7 +111,7 @@ def read_index(body: bytes, url: str, limits: Limits, check: Callable[[str], obj
         raise FetchError("the index has no list of skills", url, "bad-index")
     if len(rows) > limits.max_index_entries:
         raise _too_many(url, limits)
-    return _read(rows, url, limits, _pinned if is_newer else _listed, check)
+    return rows, is_newer
 
 
 def _read(
@@ -106,7 +126,7 @@ def _read(
     for number, row in enumerate(rows):
         try:
             entry = reader(_row(row), url, limits)
-            check(entry.location)
+            check(entry.url)
             entries.append(entry)
         except _RefusedError as error:
             severity: Severity = "warning" if error.code == "unknown-type" else "error"
@@ -212,7 +232,7 @@ def _pinned(row: Row, base: str, _limits: Limits) -> Entry:
     size = row.get("size")
     if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 0):
         raise _RefusedError("bad-entry", "size", "has a size that is no number of bytes")
-    issues = tuple(field_issues(front, mode="lenient", path=url))
+    issues = tuple(field_issues(front, mode="lenient", path=hide_secrets(url)))
     return Entry(front, url, digest[1], size, kind == "archive", issues=issues)
 
 

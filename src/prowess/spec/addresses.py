@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from prowess.errors import BadReferenceError, PathTraversalError
 from prowess.names import relative_parts
+from prowess.spec.redaction import hide_secrets, is_path, show_address
 from prowess.spec.refs import SkillRef, checked_part, checked_version, is_safe_part
 from prowess.spec.rules import is_usable_name
 
@@ -31,7 +32,6 @@ SCHEMES = ("https", "ssh")
 MAX_ADDRESS_CHARS = 2_000
 _ARCHIVES = (".zip", ".skill", ".tar.gz", ".tgz", ".tar")
 _KNOWN = frozenset(("https", "http", "ssh", "git", "file"))
-_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _SCP = re.compile(r"(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9_.-]*)@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*):(?P<path>[^/].*)")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]+")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -47,6 +47,8 @@ _GITHUB = re.compile(
 _GITLAB = re.compile(r"(https://[^/]+/.+?)/-/(?:tree|blob)/([^/]+)(?:/(.*?))?/?")
 _GITLAB_HOME = re.compile(r"https://gitlab\.com/[^/]+/.+?/?")
 _AZURE = re.compile(r"https://[^/]+/.+/_git/[^/?]+")
+_OF_AZURE = frozenset(("path", "version", "_a"))
+"""What the query of such a page may say: the folder, the version, and which tab is open."""
 _SHORT = re.compile(r"([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)((?:/[^@/]+)*)/?(?:@(.+))?")
 
 
@@ -67,6 +69,11 @@ class SourceSpec:
     base: str = ""
     """The folder that a relative path is meant from, where it is not the working folder."""
 
+    def __post_init__(self) -> None:
+        """Raise ``BadReferenceError`` for an address with a secret: addresses are shown, and recorded in lock files."""
+        if not self.local:
+            _refuse_secret(self.address)
+
     @property
     def full_name(self) -> str:
         """``org/name``: the folder below an install base."""
@@ -85,15 +92,18 @@ def parse_source(text: str, *, github: str = "") -> SourceSpec:
     ``github``: a further host whose addresses are read like those of github.com (an enterprise server).
     """
     if text.startswith("-"):
-        raise BadReferenceError(f"a source must not begin with '-' (write ./ before a folder's name): {_shown(text)}")
+        message = f"a source must not begin with '-' (write ./ before a folder's name): {show_address(text)}"
+        raise BadReferenceError(message)
     if not text.strip() or len(text) > MAX_ADDRESS_CHARS:
-        raise BadReferenceError(f"this names no source of skills: {_shown(text)}")
+        raise BadReferenceError(f"this names no source of skills: {show_address(text)}")
     _refuse_controls(text, text)
     if text.startswith("@"):
         return spec_of(SkillRef.parse(text))
     local = _local(text)
     if local is not None:
         return local
+    if not _is_azure(text):
+        _refuse_secret(text)
     bare, ref, skill = _fragment(text)
     return _with(_remote(bare, github), ref, skill)
 
@@ -113,17 +123,18 @@ def chosen(spec: SourceSpec, skills: Sequence[str]) -> SourceSpec:
 
 def _local(text: str) -> SourceSpec | None:
     if text.lower().startswith("file://"):
+        _refuse_secret(text)
         try:
             parts = urlsplit(text)
         except ValueError:  # brackets that are no IPv6 address
-            raise BadReferenceError(f"this is no address: {_shown(text)}") from None
+            raise BadReferenceError(f"this is no address: {show_address(text)}") from None
         if parts.netloc not in {"", "localhost"}:
-            raise BadReferenceError(f"a file address has no host: {_shown(text)}", code="bad-scheme")
+            raise BadReferenceError(f"a file address has no host: {show_address(text)}", code="bad-scheme")
         path = unquote(parts.path)
         _refuse_controls(path, text)  # encoded ones, of which NUL would reach the system and fail there
         return _local_repository(path, unquote(parts.fragment))
     path, hash_, ref = text.partition("#")
-    if not (path in {".", "..", "~"} or path.startswith(("./", "../", "/", "~/", ".\\", "..\\")) or _DRIVE.match(path)):
+    if not is_path(path):
         return None
     if hash_ and ref:
         return _local_repository(path, ref)
@@ -161,7 +172,7 @@ def _fragment(text: str) -> tuple[str, str, str]:
 
 def _with(spec: SourceSpec, ref: str, skill: str) -> SourceSpec:
     if spec.kind != "git" and (ref or skill):
-        raise BadReferenceError(f"only a repository has versions: {_shown(spec.address)}")
+        raise BadReferenceError(f"only a repository has versions: {show_address(spec.address)}")
     spec = replace(spec, ref=checked_version(ref)) if ref else spec
     return chosen(spec, (skill,)) if skill else spec
 
@@ -177,7 +188,7 @@ def _remote(text: str, github: str) -> SourceSpec:
     _refuse_dash(text)
     scp = _SCP.fullmatch(text)
     if scp is None or "::" in text or not scp["user"]:
-        raise BadReferenceError(f"this is no address of a repository: {_shown(text)}", code="bad-scheme")
+        raise BadReferenceError(f"this is no address of a repository: {show_address(text)}", code="bad-scheme")
     return _git(checked_address(text, ("ssh",)), scp["host"], scp["path"])
 
 
@@ -206,7 +217,7 @@ def _git(address: str, host: str, path: str) -> SourceSpec:
     """A repository by its address; the last two names of its path are where it is installed."""
     names = [name for name in path.removesuffix("/").removesuffix(".git").split("/") if name not in {"", "~"}]
     if not names:
-        raise BadReferenceError(f"the address names no repository: {_shown(address)}")
+        raise BadReferenceError(f"the address names no repository: {show_address(address)}")
     org = names[-2] if len(names) > 1 else host
     return SourceSpec("git", address, _safe(org), _safe(names[-1]))
 
@@ -224,7 +235,7 @@ def _gitlab(text: str) -> SourceSpec:
     address, ref, path = found.groups(default="")
     names = [_safe(name) for name in urlsplit(address).path.removesuffix(".git").split("/") if name]
     if len(names) < 2:  # noqa: PLR2004 - a group and a project
-        raise BadReferenceError(f"the address names no repository: {_shown(text)}")
+        raise BadReferenceError(f"the address names no repository: {show_address(text)}")
     return _page(address, names[-2], names[-1], (unquote(ref), path))
 
 
@@ -239,6 +250,12 @@ def _page(address: str, org: str, name: str, shown: tuple[str, str]) -> SourceSp
     subpath = unquote(path).removesuffix("SKILL.md").rstrip("/")
     spec = SourceSpec("git", address, checked_part(org), checked_part(name), subpath=_subpath(subpath))
     return replace(spec, ref=checked_version(ref)) if ref else spec
+
+
+def _is_azure(text: str) -> bool:
+    """True for a page of Azure whose query says which folder at which version it shows, and nothing else."""
+    page, _, query = text.partition("?")
+    return hide_secrets(page) == page and _AZURE.fullmatch(page) is not None and not parse_qs(query).keys() - _OF_AZURE
 
 
 def _azure(parts: SplitResult) -> SourceSpec:
@@ -256,7 +273,7 @@ _PAGES = ((_GITHUB, _github), (_GITLAB, _gitlab), (_GITLAB_HOME, _gitlab_home))
 def _shorthand(text: str, host: str) -> SourceSpec:
     found = _SHORT.fullmatch(text)
     if found is None:
-        raise BadReferenceError(f"this names no source of skills: {_shown(text)}")
+        raise BadReferenceError(f"this names no source of skills: {show_address(text)}")
     org, name, path, skill = found.groups(default="")
     org, name = checked_part(org), checked_part(name.removesuffix(".git"))
     spec = SourceSpec("git", f"https://{host}/{org}/{name}", org, name, subpath=_subpath(path.strip("/")))
@@ -269,31 +286,32 @@ def _shorthand(text: str, host: str) -> SourceSpec:
 def checked_address(text: str, schemes: tuple[str, ...]) -> str:
     """``text``, unless its scheme is not among ``schemes``, or it holds an option, a secret, or no host."""
     if _PLAIN.fullmatch(text) is None:
-        raise BadReferenceError(f"an address must be plain ASCII without blanks: {_shown(text)}")
+        raise BadReferenceError(f"an address must be plain ASCII without blanks: {show_address(text)}")
     scheme, mark, _ = text.partition("://")
     if not mark:
         return _checked_scp(text, schemes)
     if scheme.lower() not in schemes:
-        raise BadReferenceError(f"{scheme} is not among {', '.join(schemes)}: {_shown(text)}", code="bad-scheme")
+        raise BadReferenceError(f"{scheme} is not among {', '.join(schemes)}: {show_address(text)}", code="bad-scheme")
+    if not _is_azure(text):
+        _refuse_secret(text)
     try:
         parts = urlsplit(text)
         host, _ = parts.hostname or "", parts.port
     except ValueError:
-        raise BadReferenceError(f"this is no address: {_shown(text)}") from None
-    _refuse_secret(parts, text)
+        raise BadReferenceError(f"this is no address: {show_address(text)}") from None
     if host.startswith("-"):
-        raise BadReferenceError(f"a host must not begin with '-': {_shown(text)}")
+        raise BadReferenceError(f"a host must not begin with '-': {show_address(text)}")
     if _HOST.fullmatch(host) is None:
-        raise BadReferenceError(f"this is no host: {_shown(text)}")
+        raise BadReferenceError(f"this is no host: {show_address(text)}")
     if any(name.startswith("-") and name != "-" for name in parts.path.split("/")):
-        raise BadReferenceError(f"a name in an address must not begin with '-': {_shown(text)}")
+        raise BadReferenceError(f"a name in an address must not begin with '-': {show_address(text)}")
     return text
 
 
 def _refuse_dash(text: str) -> None:
     """Raise for ``user@host:path`` with a part that ssh, or the git there, could take for an option."""
     if any(part.startswith("-") for part in re.split(r"[@:/]", text)):
-        raise BadReferenceError(f"a name in an address must not begin with '-': {_shown(text)}")
+        raise BadReferenceError(f"a name in an address must not begin with '-': {show_address(text)}")
 
 
 def _checked_scp(text: str, schemes: tuple[str, ...]) -> str:
@@ -301,20 +319,19 @@ def _checked_scp(text: str, schemes: tuple[str, ...]) -> str:
     found = _SCP.fullmatch(text)
     harmless = found is not None and found["user"] and "::" not in text
     if not harmless or "ssh" not in schemes:
-        raise BadReferenceError(f"this is no address of a repository: {_shown(text)}", code="bad-scheme")
+        raise BadReferenceError(f"this is no address of a repository: {show_address(text)}", code="bad-scheme")
     return text
 
 
 def _refuse_controls(part: str, text: str) -> None:
     if any(ord(char) < 0x20 or ord(char) == 0x7F for char in part):  # noqa: PLR2004 - control characters
-        raise BadReferenceError(f"an address must not hold control characters: {_shown(text)}")
+        raise BadReferenceError(f"an address must not hold control characters: {show_address(text)}")
 
 
-def _refuse_secret(parts: SplitResult, text: str) -> None:
-    named = parts.username is not None or parts.password is not None
-    harmless = parts.scheme == "ssh" and parts.password is None and _USER.fullmatch(parts.username or "")
-    if named and not harmless:
-        message = f"an address must not hold a user or a password: {_shown(text)}"
+def _refuse_secret(text: str) -> None:
+    """Raise ``BadReferenceError`` for an address with a user (but that of ssh), a password or a query."""
+    if hide_secrets(text) != text:
+        message = f"an address must not hold a user, a password or a query: {show_address(text)}"
         raise BadReferenceError(message, code="secret-in-address")
 
 
@@ -329,7 +346,7 @@ def _subpath(path: str) -> str:
 
 def _skill(name: str) -> str:
     if not is_usable_name(name):
-        raise BadReferenceError(f"{_shown(name)} is no name of a skill")
+        raise BadReferenceError(f"{show_address(name)} is no name of a skill")
     return name
 
 
@@ -337,18 +354,5 @@ def _safe(name: str) -> str:
     """A name for a folder: what an address has, with odd characters replaced."""
     cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", unquote(name)).strip(".-")
     if not is_safe_part(cleaned):
-        raise BadReferenceError(f"{_shown(name)} cannot name a folder")
+        raise BadReferenceError(f"{show_address(name)} cannot name a folder")
     return cleaned
-
-
-_USERINFO = re.compile(r"(?<=://)\S*@")
-
-
-def redacted(text: str) -> str:
-    """A text without what stands before an ``@`` in its addresses."""
-    return _USERINFO.sub("", text)
-
-
-def _shown(text: str, most: int = 120) -> str:
-    text = redacted(text)
-    return ascii(text if len(text) <= most else text[:most] + "...")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from prowess.errors import BadReferenceError
 from prowess.names import is_device_name
+from prowess.spec.redaction import show_address
 
 MAX_PART_CHARS = 100
 MAX_VERSION_CHARS = 200
@@ -32,17 +33,17 @@ class SkillRef:
         The version is what follows the last ``@`` and may hold slashes (a branch).
         """
         if not text.startswith("@"):
-            raise _bad(f"a skill reference must start with @: {_short(text)}")
+            raise _bad(f"a skill reference must start with @: {show_address(text)}")
         rest, at, version = text[1:].rpartition("@")
         if not at:
             rest, version = version, ""
         elif not version:
-            raise _bad(f"empty version in skill reference: {_short(text)}")
+            raise _bad(f"empty version in skill reference: {show_address(text)}")
         org, slash, name = rest.partition("/")
         if not slash or not org or not name:
-            raise _bad(f"a skill reference must be @org/name: {_short(text)}")
+            raise _bad(f"a skill reference must be @org/name: {show_address(text)}")
         if "/" in name:
-            raise _bad(f"a skill name must not contain /: {_short(name)}")
+            raise _bad(f"a skill name must not contain /: {show_address(name)}")
         return cls(checked_part(org), checked_part(name), checked_version(version) if version else "")
 
     @property
@@ -84,9 +85,9 @@ def link_name(skill: str) -> str:
 def checked_part(text: str) -> str:
     """``text``, which is an org or a name, unless it could be anything but one plain name in a path."""
     if text.startswith("-"):
-        raise _bad(f"{_short(text)} is no plain name: a name must not begin with '-'")
+        raise _bad(f"{show_address(text)} is no plain name: a name must not begin with '-'")
     if not is_safe_part(text):
-        raise _bad(f"{_short(text)} is no plain name: letters, digits, '.', '_' and '-'")
+        raise _bad(f"{show_address(text)} is no plain name: letters, digits, '.', '_' and '-'")
     return text
 
 
@@ -101,7 +102,7 @@ def checked_version(text: str) -> str:
     )
     if odd:
         why = ": a version must not begin with '-'" if text.startswith("-") else ""
-        raise BadReferenceError(f"{_short(text)} is no version{why}", code="bad-version")
+        raise BadReferenceError(f"{show_address(text)} is no version{why}", code="bad-version")
     return text
 
 
@@ -112,7 +113,3 @@ def is_commit(version: str) -> bool:
 
 def _bad(message: str) -> BadReferenceError:
     return BadReferenceError(message)
-
-
-def _short(text: str, most: int = 120) -> str:
-    return ascii(text if len(text) <= most else text[:most] + "...")

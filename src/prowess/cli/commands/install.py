@@ -113,6 +113,7 @@ def _tell_of_path(source: str) -> None:
 def _copy(
     installer: Installer, source: str, folder: str, select: tuple[str, ...], *, dry_run: bool, yes: bool, as_data: bool
 ) -> int:
+    parse_source(source)  # what is refused is refused before it is shown: it may hold a secret
     rows = [f"fetch {source}", f"copy it into {folder}: no links, no lock file"]
     show_plan(rows)
     if dry_run or not output.confirm("Do this?", yes=yes):

@@ -12,12 +12,14 @@ from prowess.cli.command import command as new_command
 from prowess.cli.installing import (
     complete_installed,
     dry_option,
+    issue_data,
     notes,
     reach_options,
     ref_of,
     yes_option,
 )
 from prowess.cli.options import json_option
+from prowess.cli.remedies import remedy
 from prowess.library.lock import read_lock
 from prowess.steps import stepped
 
@@ -45,6 +47,7 @@ _STYLES: dict[str, Style] = {
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_installed)
 @click.option("--force", is_flag=True, help="Overwrite what was changed by hand; a backup is kept.")
+@click.option("--allow-rollback", is_flag=True, help="Follow sources that went back behind what is installed.")
 @reach_options
 @dry_option
 @yes_option
@@ -53,6 +56,7 @@ def command(
     names: tuple[str, ...],
     *,
     force: bool,
+    allow_rollback: bool,
     installer: Installer,
     dry_run: bool,
     yes: bool,
@@ -60,7 +64,9 @@ def command(
 ) -> int:
     """Update installed skills, all of them or those named: show what changes, ask, and do it.
 
-    What someone changed by hand is kept unless --force. Exit status 1: one could not be updated, or you said no.
+    What someone changed by hand is kept unless --force. A source that went back behind what is installed (a branch
+    without the commit that is here, a site with what it had replaced) is not followed unless --allow-rollback. Exit
+    status 1: one could not be updated, a source went back, or you said no.
     """
     for scope in (installer.project, installer.user):
         read_lock(scope.records)  # a lock file that cannot be read is told, not taken for none
@@ -68,31 +74,62 @@ def command(
         installer.recover()  # before anything is compared
         notes(installer.issues)
     refs = [ref_of(installer, name) for name in names or tuple(f"@{one.full_name}" for one in installer.list())]
+    run = _Run(installer, force=force, allow_rollback=allow_rollback)
     with output.busy("looking"):
-        looked = [_tried(installer, ref, force=force, dry_run=True) for ref in stepped(refs, str)]
+        looked = [run.try_update(ref, dry_run=True) for ref in stepped(refs, str)]
     output.show(_blocks(looked), error=True)
+    run.tell_issues()
     due = [ref for ref, found in zip(refs, looked, strict=True) if _is_due(found, force=force)]
-    stuck = any(one.status == "failed" or (one.status == "edited" and not force) for one in looked)
+    stuck = run.has_rollback or any(one.status == "failed" or (one.status == "edited" and not force) for one in looked)
     if dry_run or not due or not output.confirm(f"Update {len(due)}?", yes=yes):
-        output.answer(lambda: {"updates": [_data(one) for one in looked]}, list, as_data=as_data)
+        output.answer(lambda: run.as_data(looked), list, as_data=as_data)
         return 1 if (due and not dry_run) or stuck else 0
     with output.busy("updating"):
-        done = [_tried(installer, ref, force=force, dry_run=False) for ref in stepped(due, str)]
-    output.answer(lambda: {"updates": [_data(one) for one in done]}, lambda: map(_line, done), as_data=as_data)
+        done = [run.try_update(ref, dry_run=False) for ref in stepped(due, str)]
+    output.answer(lambda: run.as_data(done), lambda: map(_line, done), as_data=as_data)
+    run.tell_issues()
     return 1 if stuck or any(one.status in {"failed", "edited"} for one in done) else 0
 
 
-def _tried(installer: Installer, ref: str, *, force: bool, dry_run: bool) -> prowess.Update:
-    """One update; what keeps it from being done is its status."""
-    from prowess.errors import LocalEditsError, SkillError  # noqa: PLC0415
-    from prowess.install.updates import Update  # noqa: PLC0415
+class _Run:
+    """The updates of one command line, and every issue that they met, each once."""
 
-    try:
-        found = installer.update(ref, force=force, dry_run=dry_run)[0]
-    except SkillError as error:
-        return Update(ref, "edited" if isinstance(error, LocalEditsError) else "failed", "", why=error.message)
-    notes(installer.issues)
-    return found
+    def __init__(self, installer: Installer, *, force: bool, allow_rollback: bool) -> None:
+        self._installer = installer
+        self._force, self._allow_rollback = force, allow_rollback
+        self._issues: dict[prowess.Issue, bool] = {}
+        """Each with whether it was told."""
+
+    def try_update(self, ref: str, *, dry_run: bool) -> prowess.Update:
+        """One update; what keeps it from being done is its status."""
+        from prowess.errors import LocalEditsError, SkillError  # noqa: PLC0415
+        from prowess.install.updates import Update  # noqa: PLC0415
+
+        options = {"force": self._force, "dry_run": dry_run, "allow_rollback": self._allow_rollback}
+        try:
+            update = self._installer.update(ref, **options)[0]
+        except SkillError as error:
+            return Update(ref, "edited" if isinstance(error, LocalEditsError) else "failed", "", why=error.message)
+        for issue in self._installer.issues:
+            self._issues.setdefault(issue, False)
+        return update
+
+    @property
+    def has_rollback(self) -> bool:
+        """Whether a source went back."""
+        return any(issue.code == "rolled-back" for issue in self._issues)
+
+    def tell_issues(self) -> None:
+        """Say what was not said yet, with what to do about sources that went back."""
+        fresh = [issue for issue, was_told in self._issues.items() if not was_told]
+        notes(fresh)
+        if any(issue.code == "rolled-back" for issue in fresh):
+            output.note(f"  hint: {remedy('rolled-back')}")
+        self._issues = dict.fromkeys(self._issues, True)
+
+    def as_data(self, updates: list[prowess.Update]) -> dict[str, object]:
+        """The answer as data."""
+        return {"updates": [_data(one) for one in updates], "issues": [issue_data(issue) for issue in self._issues]}
 
 
 def _is_due(found: prowess.Update, *, force: bool) -> bool:

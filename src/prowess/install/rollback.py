@@ -1,0 +1,40 @@
+"""Sources that went back behind what is installed.
+
+A version (a branch, a tag, the default branch) goes forward when the commit that it leads to has the installed one in
+its history. Otherwise it went back, or its history was rewritten without the installed commit; a rewrite is held back
+like a rollback, since old files in a new commit are old files.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prowess.errors import GitError, Issue
+
+if TYPE_CHECKING:
+    from prowess.install.fetch import Reach
+    from prowess.library.lock import LockedSkill
+    from prowess.spec.addresses import SourceSpec
+
+_SHOWN = 12
+
+
+def find_rollback(entry: LockedSkill, commit: str, spec: SourceSpec, reach: Reach) -> Issue | None:
+    """The issue that the version of an entry leads to ``commit`` now, which is no newer than the one installed.
+
+    ``None`` when it went forward, when there is no commit to compare, or when going back is allowed. Raises
+    ``GitError`` when the history cannot be had.
+    """
+    if reach.allow_rollback or not entry.commit or commit == entry.commit:
+        return None
+    where = f"{spec.ref or 'the default branch'} of {entry.source}"
+    try:
+        if reach.remote(spec).has_ancestor(commit, entry.commit):
+            return None
+    except GitError as error:
+        raise error.about(f"whether {where} went back cannot be told") from error.__cause__
+    message = (
+        f"{where} leads to {commit[:_SHOWN]}, whose history does not hold {entry.commit[:_SHOWN]}, which is installed: "
+        "it went back, or was rewritten"
+    )
+    return Issue("rolled-back", entry.name, message, "", 0, "warning")

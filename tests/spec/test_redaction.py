@@ -1,0 +1,64 @@
+"""Secrets taken out of addresses, wherever they stand and whatever they hold."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prowess.spec.redaction import hide_secrets, scrub_text, show_address
+
+HEAD, TAIL = "Zq7vKx", "Kp9wXv"
+PLACES = (
+    "https://me:{}@host.example/acme/pdf.git",
+    "https://{}@host.example/acme/pdf.git",
+    "HTTPS://me:{}@host.example:8443/acme",
+    "ssh://git:{}@host.example:2222/acme/pdf.git",
+    "git:{}@host.example:acme/pdf.git",
+    "https://host.example/pdf.zip?token={}",
+    "https://host.example/pdf.zip?{}",
+    "https://host.example/acme/pdf.git?token={}#v1",
+    "https://host.example/acme/pdf.git#token={}",
+    "git@host.example:acme/pdf.git?token={}",
+    "acme/pdf?token={}",
+    "file:///acme/pdf.git?token={}",
+)
+
+
+MARKS = (*string.punctuation, "%40", "%3F", "\N{EURO SIGN}", "@/", "/@", "?@", "#@", "://")
+ENDS_HOST = frozenset(("/", "?", "#", "/@", "?@", "#@", "://"))
+"""Behind a user without a password these end the host, so what follows is no part of the secret."""
+
+
+@pytest.mark.parametrize(
+    ("place", "mark"), [(p, m) for p in PLACES for m in MARKS if "//{}@" not in p or m not in ENDS_HOST]
+)
+def test_no_part_of_a_secret_is_left_whatever_it_holds(place: str, mark: str) -> None:
+    address = place.format(f"{HEAD}{mark}{TAIL}")
+    shown = [hide_secrets(address), show_address(address)]
+    if "://" in place:  # in a text, only what is written so is known to be an address
+        shown.append(scrub_text(f"cannot use '{address}': no"))
+    assert not any(part in text for text in shown for part in (HEAD, TAIL))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("https://host.example/acme/pdf.git", "https://host.example:8443/@team/x", "https://[::1]:8443/x", "acme/pdf"),
+        *("git@host.example:acme/pdf.git", "git@host.example:acme/pdf.git#v1@skill", "ssh://git@host.example:22/x"),
+        *("acme/pdf#v1@skill", "github:acme/pdf@skill", "gitlab:acme/pdf#v2@skill", "@acme/pdf@v1", "file:///a@b/x"),
+        *("./x?y=z", "/a:b@c/x?y", "~/a?b", "..", "C:\\a@b?c", "https://host.example/x#feature/a+b"),
+    ],
+)
+def test_what_holds_no_secret_stays_as_it_is(address: str) -> None:
+    assert hide_secrets(address) == address
+
+
+@given(st.text(max_size=60) | st.text(alphabet="ab:/@?#=&[].%", max_size=30))
+def test_hiding_never_fails_and_hides_everything_at_once(text: str) -> None:
+    hidden = hide_secrets(text)
+    assert hide_secrets(hidden) == hidden
+    assert scrub_text(scrub_text(text)) == scrub_text(text)
+    assert show_address(text).isprintable()
