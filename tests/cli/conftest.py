@@ -155,4 +155,4 @@ def terminal(project: Path) -> Terminal:  # noqa: ARG001 - a fixture for its eff
 def needs_sandbox() -> None:
     """Skip where scripts cannot be isolated."""
     if not any(kind.usable for kind in prowess.sandbox.available() if kind.name != "none"):
-        pytest.skip("needs bubblewrap")
+        pytest.skip("NOT TESTED: a script in a sandbox; none works on this machine")

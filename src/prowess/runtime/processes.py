@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.errors import SandboxError
+from prowess.runtime.sandbox.layout import Confined
 
 if TYPE_CHECKING:
     import subprocess
@@ -92,7 +93,7 @@ def passed_on(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def run_supervised(
-    argv: Sequence[str],
+    command: Sequence[str] | Confined,
     bounds: Bounds,
     *,
     cwd: str,
@@ -102,10 +103,14 @@ def run_supervised(
 ) -> Finished:
     """Run a program to its end, or to the first limit that it meets; no process of it is left.
 
-    ``watched``: folders whose size is limited. Raises ``SandboxError`` when it cannot be started.
+    ``command``: its words, or a command line in a sandbox. ``watched``: folders whose size is limited. Raises
+    ``SandboxError`` when it cannot be started.
     """
+    argv, inherited, restrictions = command if isinstance(command, Confined) else Confined(list(command))
     task = {
-        "argv": list(argv),
+        "argv": argv,
+        "inherited": {number: base64.b64encode(content).decode() for number, content in inherited.items()},
+        "restrictions": restrictions,
         "cwd": cwd,
         "env": dict(env),
         "stdin": base64.b64encode(stdin).decode(),

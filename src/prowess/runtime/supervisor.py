@@ -69,6 +69,7 @@ class _Run:
         self.limit = ""
         self.host_gone = threading.Event()
         self.began = time.monotonic()
+        self.confine = _load_confinement().confine_process if task["restrictions"] else None
         self.child = subprocess.Popen(  # noqa: S603 - to run what it is told to is its purpose
             task["argv"],
             cwd=task["cwd"],
@@ -77,6 +78,7 @@ class _Run:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=_POSIX,
+            pass_fds=_open_inherited(task["inherited"]),
             preexec_fn=self._restrict if _POSIX else None,  # noqa: PLW1509 - no thread has been started yet
         )
         self.out = _Output(self.child.stdout, task["most_output"])  # type: ignore[arg-type]
@@ -95,6 +97,8 @@ class _Run:
                 hard = resource.getrlimit(number)[1]
                 most = value if hard == resource.RLIM_INFINITY else min(value, hard)
                 resource.setrlimit(number, (most, most))
+        if self.confine is not None:
+            self.confine(self.task["restrictions"])
 
     def _feed(self) -> None:
         if self.child.stdin is not None:
@@ -175,6 +179,30 @@ class _Run:
             "out_cut": self.out.full.is_set(),
             "err_cut": self.err.full.is_set(),
         }
+
+
+def _load_confinement() -> Any:  # noqa: ANN401 - a module that is no part of a package here
+    """Return the module beside this file; by its path, since importing the package would take longer than most runs."""
+    from importlib.machinery import ModuleSpec, SourceFileLoader  # noqa: PLC0415 - only where something is confined
+    from importlib.util import module_from_spec  # noqa: PLC0415
+
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "confinement.py")
+    loader = SourceFileLoader("confinement", path)
+    module = module_from_spec(ModuleSpec("confinement", loader, origin=path))
+    loader.exec_module(module)
+    return module
+
+
+def _open_inherited(contents: dict[str, str]) -> tuple[int, ...]:
+    """Return the numbers under which the child finds open files with these contents (numbers as text, base64)."""
+    for number, content in contents.items():
+        # A pipe would block beyond 64 KiB and cannot be read twice; a file on the disk would have to be deleted.
+        memory = os.memfd_create("inherited")
+        os.write(memory, base64.b64decode(content))
+        os.lseek(memory, 0, os.SEEK_SET)
+        os.dup2(memory, int(number))
+        os.close(memory)
+    return tuple(map(int, contents))
 
 
 def descendants(root: int) -> list[int]:
