@@ -505,6 +505,19 @@ def test_a_runaway_command_does_not_keep_its_caller(
     assert seconds[0] <= 1.5
 
 
+@pytest.mark.parametrize("attack", ["kill -9 $PPID", "kill -STOP $PPID", "kill -9 -$PPID"])
+def test_a_command_that_attacks_what_runs_it_does_not_outlive_its_timeout(
+    stage: Stage, mark: Mark, monkeypatch: pytest.MonkeyPatch, attack: str
+) -> None:
+    """Case 121: it leaves its session, ends or stops its parent, and waits in a process of its own."""
+    monkeypatch.setenv("LC_MESSAGES", mark.value)
+    stage.granted(f"Now !`setsid sleep 600 & {attack}; setsid sleep 600 & sleep 600` it.")
+    limits = prowess.Limits(max_command_seconds=0.5)
+    activation = stage.session(stage.trust, limits=limits).activate("evil")
+    assert "[error executing" in activation.instructions
+    assert mark.alive() == []
+
+
 def test_the_twin_leaves_a_process_behind(stage: Stage, naive: ModuleType, mark: Mark) -> None:
     """Twin of case 121: the command has ended, what it started has not."""
     naive.expand(f"!`export MARK={mark.value}; {RUNAWAYS['daemon']}`", stage.work)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +11,9 @@ from prowess.runtime.processes import Bounds, passed_on, run_supervised
 from prowess.runtime.sandbox import Jail
 from prowess.runtime.sandbox.landlock import judge_version, landlock_command
 from tests.runtime.conftest import require_sandbox
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -55,8 +58,8 @@ def test_with_no_more_than_a_version_of_landlock_has_files_are_closed(tmp_path: 
     secret = tmp_path / "secret"
     secret.write_text("secret", encoding="utf-8")
     argv = [sys.executable, "-c", PROBE, str(secret), str(tmp_path / "work" / "x")]
-    folders = [str(tmp_path / name) for name in ("skill", "work", "tmp", "shm")]
-    jail = Jail(*folders, needs=(sys.prefix, sys.base_prefix))  # type: ignore[misc]
+    skill, work, temporary, memory = (str(tmp_path / name) for name in ("skill", "work", "tmp", "shm"))
+    jail = Jail(skill, work, temporary, memory, needs=(sys.prefix, sys.base_prefix))
     confined = landlock_command(argv, jail, version=version)
-    finished = run_supervised(confined, Bounds(20, 4096), cwd=folders[1], env=passed_on())
+    finished = run_supervised(confined, Bounds(20, 4096), cwd=work, env=passed_on())
     assert (finished.stdout, finished.stderr) == (b"[False, False, True]\n", b"")

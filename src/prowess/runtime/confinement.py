@@ -1,4 +1,4 @@
-"""What the kernel is asked to impose on a process, by direct system calls: Landlock, seccomp, no capabilities.
+"""What the kernel is asked to impose on a process, by direct system calls: Landlock, seccomp, no capabilities, a room.
 
 A part of the supervisor, which loads this file by its path: only the standard library, and nothing of the package.
 Linux only. Every function raises ``OSError`` when the kernel refuses.
@@ -24,6 +24,8 @@ _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 _CAPABILITY_VERSION_3 = 0x20080522
 _MOST_CAPABILITIES = 64
 _INSTRUCTION_SIZE = 8
+_CLONE_NEWNS, _CLONE_NEWUSER = 0x20000, 0x10000000
+_MS_NOSUID, _MS_NODEV, _MS_REC, _MS_PRIVATE = 2, 4, 16384, 1 << 18
 
 
 class _RulesetAttributes(ctypes.Structure):
@@ -72,6 +74,47 @@ def set_filter(program: bytes) -> None:
     buffer = ctypes.create_string_buffer(program, len(program))
     described = _Program(len(program) // _INSTRUCTION_SIZE, ctypes.addressof(buffer))
     _check(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(described), 0, 0))
+
+
+def mount_room(folder: str, size: int, inodes: int) -> bool:
+    """Mount memory of a size over a folder, for this process and all that it starts; return whether that was possible.
+
+    What is deleted, mapped or on its way through a socket still counts there, because the file system itself counts.
+    """
+    if not _can_mount(folder, size, inodes):
+        return False
+    _mount_privately(folder, size, inodes)
+    return True
+
+
+def _can_mount(folder: str, size: int, inodes: int) -> bool:
+    """Return whether a child can do it.
+
+    A failure half-way could not be undone: some systems let everybody make a user namespace and then refuse to mount
+    anything in it, and bubblewrap would fail in there too.
+    """
+    child = os.fork()
+    if not child:
+        try:
+            _mount_privately(folder, size, inodes)
+        except OSError:
+            os._exit(1)
+        os._exit(0)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def _mount_privately(folder: str, size: int, inodes: int) -> None:
+    user, group = os.getuid(), os.getgid()
+    try:
+        _check(_libc.unshare(_CLONE_NEWNS))
+    except OSError:
+        _check(_libc.unshare(_CLONE_NEWNS | _CLONE_NEWUSER))
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+                file.write(text)
+    _check(_libc.mount(b"none", b"/", None, ctypes.c_ulong(_MS_REC | _MS_PRIVATE), None))
+    options = f"size={size},nr_inodes={inodes},mode=700".encode()
+    _check(_libc.mount(b"prowess", os.fsencode(folder), b"tmpfs", ctypes.c_ulong(_MS_NOSUID | _MS_NODEV), options))
 
 
 def _enter_landlock(restrictions: dict[str, Any]) -> None:

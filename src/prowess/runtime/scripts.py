@@ -101,7 +101,7 @@ class Scripts:
     def _run(
         self, kind: Sandbox, taken: Snapshot, program: Interpreter, words: list[str], stdin: bytes
     ) -> ScriptResult:
-        with self._folders() as folders:
+        with self._folders() as (own, *folders):
             work, temporary, shared_memory = folders
             jail = sandbox.Jail(taken.folder, work, temporary, shared_memory, program.needs, self.network)
             places = sandbox.places(kind.name, jail)
@@ -113,6 +113,7 @@ class Scripts:
                 env=self._environment(places, inside=kind.name != "none"),
                 stdin=stdin,
                 watched=folders if self.folder is None else (temporary, shared_memory),
+                room=own if kind.name != "none" else "",
             )
         return _result(finished, kind)
 
@@ -131,14 +132,14 @@ class Scripts:
             raise SandboxError(message, folder, "bad-argument") from None
 
     @contextmanager
-    def _folders(self) -> Iterator[tuple[str, str, str]]:
-        """Yield the folder to work in, one for temporary files and one for shared memory; delete what was made."""
+    def _folders(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield a new folder, and those to work in, for temporary files and for shared memory; delete what was made."""
         with temporary_folder() as own:
             work = os.path.join(own, "work") if self.folder is None else os.path.abspath(os.fspath(self.folder))
             folders = work, os.path.join(own, "tmp"), os.path.join(own, "shm")
             for folder in folders:
                 self._make(folder)
-            yield folders
+            yield own, *folders
 
 
 def _checked(args: Sequence[str], stdin: str | bytes, limits: Limits) -> bytes:
@@ -171,5 +172,5 @@ def _result(finished: Finished, kind: Sandbox) -> ScriptResult:
         finished.limit,
         finished.stdout_cut,
         finished.stderr_cut,
-        kind.gaps,
+        (*kind.gaps, *finished.gaps),
     )
