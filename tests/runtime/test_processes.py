@@ -126,6 +126,31 @@ def test_what_a_program_leaves_running_is_ended_with_it(tmp_path: Path, marked: 
     assert marked.alive() == []
 
 
+ABOVE = "up=$PPID; top=$(cut -d ' ' -f 4 /proc/$PPID/stat); "
+AGAINST_THOSE_ABOVE = {
+    "kills its parent": "kill -9 $up",
+    "stops its parent": "kill -STOP $up",
+    "kills the parent of its parent": "kill -9 $top",
+    "stops the parent of its parent": "kill -STOP $top",
+    "stops both": "kill -STOP $top $up",
+    "kills the group of its parent": "kill -9 -$up",
+    "stops its parent again and again": "while kill -STOP $up; do :; done",
+}
+
+
+@linux
+@pytest.mark.parametrize("attack", AGAINST_THOSE_ABOVE)
+def test_a_program_outlives_its_timeout_by_no_attack_on_what_watches_it(
+    tmp_path: Path, marked: Marked, attack: str
+) -> None:
+    """A child leaves the session and every group, ends or stops what it can, and waits in a process of its own."""
+    code = f"export up top; setsid sh -c '{AGAINST_THOSE_ABOVE[attack]}; setsid sleep 600 & sleep 600' & sleep 600"
+    with suppress(prowess.SandboxError):  # nobody is left who could say how it ended
+        found = shell(ABOVE + code, tmp_path, seconds=0.5, env=marked.env)
+        assert found.limit in {"timeout", "cancelled"}
+    assert marked.alive() == []
+
+
 @pytest.mark.parametrize(
     ("argv", "folder"),
     [(["/no/such/program"], "."), (["/bin/sh", "-c", "true"], "no/such/folder"), (["/etc/passwd"], "."), ([""], ".")],

@@ -97,7 +97,7 @@ def in_time(seconds: float, timeout: float) -> bool:
 
 
 def test_in_the_sandbox_no_process_is_left_and_every_run_returns_in_time(
-    acting: Acting, marked: Marked, bwrap: Kind, rng: random.Random, full: bool
+    acting: Acting, marked: Marked, jail: Kind, rng: random.Random, full: bool
 ) -> None:
     """A sample of the whole matrix; two at a time, so that runs meet each other."""
     runaways = drawn(rng, RUNS_OF_FULL if full else RUNS)
@@ -105,7 +105,7 @@ def test_in_the_sandbox_no_process_is_left_and_every_run_returns_in_time(
 
     def run(number: int) -> tuple[str, str]:
         one = runaways[number]
-        scripts = prowess.Scripts(sandbox=bwrap, limits=one.limits, env={**marked.env, "RUN": f"-{number}-"})
+        scripts = prowess.Scripts(sandbox=jail, limits=one.limits, env={**marked.env, "RUN": f"-{number}-"})
         result = scripts.run(skill, "scripts/a.sh", [one.code], trust=acting.trust)
         left = marked.alive(f"RUN=-{number}-")
         wrong = left or not in_time(result.seconds, one.seconds)

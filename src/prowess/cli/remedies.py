@@ -13,7 +13,7 @@ REMEDIES: dict[str, str] = {
     "local-edits": "keep your changes elsewhere, or update with --force, which keeps a backup",
     "lock-outdated": "run 'prowess sync' without --locked, and commit the lock file",
     "name-taken": "remove the other one, or install with --replace",
-    "no-sandbox": "install bubblewrap, or say --sandbox none",
+    "no-sandbox": "install bubblewrap or the extra prowess[sandbox], or say --sandbox none",
     "not-trusted": "look at it with 'prowess show NAME', then 'prowess trust grant NAME'",
     "plain-http": "use https, or say --allow-http if the network is trusted",
     "rolled-back": "ask whoever publishes it; if going back is meant, say 'prowess update --allow-rollback'",

@@ -68,7 +68,14 @@ SETTINGS = (
         about="whether installed skills count only while they are what the lock file says",
         by_project=False,
     ),
-    Known("sandbox", "text", "auto", "the isolation of scripts", by_project=False, choices=("auto", "bwrap", "none")),
+    Known(
+        "sandbox",
+        "text",
+        "auto",
+        "the isolation of scripts",
+        by_project=False,
+        choices=("auto", "bwrap", "landlock", "none"),
+    ),
 )
 """Every setting; the table is the documentation."""
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.errors import SandboxError
+from prowess.runtime.sandbox.layout import Confined
+from prowess.runtime.supervisor import end_descendants
 
 if TYPE_CHECKING:
     import subprocess
@@ -42,6 +44,7 @@ PASSED_ON = (
 
 _OWN = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
 _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "supervisor.py")
+_DELETED_FILES = "deleted files that a program keeps are counted only where the system shows them as open"
 _GRACE = 4.0  # the supervisor ends everything within a second of the timeout; this is for a machine under load
 
 
@@ -56,6 +59,8 @@ class Finished:
     limit: Limit = ""
     stdout_cut: bool = False
     stderr_cut: bool = False
+    gaps: tuple[str, ...] = ()
+    """What this machine keeps the limits from promising."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +97,26 @@ def passed_on(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def run_supervised(
-    argv: Sequence[str],
+    command: Sequence[str] | Confined,
     bounds: Bounds,
     *,
     cwd: str,
     env: Mapping[str, str],
     stdin: bytes = b"",
     watched: Sequence[str] = (),
+    room: str = "",
 ) -> Finished:
     """Run a program to its end, or to the first limit that it meets; no process of it is left.
 
-    ``watched``: folders whose size is limited. Raises ``SandboxError`` when it cannot be started.
+    ``command``: its words, or a command line in a sandbox. ``watched``: folders whose size is limited.
+    ``room``: a folder with all of them in it, over which memory of that size may be mounted for the program. Raises
+    ``SandboxError`` when it cannot be started.
     """
+    argv, inherited, restrictions = command if isinstance(command, Confined) else Confined(list(command))
     task = {
-        "argv": list(argv),
+        "argv": argv,
+        "inherited": {number: base64.b64encode(content).decode() for number, content in inherited.items()},
+        "restrictions": restrictions,
         "cwd": cwd,
         "env": dict(env),
         "stdin": base64.b64encode(stdin).decode(),
@@ -116,6 +127,7 @@ def run_supervised(
         "disk": bounds.disk,
         "files": bounds.files,
         "watched": list(watched),
+        "room": room,
         "rlimits": _rlimits(bounds),
     }
     answer = _ask(task, bounds.seconds + _GRACE)
@@ -129,6 +141,7 @@ def run_supervised(
         answer["limit"],
         answer["out_cut"],
         answer["err_cut"],
+        () if not room or answer["counts_deleted"] else (_DELETED_FILES,),
     )
 
 
@@ -182,6 +195,8 @@ def _dismiss(supervisor: subprocess.Popen[bytes]) -> None:
     try:
         supervisor.wait(2)
     except subprocess.TimeoutExpired:
+        if sys.platform.startswith("linux"):  # what the program stops again and again cannot end the program
+            end_descendants(supervisor.pid)
         supervisor.kill()
         supervisor.wait()
     with suppress(OSError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import NotTrustedError, SandboxError
 from prowess.files.reading import OpenFile
 from prowess.files.temporary import temporary_folder
-from prowess.files.writing import make_folders, write_new
+from prowess.files.writing import make_folders
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import resource_parts
 from prowess.runtime import sandbox
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.runtime.interpreters import Interpreter
     from prowess.runtime.processes import Finished, Limit
+    from prowess.runtime.sandbox import Places, Sandbox
     from prowess.runtime.snapshot import Snapshot
     from prowess.runtime.trust import Trust
 
@@ -39,16 +40,18 @@ class ScriptResult:
     """What came of a script."""
 
     status: int
-    """Its exit status; ended by a signal: negative, or 128 and the signal in a sandbox."""
+    """Its exit status; ended by a signal: negative, or 128 and the signal in ``bwrap``."""
     stdout: str
     stderr: str
     seconds: float
     sandbox: str
-    """``bwrap``, or ``none``."""
+    """``bwrap``, ``landlock`` or ``none``."""
     limit: Limit = ""
     """Which limit ended it: timeout, output, memory, processes, files, disk; ``""`` for none."""
     stdout_cut: bool = False
     stderr_cut: bool = False
+    sandbox_gaps: tuple[str, ...] = ()
+    """What this machine's kernel keeps the sandbox from promising; empty where it keeps every promise."""
 
     @property
     def ok(self) -> bool:
@@ -60,9 +63,9 @@ class ScriptResult:
 class Scripts:
     """How scripts are run: in which sandbox, with which folder, environment and limits.
 
-    ``sandbox``: ``auto`` (the best there is, or none at all: an error), ``bwrap``, or ``none``. ``folder``: where they
-    work and may write, only the size of each file limited; without one, in a new folder that is deleted afterwards.
-    ``env``: variables that they see besides the allow-list. ``network``: whether they may use it.
+    ``sandbox``: ``auto`` (the best there is, or none at all: an error), ``bwrap``, ``landlock``, or ``none``.
+    ``folder``: where they work and may write, only the size of each file limited; without one, in a new folder that is
+    deleted afterwards. ``env``: variables that they see besides the allow-list. ``network``: whether they may use it.
     """
 
     sandbox: sandbox.Kind = "auto"
@@ -80,7 +83,7 @@ class Scripts:
         ``SandboxError`` (code ``bad-argument``: arguments or input that are not what a program can be given), or
         ``ResourceError`` when there is no such file.
         """
-        kind = sandbox.chosen(self.sandbox)
+        kind = sandbox.choose_sandbox(self.sandbox)
         given = _checked(args, stdin, self.limits)
         if trust is None:
             raise NotTrustedError(
@@ -96,34 +99,29 @@ class Scripts:
             program = interpreter_for(path, content)
             return self._run(kind, taken, program, [path, *args], given)
 
-    def _run(self, kind: str, taken: Snapshot, program: Interpreter, words: list[str], stdin: bytes) -> ScriptResult:
-        with self._folders() as (work, temporary):
-            inside = kind != "none"
-            skill = sandbox.SKILL if inside else taken.folder
-            argv = [*program.argv, f"{skill}/{words[0]}", *words[1:]]
-            if inside:
-                write_new(os.path.join(temporary, sandbox.PASSWD), sandbox.passwd_line(), mode=0o644)
-                make_folders(os.path.join(temporary, sandbox.SHARED_MEMORY), 0o700)
-                argv = sandbox.jailed(argv, sandbox.Jail(taken.folder, work, temporary, program.needs, self.network))
-            found = run_supervised(
-                argv,
+    def _run(
+        self, kind: Sandbox, taken: Snapshot, program: Interpreter, words: list[str], stdin: bytes
+    ) -> ScriptResult:
+        with self._folders() as (own, *folders):
+            work, temporary, shared_memory = folders
+            jail = sandbox.Jail(taken.folder, work, temporary, shared_memory, program.needs, self.network)
+            places = sandbox.places(kind.name, jail)
+            argv = [*program.argv, f"{places.skill}/{words[0]}", *words[1:]]
+            finished = run_supervised(
+                sandbox.confine_command(kind.name, argv, jail),
                 Bounds.of_scripts(self.limits),
                 cwd=work,
-                env=self._environment(skill, inside=inside),
+                env=self._environment(places, inside=kind.name != "none"),
                 stdin=stdin,
-                watched=(work, temporary) if self.folder is None else (temporary,),
+                watched=folders if self.folder is None else (temporary, shared_memory),
+                room=own if kind.name != "none" else "",
             )
-        return _result(found, kind)
+        return _result(finished, kind)
 
-    def _environment(self, skill: str, *, inside: bool) -> dict[str, str]:
-        own = {**dict.fromkeys(FOLDER_NAMES, skill), "PYTHONDONTWRITEBYTECODE": "1"}
+    def _environment(self, places: Places, *, inside: bool) -> dict[str, str]:
+        own = {**dict.fromkeys(FOLDER_NAMES, places.skill), "PYTHONDONTWRITEBYTECODE": "1"}
         if inside:
-            own |= {
-                "HOME": sandbox.WORK,
-                "TMPDIR": sandbox.TEMPORARY,
-                "TEMP": sandbox.TEMPORARY,
-                "TMP": sandbox.TEMPORARY,
-            }
+            own |= {"HOME": places.work, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), places.temporary)}
         return {**passed_on(own), **self.env}
 
     @staticmethod
@@ -135,14 +133,14 @@ class Scripts:
             raise SandboxError(message, folder, "bad-argument") from None
 
     @contextmanager
-    def _folders(self) -> Iterator[tuple[str, str]]:
-        """The folder to work in and one for temporary files; what was made for the run is deleted."""
+    def _folders(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield a new folder, and those to work in, for temporary files and for shared memory; delete what was made."""
         with temporary_folder() as own:
             work = os.path.join(own, "work") if self.folder is None else os.path.abspath(os.fspath(self.folder))
-            temporary = os.path.join(own, "tmp")
-            self._make(work)
-            self._make(temporary)
-            yield work, temporary
+            folders = work, os.path.join(own, "tmp"), os.path.join(own, "shm")
+            for folder in folders:
+                self._make(folder)
+            yield own, *folders
 
 
 def _checked(args: Sequence[str], stdin: str | bytes, limits: Limits) -> bytes:
@@ -170,14 +168,15 @@ def _checked(args: Sequence[str], stdin: str | bytes, limits: Limits) -> bytes:
     return data
 
 
-def _result(found: Finished, kind: str) -> ScriptResult:
+def _result(finished: Finished, kind: Sandbox) -> ScriptResult:
     return ScriptResult(
-        found.status,
-        found.stdout.decode("utf-8", "replace"),
-        found.stderr.decode("utf-8", "replace"),
-        found.seconds,
-        kind,
-        found.limit,
-        found.stdout_cut,
-        found.stderr_cut,
+        finished.status,
+        finished.stdout.decode("utf-8", "replace"),
+        finished.stderr.decode("utf-8", "replace"),
+        finished.seconds,
+        kind.name,
+        finished.limit,
+        finished.stdout_cut,
+        finished.stderr_cut,
+        (*kind.gaps, *finished.gaps),
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
 import signal
 import stat
 import subprocess
@@ -28,6 +29,9 @@ _LAST_SECOND = 0.8
 _DEEPEST = 100
 _CHUNK = 1 << 16
 _PAGE = os.sysconf("SC_PAGE_SIZE") if _POSIX else 4096
+_PROCESSORS = os.cpu_count() or 1
+_COUNTER_ERROR = max(32, 2 * _PROCESSORS) * _PROCESSORS * _PAGE  # the kernel's batch for each processor
+_GUARD_GRACE = 2.0  # the supervisor ends everything within a second of the timeout
 
 
 _libc: Any = None
@@ -64,11 +68,14 @@ class _Output:
 class _Run:
     """One child under watch."""
 
-    def __init__(self, task: dict[str, Any]) -> None:
+    def __init__(self, task: dict[str, Any], guard: int) -> None:
         self.task = task
+        self.guard = guard
         self.limit = ""
         self.host_gone = threading.Event()
         self.began = time.monotonic()
+        self.room = _make_room(task)
+        self.confine = _load_confinement().confine_process if task["restrictions"] else None
         self.child = subprocess.Popen(  # noqa: S603 - to run what it is told to is its purpose
             task["argv"],
             cwd=task["cwd"],
@@ -77,6 +84,7 @@ class _Run:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=_POSIX,
+            pass_fds=_open_inherited(task["inherited"]),
             preexec_fn=self._restrict if _POSIX else None,  # noqa: PLW1509 - no thread has been started yet
         )
         self.out = _Output(self.child.stdout, task["most_output"])  # type: ignore[arg-type]
@@ -95,6 +103,8 @@ class _Run:
                 hard = resource.getrlimit(number)[1]
                 most = value if hard == resource.RLIM_INFINITY else min(value, hard)
                 resource.setrlimit(number, (most, most))
+        if self.confine is not None:
+            self.confine(self.task["restrictions"])
 
     def _feed(self) -> None:
         if self.child.stdin is not None:
@@ -116,7 +126,7 @@ class _Run:
             self.limit = self._met()
 
     def _met(self) -> str:
-        if self.host_gone.is_set():
+        if self.host_gone.is_set() or os.getppid() != self.guard:
             return "cancelled"
         if time.monotonic() - self.began >= self.task["timeout"]:
             return "timeout"
@@ -131,19 +141,23 @@ class _Run:
         pids = descendants(os.getpid())
         if processes and len(pids) > processes:
             return "processes"
-        return "memory" if memory and sum(map(_resident, pids)) > memory else ""
+        return "memory" if memory and measure_memory(pids, memory) > memory else ""
 
     def _too_much(self) -> str:
         most_files, most_bytes = self.task["files"], self.task["disk"]
         if not self.task["watched"] or not (most_files or most_bytes):
             return ""
-        files, size = _used(self.task["watched"], most_files or 1 << 40)
+        files, size = self.room.used() if self.room else _used(self.task["watched"], most_files or 1 << 40)
         if most_files and files > most_files:
             return "files"
         if not most_bytes:
             return ""
         if _LINUX and size < most_bytes:
-            size += sum(_deleted(descendants(os.getpid())).values())
+            counted = self.room.device if self.room else None
+            files_without_name = _deleted(descendants(os.getpid())).items()
+            size += sum(
+                size for (device, _), (size, in_memory) in files_without_name if device != counted and not in_memory
+            )
         return "disk" if size >= most_bytes else ""
 
     def end(self) -> None:
@@ -156,7 +170,7 @@ class _Run:
         with suppress(subprocess.TimeoutExpired):
             self.child.wait(_LAST_SECOND)
         if _LINUX:
-            end_descendants()
+            end_descendants(os.getpid())
         self.limit = self.limit or self._too_much()
         for stream in (self.out, self.err):
             stream.thread.join(_LAST_SECOND / 2)
@@ -174,7 +188,32 @@ class _Run:
             "err": base64.b64encode(bytes(self.err.data)).decode(),
             "out_cut": self.out.full.is_set(),
             "err_cut": self.err.full.is_set(),
+            "counts_deleted": self.room is not None,
         }
+
+
+def _load_confinement() -> Any:  # noqa: ANN401 - a module that is no part of a package here
+    """Return the module beside this file; by its path, since importing the package would take longer than most runs."""
+    from importlib.machinery import ModuleSpec, SourceFileLoader  # noqa: PLC0415 - only where something is confined
+    from importlib.util import module_from_spec  # noqa: PLC0415
+
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "confinement.py")
+    loader = SourceFileLoader("confinement", path)
+    module = module_from_spec(ModuleSpec("confinement", loader, origin=path))
+    loader.exec_module(module)
+    return module
+
+
+def _open_inherited(contents: dict[str, str]) -> tuple[int, ...]:
+    """Return the numbers under which the child finds open files with these contents (numbers as text, base64)."""
+    for number, content in contents.items():
+        # A pipe would block beyond 64 KiB and cannot be read twice; a file on the disk would have to be deleted.
+        memory = os.memfd_create("inherited")
+        os.write(memory, base64.b64decode(content))
+        os.lseek(memory, 0, os.SEEK_SET)
+        os.dup2(memory, int(number))
+        os.close(memory)
+    return tuple(map(int, contents))
 
 
 def descendants(root: int) -> list[int]:
@@ -216,56 +255,155 @@ def _used(folders: list[str], most_files: int) -> tuple[int, int]:
     return files, size
 
 
-def _deleted(pids: list[int]) -> dict[tuple[int, int], int]:
-    """What files take that have no name any more and are still open."""
-    found: dict[tuple[int, int], int] = {}
+class _Room:
+    """A file system of limited size that holds every folder which a program may write to."""
+
+    def __init__(self, folder: str) -> None:
+        self._handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        self.device = os.fstat(self._handle).st_dev
+        self._own = self._entries()
+
+    def _entries(self) -> int:
+        info = os.fstatvfs(self._handle)
+        return info.f_files - info.f_ffree
+
+    def used(self) -> tuple[int, int]:
+        """Return how many entries were made in it, and what they take, also of those that have no name any more."""
+        info = os.fstatvfs(self._handle)
+        return self._entries() - self._own, (info.f_blocks - info.f_bfree) * info.f_frsize
+
+
+def _make_room(task: dict[str, Any]) -> _Room | None:
+    """Return the room that the task asks for with its folders in it, ``None`` where the system lets none be made."""
+    folder, disk, files = task["room"], task["disk"], task["files"]
+    # What is written there takes memory: a limit that a good part of the machine's could not hold is for the disk.
+    if not _LINUX or not folder or not disk or disk > _PAGE * os.sysconf("SC_PHYS_PAGES") // 4:
+        return None
+    inodes = files + len(task["watched"]) + 2 if files else 0  # one more than is allowed, and the folders themselves
+    try:
+        if not _load_confinement().mount_room(folder, disk, inodes):
+            return None
+    except OSError:
+        return None
+    for path in task["watched"]:
+        os.mkdir(path, 0o700)
+    return _Room(folder)
+
+
+def _deleted(pids: list[int]) -> dict[tuple[int, int], tuple[int, bool]]:
+    """Return each open file that has no name any more: what it takes, and whether it is a file in memory."""
+    found: dict[tuple[int, int], tuple[int, bool]] = {}
     for pid in pids:
         with suppress(OSError):
             for fd in os.listdir(f"/proc/{pid}/fd"):
                 with suppress(OSError):
-                    info = os.stat(f"/proc/{pid}/fd/{fd}")
+                    path = f"/proc/{pid}/fd/{fd}"
+                    info = os.stat(path)
                     if stat.S_ISREG(info.st_mode) and info.st_nlink == 0:
-                        found[info.st_dev, info.st_ino] = info.st_blocks * 512
+                        in_memory = os.readlink(path).startswith("/memfd:")
+                        found[info.st_dev, info.st_ino] = info.st_blocks * 512, in_memory
     return found
 
 
-def _resident(pid: int) -> int:
-    with suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/statm", "rb") as file:
-        return int(file.read().split()[1]) * _PAGE
-    return 0
+def measure_memory(pids: list[int], most: int) -> int:
+    """Return what processes take together: resident, swapped out, and open memory files that none of them has mapped.
+
+    The kernel's counters for a process are inexact by some pages for each processor, so where that could hide that
+    ``most`` is passed, the larger of the counter and of the exact figure is taken. The exact one (Pss) means a walk
+    through all pages, and cannot be read of a process that made itself undumpable.
+    """
+    figures = [_read_figures(f"/proc/{pid}/status") for pid in pids]
+    counters = [sum(figure.get(name, 0) for name in ("VmRSS", "VmSwap", "HugetlbPages")) for figure in figures]
+    mapped = sum(figure.get("RssShmem", 0) for figure in figures)
+    unmapped = max(0, sum(size for size, in_memory in _deleted(pids).values() if in_memory) - mapped)
+    total = sum(counters) + unmapped
+    if total > most or total + len(pids) * _COUNTER_ERROR <= most:
+        return total
+    exact = [_read_figures(f"/proc/{pid}/smaps_rollup").get("Pss", 0) for pid in pids]
+    return sum(map(max, counters, exact)) + unmapped
 
 
-def end_descendants() -> None:
-    """Stop everything below, so that nothing forks meanwhile, then end it; again until nothing is found."""
+def _read_figures(path: str) -> dict[str, int]:
+    """Return the sizes in a file of lines such as ``VmRSS: 1234 kB``, in bytes; nothing where it cannot be read."""
+    with suppress(OSError), open(path, encoding="ascii", errors="replace") as file:
+        rows = (line.split() for line in file)
+        return {row[0].rstrip(":"): int(row[1]) * 1024 for row in rows if len(row) == 3 and row[2] == "kB"}  # noqa: PLR2004
+    return {}
+
+
+def end_descendants(root: int) -> None:
+    """Stop everything below a process, so that nothing forks meanwhile, then end it; again until nothing is found."""
     until = time.monotonic() + _LAST_SECOND
     while time.monotonic() < until:
         stopped: set[int] = set()
-        while fresh := set(descendants(os.getpid())) - stopped:
+        while fresh := set(descendants(root)) - stopped:
             for pid in fresh:
                 with suppress(OSError):
                     os.kill(pid, signal.SIGSTOP)
             stopped |= fresh
         if not stopped:
-            _reap()
             return
         for pid in stopped:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        _reap()
+        if root == os.getpid():
+            _reap()
 
 
 def _reap() -> None:
+    """Collect the children that have ended; never called in the host, whose other children are not ours."""
     with suppress(OSError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
 
 
-def main() -> None:
-    task = json.loads(sys.stdin.buffer.readline())
+def split_off_guard(timeout: float) -> int:
+    """Fork: return the number of the guard in the child, which goes on as the supervisor; the guard never returns.
+
+    A program without a sandbox may end or stop whoever runs it. When it ends the supervisor, what it left becomes the
+    guard's, which ends it; when it ends the guard, the supervisor sees that it has another parent, and ends everything.
+    What is stopped is continued. Only a program that ends both at once gets away; it could end the host as well.
+    """
+    guard = os.getpid()
+    become_reaper()
+    supervisor = os.fork()
+    if supervisor:
+        _guard_supervisor(supervisor, time.monotonic() + timeout + _GUARD_GRACE)
+    os.setsid()  # a signal to the group of one does not meet the other
+    become_reaper()
+    return guard
+
+
+def become_reaper() -> None:
+    """Have what loses its parent below this process become its child."""
     if _libc is not None:
         _libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _guard_supervisor(supervisor: int, deadline: float) -> None:
+    os.close(1)  # the host reads until nobody can write any more: that is for the supervisor to decide
+    ended = select.poll()
+    with suppress(OSError):  # kernels before 5.3 have no such handle: then the look every so often has to do
+        ended.register(os.pidfd_open(supervisor), select.POLLIN)
+    while True:
+        pid, status = os.waitpid(supervisor, os.WNOHANG | os.WUNTRACED)
+        if pid and os.WIFSTOPPED(status):
+            os.kill(supervisor, signal.SIGCONT)
+        elif pid:
+            break
+        elif time.monotonic() > deadline:
+            os.kill(supervisor, signal.SIGKILL)
+        ended.poll(_LOOK_EVERY * 1000)
+    if status:
+        end_descendants(os.getpid())
+    os._exit(0)
+
+
+def main() -> None:
+    task = json.loads(sys.stdin.buffer.readline())
+    guard = split_off_guard(task["timeout"]) if _LINUX else os.getppid()
     try:
-        run = _Run(task)
+        run = _Run(task, guard)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         answer: dict[str, Any] = {"failed": str(error)}
     else:

@@ -63,8 +63,8 @@ def run_script(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     detail = {"script": script, "status": found.status, "limit": found.limit, "sandbox": found.sandbox}
     view.session.tell(Event("ran", name, {**detail, "seconds": found.seconds}))
     data = {"skill": name, **detail, "stdout": found.stdout, "stderr": found.stderr, "seconds": found.seconds}
-    cut = {"stdout_cut": found.stdout_cut, "stderr_cut": found.stderr_cut}
-    return ToolResult(_told(found), is_error=not found.ok, data={**data, **cut})
+    data |= {"stdout_cut": found.stdout_cut, "stderr_cut": found.stderr_cut, "sandbox_gaps": list(found.sandbox_gaps)}
+    return ToolResult(_told(found), is_error=not found.ok, data=data)
 
 
 def _texts(value: object) -> list[str]:

@@ -33,7 +33,9 @@ STOPPED = 124
 @click.argument("script")
 @click.argument("arguments", nargs=-1, metavar="[ARGS]...")
 @folder_option
-@click.option("--sandbox", type=click.Choice(("auto", "bwrap", "none")), help="The isolation; none only by name.")
+@click.option(
+    "--sandbox", type=click.Choice(("auto", "bwrap", "landlock", "none")), help="The isolation; none only by name."
+)
 @click.option("--network", is_flag=True, help="Let it use the network.")
 @click.option("--stdin", "with_stdin", is_flag=True, help="Pass this command's standard input on.")
 @where_options
@@ -68,7 +70,7 @@ def command(
 
 def _data(result: prowess.ScriptResult) -> dict[str, object]:
     names = ("status", "stdout", "stderr", "seconds", "sandbox", "limit", "stdout_cut", "stderr_cut")
-    return {name: getattr(result, name) for name in names}
+    return {**{name: getattr(result, name) for name in names}, "sandbox_gaps": list(result.sandbox_gaps)}
 
 
 def _pass_on(result: prowess.ScriptResult) -> None:
@@ -76,5 +78,7 @@ def _pass_on(result: prowess.ScriptResult) -> None:
         output.exact_text(result.stdout)
     if result.stderr:
         output.error_text(result.stderr)
+    for gap in result.sandbox_gaps:
+        output.warn(f"sandbox {result.sandbox}: {gap}")
     if result.limit:
         output.warn(f"stopped at its limit of {result.limit} after {result.seconds:.1f} s")

@@ -1,0 +1,60 @@
+"""The main program of a host that may do less than the one that runs the tests: ``restricted.py OPTIONS CODE WORD…``.
+
+``OPTIONS`` is JSON. ``ordinary``: a folder; the code is run by a user without privileges, by a Python that is mounted
+there where the one of the tests lies in somebody's home folder. ``refuse``: system calls that fail with EPERM, as they
+do in most containers. The code is then run by a new process of the same Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import platform
+import sys
+
+NOBODY = 65534
+CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18
+
+
+def mount_python(folder: str) -> str:
+    """The path of a Python that everybody may run: in a mount namespace of this process."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    private = libc.unshare(CLONE_NEWNS) or libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None)
+    if private or libc.mount(sys.base_prefix.encode(), folder.encode(), None, MS_BIND, None):
+        sys.exit("unavailable: this Python cannot be shown to another user")
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return f"{folder}/bin/{name}"
+
+
+def become_nobody() -> None:
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+
+
+def refuse_calls(names: list[str]) -> None:
+    from prowess.runtime import confinement  # noqa: PLC0415 - only where it is asked for
+    from prowess.runtime.sandbox.seccomp import Rule, assemble_filter  # noqa: PLC0415
+    from prowess.runtime.sandbox.syscalls import NUMBERS  # noqa: PLC0415
+
+    NUMBERS["landlock_create_ruleset"] = (444, 444)  # no sandbox refuses it, so the table does not have it
+    confinement.forbid_privileges()
+    confinement.set_filter(assemble_filter([Rule(tuple(names))], platform.machine()))
+
+
+def main() -> None:
+    options, words = json.loads(sys.argv[1]), sys.argv[2:]
+    program = sys.executable
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    if options["ordinary"] and os.geteuid() == 0:
+        program = mount_python(options["ordinary"])
+    if options["refuse"]:
+        refuse_calls(options["refuse"])
+    if options["ordinary"] and os.geteuid() == 0:
+        become_nobody()
+    os.execve(program, [program, "-c", *words], environment)  # noqa: S606 - no shell is wanted
+
+
+if __name__ == "__main__":
+    main()
