@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from prowess import ResourceTooLargeError
-from prowess.files.tree import hash_file, list_tree
+from prowess.files.tree import hash_file, hash_tree, list_tree
 from prowess.limits import Limits
 
 if TYPE_CHECKING:
@@ -96,3 +96,29 @@ def test_a_file_is_hashed_with_its_size_and_executable_bit(tmp_path: Path) -> No
     assert hash_file(str(tmp_path), ("text",), 10) == (4, False, hashlib.sha256(b"text").hexdigest())
     with pytest.raises(ResourceTooLargeError):
         hash_file(str(tmp_path), ("text",), 3)
+
+
+def test_the_quick_way_to_hash_a_file_and_the_careful_one_agree(tmp_path: Path) -> None:
+    write(tmp_path, "plain", "a/é", "a/run", "one-name")
+    (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "long").write_bytes(b"x" * (1 << 20))
+    (tmp_path / "longer").write_bytes(b"x" * ((1 << 20) + 1))
+    (tmp_path / "other-name").hardlink_to(tmp_path / "one-name")
+    (tmp_path / "a" / "run").chmod(0o755)
+    hashed = hash_tree(str(tmp_path), LIMITS)
+    assert hashed.odd == []
+    assert hashed.files == {
+        path: hash_file(str(tmp_path), tuple(path.split("/")), 1 << 30)
+        for path in list_tree(str(tmp_path), (), LIMITS).files
+    }
+    assert len(hashed.files) == 8
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_a_tree_is_not_hashed_by_a_name_of_a_file_that_belongs_to_somebody_else(tmp_path: Path) -> None:
+    write(tmp_path, "theirs", "tree/own")
+    os.chown(tmp_path / "theirs", 12345, 12345)
+    (tmp_path / "tree" / "planted").hardlink_to(tmp_path / "theirs")
+    hashed = hash_tree(str(tmp_path / "tree"), LIMITS)
+    assert list(hashed.files) == ["own"]
+    assert hashed.odd == [("hard-link", "planted")]

@@ -498,3 +498,16 @@ def test_a_repository_by_address_from_a_server(world: World, installer: prowess.
         path = open_.install(f"{server.address}/acme/pdf.git", project=True)
     assert path == world.skills / "acme" / "pdf"
     assert installer.verify() == ()
+
+
+def test_what_lies_as_deep_as_an_install_may_is_verified_too(world: World, installer: prowess.Installer) -> None:
+    repo = world.repository("deep")
+    repo.write("/".join(["d"] * 24) + "/notes.md", "text")
+    repo.commit()
+    installer.install(repo.address, project=True)
+    assert installer.verify() == ()
+    folder = world.folder("as-deep")
+    folder.joinpath(*["d"] * 24).mkdir(parents=True)
+    folder.joinpath(*["d"] * 24, "notes.md").write_text("text", encoding="utf-8")
+    installer.install_local(folder, project=True)
+    assert installer.verify() == ()
