@@ -11,9 +11,10 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
-# Two workers that take over each other's rest: neither waits at the end, and tests of one file mostly share a worker's fixtures.
 PYTEST := $(BIN)/python -m pytest
-WORKERS := -n 2 --dist worksteal
+# Made for two cores: a third worker runs while others wait for a disk or a deadline. Workers take over each other's rest,
+# so that none is idle at the end, and the tests of one file mostly share the fixtures of one worker.
+WORKERS := -n 3 --dist worksteal
 # A Python that was named by hand is the only one tried; the default falls back on others that may be on PATH.
 CANDIDATES := $(if $(filter file,$(origin PYTHON)),$(PYTHON) python3.13 python3.12 python3.11,$(PYTHON))
 # Changes with the requested Python and the place of the checkout, because neither can change below an environment.

@@ -103,12 +103,10 @@ def private(world: World, monkeypatch: pytest.MonkeyPatch) -> Private:
 def processes() -> list[bytes]:
     """The arguments and environments of what runs now, where the system shows them."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/*"):
-        if path.name in {"cmdline", "environ"}:
-            try:
-                found.append(path.read_bytes())
-            except OSError:  # it has ended, or is somebody else's
-                continue
+    for path in Path("/proc").iterdir() if Path("/proc/self").exists() else ():
+        for name in ("cmdline", "environ"):
+            with suppress(OSError):  # no process, one that has ended, or somebody else's
+                found.append((path / name).read_bytes())
     return found
 
 
@@ -123,8 +121,7 @@ def test_a_private_repository_is_installed_with_what_the_users_helper_says(priva
     def protected(handler: Handler) -> bool:
         if demand_password(handler):
             return True
-        with suppress(OSError):  # a process that ended while it was looked at
-            running.extend(processes())
+        running.extend(processes())
         return False
 
     with http(private.root, protected, tls=private.tls) as server:

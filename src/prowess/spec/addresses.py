@@ -96,7 +96,8 @@ def parse_source(text: str, *, github: str = "") -> SourceSpec:
         raise BadReferenceError(message)
     if not text.strip() or len(text) > MAX_ADDRESS_CHARS:
         raise BadReferenceError(f"this names no source of skills: {show_address(text)}")
-    _refuse_controls(text, text)
+    if any(ord(char) < 0x20 or ord(char) == 0x7F for char in text):  # noqa: PLR2004 - control characters
+        raise BadReferenceError(f"an address must not hold control characters: {show_address(text)}")
     if text.startswith("@"):
         return spec_of(SkillRef.parse(text))
     local = _local(text)
@@ -131,7 +132,8 @@ def _local(text: str) -> SourceSpec | None:
         if parts.netloc not in {"", "localhost"}:
             raise BadReferenceError(f"a file address has no host: {show_address(text)}", code="bad-scheme")
         path = unquote(parts.path)
-        _refuse_controls(path, text)  # encoded ones, of which NUL would reach the system and fail there
+        if "\0" in path:  # encoded; other control characters may stand in the names of folders
+            raise BadReferenceError(f"a path must not hold NUL: {show_address(text)}")
         return _local_repository(path, unquote(parts.fragment))
     path, hash_, ref = text.partition("#")
     if not is_path(path):
@@ -321,11 +323,6 @@ def _checked_scp(text: str, schemes: tuple[str, ...]) -> str:
     if not harmless or "ssh" not in schemes:
         raise BadReferenceError(f"this is no address of a repository: {show_address(text)}", code="bad-scheme")
     return text
-
-
-def _refuse_controls(part: str, text: str) -> None:
-    if any(ord(char) < 0x20 or ord(char) == 0x7F for char in part):  # noqa: PLR2004 - control characters
-        raise BadReferenceError(f"an address must not hold control characters: {show_address(text)}")
 
 
 def _refuse_secret(text: str) -> None:
