@@ -14,6 +14,7 @@ HEAD, TAIL = "Zq7vKx", "Kp9wXv"
 PLACES = (
     "https://me:{}@host.example/acme/pdf.git",
     "https://{}@host.example/acme/pdf.git",
+    "https://mirror.example/https://me:{}@host.example/acme/pdf.git",
     "HTTPS://me:{}@host.example:8443/acme",
     "ssh://git:{}@host.example:2222/acme/pdf.git",
     "git:{}@host.example:acme/pdf.git",
@@ -54,6 +55,18 @@ def test_no_part_of_a_secret_is_left_whatever_it_holds(place: str, mark: str) ->
 )
 def test_what_holds_no_secret_stays_as_it_is(address: str) -> None:
     assert hide_secrets(address) == address
+
+
+@pytest.mark.parametrize("piece", [".", "a", "a:", "@", "://", "https://", "a:b@c:", "'", "https://a:b@c,"])
+def test_a_long_text_of_a_hostile_server_takes_no_longer_than_its_length(piece: str) -> None:
+    """A quadratic search would take minutes here, and the test would not end."""
+    text = piece * (1_000_000 // len(piece))
+    assert len(scrub_text(f"fatal: {text} x")) <= len(text) + 10
+    assert len(show_address(text)) <= 200
+
+
+def test_an_address_that_is_too_long_to_be_one_is_not_shown() -> None:
+    assert show_address(f"https://{HEAD * 2000}@host.example/x") == "'https://'"
 
 
 @given(st.text(max_size=60) | st.text(alphabet="ab:/@?#=&[].%", max_size=30))

@@ -7,16 +7,22 @@ one (``#access_token=…``). The user name of ssh is none (``git@host:path``, ``
 from __future__ import annotations
 
 import re
+import string
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _PATHS = ("./", "../", "/", "~/", ".\\", "..\\")
 _SCHEME = re.compile(r"(?:[A-Za-z0-9+.-]+::)?[A-Za-z][A-Za-z0-9+.-]*")  # git writes helper::https://…
+_IN_SCHEMES = string.ascii_letters + string.digits + "+.:-"
 _END_OF_HOST = re.compile(r"[/?#]")
-_HOST_AND_PORT = re.compile(r"(?:\[[^\]]*\]|[^:]*)(?::[0-9]*)?")
+_HOST_AND_PORT = re.compile(r"(?:\[[^\]]*\]|[\w.~%-]*)(?::[0-9]*)?")
 _FORGE = re.compile(r"(?:github|gitlab):[^:@]*(?:@[^:@]*)?")
-# Punctuation that ends an address in a sentence belongs to the sentence: git writes 'https://host/x.git': …
-_IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]*://\S+?(?=['\"):;,.\]]*(?:\s|$))")
-_SCP_IN_TEXT = re.compile(r"(?<![\w:])([\w.-]+):[^\s/]\S*@(?=[\w.-]+:[^\s:])")
+_USER = re.compile(r"[\w.-]+")
+_HOST_AND_PATH = re.compile(r"[\w.-]+:[^:].*")
+_WORD = re.compile(r"\S+")
+_AROUND = "'\"()[]{}<>,;:."
+"""What stands around an address in a sentence: git writes 'https://host/x.git': …"""
+_LONGEST = 4096
+"""Characters of an address that is looked at: a longer one is shown without anything but its scheme."""
 
 
 def is_path(text: str) -> bool:
@@ -34,14 +40,30 @@ def hide_secrets(address: str) -> str:
     scheme, mark, rest = address.partition("://")
     if not mark or _SCHEME.fullmatch(scheme) is None:
         return _without_query(_hide_in_scp(address))
+    if len(address) > _LONGEST:
+        return f"{scheme[:_LONGEST]}://"
     end = _END_OF_HOST.search(rest)
     authority, path = (rest[: end.start()], rest[end.start() :]) if end else (rest, "")
     login, at, host = authority.rpartition("@")
-    if _HOST_AND_PORT.fullmatch(host) is None or (at and not host):
-        # No host ends here, or what follows its colon is no port: a password that holds a slash, a ? or a # as it is.
-        return f"{scheme}://{_without_query(rest.rpartition('@')[2])}" if "@" in rest else f"{scheme}://"
+    if "@" in rest and (_HOST_AND_PORT.fullmatch(host) is None or (at and not host)):
+        # No host ends here, or it is none: a password that holds a slash, a ? or a # as it is, or several addresses.
+        return f"{scheme}://{_without_query(rest.rpartition('@')[2])}"
+    if ":" in host and _HOST_AND_PORT.fullmatch(host) is None:
+        return f"{scheme}://"  # a user and a password, and the rest is missing
     user = login.partition(":")[0] if scheme.lower() == "ssh" else ""
-    return f"{scheme}://{user}{'@' if user else ''}{host}{_without_query(path)}"
+    return f"{scheme}://{user}{'@' if user else ''}{host}{_hide_inside(_without_query(path))}"
+
+
+def _hide_inside(path: str) -> str:
+    """A path whose addresses have lost their secrets: those of proxies and mirrors hold one (``…/https://host/x``)."""
+    done = ""
+    while "://" in path:
+        start = len(path[: path.rindex("://")].rstrip(_IN_SCHEMES))
+        if start == 0:
+            break
+        done = hide_secrets(path[start:]) + done
+        path = path[:start]
+    return path + done
 
 
 def _without_query(text: str) -> str:
@@ -61,9 +83,28 @@ def _hide_in_scp(address: str) -> str:
 
 
 def scrub_text(text: str) -> str:
-    """A message whose addresses have lost their secrets: for what other programs say, and what people typed."""
-    scrubbed = _IN_TEXT.sub(lambda match: hide_secrets(match[0]), text)
-    return _SCP_IN_TEXT.sub(r"\1@", scrubbed)
+    """A message whose addresses have lost their secrets: for what other programs say, and what people typed.
+
+    The time that it takes grows with the length of the text alone: servers choose what git says.
+    """
+    has_address = "://" in text or ("@" in text and ":" in text)
+    return _WORD.sub(lambda word: _scrub_word(word[0]), text) if has_address else text
+
+
+def _scrub_word(word: str) -> str:
+    bare = word.strip(_AROUND)
+    before, mark, _ = bare.partition("://")
+    user, _, rest = bare.partition(":")
+    place = rest.rpartition("@")[2] if "@" in rest else ""
+    if mark:
+        start = len(before.rstrip(_IN_SCHEMES))
+        hidden = bare[:start] + hide_secrets(bare[start:])
+    elif _USER.fullmatch(user) and not rest.startswith("/") and _HOST_AND_PATH.fullmatch(place):
+        hidden = f"{user}@{place}"
+    else:
+        return word
+    at = word.index(bare)
+    return word[:at] + hidden + word[at + len(bare) :]
 
 
 def show_address(address: str, most: int = 120) -> str:
