@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
+from prowess.runtime.sandbox.seccomp import can_filter
 from tests.cli.samples import granted
 
 if TYPE_CHECKING:
@@ -254,6 +255,23 @@ def test_the_demonstration_runs_a_script_in_the_sandbox(command: Command) -> Non
     assert "# Profile of orders.csv" in out
     best = next(kind.name for kind in prowess.sandbox.available() if kind.usable)
     assert f"sandbox: {best}" in out
+
+
+@pytest.mark.skipif(
+    not can_filter(), reason="NOT TESTED: a host without any sandbox; filters are for two machines only"
+)
+def test_the_demonstration_without_any_sandbox_says_why_nothing_runs(project: Path) -> None:
+    """A host that refuses namespaces and Landlock: the want of a sandbox is not explained as a want of trust."""
+    options = json.dumps({"ordinary": "", "refuse": ["mount", "unshare", "landlock_create_ruleset"]})
+    program = Path(__file__).parents[1] / "restricted.py"
+    code = "import sys; from prowess.cli.main import root; root.main(sys.argv[1:], prog_name='prowess')"
+    done = subprocess.run(
+        [sys.executable, program, options, code, "demo"], cwd=project, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.count("refused no sandbox: ") == 2
+    assert done.stdout.count("Scripts run in a sandbox only, and this machine has none: see prowess doctor.") == 2
+    assert "nobody has looked at that script yet" not in done.stdout
+    assert [row for row in done.stdout.splitlines() if len(row) > 80] == []
 
 
 def test_the_picture_is_the_same_every_time_and_fetches_nothing(command: Command, project: Path) -> None:
