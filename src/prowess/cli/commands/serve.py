@@ -27,10 +27,6 @@ _ANYWHERE = "127.0.0.1:8848"
     ("prowess serve", "the skills of the standard places, on standard input and output"),
     ("prowess serve skills/ --http", f"those of a folder, on HTTP at {_ANYWHERE}"),
     ("prowess serve --check skills/", "which skills would not be served, and why"),
-    (
-        'claude mcp add skills -- "$(command -v prowess)" serve ~/skills',
-        "in a client's configuration, which needs the absolute path of the program",
-    ),
 )
 @click.argument("roots", metavar="[ROOT]...", nargs=-1, type=click.Path())
 @click.option("--http", is_flag=False, flag_value=_ANYWHERE, default=None, metavar="HOST:PORT", help="Serve on HTTP.")
@@ -57,8 +53,13 @@ def command(
 ) -> int:
     """Serve the skills below each ROOT (none: the standard places) to an MCP client, until it has enough.
 
+    A client's configuration names this program by its absolute path, for example:
+
+    \b
+      claude mcp add skills -- "$(command -v prowess)" serve ~/skills
+
     Anything but loopback needs a token. With --check, exit status 1: some would not be served.
-    """
+    """  # noqa: D301 - the escape tells click to leave the lines as they are
     if http is not None and (os.sep in http or os.path.isdir(http)):
         raise click.UsageError(f"--http takes HOST:PORT, and {http!r} looks like a folder: name folders before --http")
     if only_check:
