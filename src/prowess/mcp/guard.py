@@ -146,9 +146,23 @@ class Rates:
         return rate.admits()
 
 
+class TokenGuesses(NamedTuple):
+    """What is remembered of an address that sent tokens."""
+
+    wrong: int = 0
+    """How many wrong ones were judged."""
+    until: float = 0.0
+    """When the next one is judged."""
+    is_known: bool = False
+    """Whether it has sent the right one."""
+
+
 class WrongTokens:
     """The wrong tokens of each address: ``most`` are free, then each one that is judged doubles the wait for the next.
 
+    During a wait no token of the address is judged, the right one neither: whoever guesses would learn it. An address
+    that has sent the right one before is judged always, because all programs of this machine, and all clients behind
+    one proxy, share an address, and nobody must be able to lock out a client that is at work.
     Of more than 1,024 addresses the one that was longest silent is forgotten, so an attacker cannot fill the memory.
     """
 
@@ -156,43 +170,53 @@ class WrongTokens:
         self._most = most
         self._longest = longest
         self._clock = clock
-        self._judged: dict[str, tuple[int, float]] = {}  # how many, and when the next one is judged
+        self._of: dict[str, TokenGuesses] = {}
 
     def __len__(self) -> int:
-        return len(self._judged)
+        return len(self._of)
 
-    def note(self, address: str) -> float:
+    def wait_of(self, address: str) -> float:
+        """For how many seconds no token of an address is judged."""
+        guesses = self._of.get(address)
+        return 0.0 if guesses is None or guesses.is_known else max(0.0, guesses.until - self._clock())
+
+    def note_right(self, address: str) -> None:
+        """Remember that an address sent the right token."""
+        self._remember(address, self._of.get(address, TokenGuesses())._replace(is_known=True))
+
+    def note_wrong(self, address: str) -> float:
         """Count a wrong token, and return for how many seconds its address has to wait; 0 when it was judged.
 
         One that comes during a wait is not counted: whoever is impatient does not wait longer.
         """
         now = self._clock()
-        count, until = self._judged.pop(address, (0, now))
-        if now - until > self._longest:
-            count = 0
-        wait = max(0.0, until - now)
+        guesses = self._of.get(address, TokenGuesses(until=now))
+        wait = max(0.0, guesses.until - now)
         if not wait:
-            count += 1
+            wrong = 1 if now - guesses.until > self._longest else guesses.wrong + 1
             # Cut before the power is taken: a float has an end.
-            next_wait = (
-                min(2.0 ** min(count - self._most, _MOST_DOUBLINGS), self._longest) if count >= self._most else 0.0
-            )
-            until = now + next_wait
-        self._judged[address] = count, until  # at the end of the dictionary: the latest
-        if len(self._judged) > _MOST_KNOWN:
-            del self._judged[next(iter(self._judged))]
+            doublings = min(wrong - self._most, _MOST_DOUBLINGS)
+            next_wait = min(2.0**doublings, self._longest) if wrong >= self._most else 0.0
+            guesses = guesses._replace(wrong=wrong, until=now + next_wait)
+        self._remember(address, guesses)
         return wait
+
+    def _remember(self, address: str, guesses: TokenGuesses) -> None:
+        self._of.pop(address, None)
+        self._of[address] = guesses  # at the end of the dictionary: the latest
+        if len(self._of) > _MOST_KNOWN:
+            del self._of[next(iter(self._of))]
 
 
 class Guard:
     """An application that lets the right requests through to another."""
 
-    def __init__(self, app: App, access: Access, limits: Limits) -> None:
+    def __init__(self, app: App, access: Access, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._app = app
         self._access = access
         self._limits = limits
         self._rates = Rates(limits.max_http_requests)
-        self._wrong_tokens = WrongTokens(limits.max_http_wrong_tokens, limits.max_http_token_wait_seconds)
+        self._wrong_tokens = WrongTokens(limits.max_http_wrong_tokens, limits.max_http_token_wait_seconds, clock)
         self._room = Room(limits.max_http_waiting_bytes)
         self._streams = 0
 
@@ -200,9 +224,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = self._access.refused(scope) or self._too_much(scope)
-        if refusal is _WRONG_TOKEN:
-            refusal = self._delay_guesses(scope)
+        refusal = self._refuse_access(scope) or self._too_much(scope)
         if refusal is not None:
             await _refuse(refusal, send)
             return
@@ -233,16 +255,20 @@ class Guard:
             if body is not None:
                 await self._app(scope, _replay(body, receive), share.until_answered(send))
 
-    def _delay_guesses(self, scope: Scope) -> Refusal:
-        """The answer to a wrong token: 401, or 429 with the time to wait.
-
-        Only wrong tokens wait. All programs of this machine, and all clients behind one proxy, share an address: if the
-        right token had to wait too, anyone could lock the others out.
-        """
-        wait = self._wrong_tokens.note(_address(scope))
-        if not wait:
-            return _WRONG_TOKEN
-        return Refusal(429, "too many wrong tokens", ((b"retry-after", b"%d" % math.ceil(wait)),))
+    def _refuse_access(self, scope: Scope) -> Refusal | None:
+        """Why somebody may not ask: as ``Access`` says, or because an address that guesses tokens has to wait."""
+        if self._access.token is None:
+            return self._access.refused(scope)
+        address = _address(scope)
+        wait = self._wrong_tokens.wait_of(address) if b"authorization" in _headers(scope) else 0.0
+        if wait:
+            return _refuse_guesses(wait)
+        refusal = self._access.refused(scope)
+        if refusal is None:
+            self._wrong_tokens.note_right(address)
+        elif refusal is _WRONG_TOKEN and (wait := self._wrong_tokens.note_wrong(address)):
+            return _refuse_guesses(wait)
+        return refusal
 
     def _too_much(self, scope: Scope) -> Refusal | None:
         if not self._rates.admits(_address(scope)):
@@ -255,6 +281,10 @@ class Guard:
         if scope["method"] == "GET" and self._streams >= self._limits.max_http_streams:
             return Refusal(429, "too many open streams", ((b"retry-after", b"10"),))
         return None
+
+
+def _refuse_guesses(wait: float) -> Refusal:
+    return Refusal(429, "too many wrong tokens", ((b"retry-after", b"%d" % math.ceil(wait)),))
 
 
 def _address(scope: Scope) -> str:
