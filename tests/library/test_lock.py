@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -14,7 +13,6 @@ from prowess.files.trees import FileHash, digest_of
 from prowess.install.lockfile import lock_text
 from prowess.library.lock import LockedSkill, parse_lock
 from prowess.names import relative_parts
-from prowess.spec.redaction import hide_secrets
 
 HASH = hashlib.sha256(b"x").hexdigest()
 
@@ -57,12 +55,17 @@ def _is_path(text: str) -> bool:
         return False
 
 
-@given(st.text(min_size=1, max_size=30).filter(_is_path), st.text(max_size=30).filter(str.isprintable))
-def test_any_name_of_a_file_and_any_source_survive_but_for_secrets(path: str, source: str) -> None:
+def _is_plain(source: str) -> bool:
+    """Whether a source is one line, without the signs of a query, a fragment or a password."""
+    return source.isprintable() and not any(sign in source for sign in "?#@:")
+
+
+@given(st.text(min_size=1, max_size=30).filter(_is_path), st.text(max_size=30).filter(_is_plain))
+def test_any_name_of_a_file_and_any_source_without_a_secret_survive(path: str, source: str) -> None:
     one = entry(files={path: FileHash(1, executable=True, sha256=HASH)}, source=source)
     text = lock_text({one.name: one})
     assert text is not None
-    assert parse_lock(text) == {one.name: replace(one, source=hide_secrets(source))}
+    assert parse_lock(text) == {one.name: one}
 
 
 BAD = {
