@@ -60,7 +60,7 @@ HINTS: dict[str, str] = {
     "link-loop": "remove the link",
     "hard-link": "copy the file, so that it has one name only",
     "bad-file-name": "rename it to a UTF-8 name",
-    "git-in-skill": "take it out: what is called '.git', however it is spelled, is git's own",
+    "git-in-skill": "take it out: '.git', however it is spelled, and what git takes for a repository are git's own",
     "special-file": "only regular files belong in a skill",
     "missing-root": "create the folder, or leave it out",
     "not-a-directory": "name a folder",
