@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.errors import SandboxError
 from prowess.runtime.sandbox.layout import Confined
-from prowess.runtime.supervisor import end_descendants
 
 if TYPE_CHECKING:
     import subprocess
@@ -196,6 +195,8 @@ def _dismiss(supervisor: subprocess.Popen[bytes]) -> None:
         supervisor.wait(2)
     except subprocess.TimeoutExpired:
         if sys.platform.startswith("linux"):  # what the program stops again and again cannot end the program
+            from prowess.runtime.supervisor import end_descendants  # noqa: PLC0415 - a program, and only here a module
+
             end_descendants(supervisor.pid)
         supervisor.kill()
         supervisor.wait()
