@@ -12,7 +12,7 @@ import weakref
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from importlib import import_module
-from threading import Lock, Thread
+from threading import Lock, Thread, current_thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import FetchError, SourceError
@@ -163,7 +163,8 @@ class _Live:
     def end(self) -> None:
         """Close the connection and wait for that, a little."""
         self.leave()
-        self._thread.join(self._limits.max_mcp_connect_seconds)
+        if current_thread() is not self._thread:  # a collected source is finalized by whichever thread collects
+            self._thread.join(self._limits.max_mcp_connect_seconds)
 
     def _begin(self, work: Coroutine[Any, Any, dict[str, Any]]) -> Future[dict[str, Any]]:
         try:
