@@ -7,12 +7,22 @@ ambient filter that surrounded it when it began.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import MaxActiveError, SkillError, SkillFilteredError, SkillNotActiveError, UnknownSkillError
 from prowess.library.body import LoadedSkill
 from prowess.limits import DEFAULT_LIMITS
-from prowess.runtime.activation import ALLOWED_OTHERWISE, ALREADY, CHANGED, Activation, Active, again, tools_of
+from prowess.runtime.activation import (
+    ALLOWED_OTHERWISE,
+    ALREADY,
+    CHANGED,
+    Activation,
+    ActivationState,
+    Active,
+    again,
+    next_step,
+    tools_of,
+)
 from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.called import called, parse_call
 from prowess.runtime.events import overheard
@@ -34,10 +44,23 @@ if TYPE_CHECKING:
     from prowess.library.catalog import Catalog
     from prowess.library.skill import Skill
     from prowess.limits import Limits
+    from prowess.runtime.activation import Step
     from prowess.runtime.events import Event, OnEvent
+    from prowess.runtime.instructions import Prepared
     from prowess.runtime.trust import Trust
     from prowess.select.selectors import Selector
     from prowess.spec.tool_patterns import Answer
+
+
+class _Wish(NamedTuple):
+    """What one call of ``activate`` asks for; the ambient filters are those that surrounded it when it began."""
+
+    name: str
+    ambient: tuple[str, ...]
+    instead: str | None = None
+    """The filter that replaces the session's for this call."""
+    arguments: str = ""
+    run: bool = True
 
 
 class Session(Sight):
@@ -75,12 +98,11 @@ class Session(Sight):
     def _preload(self, skill: Skill) -> None:
         """Active from the start, under the name that the catalogue has; one that cannot be loaded is left out."""
         try:
-            loaded, found, standing = self._instructions.prepared(skill)
+            prepared = self._instructions.prepared(skill)
         except SkillError as error:
             self._events.say("refused", skill.name, code=error.code)
             return
-        tools = granted(loaded.skill.allowed_tools, self._ceiling)
-        self._active[skill.name] = Active(loaded, tools, found.outputs, found.issues, preloaded=True, standing=standing)
+        self._active[skill.name] = self._entry(prepared)._replace(preloaded=True)
 
     def __repr__(self) -> str:
         """How many skills, which are active."""
@@ -160,60 +182,69 @@ class Session(Sight):
         Activating again gives what was loaded the first time, unless it was granted, or its grant revoked, since.
         Raises ``UnknownSkillError``, ``SkillFilteredError``, ``MaxActiveError``, or whatever reading the file raises.
         """
-        ambient = ambient_filters()
+        wish = _Wish(name, ambient_filters(), filter)
         try:
-            return self._activate(name, filter, ambient)
+            return self._activate(wish)
         except SkillError as error:
             self._events.say("refused", name, code=error.code)
             raise
 
-    def _admit(self, name: str, skill: Skill, instead: str | None, ambient: tuple[str, ...]) -> None:
-        """Raise unless the filters of now let the skill through; under the lock."""
-        filters = (self._filter if instead is None else instead, *ambient)
-        if not self._passes(skill, filters):
-            raise filtered_out(name, filters)
+    def _decide(self, wish: _Wish, skill: Skill, *, is_read: bool = False, before: Active | None = None) -> Step:
+        """What the activation of ``skill`` does next; under the lock. Raises when it may not go on."""
+        filters = self._filters_of(wish)
+        state = ActivationState(
+            passes_filter=self._passes(skill, filters),
+            has_room=self._has_room(),
+            run=wish.run,
+            active=self._active.get(wish.name),
+            is_read=is_read,
+            before=before,
+        )
+        step = next_step(state)
+        if step == "refuse-filtered":
+            raise filtered_out(wish.name, filters)
+        if step == "refuse-full":
+            raise MaxActiveError(f"cannot activate {wish.name!r}: {self._max_active} skills are active already")
+        return step
 
-    def _activate(
-        self, name: str, instead: str | None, ambient: tuple[str, ...], said: str = "", *, run: bool = True
-    ) -> Activation:
+    def _filters_of(self, wish: _Wish) -> tuple[str, ...]:
+        return (self._filter if wish.instead is None else wish.instead, *wish.ambient)
+
+    def _activate(self, wish: _Wish) -> Activation:
         with self._lock:
             catalog = self._catalog
-            skill = self._known(name)
-            self._admit(name, skill, instead, ambient)
-            active = self._active.get(name)
-            ready = active is not None and (active.is_ready or not (run or active.stale))
-            if active is not None and ready and (active.standing is None or active.gone or not run):
-                return again(active)
-            if active is None:
-                self._room_for(name)
-        if active is not None and ready and self._stands(name, active):
+            skill = self._known(wish.name)
+            step = self._decide(wish, skill)
+            active = self._active.get(wish.name)
+        if active is not None and (step == "keep" or (step == "check-grant" and self._stands(wish.name, active))):
             return again(active)
-        loaded, found, standing = self._instructions.prepared(skill, said, run=run)
+        prepared = self._instructions.prepared(skill, wish.arguments, run=wish.run)
         with self._lock:  # whatever happened while the file was read counts
-            raced = self._active.get(name)
-            if raced is not None and raced is not active and raced.is_ready:
+            now = self._catalog.get(wish.name)
+            second = self._decide(wish, now or skill, is_read=True, before=active)
+            raced = self._active.get(wish.name)
+            if raced is not None and second == "keep":
                 return again(raced)
-            now = self._catalog.get(name)
-            self._admit(name, now or skill, instead, ambient)
-            if raced is None:
-                self._room_for(name)
-            entry = Active(
-                loaded,
-                granted(loaded.skill.allowed_tools, self._ceiling),
-                found.outputs,
-                found.issues,
-                preloaded=raced is not None and raced.preloaded,
-                stale=self._catalog is not catalog and now is not None and has_changed(loaded.skill, now),
-                gone=now is None,
-                unrun=not run and may_have_commands(loaded.instructions),
-                standing=standing,
+            changed = self._catalog is not catalog and now is not None and has_changed(prepared.loaded.skill, now)
+            entry = self._entry(prepared, run=wish.run)._replace(
+                preloaded=raced is not None and raced.preloaded, stale=changed, gone=now is None
             )
-            self._active[name] = entry
-        if self._events.on_event is not None:
-            hidden = {"issues": ("hidden-text",)} if hidden_points(loaded.instructions) else {}
+            self._active[wish.name] = entry
+        self._say_activated(wish.name, skill, entry)
+        note = ALLOWED_OTHERWISE if step == "check-grant" else CHANGED if raced is not None and raced.stale else ""
+        return replace(again(entry), note=note)
+
+    def _entry(self, prepared: Prepared, *, run: bool = True) -> Active:
+        """What is remembered of a skill that was made ready, with the tools that the ceiling leaves it."""
+        loaded, expanded, standing = prepared
+        tools = granted(loaded.skill.allowed_tools, self._ceiling)
+        unrun = not run and may_have_commands(loaded.instructions)
+        return Active(loaded, tools, expanded.outputs, expanded.issues, unrun=unrun, standing=standing)
+
+    def _say_activated(self, name: str, skill: Skill, entry: Active) -> None:
+        if self._events.on_event is not None:  # looking for hidden text costs as much as reading it
+            hidden = {"issues": ("hidden-text",)} if hidden_points(entry.loaded.instructions) else {}
             self._events.say("activated", name, location=skill.location, tools=entry.tools, **hidden)
-        note = ALLOWED_OTHERWISE if ready else CHANGED if raced is not None and raced.stale else ""
-        return Activation(loaded.skill, loaded.instructions, entry.tools, note, found.outputs, found.issues)
 
     def _stands(self, name: str, active: Active) -> bool:
         """Whether the commands of an active skill may run, or not, as they could before."""
@@ -228,7 +259,7 @@ class Session(Sight):
     def activate_text(self, name: str, *, whole: bool = False) -> str:
         """Activate a skill; its body as the file has it now (``whole``: the file), commands run if it is trusted."""
         try:
-            skill = self._activate(name, None, ambient_filters(), run=False).skill
+            skill = self._activate(_Wish(name, ambient_filters(), run=False)).skill
         except SkillError as error:
             self._events.say("refused", name, code=error.code)
             raise
@@ -247,12 +278,10 @@ class Session(Sight):
             raise UnknownSkillError(name, self._names())
         return skill
 
-    def _room_for(self, name: str) -> None:
+    def _has_room(self) -> bool:
         if self._max_active <= 0 or len(self._active) < self._max_active:
-            return
-        counted = sum(not entry.preloaded for entry in self._active.values())
-        if counted >= self._max_active:
-            raise MaxActiveError(f"cannot activate {name!r}: {self._max_active} skills are active already")
+            return True
+        return sum(not entry.preloaded for entry in self._active.values()) < self._max_active
 
     def deactivate(self, name: str) -> tuple[str, ...]:
         """End a skill; the tools that no other active skill needs, sorted."""
@@ -355,7 +384,7 @@ class Session(Sight):
     def _called(self, name: str, arguments: str) -> Activation:
         """The skill active, and its commands run for these arguments."""
         try:
-            activation = self._activate(name, None, ambient_filters(), arguments)
+            activation = self._activate(_Wish(name, ambient_filters(), arguments=arguments))
         except SkillError as error:
             self._events.say("refused", name, code=error.code)
             raise
