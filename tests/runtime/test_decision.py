@@ -45,6 +45,7 @@ def test_each_state_has_one_next_step(known: dict[str, object], step: str) -> No
 
 
 def test_what_a_filter_hides_is_refused_in_every_state() -> None:
-    for active, before, run, is_read, has_room in product(ENTRIES, ENTRIES, *[(False, True)] * 3):
-        hidden = ActivationState(False, has_room, run, active, is_read, before)
-        assert next_step(hidden) == "refuse-filtered"
+    for active, before in product(ENTRIES, ENTRIES):
+        for run, is_read, has_room in product((False, True), repeat=3):
+            known = {"active": active, "before": before, "run": run, "is_read": is_read, "has_room": has_room}
+            assert next_step(state(passes_filter=False, **known)) == "refuse-filtered"

@@ -7,7 +7,7 @@ ambient filter that surrounded it when it began.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import MaxActiveError, SkillError, SkillFilteredError, SkillNotActiveError, UnknownSkillError
 from prowess.library.body import LoadedSkill
@@ -29,7 +29,7 @@ from prowess.runtime.events import overheard
 from prowess.runtime.instructions import Instructions
 from prowess.runtime.origins import tagged
 from prowess.runtime.refreshed import Refreshed, carried_over, difference, has_changed
-from prowess.runtime.saved import as_json, from_json, resumed
+from prowess.runtime.saved import Bounds, as_json, bounds_of, from_json, older_issue, resumed
 from prowess.runtime.sight import Sight, filtered_out
 from prowess.spec.commands import may_have_commands
 from prowess.spec.hidden import hidden_points
@@ -167,7 +167,8 @@ class Session(Sight):
         """Filter from now on; the names of the skills that this deactivated, sorted."""
         with self._lock:
             self._filter = pattern
-            ended = sorted(n for n, entry in self._active.items() if not self._passes(entry.loaded.skill, (pattern,)))
+            filters = (pattern, *self._bounds)
+            ended = sorted(n for n, entry in self._active.items() if not self._passes(entry.loaded.skill, filters))
             for name in ended:
                 del self._active[name]
         for name in ended:
@@ -208,7 +209,7 @@ class Session(Sight):
         return step
 
     def _filters_of(self, wish: _Wish) -> tuple[str, ...]:
-        return (self._filter if wish.instead is None else wish.instead, *wish.ambient)
+        return (self._filter if wish.instead is None else wish.instead, *self._bounds, *wish.ambient)
 
     def _activate(self, wish: _Wish) -> Activation:
         with self._lock:
@@ -397,20 +398,50 @@ class Session(Sight):
     # -- saved and restored ------------------------------------------------------------------------------------------
 
     def save(self) -> str:
-        """The session as JSON: the active skills with the digests of their folders, and the filter."""
+        """The session as JSON: its bounds, and the active skills with the digests of their folders."""
         with self._lock:
             active = {name: entry.loaded.skill for name, entry in self._active.items()}
-            pattern = self._filter
-        return as_json(pattern, active)
+            bounds = Bounds(self._ceiling, self._max_active, self._filter, self._bounds)
+        return as_json(bounds, active)
 
     @classmethod
-    def restore(cls, catalog: Catalog, saved: str, **options: Any) -> tuple[Session, tuple[Issue, ...]]:  # noqa: ANN401
+    def restore(
+        cls,
+        catalog: Catalog,
+        saved: str,
+        *,
+        tools: Iterable[str] | None = None,
+        max_active: int | None = None,
+        filter: str | None = None,  # noqa: A002 - the public signature
+        limits: Limits | None = None,
+        trust: Trust | None = None,
+        selector: Selector | None = None,
+        base_dir: str | os.PathLike[str] | None = None,
+        on_event: OnEvent | None = None,
+        widen: bool = False,
+    ) -> tuple[Session, tuple[Issue, ...]]:
         """A session as it was saved, over a catalogue of now; and what has changed or is missing since.
 
-        ``options`` are those of ``Session``.
+        It may do what both the save and the arguments allow: the tools of both ceilings, the smaller ``max_active``,
+        the skills that pass both filters. ``widen=True``: ``tools`` (``None``: no ceiling), ``max_active`` and
+        ``filter`` (``None``: as it was saved) replace what was saved. A save of an older version, which has no ceiling,
+        allows no tools, and an issue says so. Raises ``SourceError`` for text that is no saved session.
         """
-        data = from_json(saved)
-        session = cls(catalog, **{"filter": data["filter"], **options})
-        for name in session._active.keys() - data["active"].keys():  # preloaded, and ended before it was saved
+        known = from_json(saved)
+        bounds = bounds_of(known, tools, max_active, filter, widen=widen)
+        session = cls(
+            catalog,
+            bounds.tools,
+            bounds.max_active,
+            selector,
+            bounds.filter,
+            base_dir,
+            trust,
+            limits=limits,
+            on_event=on_event,
+        )
+        session._bounds = bounds.filters
+        for name in session._active.keys() - known.active.keys():  # preloaded, and ended before it was saved
             del session._active[name]
-        return session, tuple(resumed(data["active"], session.activate))
+        issues = (older_issue(),) if known.is_older and not widen else ()
+        return session, (*issues, *resumed(known.active, session.activate))

@@ -35,6 +35,8 @@ class Sight:
         self._lock = RLock()
         self._catalog = catalog
         self._filter = pattern
+        self._bounds: tuple[str, ...] = ()
+        """Filters that hold besides the session's own and that no call replaces: a saved one, a parent's."""
         self._base = os.path.abspath(os.fspath(base_dir) if base_dir is not None else os.getcwd())
         self._selector = selector
         self._events = Teller(on_event)
@@ -55,8 +57,8 @@ class Sight:
 
     # -- filters -----------------------------------------------------------------------------------------------------
 
-    def _filters(self, instead: str | None = None) -> tuple[str, ...]:
-        return (self._filter if instead is None else instead, *ambient_filters())
+    def _filters(self) -> tuple[str, ...]:
+        return (self._filter, *self._bounds, *ambient_filters())
 
     def _passes(self, skill: Skill, filters: tuple[str, ...]) -> bool:
         if not any(filters):

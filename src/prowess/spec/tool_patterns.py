@@ -49,6 +49,32 @@ def granted(wanted: Iterable[str], ceiling: Iterable[str] | None) -> tuple[str, 
     return tuple(sorted(found))
 
 
+def intersect_ceilings(one: Iterable[str] | None, other: Iterable[str] | None) -> tuple[str, ...] | None:
+    """The ceiling that allows what both allow, sorted; ``None`` is no ceiling.
+
+    Of two patterns of one tool the narrower stays, where one covers the other; two that merely overlap leave nothing.
+    """
+    if one is None or other is None:
+        only = other if one is None else one
+        return None if only is None else tuple(sorted(set(only)))
+    first, second = set(one), set(other)
+    narrower = {a for a in first for b in second if _is_within(tool_pattern(a), tool_pattern(b))}
+    narrower |= {b for b in second for a in first if _is_within(tool_pattern(b), tool_pattern(a))}
+    return tuple(sorted(narrower))
+
+
+def _is_within(narrow: ToolPattern, wide: ToolPattern) -> bool:
+    """Whether whatever ``narrow`` covers is covered by ``wide`` as well; ``False`` where that is hard to tell."""
+    if narrow.tool != wide.tool:
+        return False
+    if wide.inside is None or narrow == wide:
+        return True
+    if narrow.inside is None:
+        return False
+    begin = narrow.inside.removesuffix(":*")
+    return wide.inside.endswith(":*") and "*" not in begin and _covers(wide.inside, begin)
+
+
 def judged(tool: str, command: str | None, patterns: Iterable[str]) -> Answer:
     """Whether ``patterns`` cover a call of ``tool``; a command that could do more than one thing is never covered."""
     own = [pattern for pattern in map(tool_pattern, patterns) if pattern.tool == tool]
