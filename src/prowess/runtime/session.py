@@ -7,6 +7,7 @@ ambient filter that surrounded it when it began.
 from __future__ import annotations
 
 from dataclasses import replace
+from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import MaxActiveError, SkillError, SkillFilteredError, SkillNotActiveError, UnknownSkillError
@@ -33,7 +34,7 @@ from prowess.runtime.saved import Bounds, as_json, bounds_of, from_json, older_i
 from prowess.runtime.sight import Sight, filtered_out
 from prowess.spec.commands import may_have_commands
 from prowess.spec.hidden import hidden_points
-from prowess.spec.tool_patterns import granted, judged
+from prowess.spec.tool_patterns import granted, intersect_ceilings, judged
 
 if TYPE_CHECKING:
     import os
@@ -120,6 +121,11 @@ class Session(Sight):
         return self._limits or DEFAULT_LIMITS
 
     @property
+    def ceiling(self) -> tuple[str, ...] | None:
+        """The most that the host allows; ``None``: there is no ceiling."""
+        return self._ceiling
+
+    @property
     def max_resource_bytes(self) -> int:
         """The most that reading a file gives, unless a call says otherwise."""
         return (self._limits or DEFAULT_LIMITS).max_resource_bytes
@@ -145,7 +151,7 @@ class Session(Sight):
         ``refused``: beyond the ceiling, or mentioned and not covered; a command with a shell operator, a substitution
         or a line break is never covered by a pattern.
         """
-        if self._ceiling is not None and judged(tool, command, self._ceiling) != "allowed":
+        if self._ceiling is not None and judged(tool, command, self._ceiling, has_families=True) != "allowed":
             return "refused"
         return judged(tool, command, self.active_tools)
 
@@ -325,6 +331,27 @@ class Session(Sight):
             raise
         self._events.say("read", name, path=path, characters=len(text))
         return text
+
+    # -- a sub-agent's -----------------------------------------------------------------------------------------------
+
+    def open_child(self, tools: Iterable[str] | None = None) -> Session:
+        """A session for a sub-agent: the same catalogue, trust and bounds, but active skills of its own.
+
+        It begins with the preloaded skills that are active here. ``tools`` lowers its ceiling. The filters of now, also
+        the ambient ones, hold for as long as it lives: whoever runs the sub-agent may do so in another place.
+        """
+        child = Session.__new__(type(self))  # not by __init__, which would run the commands of preloaded skills again
+        with self._lock:
+            vars(child).update(vars(self))
+            child._lock = RLock()
+            child._bounds = tuple(dict.fromkeys(pattern for pattern in self._filters() if pattern))
+            child._ceiling = intersect_ceilings(self._ceiling, tools)
+            child._active = {
+                name: entry._replace(tools=granted(entry.loaded.skill.allowed_tools, child._ceiling))
+                for name, entry in self._active.items()
+                if entry.preloaded
+            }
+        return child
 
     # -- another catalogue -------------------------------------------------------------------------------------------
 

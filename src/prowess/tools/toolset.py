@@ -242,11 +242,16 @@ class Toolset:
         prepared = prepare_fork(self._view(""), name, task)
         return _bound_error(prepared) if isinstance(prepared, ToolResult) else prepared
 
-    def child(self) -> Toolset:
-        """The toolset of a sub-agent: the same, but it cannot fork again."""
+    def child(self, prepared: PreparedFork | None = None) -> Toolset:
+        """The toolset of a sub-agent: the same over a session of its own, and it cannot fork again.
+
+        What the child loads, unloads or filters does not touch this session; it has the same catalogue, filters,
+        ceiling and trust. With ``prepared`` the tools that the fork allows are its ceiling.
+        """
         options = self._options
+        bound = prepared.allowed_tools if prepared is not None and prepared.is_bounded else None
         return Toolset(
-            self._session,
+            self._session.open_child(bound),
             self.dialect,
             options.allowed,
             scripts=options.scripts,
