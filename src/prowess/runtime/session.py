@@ -342,15 +342,14 @@ class Session(Sight):
         """
         child = Session.__new__(type(self))  # not by __init__, which would run the commands of preloaded skills again
         with self._lock:
-            vars(child).update(vars(self))
-            child._lock = RLock()
-            child._bounds = tuple(dict.fromkeys(pattern for pattern in self._filters() if pattern))
-            child._ceiling = intersect_ceilings(self._ceiling, tools)
-            child._active = {
-                name: entry._replace(tools=granted(entry.loaded.skill.allowed_tools, child._ceiling))
+            ceiling = intersect_ceilings(self._ceiling, tools)
+            preloaded = {
+                name: entry._replace(tools=granted(entry.loaded.skill.allowed_tools, ceiling))
                 for name, entry in self._active.items()
                 if entry.preloaded
             }
+            filters = tuple(dict.fromkeys(pattern for pattern in self._filters() if pattern))
+            vars(child).update(vars(self), _lock=RLock(), _ceiling=ceiling, _active=preloaded, _bounds=filters)
         return child
 
     # -- another catalogue -------------------------------------------------------------------------------------------
