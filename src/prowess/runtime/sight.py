@@ -10,7 +10,7 @@ from prowess.errors import SkillFilteredError
 from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.events import Teller
 from prowess.select.choose import achoose, choose
-from prowess.spec.globs import passes
+from prowess.spec.globs import is_none, passes
 from prowess.spec.render import listed, render_lines
 
 if TYPE_CHECKING:
@@ -63,11 +63,18 @@ class Sight:
     def _passes(self, skill: Skill, filters: tuple[str, ...]) -> bool:
         if not any(filters):
             return True
-        path = self.filter_path(skill)
-        return all(passes(pattern, path) for pattern in filters)
+        return all(self._matches(skill, pattern) for pattern in filters)
+
+    def _matches(self, skill: Skill, pattern: str) -> bool:
+        """Whether a filter lets a skill through; its own virtual path always does, whatever characters that has."""
+        path = "" if skill.is_inline else skill.virtual_path
+        if pattern == path:
+            return not is_none(pattern)
+        # An absolute pattern says where it begins; another begins at base_dir, so that folders above do not count.
+        return passes(pattern, path if os.path.isabs(pattern) else self.filter_path(skill))
 
     def filter_path(self, skill: Skill) -> str:
-        """The path that filters are matched against: relative to ``base_dir`` where it lies there, ``""`` inline."""
+        """The path that a relative filter is matched against: from ``base_dir`` where it lies there, ``""`` inline."""
         if skill.is_inline:
             return ""
         path = skill.virtual_path
