@@ -38,7 +38,7 @@ from prowess.spec.tool_patterns import granted, intersect_ceilings, judged
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
     from contextlib import AbstractContextManager
 
     from prowess.errors import Issue
@@ -177,6 +177,7 @@ class Session(Sight):
             ended = sorted(n for n, entry in self._active.items() if not self._passes(entry.loaded.skill, filters))
             for name in ended:
                 del self._active[name]
+            self._revision += 1
         for name in ended:
             self._events.say("deactivated", name, reason="filter", filter=pattern)
         return tuple(ended)
@@ -237,6 +238,7 @@ class Session(Sight):
                 preloaded=raced is not None and raced.preloaded, stale=changed, gone=now is None
             )
             self._active[wish.name] = entry
+            self._revision += 1
         self._say_activated(wish.name, skill, entry)
         note = ALLOWED_OTHERWISE if step == "check-grant" else CHANGED if raced is not None and raced.stale else ""
         return replace(again(entry), note=note)
@@ -296,6 +298,7 @@ class Session(Sight):
             entry = self._active.pop(name, None)
             if entry is None:
                 raise SkillNotActiveError(f"skill {name!r} is not active")
+            self._revision += 1
             kept = tools_of(self._active.values())
         removed = tuple(tool for tool in entry.tools if tool not in kept)
         self._events.say("deactivated", name, reason="asked", tools=removed)
@@ -308,6 +311,17 @@ class Session(Sight):
     def preloads(self) -> tuple[Activation, ...]:
         """The same with where their instructions hold what a command printed."""
         return tuple(again(entry) for _, entry in sorted(self._visible().items()) if entry.preloaded)
+
+    def listing_key(self) -> Hashable:
+        """What a listing for a model depends on besides its catalogue and selector: equal keys, equal listings."""
+        visible = sorted(self._visible().items())
+        preloaded = tuple(
+            (entry.loaded.skill.location, entry.loaded.instructions, entry.outputs)
+            for _, entry in visible
+            if entry.preloaded
+        )
+        grants = None if self.trust is None else (self.trust, self.trust.mark())
+        return self._filters(), self._base, tuple(name for name, _ in visible), preloaded, grants
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -364,6 +378,7 @@ class Session(Sight):
             report = difference(self._catalog, catalog, self._active)
             self._catalog = catalog
             self._active = carried_over(self._active, catalog, report)
+            self._revision += 1
         self._events.say("refreshed", "", added=report.added, removed=report.removed, changed=report.changed)
         return report
 

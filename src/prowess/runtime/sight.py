@@ -39,6 +39,7 @@ class Sight:
         """Filters that hold besides the session's own and that no call replaces: a saved one, a parent's."""
         self._base = os.path.abspath(os.fspath(base_dir) if base_dir is not None else os.getcwd())
         self._selector = selector
+        self._revision = 0
         self._events = Teller(on_event)
 
     @property
@@ -54,6 +55,16 @@ class Sight:
     def base_dir(self) -> str:
         """The working folder: commands run there."""
         return self._base
+
+    @property
+    def revision(self) -> int:
+        """Another number after every change of what the session shows or has active."""
+        return self._revision
+
+    @property
+    def has_selector(self) -> bool:
+        """Whether a selector decides what is worth showing."""
+        return self._selector is not None
 
     # -- filters -----------------------------------------------------------------------------------------------------
 
@@ -89,6 +100,7 @@ class Sight:
         """Select with this from now on."""
         with self._lock:
             self._selector = selector
+            self._revision += 1
 
     def candidates(self, query: str = "", under: str = "") -> tuple[Skill, ...]:
         """The skills worth showing for ``query``, by name: what the filter lets through and the selector picks."""
