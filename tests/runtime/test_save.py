@@ -210,6 +210,9 @@ def test_a_saved_ceiling_holds_in_the_session_that_is_restored(wide: prowess.Cat
         (["Bash(git:*)"], ["Bash(git status:*)"], ("Bash(git status:*)",)),
         (["Bash(git status)"], ["Bash(git:*)"], ("Bash(git status)",)),
         (["Bash(git:*)"], ["Bash(gitk:*)"], ()),
+        (["*"], None, ()),
+        (["*"], ["Read"], ()),
+        (["Read"], ["*"], ()),
     ],
 )
 def test_the_ceiling_of_a_restored_session_is_what_was_saved_and_given(
@@ -221,8 +224,11 @@ def test_the_ceiling_of_a_restored_session_is_what_was_saved_and_given(
     assert again.active_tools == both, "it holds however often it is saved"
 
 
-def test_a_saved_text_that_somebody_widened_gives_no_more_than_the_host_does(wide: prowess.Catalog) -> None:
-    forged = {**json.loads(saved_with(wide, tools=["Read"])), "tools": None, "max_active": 0, "filter": ""}
+@pytest.mark.parametrize("tools", [None, ["*"], ["Read", "Bash", "Edit"]])
+def test_a_saved_text_that_somebody_widened_gives_no_more_than_the_host_does(
+    tools: list[str] | None, wide: prowess.Catalog
+) -> None:
+    forged = {**json.loads(saved_with(wide, tools=["Read"])), "tools": tools, "max_active": 0, "filter": ""}
     restored, _ = Session.restore(wide, json.dumps(forged), tools=["Read"], max_active=1, filter="skills/x/**")
     assert (restored.active_tools, restored.allows("Bash", "ls")) == (("Read",), "refused")
     assert not restored.is_available("b")

@@ -341,6 +341,8 @@ def test_a_call_of_the_child_is_judged_by_the_list_of_its_skill(
         ("*", ["Read", "Bash(git:*)"], ("Read", "Bash(git:*)")),
         ("", ["Read"], ("Read",)),
         ("Bash", ["Read"], ()),
+        ("Bash Read", ["*"], ()),
+        ("", ["*"], ()),
         ("", [], ()),
     ],
 )

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from prowess.errors import Issue, SkillError, SourceError
-from prowess.spec.tool_patterns import intersect_ceilings
+from prowess.spec.tool_patterns import intersect_ceilings, without_families
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -63,12 +63,12 @@ def bounds_of(
     ``widen``: the given ones instead, where they are given; no ceiling given is none.
     """
     known = saved.bounds
+    allowed = None if tools is None else without_families(tools)
     if widen:
         counted = known.max_active if max_active is None else max_active
-        allowed = None if tools is None else tuple(tools)
         return Bounds(allowed, counted, *((known.filter, known.filters) if pattern is None else (pattern, ())))
     counts = [count for count in (known.max_active, max_active or 0) if count > 0]
-    ceiling = intersect_ceilings(known.tools, tools)
+    ceiling = intersect_ceilings(known.tools, allowed)
     if not pattern or pattern == known.filter:
         return Bounds(ceiling, min(counts, default=0), known.filter, known.filters)
     besides = (*known.filters, *((known.filter,) if known.filter else ()))

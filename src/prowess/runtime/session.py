@@ -34,7 +34,7 @@ from prowess.runtime.saved import Bounds, as_json, bounds_of, from_json, older_i
 from prowess.runtime.sight import Sight, filtered_out
 from prowess.spec.commands import may_have_commands
 from prowess.spec.hidden import hidden_points
-from prowess.spec.tool_patterns import granted, intersect_ceilings, judged
+from prowess.spec.tool_patterns import granted, intersect_ceilings, judged, without_families
 
 if TYPE_CHECKING:
     import os
@@ -87,7 +87,7 @@ class Session(Sight):
         on_event: OnEvent | None = None,
     ) -> None:
         super().__init__(catalog, filter, base_dir=base_dir, selector=selector, on_event=on_event)
-        self._ceiling = None if tools is None else tuple(tools)
+        self._ceiling = None if tools is None else without_families(tools)
         self._max_active = max_active
         self._limits = limits
         self._instructions = Instructions(trust, self._base, self.limits, self._events)

@@ -33,7 +33,8 @@ def granted(wanted: Iterable[str], ceiling: Iterable[str] | None) -> tuple[str, 
     """What a host with this ceiling grants of the tools that a skill wants, sorted; ``None`` is no ceiling.
 
     A pattern under a ceiling of its whole tool, or of the same pattern, is granted as written; a whole tool under a
-    ceiling of patterns is granted as those patterns. ``mcp__*`` in a ceiling is every tool whose name begins so.
+    ceiling of patterns is granted as those patterns. ``mcp__*`` in a ceiling is every tool whose name begins so; a
+    ceiling that a host gives has no such names (``without_families``).
     """
     if ceiling is None:
         return tuple(sorted(set(wanted)))
@@ -47,6 +48,14 @@ def granted(wanted: Iterable[str], ceiling: Iterable[str] | None) -> tuple[str, 
         elif pattern.inside is None:
             found.update(one for one in allowed if tool_pattern(one).tool == pattern.tool)
     return tuple(sorted(found))
+
+
+def without_families(tools: Iterable[str]) -> tuple[str, ...]:
+    """The tools whose names have no asterisk: a ceiling names what it allows, so that no ``*`` of a host allows all.
+
+    Only the list of a fork may mean a family of tools; what it leaves of a ceiling is named again.
+    """
+    return tuple(written for written in tools if "*" not in tool_pattern(written).tool)
 
 
 def intersect_ceilings(one: Iterable[str] | None, other: Iterable[str] | None) -> tuple[str, ...] | None:
