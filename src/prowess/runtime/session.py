@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from prowess.errors import Issue
     from prowess.library.catalog import Catalog
+    from prowess.library.live import Live
     from prowess.library.skill import Skill
     from prowess.limits import Limits
     from prowess.runtime.activation import Step
@@ -65,7 +66,7 @@ class _Wish(NamedTuple):
 
 
 class Session(Sight):
-    """The active skills of one conversation over one catalogue.
+    """The active skills of one conversation over one catalogue, or over a live one, which it follows.
 
     ``tools``: the most that the host allows (``None``: no ceiling, ``[]``: nothing). ``max_active``: 0 is no limit;
     preloaded skills do not count. ``filter``: a pattern over virtual paths, which are taken relative to ``base_dir``
@@ -75,7 +76,7 @@ class Session(Sight):
 
     def __init__(  # noqa: PLR0917 - the public signature
         self,
-        catalog: Catalog,
+        catalog: Catalog | Live,
         tools: Iterable[str] | None = None,
         max_active: int = 0,
         selector: Selector | None = None,
@@ -92,7 +93,7 @@ class Session(Sight):
         self._limits = limits
         self._instructions = Instructions(trust, self._base, self.limits, self._events)
         self._active: dict[str, Active] = {}
-        for skill in catalog:
+        for skill in self._catalog:
             if skill.preload:
                 self._preload(skill)
 
@@ -141,6 +142,7 @@ class Session(Sight):
         return tuple(sorted(tools_of(self._visible().values())))
 
     def _visible(self) -> dict[str, Active]:
+        self._follow()
         filters = self._filters()
         with self._lock:
             return {name: entry for name, entry in self._active.items() if self._passes(entry.loaded.skill, filters)}
@@ -163,6 +165,7 @@ class Session(Sight):
 
     def available(self, name: str) -> Skill | None:
         """That skill, or ``None``."""
+        self._follow()
         filters = self._filters()
         with self._lock:
             active = self._active.get(name)
@@ -219,6 +222,7 @@ class Session(Sight):
         return (self._filter if wish.instead is None else wish.instead, *self._bounds, *wish.ambient)
 
     def _activate(self, wish: _Wish) -> Activation:
+        self._follow()
         with self._lock:
             catalog = self._catalog
             skill = self._known(wish.name)
@@ -354,6 +358,7 @@ class Session(Sight):
         It begins with the preloaded skills that are active here. ``tools`` lowers its ceiling. The filters of now, also
         the ambient ones, hold for as long as it lives: whoever runs the sub-agent may do so in another place.
         """
+        self._follow()
         child = Session.__new__(type(self))  # not by __init__, which would run the commands of preloaded skills again
         with self._lock:
             ceiling = intersect_ceilings(self._ceiling, tools)
@@ -369,18 +374,34 @@ class Session(Sight):
     # -- another catalogue -------------------------------------------------------------------------------------------
 
     def refresh(self, catalog: Catalog) -> Refreshed:
-        """Use another catalogue from now on; what was added, removed and changed.
+        """Use another catalogue from now on; what was added, removed and changed. A live one is followed no longer.
 
         An active skill that is gone stays usable from what was loaded, and says so; a changed one keeps its text until
         it is activated again.
         """
         with self._lock:
-            report = difference(self._catalog, catalog, self._active)
-            self._catalog = catalog
-            self._active = carried_over(self._active, catalog, report)
-            self._revision += 1
-        self._events.say("refreshed", "", added=report.added, removed=report.removed, changed=report.changed)
+            self._live = None
+            report = self._replace_catalog(catalog)
+        self._say_refreshed(report)
         return report
+
+    def _take_over(self) -> None:
+        with self._lock:
+            # Looked up under the lock: two threads must not take over two catalogues in the wrong order.
+            if self._live is None or self._live.catalog is self._catalog:
+                return
+            report = self._replace_catalog(self._live.catalog)
+        self._say_refreshed(report)
+
+    def _replace_catalog(self, catalog: Catalog) -> Refreshed:
+        report = difference(self._catalog, catalog, self._active)
+        self._catalog = catalog
+        self._active = carried_over(self._active, catalog, report)
+        self._revision += 1
+        return report
+
+    def _say_refreshed(self, report: Refreshed) -> None:
+        self._events.say("refreshed", "", added=report.added, removed=report.removed, changed=report.changed)
 
     # -- saying what happens -----------------------------------------------------------------------------------------
 
@@ -409,6 +430,7 @@ class Session(Sight):
         The instructions have their placeholders filled; where they have none for the arguments, these stand above as
         the user's request. Raises ``SkillFilteredError`` for a skill that is not for people to call.
         """
+        self._follow()
         call = parse_call(message)
         if call is None or (call[0] not in self._catalog and call[0] not in self._active):
             return ""
@@ -440,6 +462,7 @@ class Session(Sight):
 
     def save(self) -> str:
         """The session as JSON: its bounds, and the active skills with the digests of their folders."""
+        self._follow()
         with self._lock:
             active = {name: entry.loaded.skill for name, entry in self._active.items()}
             bounds = Bounds(self._ceiling, self._max_active, self._filter, self._bounds)
@@ -448,7 +471,7 @@ class Session(Sight):
     @classmethod
     def restore(
         cls,
-        catalog: Catalog,
+        catalog: Catalog | Live,
         saved: str,
         *,
         tools: Iterable[str] | None = None,

@@ -7,6 +7,7 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from prowess.errors import SkillFilteredError
+from prowess.library.live import Live
 from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.events import Teller
 from prowess.select.choose import achoose, choose
@@ -25,7 +26,7 @@ class Sight:
 
     def __init__(
         self,
-        catalog: Catalog,
+        catalog: Catalog | Live,
         pattern: str = "",
         *,
         base_dir: str | os.PathLike[str] | None = None,
@@ -33,7 +34,8 @@ class Sight:
         on_event: OnEvent | None = None,
     ) -> None:
         self._lock = RLock()
-        self._catalog = catalog
+        self._live = catalog if isinstance(catalog, Live) else None
+        self._catalog = catalog.catalog if isinstance(catalog, Live) else catalog
         self._filter = pattern
         self._bounds: tuple[str, ...] = ()
         """Filters that hold besides the session's own and that no call replaces: a saved one, a parent's."""
@@ -44,7 +46,21 @@ class Sight:
 
     @property
     def catalog(self) -> Catalog:
+        """The catalogue of now."""
+        self._follow()
         return self._catalog
+
+    def _follow(self) -> None:
+        """Take over the catalogue of now where a live one was given; before anything that looks into the catalogue.
+
+        A comparison while nothing changed. Not to be called under the lock: whoever listens is told of a change.
+        """
+        if self._live is not None and self._live.catalog is not self._catalog:
+            self._take_over()
+
+    def _take_over(self) -> None:
+        """Use the catalogue of the live one from now on."""
+        raise NotImplementedError
 
     @property
     def filter(self) -> str:
@@ -59,6 +75,7 @@ class Sight:
     @property
     def revision(self) -> int:
         """Another number after every change of what the session shows or has active."""
+        self._follow()
         return self._revision
 
     @property
@@ -112,6 +129,7 @@ class Sight:
 
     def eligible(self, under: str = "") -> tuple[Skill, ...]:
         """Every skill that models may see and that the filter lets through, by name."""
+        self._follow()
         filters = self._filters()
         return tuple(s for s in self._catalog.under(under) if s.model_invocable and self._passes(s, filters))
 
