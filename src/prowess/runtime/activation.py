@@ -109,10 +109,11 @@ def next_step(state: ActivationState) -> Step:
     return "keep" if active.standing is None or active.gone or not state.run else "check-grant"
 
 
-def again(entry: Active) -> Activation:
-    """What activating an active skill gives: what was loaded the first time."""
-    note = _GONE if entry.gone else ALREADY
+def again(entry: Active, note: str | None = None) -> Activation:
+    """What activating an active skill gives: what was loaded, and ``note`` (``None``: that it was active already)."""
     loaded = entry.loaded
+    if note is None:
+        note = _GONE if entry.gone else ALREADY
     return Activation(loaded.skill, loaded.instructions, entry.tools, note, entry.outputs, entry.issues)
 
 

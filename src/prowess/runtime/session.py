@@ -104,7 +104,7 @@ class Session(Sight):
         except SkillError as error:
             self._events.say("refused", skill.name, code=error.code)
             return
-        self._active[skill.name] = self._entry(prepared)._replace(preloaded=True)
+        self._active[skill.name] = self._entry(prepared, preloaded=True)
 
     def __repr__(self) -> str:
         """How many skills, which are active."""
@@ -238,21 +238,28 @@ class Session(Sight):
             if raced is not None and second == "keep":
                 return again(raced)
             changed = self._catalog is not catalog and now is not None and has_changed(prepared.loaded.skill, now)
-            entry = self._entry(prepared, run=wish.run)._replace(
-                preloaded=raced is not None and raced.preloaded, stale=changed, gone=now is None
-            )
+            preloaded = raced is not None and raced.preloaded
+            unrun = not wish.run and may_have_commands(prepared.loaded.instructions)
+            entry = self._entry(prepared, preloaded=preloaded, stale=changed, gone=now is None, unrun=unrun)
             self._active[wish.name] = entry
             self._revision += 1
         self._say_activated(wish.name, skill, entry)
         note = ALLOWED_OTHERWISE if step == "check-grant" else CHANGED if raced is not None and raced.stale else ""
-        return replace(again(entry), note=note)
+        return again(entry, note)
 
-    def _entry(self, prepared: Prepared, *, run: bool = True) -> Active:
+    def _entry(
+        self,
+        prepared: Prepared,
+        *,
+        preloaded: bool = False,
+        stale: bool = False,
+        gone: bool = False,
+        unrun: bool = False,
+    ) -> Active:
         """What is remembered of a skill that was made ready, with the tools that the ceiling leaves it."""
         loaded, expanded, standing = prepared
         tools = granted(loaded.skill.allowed_tools, self._ceiling)
-        unrun = not run and may_have_commands(loaded.instructions)
-        return Active(loaded, tools, expanded.outputs, expanded.issues, unrun=unrun, standing=standing)
+        return Active(loaded, tools, expanded.outputs, expanded.issues, preloaded, stale, gone, unrun, standing)
 
     def _say_activated(self, name: str, skill: Skill, entry: Active) -> None:
         if self._events.on_event is not None:  # looking for hidden text costs as much as reading it

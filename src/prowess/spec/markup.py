@@ -84,6 +84,8 @@ def _pattern_of(tags: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _fold(text: str) -> str:
+    if text.isascii():  # fast path: ASCII has no compatible forms, and its lower case is its folded case
+        return strip_hidden(text).lower()
     return strip_hidden(unicodedata.normalize("NFKC", text)).casefold()
 
 

@@ -392,5 +392,5 @@ class Toolset:
             chosen = choose()
             return self._session.eligible() if chosen is None else chosen
 
-        options = self._options._replace(budget=left)
+        options = self._options if left == self._options.budget else self._options._replace(budget=left)
         return View(self._session, options, candidates, lambda: self._listing(choose()).report.is_cut)
