@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from prowess.install.updates import Outdated, Update
     from prowess.library.installs import InstalledSkill, default_project_dir, default_user_dir
     from prowess.library.inventory import FileInfo, Inventory, inventory
+    from prowess.library.live import Live, live
     from prowess.library.search import SearchHit
     from prowess.library.settings import Setting, Settings, load_settings
     from prowess.library.watch import Watch, watch
@@ -124,6 +125,7 @@ _LATER = {
     "Installer": "install.installer",
     "Inventory": "library.inventory",
     "LexicalSelector": "select.selectors",
+    "Live": "library.live",
     "ModelDrivenSelector": "select.selectors",
     "Outdated": "install.updates",
     "Packed": "authoring.pack",
@@ -165,6 +167,7 @@ _LATER = {
     "inventory": "library.inventory",
     "is_local_path": "spec.refs",
     "listing_costs": "select.budget",
+    "live": "library.live",
     "load_evals": "authoring.evals",
     "load_settings": "library.settings",
     "load_sources": "sources.listing",
@@ -238,6 +241,7 @@ __all__ = [
     "Issue",
     "LexicalSelector",
     "Limits",
+    "Live",
     "LoadedSkill",
     "LocalEditsError",
     "LockMismatchError",
@@ -310,6 +314,7 @@ __all__ = [
     "inventory",
     "is_local_path",
     "listing_costs",
+    "live",
     "load_evals",
     "load_settings",
     "load_sources",

@@ -90,6 +90,7 @@ HINTS: dict[str, str] = {
     "bad-arguments": "call the tool again with the parameters of its schema",
     "not-for-people": "the skill is for models only",
     "changed-since-saved": "activate it again to see what it says now",
+    "saved-without-ceiling": "pass tools=… and widen=True to Session.restore, then save it again",
     "missing-since-saved": "install it again, or go on without it",
     "not-trusted": "let a person look at it and grant it: prowess trust grant NAME, or Trust().grant(skill)",
     "no-trust": "give the session trust=prowess.Trust(), then let a person grant it: Trust().grant(skill)",

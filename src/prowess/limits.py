@@ -103,6 +103,9 @@ class Limits:
     max_fork_output_bytes: int = 256 * KIB
     """What a sub-agent may answer."""
 
+    max_listings: int = 64
+    """Prompts, and lists of tools, that are kept for one catalogue: each is about as large as the prompt."""
+
     max_download_bytes: int = 16 * MIB
     """One file or archive that is fetched, after decoding; skills with pictures and fonts stay below 10 MiB."""
 

@@ -75,6 +75,7 @@ def test_files_can_be_read_when_a_skill_has_some(dialect: str, put: Put, talk: T
     toolset = prowess.Toolset(talk(), dialect)
     assert "read_skill_file" not in names(toolset)
     (folder / "notes.md").write_text("Note.\n", encoding="utf-8")
+    toolset.session.refresh(talk().catalog)
     assert "read_skill_file" in names(toolset)
 
 

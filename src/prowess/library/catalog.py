@@ -46,7 +46,7 @@ class Catalog:
     Immutable and safe to share between threads: a reload builds another. ``a | b`` merges, the left one winning.
     """
 
-    __slots__ = ("_by_name", "_found", "_index", "_issues", "_lock", "_places", "_shadowed", "_skills")
+    __slots__ = ("__weakref__", "_by_name", "_found", "_index", "_issues", "_lock", "_places", "_shadowed", "_skills")
 
     def __init__(
         self,

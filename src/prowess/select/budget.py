@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from prowess.spec.counted import counted
@@ -20,7 +21,7 @@ _ANOTHER: Entry = ("a", "b", "c")  # a listing that an entry is added to
 _SHORTEST = 24  # a description cut below this says nothing
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: what was counted once is kept
 class BudgetReport:
     """What a listing costs and what was cut to make it fit; names in order."""
 
@@ -34,7 +35,7 @@ class BudgetReport:
     """Not listed at all."""
     counter: str = COUNTER
 
-    @property
+    @cached_property
     def tokens(self) -> int:
         """What the listing costs."""
         return estimate_tokens(self.text)

@@ -90,7 +90,8 @@ def _ends(fences: list[re.Match[str]]) -> list[re.Match[str] | None]:
 
 def may_have_commands(text: str) -> bool:
     """A quick look: whether it is worth searching."""
-    return "!`" in text or "`!" in text or "~!" in text
+    # A single character is found ten times as fast as a pair, and most instructions do not shout.
+    return "!" in text and ("!`" in text or "`!" in text or "~!" in text)
 
 
 def _said(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from prowess.errors import SkillError, SkillValidationError
 from prowess.runtime.events import Event
-from prowess.runtime.fork import PreparedFork
+from prowess.runtime.fork import PreparedFork, bound_fork
 from prowess.spec.markup import neutralize_tags
 from prowess.tools.arguments import BadArgumentsError, optional_text, required_text
 from prowess.tools.definitions import ToolResult
@@ -37,7 +37,8 @@ def prepare_fork(view: View, name: str, task: str) -> PreparedFork | ToolResult:
         why = "is not configured for forked execution (set context: fork)"
         return _error(f'skill "{name}" {why}; use {view.options.reader} instead', "not-forkable")
     head = 0 if skill.is_inline else None
-    return PreparedFork(name, task, content, fresh.model or "", fresh.allowed_tools, head)
+    prepared = PreparedFork(name, task, content, fresh.model or "", fresh.allowed_tools, head)
+    return bound_fork(prepared, view.session.ceiling)
 
 
 def run_skill(view: View, arguments: Mapping[str, Any]) -> ToolResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -56,6 +56,12 @@ class ToolDefinition:
 
     def _schema(self) -> dict[str, Any]:
         return deepcopy(dict(self.parameters))
+
+
+def copy_definition(tool: ToolDefinition) -> ToolDefinition:
+    """The same tool with schemas of its own, which its holder may change."""
+    output = None if tool.output is None else deepcopy(dict(tool.output))
+    return replace(tool, parameters=deepcopy(dict(tool.parameters)), output=output)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.errors import SkillError, SourceError
@@ -11,13 +12,15 @@ from prowess.spec.hidden import one_line
 from prowess.spec.markup import CALLED, CONTENT, neutralize_tags
 from prowess.tools.acting import prepare_fork
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
-from prowess.tools.definitions import ToolResult
+from prowess.tools.definitions import ToolResult, copy_definition
 from prowess.tools.dialects import DIALECTS
+from prowess.tools.listings import PROMPTS, TOOLS, Listing
 from prowess.tools.view import Options, View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
 
+    from prowess.library.skill import Skill
     from prowess.runtime.fork import ForkRunner, PreparedFork
     from prowess.runtime.scripts import Scripts
     from prowess.runtime.session import Session
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 
 
 _SHORT = 128
+# One for what stands around the listing; the others since a cut listing adds a sentence, and tokens are not additive.
+_FITTINGS = 6
 _LONGEST_ERROR = 2_000
 
 
@@ -98,7 +103,7 @@ def _bound_error(result: ToolResult) -> ToolResult:
 class Toolset:
     """The tools of one session in one dialect.
 
-    ``allowed``: the only skills that the model may have, by name. ``budget``: tokens for the listing. ``max_bytes``:
+    ``allowed``: the only skills that the model may have, by name. ``budget``: tokens for the prompt. ``max_bytes``:
     the most that reading a file gives. ``hint_resources``: say which files a skill has. ``index_in_description``:
     where the dialect can put the listing into a tool's description, do. ``fork``: who runs skills as sub-agents, a
     callable that gets a ``PreparedFork`` and gives (or awaits) the answer, or ``"host"``: the result then carries it.
@@ -152,39 +157,83 @@ class Toolset:
         return self._session
 
     def prompt(self, query: str = "") -> str:
-        """The block for the system prompt; ``""`` when there is nothing to say."""
-        return self._prompt(self._view(query))
+        """The block for the system prompt; ``""`` when there is nothing to say.
+
+        Made once for a catalogue and whatever else it shows, and shared by all sessions in the same state. ``budget``
+        holds for all of it: preloaded instructions and the sentences around the listing count, but are never cut.
+        """
+        return self._prompt(self._chosen(query))
 
     async def aprompt(self, query: str = "") -> str:
         """The same, awaiting an asynchronous selector."""
-        return self._prompt(await self._aview(query))
+        return self._prompt(await self._achosen(query))
 
-    def _prompt(self, view: View) -> str:
+    def _chosen(self, query: str) -> tuple[Skill, ...] | None:
+        """What the selector picks, asked each time since it may answer otherwise; ``None`` where there is none."""
+        return self._session.candidates(query) if self._session.has_selector else None
+
+    async def _achosen(self, query: str) -> tuple[Skill, ...] | None:
+        return await self._session.acandidates(query) if self._session.has_selector else None
+
+    def _prompt(self, chosen: tuple[Skill, ...] | None) -> str:
+        listing = self._listing(chosen)
+        self._report = listing.report
+        if self._session.has_listener:  # counting the tokens of a listing costs more than all else here
+            self._tell(listing.report)
+        return listing.text
+
+    def _listing(self, chosen: tuple[Skill, ...] | None) -> Listing:
+        return PROMPTS.recall(self._session, self._key(chosen), lambda: self._make_listing(chosen))
+
+    def _key(self, chosen: tuple[Skill, ...] | None) -> Hashable:
+        """What a listing depends on besides the session; of runners only that they are there."""
+        options = self._options
+        names = None if chosen is None else tuple(skill.name for skill in chosen)
+        able = (options.fork is not None, options.scripts is not None)
+        return self.dialect, options._replace(fork=None, scripts=None), able, names
+
+    def _make_listing(self, chosen: tuple[Skill, ...] | None) -> Listing:
+        """The prompt, within the budget where that can be: the listing gets what everything else leaves."""
+        budget = left = self._options.budget
+        listing = self._fit_listing(chosen, left)
+        for _ in range(_FITTINGS):
+            over = 0 if budget is None else listing.count_tokens() - budget
+            if not left or over <= 0:
+                break
+            left = max(0, min(left, listing.report.tokens) - over)
+            listing = self._fit_listing(chosen, left)
+        return listing
+
+    def _fit_listing(self, chosen: tuple[Skill, ...] | None, left: int | None) -> Listing:
+        """The prompt with a listing of at most ``left`` tokens."""
+        view = self._view_of(lambda: chosen, left)
         preloaded = (found for found in self._session.preloads() if view.may_use(found.skill.name))
         blocks = (self._dialect.prompt(view), *map(self._dialect.preloaded, preloaded))
-        self._report = view.report
-        self._tell(view)
-        return "\n\n".join(block for block in blocks if block)
+        text = "\n\n".join(block for block in blocks if block)
+        return Listing(text, replace(view.report, budget=self._options.budget), left)
 
-    def _tell(self, view: View) -> None:
-        self._session.tell(Event("listed", "", {"names": view.report.shown, "tokens": view.report.tokens}))
-        if view.report.is_cut:
-            detail = {
-                "shortened": view.report.shortened,
-                "dropped": view.report.dropped,
-                "omitted": view.report.omitted,
-            }
+    def _tell(self, report: BudgetReport) -> None:
+        self._session.tell(Event("listed", "", {"names": report.shown, "tokens": report.tokens}))
+        if report.is_cut:
+            detail = {"shortened": report.shortened, "dropped": report.dropped, "omitted": report.omitted}
             self._session.tell(Event("cut", "", detail))
 
     def tools(self, query: str = "") -> tuple[ToolDefinition, ...]:
-        """The tools to offer now: each of them can do something."""
-        return self._tools(self._view(query))
+        """The tools to offer now: each of them can do something. Made once, as the prompt is."""
+        return self._tools(self._chosen(query))
 
     async def atools(self, query: str = "") -> tuple[ToolDefinition, ...]:
         """The same, awaiting an asynchronous selector."""
-        return self._tools(await self._aview(query))
+        return self._tools(await self._achosen(query))
 
-    def _tools(self, view: View) -> tuple[ToolDefinition, ...]:
+    def _tools(self, chosen: tuple[Skill, ...] | None) -> tuple[ToolDefinition, ...]:
+        made = TOOLS.recall(self._session, self._key(chosen), lambda: self._make_tools(chosen))
+        return tuple(map(copy_definition, made))  # all sessions share what is kept: nobody is to change it
+
+    def _make_tools(self, chosen: tuple[Skill, ...] | None) -> tuple[ToolDefinition, ...]:
+        # A listing in a description is the one that the report is about, within what the prompt leaves of the budget.
+        left = None if self._options.budget is None else self._listing(chosen).budget
+        view = self._view_of(lambda: chosen, left)
         return tuple(tool.describe(view) for tool in self._dialect.tools if tool.offered(view))
 
     def explicit(self, name: str, request: str = "") -> str:
@@ -242,11 +291,16 @@ class Toolset:
         prepared = prepare_fork(self._view(""), name, task)
         return _bound_error(prepared) if isinstance(prepared, ToolResult) else prepared
 
-    def child(self) -> Toolset:
-        """The toolset of a sub-agent: the same, but it cannot fork again."""
+    def child(self, prepared: PreparedFork | None = None) -> Toolset:
+        """The toolset of a sub-agent: the same over a session of its own, and it cannot fork again.
+
+        What the child loads, unloads or filters does not touch this session; it has the same catalogue, filters,
+        ceiling and trust. With ``prepared`` the tools that the fork allows are its ceiling.
+        """
         options = self._options
+        bound = prepared.allowed_tools if prepared is not None and prepared.is_bounded else None
         return Toolset(
-            self._session,
+            self._session.open_child(bound),
             self.dialect,
             options.allowed,
             scripts=options.scripts,
@@ -329,8 +383,14 @@ class Toolset:
         return _bound_error(result) if result.is_error and "stdout" not in result.data else result
 
     def _view(self, query: str) -> View:
-        return View(self._session, self._options, lambda: self._session.candidates(query))
+        return self._view_of(lambda: self._chosen(query), self._options.budget)
 
-    async def _aview(self, query: str) -> View:
-        found = await self._session.acandidates(query)
-        return View(self._session, self._options, lambda: found)
+    def _view_of(self, choose: Callable[[], tuple[Skill, ...] | None], left: int | None) -> View:
+        """What the model sees where a listing may cost ``left`` tokens; nothing is chosen before it is needed."""
+
+        def candidates() -> tuple[Skill, ...]:
+            chosen = choose()
+            return self._session.eligible() if chosen is None else chosen
+
+        options = self._options if left == self._options.budget else self._options._replace(budget=left)
+        return View(self._session, options, candidates, lambda: self._listing(choose()).report.is_cut)

@@ -41,11 +41,18 @@ def _nothing_listed(budget: int | None) -> BudgetReport:
 class View:
     """The skills of a session for one query; made anew for each question, so it never goes stale."""
 
-    def __init__(self, session: Session, options: Options, candidates: Callable[[], tuple[Skill, ...]]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        options: Options,
+        candidates: Callable[[], tuple[Skill, ...]],
+        is_prompt_cut: Callable[[], bool],
+    ) -> None:
         self.session = session
         self.options = options
         self.report = _nothing_listed(options.budget)
         self._candidates = candidates
+        self._is_prompt_cut = is_prompt_cut
 
     @cached_property
     def skills(self) -> tuple[Skill, ...]:
@@ -72,7 +79,7 @@ class View:
         """Whether a listing cannot show everything that the model may have."""
         if len(self.skills) < len(self.findable):
             return True
-        return self.options.budget is not None and fit(self.skills, self.options.budget, index_text)[1].is_cut
+        return self.options.budget is not None and self._is_prompt_cut()
 
     def index(self) -> str:
         """The skills as plain lines."""
