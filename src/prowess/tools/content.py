@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prowess.library.skill import Skill
+    from prowess.runtime.activation import Activation
     from prowess.spec.commands import Span
 
 MAX_LISTED_FILES = 50
@@ -33,6 +34,16 @@ def skill_content(
     listed = _files(skill) if files else ""
     place = f"\n\nSkill directory: {one_line(folder)}\n{_RULE}{listed}" if folder else listed
     return wrap_text(CONTENT, skill.name, f"{body}{noted}{place}\n")
+
+
+def preload_plain(activation: Activation) -> str:
+    """The instructions of a preloaded skill as they are."""
+    return activation.instructions
+
+
+def preload_wrapped(activation: Activation) -> str:
+    """The instructions of a preloaded skill in the element that a loaded skill has."""
+    return skill_content(activation.skill, activation.instructions, outputs=activation.outputs)
 
 
 def file_element(path: str) -> str:

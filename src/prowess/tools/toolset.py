@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from prowess.runtime.session import Session
     from prowess.select.budget import BudgetReport
     from prowess.tools.definitions import ToolDefinition
-    from prowess.tools.dialects import Tool
+    from prowess.tools.dialect import Tool
 
 
 _SHORT = 128
