@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from prowess.spec.hidden import one_line
 from prowess.spec.markup import escape_xml, neutralize_tags
 from prowess.tools.acting import run_script, run_skill
-from prowess.tools.arguments import BadArgumentsError, optional_count, required_text
-from prowess.tools.content import preload_wrapped, skill_content
+from prowess.tools.arguments import BadArgumentsError, optional_count, optional_text, required_text
+from prowess.tools.content import load_content, preload_wrapped
 from prowess.tools.definitions import ToolDefinition, ToolResult, schema, text
 from prowess.tools.dialect import Dialect, Tool
 from prowess.tools.file_ranges import LINES, read_range
@@ -65,22 +65,28 @@ def _render_entry(entry: Entry, fork: bool) -> str:  # noqa: FBT001 - one caller
 
 
 def _define_load(view: View) -> ToolDefinition:
+    parameters = {
+        "name": name_parameter(view, "The skill's name, as listed", search=True),
+        "arguments": text("What the user asks for, in their words, when the skill takes arguments"),
+    }
     return ToolDefinition(
         "load_skill",
         "Load a skill's instructions before doing a task that its description fits.",
-        schema({"name": name_parameter(view, "The skill's name, as listed", search=True)}, ("name",), closed=True),
+        schema(parameters, ("name",), closed=True),
     )
 
 
 def _answer_load(view: View, arguments: Arguments) -> ToolResult:
-    """Instructions in their element, with the folder, the rule for paths and the files."""
-    name = required_text(arguments, "name")
+    """Instructions in their element, with the folder, the rule for paths and the files.
+
+    Commands in them do not get the arguments: those that run were granted for what a person says, not a model.
+    """
+    name, given = required_text(arguments, "name"), optional_text(arguments, "arguments")
     view.offered(name)
     activation = view.session.activate(name)
-    files = view.options.hint_resources
-    content = skill_content(
-        activation.skill, activation.instructions, activation.note, files=files, outputs=activation.outputs
-    )
+    remedy = "; call run_skill to run it as one" if view.options.fork is not None else ""
+    project, files = view.session.base_dir, view.options.hint_resources
+    content, _ = load_content(activation, given or None, project=project, remedy=remedy, files=files)
     data = {"skill": name, "location": activation.skill.location, "added_tools": list(activation.added_tools)}
     return ToolResult(content, data=data)
 
