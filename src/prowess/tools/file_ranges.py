@@ -12,6 +12,7 @@ from prowess.runtime.origins import tagged
 from prowess.spec.hidden import one_line
 from prowess.spec.markup import neutralize_tags
 from prowess.tools.definitions import ToolResult
+from prowess.tools.media import detect_media_type
 
 if TYPE_CHECKING:
     from prowess.library.skill import Skill
@@ -71,6 +72,10 @@ def _cut_range(view: View, whole: str, data: dict[str, Any], limit: int) -> Tool
 def _read_binary(view: View, skill: Skill, path: str) -> ToolResult:
     content = skill.read_bytes(path, view.options.max_bytes)
     view.session.note_read(skill.name, path, len(content))
-    message = f"{one_line(path)} is not text ({len(content)} bytes); the host has it as data."
+    media_type = detect_media_type(content)
+    kind = f", {media_type}" if media_type else ""
+    message = neutralize_tags(f"{one_line(path)} is not text ({len(content)} bytes{kind}); the host has it as data.")
     data = {"skill": skill.name, "path": path, "type": "binary", "size": len(content)}
-    return ToolResult(neutralize_tags(message), data={**data, "base64": base64.b64encode(content).decode("ascii")})
+    seen = {"media_type": media_type} if media_type else {}
+    encoded = base64.b64encode(content).decode("ascii")
+    return ToolResult(tagged(skill, message), data={**data, **seen, "base64": encoded})
