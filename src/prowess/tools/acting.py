@@ -39,7 +39,7 @@ def prepare_fork(view: View, name: str, task: str) -> PreparedFork | ToolResult:
         why = "is not configured for forked execution (set context: fork)"
         return _error(f'skill "{name}" {why}; use {view.options.reader} instead', "not-forkable")
     head = 0 if skill.is_inline else None
-    content = _fill_content(fresh, expanded, head, task, view.session.base_dir)
+    content = view.hide(_fill_content(view.shown(fresh), expanded, head, task, view.project))
     return PreparedFork(name, task, content, fresh.model or "", fresh.allowed_tools, head)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prowess.spec.hidden import one_line
@@ -85,8 +86,9 @@ def _answer_load(view: View, arguments: Arguments) -> ToolResult:
     view.offered(name)
     activation = view.session.activate(name)
     remedy = "; call run_skill to run it as one" if view.options.fork is not None else ""
-    project, files = view.session.base_dir, view.options.hint_resources
-    content, _ = load_content(activation, given or None, project=project, remedy=remedy, files=files)
+    shown = replace(activation, skill=view.shown(activation.skill))
+    files = view.options.hint_resources
+    content, _ = load_content(shown, given or None, project=view.project, remedy=remedy, files=files)
     data = {"skill": name, "location": activation.skill.location, "added_tools": list(activation.added_tools)}
     return ToolResult(content, data=data)
 

@@ -51,7 +51,7 @@ def _answer_use(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     if not is_reachable(view, name):
         raise BadArgumentsError(f"Skill '{name}' not found.")
     activation = view.session.activate(name)
-    return ToolResult(_write_content(activation.skill, activation.instructions), data={"skill": name})
+    return ToolResult(_write_content(view.shown(activation.skill), activation.instructions), data={"skill": name})
 
 
 def _write_content(skill: Skill, instructions: str) -> str:
