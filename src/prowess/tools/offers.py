@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from prowess.errors import SkillError
 from prowess.tools.acting import has_scripts
 
 if TYPE_CHECKING:
@@ -28,11 +29,19 @@ def has_forks(view: View) -> bool:
 
 
 def may_run_scripts(view: View) -> bool:
-    """True when one of the skills has scripts; False where nothing is trusted, since no script could run then."""
-    options = view.options
-    if options.scripts is None or view.session.trust is None or view.session.trust.policy == "never":
+    """True when a script of one of the skills could run: it is granted, or somebody can be asked."""
+    trust = view.session.trust
+    if view.options.scripts is None or trust is None or trust.policy == "never":
         return False
-    return any(has_scripts(skill) for skill in view.skills)
+    if trust.policy != "granted":
+        return any(has_scripts(skill) for skill in view.skills)
+    try:
+        grants = trust.grants()
+    except SkillError:  # damaged: nothing counts as granted
+        return False
+    # Only those that a grant is about are hashed: a state that was granted has the name that it had then.
+    names = {grant.name for grant in grants}
+    return any(skill.name in names and has_scripts(skill) and trust.is_trusted(skill) for skill in view.skills)
 
 
 def is_searchable(view: View) -> bool:

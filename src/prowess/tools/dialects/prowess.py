@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from prowess.spec.hidden import one_line
 from prowess.spec.markup import escape_xml, neutralize_tags
-from prowess.tools.acting import run_script, run_skill
+from prowess.tools.acting import has_scripts, run_script, run_skill
 from prowess.tools.arguments import BadArgumentsError, optional_count, optional_text, required_text
 from prowess.tools.content import load_content, preload_wrapped
 from prowess.tools.definitions import ToolDefinition, ToolResult, schema, text
@@ -147,8 +147,10 @@ def _define_run(view: View) -> ToolDefinition:
 
 
 def _define_script(view: View) -> ToolDefinition:
+    # Where skills are searched for there are too many to look into each, and no values are listed anyway.
+    names = [] if is_searchable(view) else [skill.name for skill in view.skills if has_scripts(skill)]
     parameters = {
-        "name": name_parameter(view, "The skill's name", search=True),
+        "name": text("The skill's name", **list_values(view, names)),
         "script": text("The script, relative to the skill's directory, such as scripts/convert.py"),
         "args": {"type": "array", "items": text(), "description": "Its arguments, one item each"},
         "stdin": text("What it reads from standard input"),
