@@ -41,7 +41,7 @@ class PreparedFork:
     skill_name: str
     task: str
     content: str
-    """The whole SKILL.md, its commands run if it is trusted."""
+    """The whole SKILL.md, its commands run if it is trusted, its placeholders filled from the task."""
     model: str = ""
     """The model that the skill wishes for; ``""``: the parent's."""
     allowed_tools: tuple[str, ...] = ()
@@ -116,14 +116,15 @@ def fork_system_message(prepared: PreparedFork, attached_files: Iterable[str | o
 
 def fork_user_message(prepared: PreparedFork) -> str:
     """The first user message of the child: the request, and the instructions in an element."""
-    body = _without_frontmatter(prepared.content) if prepared.head is None else prepared.content[prepared.head :]
+    head = find_body(prepared.content) if prepared.head is None else prepared.head
+    body = prepared.content[head:]
     return enveloped(prepared.skill_name, body, prepared.task)
 
 
-def _without_frontmatter(content: str) -> str:
-    """The text after the closing dashes; all of it where there is no frontmatter, or no end to it."""
+def find_body(content: str) -> int:
+    """How many characters stand before the instructions; 0 where there is no frontmatter, or no end to it."""
     data = content.encode("utf-8", "surrogatepass")
-    return data[_body_of(data) :].decode("utf-8", "surrogatepass")
+    return len(data[: _body_of(data)].decode("utf-8", "surrogatepass"))
 
 
 def _body_of(data: bytes) -> int:

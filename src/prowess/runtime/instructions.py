@@ -67,9 +67,13 @@ class Instructions:
 
     def text(self, skill: Skill, *, whole: bool) -> str:
         """Its body as the file has it now (``whole``: the file), commands run if it is trusted."""
+        return self.expanded_text(skill, whole=whole).text
+
+    def expanded_text(self, skill: Skill, *, whole: bool) -> Expanded:
+        """What ``text`` gives, and where in it stands what a command printed."""
         text = skill.read_text() if whole else skill.read_body()
         if not may_have_commands(text):
-            return tagged(skill, text)
+            return Expanded(tagged(skill, text))
 
         def read(one: Skill) -> str:
             return one.read_text() if whole else one.read_body()
@@ -77,7 +81,11 @@ class Instructions:
         def head(one: Skill) -> str:
             return one.read_text().removesuffix(one.read_body())
 
-        return tagged(skill, self._expander(skill).expanded(skill, read, begin=head if whole else None).text)
+        expanded = self._expander(skill).expanded(skill, read, begin=head if whole else None)
+        told = tagged(skill, expanded.text)
+        before = len(told) - len(expanded.text)
+        outputs = tuple((begin + before, end + before) for begin, end in expanded.outputs)
+        return replace(expanded, text=told, outputs=outputs)
 
     def _expander(self, skill: Skill) -> Expander:
         from prowess.runtime.expand import Expander  # noqa: PLC0415 - only for skills with commands

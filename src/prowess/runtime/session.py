@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from prowess.runtime.instructions import Prepared
     from prowess.runtime.trust import Trust
     from prowess.select.selectors import Selector
+    from prowess.spec.commands import Expanded
     from prowess.spec.tool_patterns import Answer
 
 
@@ -288,6 +289,10 @@ class Session(Sight):
     def read_text(self, name: str, *, whole: bool = False) -> str:
         """The same of a skill that is not activated by it."""
         return self._instructions.text(self.skill(name), whole=whole)
+
+    def read_expanded(self, name: str) -> Expanded:
+        """The whole file of a skill that is not activated by it, and where in it stands what a command printed."""
+        return self._instructions.expanded_text(self.skill(name), whole=True)
 
     def _known(self, name: str) -> Skill:
         active = self._active.get(name)

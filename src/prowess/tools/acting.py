@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import SkillError, SkillValidationError
+from prowess.runtime.called import fill_instructions, note_arguments, write_notes
 from prowess.runtime.events import Event
-from prowess.runtime.fork import PreparedFork, bound_fork
+from prowess.runtime.fork import PreparedFork, bound_fork, find_body
+from prowess.spec.commands import Expanded
 from prowess.spec.markup import neutralize_tags
 from prowess.tools.arguments import BadArgumentsError, optional_text, required_text
 from prowess.tools.definitions import ToolResult
@@ -28,17 +30,26 @@ def prepare_fork(view: View, name: str, task: str) -> PreparedFork | ToolResult:
         return _error(f'skill "{name}" not found', "unknown-skill")
     try:
         fresh = skill.load().skill  # the tools of one version must not go with the instructions of another
-        content = view.session.read_text(name, whole=True) if fresh.is_fork else ""
+        expanded = view.session.read_expanded(name) if fresh.is_fork else Expanded("")
     except SkillError as error:
         if skill.is_fork:
             return _error(f"failed to read skill content: {error.message}", error.code)
-        fresh, content = skill, ""
+        fresh, expanded = skill, Expanded("")
     if not fresh.is_fork:
         why = "is not configured for forked execution (set context: fork)"
         return _error(f'skill "{name}" {why}; use {view.options.reader} instead', "not-forkable")
     head = 0 if skill.is_inline else None
+    content = view.hide(_fill_content(view.shown(fresh), expanded, head, task, view.project))
     prepared = PreparedFork(name, task, content, fresh.model or "", fresh.allowed_tools, head)
     return bound_fork(prepared, view.session.ceiling)
+
+
+def _fill_content(skill: Skill, expanded: Expanded, given: int | None, task: str, project: str) -> str:
+    """A whole SKILL.md with the placeholders in its instructions filled from the task; its frontmatter stays."""
+    head = find_body(expanded.text) if given is None else given
+    outputs = [(begin - head, end - head) for begin, end in expanded.outputs]
+    filled = fill_instructions(skill, expanded.text[head:], outputs, task or None, project)
+    return expanded.text[:head] + filled.text + write_notes(note_arguments(skill, filled, task))
 
 
 def run_skill(view: View, arguments: Mapping[str, Any]) -> ToolResult:

@@ -7,8 +7,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-from prowess.spec.tokens import estimate_tokens
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
@@ -30,7 +28,7 @@ class Listing(NamedTuple):
     def count_tokens(self) -> int:
         """What the prompt costs, with the listing where that stands in the description of a tool instead."""
         elsewhere = 0 if self.report.text in self.text else self.report.tokens
-        return estimate_tokens(self.text) + elsewhere
+        return self.report.count(self.text) + elsewhere
 
 
 class ListingCache(Generic[T]):

@@ -10,6 +10,7 @@ from prowess.errors import SkillError, SourceError
 from prowess.runtime.events import Event
 from prowess.spec.hidden import one_line
 from prowess.spec.markup import CALLED, CONTENT, neutralize_tags
+from prowess.spec.tokens import estimate_tokens
 from prowess.tools.acting import prepare_fork
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.definitions import ToolResult, copy_definition
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from prowess.runtime.session import Session
     from prowess.select.budget import BudgetReport
     from prowess.tools.definitions import ToolDefinition
-    from prowess.tools.dialects import Tool
+    from prowess.tools.dialect import Tool
 
 
 _SHORT = 128
@@ -39,6 +40,12 @@ def _checked_fork(fork: ForkRunner | Literal["host"] | None) -> ForkRunner | Lit
     if fork is None or fork == "host" or callable(fork):
         return fork
     raise SourceError(f"fork is a callable, 'host' or None, not {fork!r}")
+
+
+def _checked_tokens(tokens: Callable[[str], int] | None) -> Callable[[str], int]:
+    if tokens is not None and not callable(tokens):
+        raise SourceError(f"tokens is a function that counts the tokens of a text, or None, not {tokens!r}")
+    return tokens or estimate_tokens
 
 
 def _checked_scripts(scripts: Scripts | bool | None) -> Scripts | None:  # noqa: FBT001 - the public signature
@@ -108,7 +115,8 @@ class Toolset:
     where the dialect can put the listing into a tool's description, do. ``fork``: who runs skills as sub-agents, a
     callable that gets a ``PreparedFork`` and gives (or awaits) the answer, or ``"host"``: the result then carries it.
     ``scripts``: how scripts of trusted skills run (``True``: in the best sandbox there is). A dialect that has no tool
-    for one of the two warns of it.
+    for one of the two warns of it. ``tokens``: counts the tokens of a text, in place of our estimate.
+    ``hide_paths``: no absolute path of the host reaches the model; the host has them in ``data``.
     """
 
     def __init__(
@@ -123,6 +131,8 @@ class Toolset:
         max_bytes: int | None = None,
         hint_resources: bool = True,
         index_in_description: bool = True,
+        tokens: Callable[[str], int] | None = None,
+        hide_paths: bool = False,
     ) -> None:
         found = DIALECTS.get(dialect)
         if found is None:
@@ -144,6 +154,8 @@ class Toolset:
             runner if found.forks else None,
             how if found.runs_scripts else None,
             found.tools[0].name,
+            _checked_tokens(tokens),
+            hide_paths,
         )
         self._tools_by_name = {tool.name: tool for tool in found.tools}
         self._report: BudgetReport | None = None
@@ -190,7 +202,8 @@ class Toolset:
         options = self._options
         names = None if chosen is None else tuple(skill.name for skill in chosen)
         able = (options.fork is not None, options.scripts is not None)
-        return self.dialect, options._replace(fork=None, scripts=None), able, names
+        hidden = self._session.base_dir if options.hide_paths else ""  # where paths are hidden, it depends on which
+        return self.dialect, options._replace(fork=None, scripts=None), able, names, hidden
 
     def _make_listing(self, chosen: tuple[Skill, ...] | None) -> Listing:
         """The prompt, within the budget where that can be: the listing gets what everything else leaves."""
@@ -207,10 +220,12 @@ class Toolset:
     def _fit_listing(self, chosen: tuple[Skill, ...] | None, left: int | None) -> Listing:
         """The prompt with a listing of at most ``left`` tokens."""
         view = self._view_of(lambda: chosen, left)
-        preloaded = (found for found in self._session.preloads() if view.may_use(found.skill.name))
+        preloads = (one for one in self._session.preloads() if view.may_use(one.skill.name))
+        preloaded = (replace(one, skill=view.shown(one.skill)) for one in preloads)
         blocks = (self._dialect.prompt(view), *map(self._dialect.preloaded, preloaded))
-        text = "\n\n".join(block for block in blocks if block)
-        return Listing(text, replace(view.report, budget=self._options.budget), left)
+        text = view.hide("\n\n".join(block for block in blocks if block))
+        report = replace(view.report, budget=self._options.budget, text=view.hide(view.report.text))
+        return Listing(text, report, left)
 
     def _tell(self, report: BudgetReport) -> None:
         self._session.tell(Event("listed", "", {"names": report.shown, "tokens": report.tokens}))
@@ -240,7 +255,7 @@ class Toolset:
         """The text of a user's message that has the model load a skill by its tool, whatever the listing shows."""
         found = None if self._dialect.loads_hidden else self._session.available(name)
         if found is not None and not found.model_invocable:  # its tool would refuse: the instructions go along
-            return self._session.expand(f"/{name} {request}")
+            return self._view("").hide(self._session.expand(f"/{name} {request}"))
         tool = self._dialect.tools[0]
         key = next(iter(tool.describe(self._view("")).parameters["required"]))
         said = f"This is a user-explicit skill activation. Call the {tool.name} tool with {key}={name!r}."
@@ -257,6 +272,13 @@ class Toolset:
 
     def call(self, name: str, arguments: Mapping[str, Any] | str | bytes | None = None) -> ToolResult:
         """Answer a model's call; never raises: what goes wrong is a result that says what to do next."""
+        return self._hide_paths(self._call(name, arguments))
+
+    def _hide_paths(self, result: ToolResult) -> ToolResult:
+        """A result whose content is without absolute paths of the host, where these are hidden."""
+        return replace(result, content=self._view("").hide(result.content)) if self._options.hide_paths else result
+
+    def _call(self, name: str, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
         tool = self._tools_by_name.get(name)
         if tool is None:
             return self._unknown(name)
@@ -308,6 +330,8 @@ class Toolset:
             max_bytes=options.max_bytes,
             hint_resources=options.hint_resources,
             index_in_description=options.index_in_description,
+            tokens=options.tokens,
+            hide_paths=options.hide_paths,
         )
 
     def _forked(self, tool: Tool, prepared: PreparedFork) -> ToolResult:
@@ -370,7 +394,7 @@ class Toolset:
         if tool is None or not callable(self._options.fork):
             return await asyncio.to_thread(self.call, name, arguments)
         result = await asyncio.to_thread(self._answered, tool, arguments)
-        return result if result.fork is None else await self._aforked(tool, result.fork)
+        return self._hide_paths(result if result.fork is None else await self._aforked(tool, result.fork))
 
     def _answer(self, tool: Tool, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
         try:
@@ -379,6 +403,7 @@ class Toolset:
             result = self._dialect.error(tool.name, error)
         except Exception as error:  # noqa: BLE001 - the edge to a model: a conversation must go on
             result = self._dialect.error(tool.name, SkillError(f"{type(error).__name__}: {error}"))
+        result = self._hide_paths(result)  # before an error is cut: half a path would not be known for one
         # What a script printed is bounded already, and none of it is to be lost.
         return _bound_error(result) if result.is_error and "stdout" not in result.data else result
 
