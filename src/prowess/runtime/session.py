@@ -9,12 +9,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from prowess.errors import MaxActiveError, SkillError, SkillFilteredError, SkillNotActiveError, UnknownSkillError
+from prowess.errors import (
+    MaxActiveError,
+    NotTrustedError,
+    SkillError,
+    SkillFilteredError,
+    SkillNotActiveError,
+    UnknownSkillError,
+)
 from prowess.library.body import LoadedSkill
 from prowess.limits import DEFAULT_LIMITS
 from prowess.runtime.activation import ALLOWED_OTHERWISE, ALREADY, CHANGED, Activation, Active, again, tools_of
 from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.called import called, parse_call
+from prowess.runtime.consent import Consent
 from prowess.runtime.events import overheard
 from prowess.runtime.instructions import Instructions
 from prowess.runtime.origins import tagged
@@ -34,9 +42,11 @@ if TYPE_CHECKING:
     from prowess.library.catalog import Catalog
     from prowess.library.skill import Skill
     from prowess.limits import Limits
+    from prowess.runtime.activation import Standing
     from prowess.runtime.events import Event, OnEvent
-    from prowess.runtime.trust import Trust
+    from prowess.runtime.trust import Trust, TrustRequest
     from prowess.select.selectors import Selector
+    from prowess.spec.commands import Expanded
     from prowess.spec.tool_patterns import Answer
 
 
@@ -66,7 +76,8 @@ class Session(Sight):
         self._ceiling = None if tools is None else tuple(tools)
         self._max_active = max_active
         self._limits = limits
-        self._instructions = Instructions(trust, self._base, self.limits, self._events)
+        self._consent = Consent(trust, self._events)
+        self._instructions = Instructions(self._consent, self._base, self.limits, self._events)
         self._active: dict[str, Active] = {}
         for skill in catalog:
             if skill.preload:
@@ -75,12 +86,23 @@ class Session(Sight):
     def _preload(self, skill: Skill) -> None:
         """Active from the start, under the name that the catalogue has; one that cannot be loaded is left out."""
         try:
-            loaded, found, standing = self._instructions.prepared(skill)
+            loaded, found, standing, unrun = self._prepare_preload(skill)
         except SkillError as error:
             self._events.say("refused", skill.name, code=error.code)
             return
         tools = granted(loaded.skill.allowed_tools, self._ceiling)
-        self._active[skill.name] = Active(loaded, tools, found.outputs, found.issues, preloaded=True, standing=standing)
+        self._active[skill.name] = Active(
+            loaded, tools, found.outputs, found.issues, preloaded=True, unrun=unrun, standing=standing
+        )
+
+    def _prepare_preload(self, skill: Skill) -> tuple[LoadedSkill, Expanded, Standing | None, bool]:
+        """Return a skill made ready, and whether its commands were left for later: no call is there to answer yet."""
+        try:
+            return (*self._instructions.prepared(skill), False)
+        except NotTrustedError as error:
+            if error.request is None:
+                raise
+            return (*self._instructions.prepared(skill, run=False), True)
 
     def __repr__(self) -> str:
         """How many skills, which are active."""
@@ -91,7 +113,27 @@ class Session(Sight):
     @property
     def trust(self) -> Trust | None:
         """Whose commands and scripts may run; ``None``: nobody's."""
-        return self._instructions.trust
+        return self._consent.trust
+
+    @property
+    def consent(self) -> Consent:
+        """What may run in this conversation: what its trust grants, and what a person approved here."""
+        return self._consent
+
+    def approve(self, request: TrustRequest) -> None:
+        """Allow what a pending call would run: exactly that, in this conversation, while the files stay as they are.
+
+        The call is to be made again; it runs if what it would run then is what the request says. Raises
+        ``NotTrustedError`` for a session without trust.
+        """
+        self._consent.approve(request)
+
+    def refuse(self, request: TrustRequest) -> None:
+        """Refuse what a pending call would run: nobody is asked again, and the model is told that a person said no.
+
+        Raises ``NotTrustedError`` for a session without trust.
+        """
+        self._consent.refuse(request)
 
     @property
     def limits(self) -> Limits:
@@ -164,7 +206,7 @@ class Session(Sight):
         try:
             return self._activate(name, filter, ambient)
         except SkillError as error:
-            self._events.say("refused", name, code=error.code)
+            self._tell_refusal(name, error)
             raise
 
     def _admit(self, name: str, skill: Skill, instead: str | None, ambient: tuple[str, ...]) -> None:
@@ -227,12 +269,24 @@ class Session(Sight):
 
     def activate_text(self, name: str, *, whole: bool = False) -> str:
         """Activate a skill; its body as the file has it now (``whole``: the file), commands run if it is trusted."""
+        ambient = ambient_filters()
         try:
-            skill = self._activate(name, None, ambient_filters(), run=False).skill
+            with self._lock:
+                self._admit(name, self._known(name), None, ambient)
+                if name not in self._active:
+                    self._room_for(name)
+            # The text first: a skill whose commands wait for a person's approval is not active yet.
+            text = self._instructions.text(self.skill(name), whole=whole)
+            self._activate(name, None, ambient, run=False)
         except SkillError as error:
-            self._events.say("refused", name, code=error.code)
+            self._tell_refusal(name, error)
             raise
-        return self._instructions.text(skill, whole=whole)
+        return text
+
+    def _tell_refusal(self, name: str, error: SkillError) -> None:
+        """Tell of a refusal; what waits for a person's approval is none, and was told already."""
+        if error.code != "needs-approval":
+            self._events.say("refused", name, code=error.code)
 
     def read_text(self, name: str, *, whole: bool = False) -> str:
         """The same of a skill that is not activated by it."""
@@ -317,6 +371,10 @@ class Session(Sight):
         """Pass an event on to whoever listens; a listener that fails does not disturb the conversation."""
         self._events.tell(event)
 
+    def report_host_error(self, where: str, error: Exception, skill: str = "") -> None:
+        """Log an exception of the host's own code with its traceback, and tell of it as an event."""
+        self._events.report_host_error(where, error, skill)
+
     @property
     def has_listener(self) -> bool:
         """Whether anybody hears of events."""
@@ -357,7 +415,7 @@ class Session(Sight):
         try:
             activation = self._activate(name, None, ambient_filters(), arguments)
         except SkillError as error:
-            self._events.say("refused", name, code=error.code)
+            self._tell_refusal(name, error)
             raise
         if not activation.outputs or activation.note != ALREADY:
             return activation

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prowess.runtime.fork import PreparedFork
+    from prowess.runtime.trust import TrustRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,8 @@ class ToolResult:
     data: Mapping[str, Any] = field(default_factory=dict)
     fork: PreparedFork | None = None
     """What the host is to run as a sub-agent, where it asked for that (``fork="host"``)."""
+    pending: TrustRequest | None = None
+    """What a person is to decide on before the call does anything (``Trust(policy="defer")``); nothing has run."""
 
 
 def text(description: str = "", **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON Schema keywords
