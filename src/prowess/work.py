@@ -6,16 +6,29 @@ in ``stop_with`` how it is stopped, and the loop calls that when the host cancel
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from contextvars import ContextVar
-from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, copy_context
+from functools import partial
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import Awaitable, Callable, Iterator
 
+    class Places(Protocol):
+        """Where work waits for its turn: a pool of the runtime."""
+
+        what: str
+
+        def enter(self, begin: Callable[[], None]) -> None: ...
+        def withdraw(self, begin: Callable[[], None]) -> bool: ...
+        def leave(self) -> None: ...
+
+
 T = TypeVar("T")
+_STOPPED_WITHIN = 1.0
+"""How long a cancelled call waits for its thread, so that folders and processes are gone when the host goes on."""
 
 
 class WorkCancelledError(BaseException):
@@ -148,3 +161,65 @@ def is_loop_running() -> bool:
 
     asyncio: Any = sys.modules.get("asyncio")
     return asyncio is not None and asyncio._get_running_loop() is not None  # noqa: SLF001 - public, without raising
+
+
+class _NoLimit:
+    """Places for everybody, at once."""
+
+    what = "work"
+
+    def enter(self, begin: Callable[[], None]) -> None:
+        begin()
+
+    def withdraw(self, begin: Callable[[], None]) -> bool:  # noqa: ARG002 - nobody waits
+        return False
+
+    def leave(self) -> None:
+        pass
+
+
+async def run_in_thread(function: Callable[[], T], places: Places | None = None) -> T:
+    """Return what ``function`` returns in a thread of its own, or raise what it raises; ``places``: in its turn.
+
+    When the awaiting task is cancelled, so is the work: what said how it is stopped (``stop_with``) is stopped. The
+    loop's default executor is the host's, and its threads would be held for as long as a script or a person takes.
+    """
+    import asyncio  # noqa: PLC0415 - only asynchronous hosts need it
+
+    pool = places or _NoLimit()
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[Callable[[], T]] = loop.create_future()
+    work, context = Work(loop, pool.leave), copy_context()
+
+    def settle(outcome: Callable[[], T]) -> None:
+        if not ended.done():
+            ended.set_result(outcome)
+
+    def act() -> None:
+        try:
+            outcome: Callable[[], T] = partial(_give, context.run(work.run, function))
+        except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
+            outcome = partial(_raise, error)
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, outcome)
+
+    def begin() -> None:
+        Thread(target=act, name=f"prowess {pool.what}").start()
+
+    pool.enter(begin)
+    try:
+        outcome = await asyncio.shield(ended)
+    except asyncio.CancelledError:
+        if not pool.withdraw(begin):
+            work.cancel()
+            await asyncio.wait([ended], timeout=_STOPPED_WITHIN)
+        raise
+    return outcome()
+
+
+def _give(result: T) -> T:
+    return result
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error

@@ -10,13 +10,12 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from contextlib import contextmanager, suppress
-from contextvars import copy_context
-from functools import cache, partial
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeVar
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from prowess.errors import SkillError
-from prowess.work import Work, current_work, stop_with
+from prowess.work import current_work, run_in_thread, stop_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,15 +25,13 @@ if TYPE_CHECKING:
     Begin = Callable[[], None]
 
 T = TypeVar("T")
-_STOPPED_WITHIN = 1.0
-"""How long a cancelled call waits for its thread, so that folders and processes are gone when the host goes on."""
 
 
 class Pool:
     """At most ``parallel`` places; those who come later wait in the order in which they came, at most ``waiting``."""
 
     def __init__(self, what: str, parallel: int, waiting: int) -> None:
-        self._what = what
+        self.what = what
         self._parallel = parallel
         self._waiting = waiting
         self._taken = 0
@@ -49,7 +46,7 @@ class Pool:
         with self._lock:
             if self._taken >= self._parallel:
                 if len(self._queue) >= self._waiting:
-                    message = f"too many {self._what} are waiting to run ({self._waiting:,}): nothing was done"
+                    message = f"too many {self.what} are waiting to run ({self._waiting:,}): nothing was done"
                     raise SkillError(message, code="busy")
                 self._queue.append(begin)
                 return
@@ -102,44 +99,7 @@ class Pool:
         When the awaiting task is cancelled, so is the work: the thread ends what it has begun (``prowess.work``).
         Raises ``SkillError`` (code ``busy``) when too many wait already.
         """
-        import asyncio  # noqa: PLC0415 - only asynchronous hosts need it
-
-        loop = asyncio.get_running_loop()
-        ended: asyncio.Future[Callable[[], T]] = loop.create_future()
-        work, context = Work(loop, self.leave), copy_context()
-
-        def settle(outcome: Callable[[], T]) -> None:
-            if not ended.done():
-                ended.set_result(outcome)
-
-        def act() -> None:
-            try:
-                outcome: Callable[[], T] = partial(_give, context.run(work.run, function))
-            except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
-                outcome = partial(_raise, error)
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(settle, outcome)
-
-        def begin() -> None:
-            threading.Thread(target=act, name=f"prowess {self._what}").start()
-
-        self.enter(begin)
-        try:
-            outcome = await asyncio.shield(ended)
-        except asyncio.CancelledError:
-            if not self.withdraw(begin):
-                work.cancel()
-                await asyncio.wait([ended], timeout=_STOPPED_WITHIN)
-            raise
-        return outcome()
-
-
-def _give(result: T) -> T:
-    return result
-
-
-def _raise(error: BaseException) -> NoReturn:
-    raise error
+        return await run_in_thread(function, self)
 
 
 class Pools(NamedTuple):

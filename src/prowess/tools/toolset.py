@@ -325,7 +325,7 @@ class Toolset:
         """Tell of a refusal that the session did not see."""
         try:
             given = parse_arguments(arguments)
-        except BadArgumentsError:
+        except Exception:  # noqa: BLE001 - bad, or a mapping of the host's that fails, which was told already
             given = {}
         name = given.get("skill_name", given.get("name"))
         detail = {"tool": tool.name, "code": result.data.get("reason", "bad-arguments")}
@@ -360,7 +360,7 @@ class Toolset:
             return self._describe_error(tool.name, error)
         except Exception as error:  # noqa: BLE001 - the edge to a model: a conversation must go on
             # Ours or the host's (a source, a callback): the details may be secret, and no model needs them.
-            self._session.report_host_error(tool.name, error)
+            self._session.report_host_error(f"call of {tool.name}", error)
             result = self._dialect.error(tool.name, SkillError("it failed inside the host", code="host-failed"))
         # What a script printed is bounded already, and none of it is to be lost.
         return _bound_error(result) if result.is_error and "stdout" not in result.data else result
