@@ -12,6 +12,8 @@ from functools import partial
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
+from prowess.errors import SkillError
+
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import Awaitable, Callable, Iterator
@@ -204,7 +206,12 @@ async def run_in_thread(function: Callable[[], T], places: Places | None = None)
             loop.call_soon_threadsafe(settle, outcome)
 
     def begin() -> None:
-        Thread(target=act, name=f"prowess {pool.what}").start()
+        try:
+            Thread(target=act, name=f"prowess {pool.what}").start()
+        except RuntimeError:  # also in the thread of another call, which leaves its place to this one
+            work.leave_place()
+            busy = SkillError("the system has no thread left for this call: nothing was done", code="busy")
+            loop.call_soon_threadsafe(settle, partial(_raise, busy))
 
     pool.enter(begin)
     try:
