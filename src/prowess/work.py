@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import Awaitable, Callable, Iterator
 
-    class Places(Protocol):
-        """Where work waits for its turn: a pool of the runtime."""
+    class PlacePool(Protocol):
+        """Where work waits for its turn."""
 
         what: str
 
@@ -180,18 +180,18 @@ class _NoLimit:
         pass
 
 
-async def run_in_thread(function: Callable[[], T], places: Places | None = None) -> T:
-    """Return what ``function`` returns in a thread of its own, or raise what it raises; ``places``: in its turn.
+async def run_in_thread(function: Callable[[], T], pool: PlacePool | None = None) -> T:
+    """Return what ``function`` returns in a thread of its own, or raise what it raises; ``pool``: in its turn.
 
     When the awaiting task is cancelled, so is the work: what said how it is stopped (``stop_with``) is stopped. The
     loop's default executor is the host's, and its threads would be held for as long as a script or a person takes.
     """
     import asyncio  # noqa: PLC0415 - only asynchronous hosts need it
 
-    pool = places or _NoLimit()
+    places = pool or _NoLimit()
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[Callable[[], T]] = loop.create_future()
-    work, context = Work(loop, pool.leave), copy_context()
+    work, context = Work(loop, places.leave), copy_context()
 
     def settle(outcome: Callable[[], T]) -> None:
         if not ended.done():
@@ -207,17 +207,17 @@ async def run_in_thread(function: Callable[[], T], places: Places | None = None)
 
     def begin() -> None:
         try:
-            Thread(target=act, name=f"prowess {pool.what}").start()
+            Thread(target=act, name=f"prowess {places.what}").start()
         except RuntimeError:  # also in the thread of another call, which leaves its place to this one
             work.leave_place()
             busy = SkillError("the system has no thread left for this call: nothing was done", code="busy")
             loop.call_soon_threadsafe(settle, partial(_raise, busy))
 
-    pool.enter(begin)
+    places.enter(begin)
     try:
         outcome = await asyncio.shield(ended)
     except asyncio.CancelledError:
-        if not pool.withdraw(begin):
+        if not places.withdraw(begin):
             work.cancel()
             await asyncio.wait([ended], timeout=_STOPPED_WITHIN)
         raise

@@ -35,7 +35,7 @@ from prowess.spec.tool_patterns import granted, judged
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
 
     from prowess.errors import Issue
@@ -123,8 +123,8 @@ class Session(Sight):
     def approve(self, request: TrustRequest) -> None:
         """Allow what a pending call would run: exactly that, in this conversation, while the files stay as they are.
 
-        The call is to be made again; it runs if what it would run then is what the request says. Raises
-        ``NotTrustedError`` for a session without trust.
+        The call is to be made again; it runs if what it would run then is what the request says, and the policy is
+        ``defer`` or ``ask``. Raises ``NotTrustedError`` for a session without trust.
         """
         self._consent.approve(request)
 
@@ -216,7 +216,14 @@ class Session(Sight):
             raise filtered_out(name, filters)
 
     def _activate(
-        self, name: str, instead: str | None, ambient: tuple[str, ...], said: str = "", *, run: bool = True
+        self,
+        name: str,
+        instead: str | None,
+        ambient: tuple[str, ...],
+        said: str = "",
+        *,
+        run: bool = True,
+        before: Callable[[Skill], None] | None = None,
     ) -> Activation:
         with self._lock:
             catalog = self._catalog
@@ -231,6 +238,8 @@ class Session(Sight):
         if active is not None and ready and self._stands(name, active):
             return again(active)
         loaded, found, standing = self._instructions.prepared(skill, said, run=run)
+        if before is not None:
+            before(loaded.skill)  # what it raises (a person's approval is needed first) leaves the skill inactive
         with self._lock:  # whatever happened while the file was read counts
             raced = self._active.get(name)
             if raced is not None and raced is not active and raced.is_ready:
@@ -269,19 +278,19 @@ class Session(Sight):
 
     def activate_text(self, name: str, *, whole: bool = False) -> str:
         """Activate a skill; its body as the file has it now (``whole``: the file), commands run if it is trusted."""
-        ambient = ambient_filters()
+        texts: list[str] = []
+
+        def make_text(skill: Skill) -> None:
+            texts.append(self._instructions.text(skill, whole=whole))
+
         try:
-            with self._lock:
-                self._admit(name, self._known(name), None, ambient)
-                if name not in self._active:
-                    self._room_for(name)
-            # The text first: a skill whose commands wait for a person's approval is not active yet.
-            text = self._instructions.text(self.skill(name), whole=whole)
-            self._activate(name, None, ambient, run=False)
+            skill = self._activate(name, None, ambient_filters(), run=False, before=make_text).skill
+            if not texts:  # it was active already
+                make_text(skill)
         except SkillError as error:
             self._tell_refusal(name, error)
             raise
-        return text
+        return texts[0]
 
     def _tell_refusal(self, name: str, error: SkillError) -> None:
         """Tell of a refusal; what waits for a person's approval is none, and was told already."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -24,7 +24,7 @@ from prowess.spec.hidden import has_hidden
 from prowess.work import LoopRunningError, await_result, current_work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from prowess.library.catalog import Catalog
     from prowess.library.skill import Skill
@@ -128,7 +128,7 @@ _LISTS = ("commands", "arguments", "files")
 
 def _is_saved_request(data: Any) -> bool:  # noqa: ANN401 - any JSON
     """Whether something has the fields and types of what ``TrustRequest.to_dict`` writes."""
-    if not isinstance(data, dict) or data.get("version") != 1:
+    if not isinstance(data, Mapping) or data.get("version") != 1:
         return False
     lists = [data[key] for key in _LISTS if isinstance(data.get(key), list)]
     texts = [data.get(key) for key in _TEXTS]
