@@ -656,7 +656,7 @@ def test_a_runner_that_fails_is_an_error_for_the_model(
 ) -> None:
     for result in called_each_way(prowess.Toolset(talk(), forking, fork=runner)).values():
         assert (result.is_error, result.data["reason"], result.fork) == (True, "fork-failed", None)
-        assert result.content.startswith("Skill: audit failed: RuntimeError: the child died")
+        assert result.content.startswith("Skill: audit failed: the host could not run it")
     told = [(e.skill, e.detail["tool"], e.detail["code"]) for e in events if e.kind == "refused"]
     assert told == [("audit", "run_skill", "fork-failed")] * 2
 

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from prowess.library.body import LoadedSkill
     from prowess.library.skill import Skill
     from prowess.limits import Limits
+    from prowess.runtime.consent import Consent
     from prowess.runtime.events import Teller
     from prowess.runtime.expand import Expander
     from prowess.runtime.processes import Finished
-    from prowess.runtime.trust import Trust
 
 _AS_IT_IS = Expanded("")
 
@@ -33,7 +33,7 @@ class Prepared(NamedTuple):
 class Instructions:
     """How a session makes instructions ready."""
 
-    trust: Trust | None
+    consent: Consent
     folder: str
     """Where commands run."""
     limits: Limits
@@ -46,23 +46,23 @@ class Instructions:
             loaded = replace(loaded, instructions=tagged(skill, loaded.instructions))
         if not run or not may_have_commands(loaded.instructions):
             return Prepared(loaded, _AS_IT_IS)
-        grants = self.trust.mark() if self.trust is not None else None
+        grants = self.consent.mark()
         found = self._expander(skill).expanded(
             skill, lambda one: one.load().instructions if one is not skill else loaded.instructions, arguments=arguments
         )
-        standing = Standing(found.leave, found.digest, grants) if self.trust is not None else None
+        standing = Standing(found.leave, found.digest, grants) if self.consent.trust is not None else None
         return Prepared(replace(loaded, instructions=found.text), found, standing)
 
     def still(self, skill: Skill, standing: Standing) -> Standing | None:
         """The standing of a skill as it is now; ``None`` if its commands are to be looked at anew.
 
-        They are when what ran is not granted any more, and when what did not run is granted now.
+        They are when what ran is not granted any more, and when what did not run is granted or approved now.
         """
-        grants = self.trust.mark() if self.trust is not None else None
-        if self.trust is None or grants == standing.grants:
+        trust, grants = self.consent.trust, self.consent.mark()
+        if trust is None or grants == standing.grants:
             return standing
-        revoked = standing.leave == "granted" and not self.trust.has(standing.digest)
-        granted = standing.leave == "refused" and self.trust.is_trusted(skill)
+        revoked = standing.leave == "granted" and not trust.has(standing.digest)
+        granted = standing.leave == "refused" and (trust.is_trusted(skill) or self.consent.has_approved_of(skill))
         return None if revoked or granted else standing._replace(grants=grants)
 
     def text(self, skill: Skill, *, whole: bool) -> str:
@@ -94,4 +94,4 @@ class Instructions:
             outcome = {"status": found.status, "limit": found.limit, "seconds": found.seconds} if found else {}
             self.events.say("expanded", skill.name, command=command, **outcome)
 
-        return Expander(self.trust, self.folder, self.limits, told)
+        return Expander(self.consent, self.folder, self.limits, told)

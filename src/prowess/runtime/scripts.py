@@ -15,6 +15,7 @@ from prowess.limits import DEFAULT_LIMITS
 from prowess.names import resource_parts
 from prowess.runtime import sandbox
 from prowess.runtime.interpreters import interpreter_for
+from prowess.runtime.pools import pools_for
 from prowess.runtime.processes import Bounds, passed_on, run_supervised
 from prowess.runtime.snapshot import snapshot
 from prowess.runtime.trust import TrustRequest
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from prowess.library.skill import Skill
     from prowess.limits import Limits
+    from prowess.runtime.consent import Consent
     from prowess.runtime.interpreters import Interpreter
     from prowess.runtime.processes import Finished, Limit
     from prowess.runtime.sandbox import Places, Sandbox
@@ -75,13 +77,20 @@ class Scripts:
     limits: Limits = DEFAULT_LIMITS
 
     def run(
-        self, skill: Skill, script: str, args: Sequence[str] = (), *, stdin: str | bytes = "", trust: Trust | None
+        self,
+        skill: Skill,
+        script: str,
+        args: Sequence[str] = (),
+        *,
+        stdin: str | bytes = "",
+        trust: Trust | Consent | None,
     ) -> ScriptResult:
         """Run a script of a skill that ``trust`` grants.
 
-        ``args``, a list or tuple of texts, reach it as they are, never through a shell. Raises ``NotTrustedError``,
-        ``SandboxError`` (code ``bad-argument``: arguments or input that are not what a program can be given), or
-        ``ResourceError`` when there is no such file.
+        ``args``, a list or tuple of texts, reach it as they are, never through a shell. Raises ``NotTrustedError``
+        (under the policy ``defer`` with the request in ``request``), ``SandboxError`` (code ``bad-argument``: arguments
+        or input that are not what a program can be given), ``ResourceError`` when there is no such file, or
+        ``SkillError`` (code ``busy``) when ``max_waiting_scripts`` wait for a place already.
         """
         kind = sandbox.choose_sandbox(self.sandbox)
         given = _checked(args, stdin, self.limits)
@@ -93,11 +102,12 @@ class Scripts:
             path = "/".join(resource_parts(script))
             with OpenFile(taken.folder, tuple(path.split("/"))) as file:
                 content = file.read_all(self.limits.max_file_bytes)
-            request = TrustRequest(skill, taken.digest, script=path, arguments=tuple(args), files=taken.files)
-            if not trust.allows(request):
-                raise NotTrustedError(f"skill {skill.name!r} is not trusted as it is now", skill.location)
+            read = given.decode("utf-8", "surrogateescape")
+            call = TrustRequest(skill, taken.digest, (), path, tuple(args), taken.files, read)
+            trust.require(call)
             program = interpreter_for(path, content)
-            return self._run(kind, taken, program, [path, *args], given)
+            with pools_for(self.limits).scripts.hold_place():  # before the clock of its timeout starts
+                return self._run(kind, taken, program, [path, *args], given)
 
     def _run(
         self, kind: Sandbox, taken: Snapshot, program: Interpreter, words: list[str], stdin: bytes

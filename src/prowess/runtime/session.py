@@ -10,7 +10,14 @@ from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import MaxActiveError, SkillError, SkillFilteredError, SkillNotActiveError, UnknownSkillError
+from prowess.errors import (
+    MaxActiveError,
+    NotTrustedError,
+    SkillError,
+    SkillFilteredError,
+    SkillNotActiveError,
+    UnknownSkillError,
+)
 from prowess.library.body import LoadedSkill
 from prowess.limits import DEFAULT_LIMITS
 from prowess.runtime.activation import (
@@ -26,6 +33,7 @@ from prowess.runtime.activation import (
 )
 from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.called import called, parse_call
+from prowess.runtime.consent import Consent
 from prowess.runtime.events import overheard
 from prowess.runtime.instructions import Instructions
 from prowess.runtime.origins import tagged
@@ -38,7 +46,7 @@ from prowess.spec.tool_patterns import granted, intersect_ceilings, judged, with
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Callable, Hashable, Iterable
     from contextlib import AbstractContextManager
 
     from prowess.errors import Issue
@@ -49,7 +57,7 @@ if TYPE_CHECKING:
     from prowess.runtime.activation import Step
     from prowess.runtime.events import Event, OnEvent
     from prowess.runtime.instructions import Prepared
-    from prowess.runtime.trust import Trust
+    from prowess.runtime.trust import Trust, TrustRequest
     from prowess.select.selectors import Selector
     from prowess.spec.commands import Expanded
     from prowess.spec.tool_patterns import Answer
@@ -92,7 +100,8 @@ class Session(Sight):
         self._ceiling = None if tools is None else without_families(tools)
         self._max_active = max_active
         self._limits = limits
-        self._instructions = Instructions(trust, self._base, self.limits, self._events)
+        self._consent = Consent(trust, self._events)
+        self._instructions = Instructions(self._consent, self._base, self.limits, self._events)
         self._active: dict[str, Active] = {}
         for skill in self._catalog:
             if skill.preload:
@@ -101,11 +110,20 @@ class Session(Sight):
     def _preload(self, skill: Skill) -> None:
         """Active from the start, under the name that the catalogue has; one that cannot be loaded is left out."""
         try:
-            prepared = self._instructions.prepared(skill)
+            prepared, unrun = self._prepare_preload(skill)
         except SkillError as error:
             self._events.say("refused", skill.name, code=error.code)
             return
-        self._active[skill.name] = self._entry(prepared, preloaded=True)
+        self._active[skill.name] = self._entry(prepared, preloaded=True, unrun=unrun)
+
+    def _prepare_preload(self, skill: Skill) -> tuple[Prepared, bool]:
+        """Return a skill made ready, and whether its commands were left for later: no call is there to answer yet."""
+        try:
+            return self._instructions.prepared(skill), False
+        except NotTrustedError as error:
+            if error.request is None:
+                raise
+            return self._instructions.prepared(skill, run=False), True
 
     def __repr__(self) -> str:
         """How many skills, which are active."""
@@ -116,7 +134,27 @@ class Session(Sight):
     @property
     def trust(self) -> Trust | None:
         """Whose commands and scripts may run; ``None``: nobody's."""
-        return self._instructions.trust
+        return self._consent.trust
+
+    @property
+    def consent(self) -> Consent:
+        """What may run in this conversation: what its trust grants, and what a person approved here."""
+        return self._consent
+
+    def approve(self, request: TrustRequest) -> None:
+        """Allow what a pending call would run: exactly that, in this conversation, while the files stay as they are.
+
+        The call is to be made again; it runs if what it would run then is what the request says, and the policy is
+        ``defer`` or ``ask``. Raises ``NotTrustedError`` for a session without trust.
+        """
+        self._consent.approve(request)
+
+    def refuse(self, request: TrustRequest) -> None:
+        """Refuse what a pending call would run: nobody is asked again, and the model is told that a person said no.
+
+        Raises ``NotTrustedError`` for a session without trust.
+        """
+        self._consent.refuse(request)
 
     @property
     def limits(self) -> Limits:
@@ -198,7 +236,7 @@ class Session(Sight):
         try:
             return self._activate(wish)
         except SkillError as error:
-            self._events.say("refused", name, code=error.code)
+            self._tell_refusal(name, error)
             raise
 
     def _decide(self, wish: _Wish, skill: Skill, *, is_read: bool = False, before: Active | None = None) -> Step:
@@ -222,7 +260,8 @@ class Session(Sight):
     def _filters_of(self, wish: _Wish) -> tuple[str, ...]:
         return (self._filter if wish.instead is None else wish.instead, *self._bounds, *wish.ambient)
 
-    def _activate(self, wish: _Wish) -> Activation:
+    def _activate(self, wish: _Wish, before: Callable[[Skill], None] | None = None) -> Activation:
+        """Make a skill active. ``before`` gets what was read; what it raises leaves the skill inactive."""
         self._follow()
         with self._lock:
             catalog = self._catalog
@@ -232,6 +271,8 @@ class Session(Sight):
         if active is not None and (step == "keep" or (step == "check-grant" and self._stands(wish.name, active))):
             return again(active)
         prepared = self._instructions.prepared(skill, wish.arguments, run=wish.run)
+        if before is not None:
+            before(prepared.loaded.skill)
         with self._lock:  # whatever happened while the file was read counts
             now = self._catalog.get(wish.name)
             second = self._decide(wish, now or skill, is_read=True, before=active)
@@ -279,12 +320,24 @@ class Session(Sight):
 
     def activate_text(self, name: str, *, whole: bool = False) -> str:
         """Activate a skill; its body as the file has it now (``whole``: the file), commands run if it is trusted."""
+        texts: list[str] = []
+
+        def make_text(skill: Skill) -> None:
+            texts.append(self._instructions.text(skill, whole=whole))
+
         try:
-            skill = self._activate(_Wish(name, ambient_filters(), run=False)).skill
+            skill = self._activate(_Wish(name, ambient_filters(), run=False), make_text).skill
+            if not texts:  # it was active already
+                make_text(skill)
         except SkillError as error:
-            self._events.say("refused", name, code=error.code)
+            self._tell_refusal(name, error)
             raise
-        return self._instructions.text(skill, whole=whole)
+        return texts[0]
+
+    def _tell_refusal(self, name: str, error: SkillError) -> None:
+        """Tell of a refusal; what waits for a person's approval is none, and was told already."""
+        if error.code != "needs-approval":
+            self._events.say("refused", name, code=error.code)
 
     def read_text(self, name: str, *, whole: bool = False) -> str:
         """The same of a skill that is not activated by it."""
@@ -421,6 +474,10 @@ class Session(Sight):
         """Pass an event on to whoever listens; a listener that fails does not disturb the conversation."""
         self._events.tell(event)
 
+    def report_host_error(self, where: str, error: Exception, skill: str = "") -> None:
+        """Log an exception of the host's own code with its traceback, and tell of it as an event."""
+        self._events.report_host_error(where, error, skill)
+
     @property
     def has_listener(self) -> bool:
         """Whether anybody hears of events."""
@@ -462,7 +519,7 @@ class Session(Sight):
         try:
             activation = self._activate(_Wish(name, ambient_filters(), arguments=arguments))
         except SkillError as error:
-            self._events.say("refused", name, code=error.code)
+            self._tell_refusal(name, error)
             raise
         if not activation.outputs or activation.note != ALREADY:
             return activation

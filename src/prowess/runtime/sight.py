@@ -7,6 +7,7 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from prowess.errors import SkillFilteredError
+from prowess.host_errors import log_host_error
 from prowess.library.live import Live
 from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.events import Teller
@@ -134,6 +135,7 @@ class Sight:
         return tuple(s for s in self._catalog.under(under) if s.model_invocable and self._passes(s, filters))
 
     def _selector_failed(self, error: Exception) -> None:
+        log_host_error("selector", error)
         self._events.say("selector-failed", "", error=f"{type(error).__name__}: {error}")
 
     def index(self, query: str = "", under: str = "") -> str:

@@ -32,6 +32,8 @@ def prepare_fork(view: View, name: str, task: str) -> PreparedFork | ToolResult:
         fresh = skill.load().skill  # the tools of one version must not go with the instructions of another
         expanded = view.session.read_expanded(name) if fresh.is_fork else Expanded("")
     except SkillError as error:
+        if error.code in {"needs-approval", "ask-needs-acall", "busy"}:  # the call can be made again
+            raise
         if skill.is_fork:
             return _error(f"failed to read skill content: {error.message}", error.code)
         fresh, expanded = skill, Expanded("")
@@ -71,7 +73,7 @@ def run_script(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     if view.options.scripts is None:
         return _error("this host does not run scripts of skills", "scripts-off")
     skill = view.offered(name)
-    found = view.options.scripts.run(skill, script, args, stdin=stdin, trust=view.session.trust)
+    found = view.options.scripts.run(skill, script, args, stdin=stdin, trust=view.session.consent)
     detail = {"script": script, "status": found.status, "limit": found.limit, "sandbox": found.sandbox}
     view.session.tell(Event("ran", name, {**detail, "seconds": found.seconds}))
     data = {"skill": name, **detail, "stdout": found.stdout, "stderr": found.stderr, "seconds": found.seconds}

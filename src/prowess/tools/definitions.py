@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prowess.runtime.fork import PreparedFork
+    from prowess.runtime.trust import TrustRequest
     from prowess.tools.media import Media
 
 
@@ -80,6 +81,8 @@ class ToolResult:
     data: Mapping[str, Any] = field(default_factory=dict)
     fork: PreparedFork | None = None
     """What the host is to run as a sub-agent, where it asked for that (``fork="host"``)."""
+    pending: TrustRequest | None = None
+    """What a person is to decide on before the call does anything (``Trust(policy="defer")``); nothing has run."""
 
     def to_anthropic(self, tool_use_id: str) -> dict[str, Any]:
         """The ``tool_result`` block for the Messages API; an image or a PDF is a block in it."""

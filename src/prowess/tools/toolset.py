@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from prowess.errors import SkillError, SourceError
+from prowess.errors import NotTrustedError, SkillError, SourceError
 from prowess.runtime.events import Event
+from prowess.runtime.pools import pools_for
 from prowess.spec.hidden import one_line
 from prowess.spec.markup import CALLED, CONTENT, neutralize_tags
 from prowess.spec.tokens import estimate_tokens
@@ -17,6 +20,7 @@ from prowess.tools.definitions import ToolResult, copy_definition
 from prowess.tools.dialects import DIALECTS
 from prowess.tools.listings import PROMPTS, TOOLS, Listing
 from prowess.tools.view import Options, View
+from prowess.work import LoopRunningError, await_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -25,11 +29,13 @@ if TYPE_CHECKING:
     from prowess.runtime.fork import ForkRunner, PreparedFork
     from prowess.runtime.scripts import Scripts
     from prowess.runtime.session import Session
+    from prowess.runtime.trust import TrustRequest
     from prowess.select.budget import BudgetReport
     from prowess.tools.definitions import ToolDefinition
     from prowess.tools.dialect import Tool
 
 
+T = TypeVar("T")
 _SHORT = 128
 # One for what stands around the listing; the others since a cut listing adds a sentence, and tokens are not additive.
 _FITTINGS = 6
@@ -69,29 +75,26 @@ def _tell_unused(keyword: str, what: str, dialect: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=3)
 
 
-def _attempted(runner: ForkRunner, prepared: PreparedFork) -> object:
-    """What a runner gives, or what it raises: not everything that is raised gets out of a thread."""
+def _is_coroutine_function(runner: ForkRunner) -> bool:
+    """Whether calling it runs nothing yet: a coroutine function, or an object whose call is one."""
+    return iscoroutinefunction(runner) or iscoroutinefunction(getattr(runner, "__call__", None))  # noqa: B004 - its kind
+
+
+def _try_runner(runner: ForkRunner, prepared: PreparedFork) -> object:
+    """Return what a runner gives, or what it raises: a ``StopIteration`` cannot be raised in a coroutine."""
     try:
         return runner(prepared)
     except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
         return error
 
 
-def _awaited(answer: Awaitable[str]) -> str:
-    """What a coroutine gives, from code that is not asynchronous."""
-    import asyncio  # noqa: PLC0415 - only for asynchronous runners
-
-    async def whole() -> str:
-        return await answer
-
+def _await_answer(answer: Awaitable[str]) -> str:
+    """Return what a coroutine gives, in plain code; raises ``SkillError`` inside a running loop."""
     try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(whole())
-    close = getattr(answer, "close", None)
-    if close is not None:
-        close()
-    raise SkillError("the runner of forks is asynchronous: use 'await toolset.acall(…)' here", code="fork-failed")
+        return await_result(answer)
+    except LoopRunningError:
+        message = "the runner of forks is asynchronous: use 'await toolset.acall(…)' here"
+        raise SkillError(message, code="fork-failed") from None
 
 
 def _bound_error(result: ToolResult) -> ToolResult:
@@ -177,15 +180,15 @@ class Toolset:
         return self._prompt(self._chosen(query))
 
     async def aprompt(self, query: str = "") -> str:
-        """The same, awaiting an asynchronous selector."""
-        return self._prompt(await self._achosen(query))
+        """The block for the system prompt, made in a thread; an asynchronous selector is awaited on the caller's loop.
+
+        Raises ``SkillError`` (code ``busy``) when more calls wait than ``Limits`` allows.
+        """
+        return await self._read(partial(self.prompt, query))
 
     def _chosen(self, query: str) -> tuple[Skill, ...] | None:
         """What the selector picks, asked each time since it may answer otherwise; ``None`` where there is none."""
         return self._session.candidates(query) if self._session.has_selector else None
-
-    async def _achosen(self, query: str) -> tuple[Skill, ...] | None:
-        return await self._session.acandidates(query) if self._session.has_selector else None
 
     def _prompt(self, chosen: tuple[Skill, ...] | None) -> str:
         listing = self._listing(chosen)
@@ -238,8 +241,11 @@ class Toolset:
         return self._tools(self._chosen(query))
 
     async def atools(self, query: str = "") -> tuple[ToolDefinition, ...]:
-        """The same, awaiting an asynchronous selector."""
-        return self._tools(await self._achosen(query))
+        """The tools to offer now, found in a thread; an asynchronous selector is awaited on the caller's loop.
+
+        Raises ``SkillError`` (code ``busy``) when more calls wait than ``Limits`` allows.
+        """
+        return await self._read(partial(self.tools, query))
 
     def _tools(self, chosen: tuple[Skill, ...] | None) -> tuple[ToolDefinition, ...]:
         made = TOOLS.recall(self._session, self._key(chosen), lambda: self._make_tools(chosen))
@@ -309,8 +315,14 @@ class Toolset:
     # -- sub-agents --------------------------------------------------------------------------------------------------
 
     def prepare_fork(self, name: str, task: str = "") -> PreparedFork | ToolResult:
-        """What a sub-agent needs to carry out a skill; or a result with ``is_error`` that says why it cannot."""
-        prepared = prepare_fork(self._view(""), name, task)
+        """What a sub-agent needs to carry out a skill; or a result with ``is_error`` that says why it cannot.
+
+        Under the policy ``defer`` the result has ``pending`` where a person is to be asked about its commands.
+        """
+        try:
+            prepared = prepare_fork(self._view(""), name, task)
+        except SkillError as error:
+            return self._describe_error("run_skill", error)
         return _bound_error(prepared) if isinstance(prepared, ToolResult) else prepared
 
     def child(self, prepared: PreparedFork | None = None) -> Toolset:
@@ -337,16 +349,18 @@ class Toolset:
     def _forked(self, tool: Tool, prepared: PreparedFork) -> ToolResult:
         try:
             made = self._runner()(prepared)
-            answer = _awaited(made) if isinstance(made, Awaitable) else made
+            answer = _await_answer(made) if isinstance(made, Awaitable) else made
         except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
             return self._fork_failed(tool, prepared, error)
         return self._fork_answer(tool, prepared, answer)
 
     async def _aforked(self, tool: Tool, prepared: PreparedFork) -> ToolResult:
-        import asyncio  # noqa: PLC0415 - only asynchronous hosts need it
-
+        runner = self._runner()
         try:
-            made = await asyncio.to_thread(_attempted, self._runner(), prepared)
+            if _is_coroutine_function(runner):  # on the host's loop, and cancelled there
+                made: object = runner(prepared)
+            else:
+                made = await pools_for(self._session.limits).forks.run(partial(_try_runner, runner, prepared))
             if isinstance(made, Exception):
                 return self._fork_failed(tool, prepared, made)
             answer = await made if isinstance(made, Awaitable) else made
@@ -371,41 +385,78 @@ class Toolset:
     def _fork_failed(
         self, tool: Tool, prepared: PreparedFork, error: Exception, *, said: str = " failed:"
     ) -> ToolResult:
-        why = error.message if isinstance(error, SkillError) else f"{type(error).__name__}: {error}"
-        failed = SkillError(f"{prepared.title}{said} {why}", code="fork-failed")
-        self._session.tell(Event("refused", prepared.skill_name, {"tool": tool.name, "code": "fork-failed"}))
-        return _bound_error(self._dialect.error(tool.name, failed))
+        """The result for a fork that gave no answer; of what the host's own code raised, the host alone hears."""
+        busy = isinstance(error, SkillError) and error.code == "busy"
+        code = "busy" if busy else "fork-failed"
+        if isinstance(error, SkillError):
+            why = error.message
+        else:
+            self._session.report_host_error("fork", error, prepared.skill_name)
+            why = "the host could not run it"
+        self._session.tell(Event("refused", prepared.skill_name, {"tool": tool.name, "code": code}))
+        return _bound_error(self._dialect.error(tool.name, SkillError(f"{prepared.title}{said} {why}", code=code)))
 
     def _refused(self, tool: Tool, result: ToolResult, arguments: Mapping[str, Any] | str | bytes | None) -> None:
         """Tell of a refusal that the session did not see."""
         try:
             given = parse_arguments(arguments)
-        except BadArgumentsError:
+        except Exception:  # noqa: BLE001 - bad, or a mapping of the host's that fails, which was told already
             given = {}
         name = given.get("skill_name", given.get("name"))
         detail = {"tool": tool.name, "code": result.data.get("reason", "bad-arguments")}
         self._session.tell(Event("refused", name[:_SHORT] if isinstance(name, str) else "", detail))
 
     async def acall(self, name: str, arguments: Mapping[str, Any] | str | bytes | None = None) -> ToolResult:
-        """The same from asynchronous code; files are read in a thread."""
-        import asyncio  # noqa: PLC0415 - only asynchronous hosts need it
+        """Answer a model's call from asynchronous code, in a thread of ours; raises only when it is cancelled.
 
+        Cancelling it, as ``asyncio.timeout`` does, ends what it has begun: programs with all of their processes,
+        sub-agents, requests to servers. When more calls wait than ``Limits`` allows, the result says ``busy``.
+        """
         tool = self._tools_by_name.get(name)
-        if tool is None or not callable(self._options.fork):
-            return await asyncio.to_thread(self.call, name, arguments)
-        result = await asyncio.to_thread(self._answered, tool, arguments)
-        return self._hide_paths(result if result.fork is None else await self._aforked(tool, result.fork))
+        return self._hide_paths(await self._acall(name, tool, arguments))
+
+    async def _acall(
+        self, name: str, tool: Tool | None, arguments: Mapping[str, Any] | str | bytes | None
+    ) -> ToolResult:
+        try:
+            if tool is None:
+                return await self._read(partial(self._unknown, name))
+            result = await self._read(partial(self._answered, tool, arguments))
+        except SkillError as error:  # busy: whatever else goes wrong is a result already
+            self._session.tell(Event("refused", "", {"tool": name[:_SHORT], "code": error.code}))
+            return self._describe_error(name[:_SHORT], error)
+        if result.fork is None or self._options.fork == "host":
+            return result
+        return await self._aforked(tool, result.fork)
+
+    async def _read(self, function: Callable[[], T]) -> T:
+        """Return what ``function`` returns in a thread; raises ``SkillError`` (``busy``) when too many calls wait."""
+        return await pools_for(self._session.limits).reads.run(function)
 
     def _answer(self, tool: Tool, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
         try:
             result = tool.handler(self._view(""), parse_arguments(arguments))
         except (SkillError, BadArgumentsError) as error:
-            result = self._dialect.error(tool.name, error)
+            return self._describe_error(tool.name, error)
         except Exception as error:  # noqa: BLE001 - the edge to a model: a conversation must go on
-            result = self._dialect.error(tool.name, SkillError(f"{type(error).__name__}: {error}"))
+            # Ours or the host's (a source, a callback): the details may be secret, and no model needs them.
+            self._session.report_host_error(f"call of {tool.name}", error)
+            result = self._dialect.error(tool.name, SkillError("it failed inside the host", code="host-failed"))
         result = self._hide_paths(result)  # before an error is cut: half a path would not be known for one
         # What a script printed is bounded already, and none of it is to be lost.
         return _bound_error(result) if result.is_error and "stdout" not in result.data else result
+
+    def _describe_error(self, tool: str, error: SkillError | BadArgumentsError) -> ToolResult:
+        """What a model is told of an error; one that a person can lift is no error, but a result that is pending."""
+        request: TrustRequest | None = error.request if isinstance(error, NotTrustedError) else None
+        if request is None:
+            return _bound_error(self._hide_paths(self._dialect.error(tool, error)))
+        said = (
+            f"What {one_line(request.skill.name)} would run waits for a person's approval: nothing was done. "
+            "Make the same call again when the person has decided."
+        )
+        data = {"reason": "needs-approval", "skill": request.skill.name, "id": request.id}
+        return ToolResult(neutralize_tags(said, CONTENT, CALLED), data=data, pending=request)
 
     def _view(self, query: str) -> View:
         return self._view_of(lambda: self._chosen(query), self._options.budget)
