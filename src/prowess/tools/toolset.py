@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from prowess.tools.definitions import ToolDefinition
     from prowess.tools.dialects import Tool
 
+    Chosen = frozenset[str] | None
 
 _SHORT = 128
 # One for what stands around the listing; the others since a cut listing adds a sentence, and tokens are not additive.
@@ -85,6 +86,10 @@ def _awaited(answer: Awaitable[str]) -> str:
     if close is not None:
         close()
     raise SkillError("the runner of forks is asynchronous: use 'await toolset.acall(…)' here", code="fork-failed")
+
+
+def _names(skills: Iterable[Skill]) -> frozenset[str]:
+    return frozenset(skill.name for skill in skills)
 
 
 def _bound_error(result: ToolResult) -> ToolResult:
@@ -168,31 +173,30 @@ class Toolset:
         """The same, awaiting an asynchronous selector."""
         return self._prompt(await self._achosen(query))
 
-    def _chosen(self, query: str) -> tuple[Skill, ...] | None:
-        """What the selector picks, asked each time since it may answer otherwise; ``None`` where there is none."""
-        return self._session.candidates(query) if self._session.has_selector else None
+    def _chosen(self, query: str) -> Chosen:
+        """The names that the selector picks, asked each time since it may answer otherwise; ``None`` without one."""
+        return _names(self._session.candidates(query)) if self._session.has_selector else None
 
-    async def _achosen(self, query: str) -> tuple[Skill, ...] | None:
-        return await self._session.acandidates(query) if self._session.has_selector else None
+    async def _achosen(self, query: str) -> Chosen:
+        return _names(await self._session.acandidates(query)) if self._session.has_selector else None
 
-    def _prompt(self, chosen: tuple[Skill, ...] | None) -> str:
+    def _prompt(self, chosen: Chosen) -> str:
         listing = self._listing(chosen)
         self._report = listing.report
         if self._session.has_listener:  # counting the tokens of a listing costs more than all else here
             self._tell(listing.report)
         return listing.text
 
-    def _listing(self, chosen: tuple[Skill, ...] | None) -> Listing:
+    def _listing(self, chosen: Chosen) -> Listing:
         return PROMPTS.recall(self._session, self._key(chosen), lambda: self._make_listing(chosen))
 
-    def _key(self, chosen: tuple[Skill, ...] | None) -> Hashable:
+    def _key(self, chosen: Chosen) -> Hashable:
         """What a listing depends on besides the session; of runners only that they are there."""
         options = self._options
-        names = None if chosen is None else tuple(skill.name for skill in chosen)
         able = (options.fork is not None, options.scripts is not None)
-        return self.dialect, options._replace(fork=None, scripts=None), able, names
+        return self.dialect, options._replace(fork=None, scripts=None), able, chosen
 
-    def _make_listing(self, chosen: tuple[Skill, ...] | None) -> Listing:
+    def _make_listing(self, chosen: Chosen) -> Listing:
         """The prompt, within the budget where that can be: the listing gets what everything else leaves."""
         budget = left = self._options.budget
         listing = self._fit_listing(chosen, left)
@@ -204,7 +208,7 @@ class Toolset:
             listing = self._fit_listing(chosen, left)
         return listing
 
-    def _fit_listing(self, chosen: tuple[Skill, ...] | None, left: int | None) -> Listing:
+    def _fit_listing(self, chosen: Chosen, left: int | None) -> Listing:
         """The prompt with a listing of at most ``left`` tokens."""
         view = self._view_of(lambda: chosen, left)
         preloaded = (found for found in self._session.preloads() if view.may_use(found.skill.name))
@@ -226,11 +230,11 @@ class Toolset:
         """The same, awaiting an asynchronous selector."""
         return self._tools(await self._achosen(query))
 
-    def _tools(self, chosen: tuple[Skill, ...] | None) -> tuple[ToolDefinition, ...]:
+    def _tools(self, chosen: Chosen) -> tuple[ToolDefinition, ...]:
         made = TOOLS.recall(self._session, self._key(chosen), lambda: self._make_tools(chosen))
         return tuple(map(copy_definition, made))  # all sessions share what is kept: nobody is to change it
 
-    def _make_tools(self, chosen: tuple[Skill, ...] | None) -> tuple[ToolDefinition, ...]:
+    def _make_tools(self, chosen: Chosen) -> tuple[ToolDefinition, ...]:
         # A listing in a description is the one that the report is about, within what the prompt leaves of the budget.
         left = None if self._options.budget is None else self._listing(chosen).budget
         view = self._view_of(lambda: chosen, left)
@@ -385,12 +389,13 @@ class Toolset:
     def _view(self, query: str) -> View:
         return self._view_of(lambda: self._chosen(query), self._options.budget)
 
-    def _view_of(self, choose: Callable[[], tuple[Skill, ...] | None], left: int | None) -> View:
+    def _view_of(self, choose: Callable[[], Chosen], left: int | None) -> View:
         """What the model sees where a listing may cost ``left`` tokens; nothing is chosen before it is needed."""
 
         def candidates() -> tuple[Skill, ...]:
-            chosen = choose()
-            return self._session.eligible() if chosen is None else chosen
+            # Skills of now by their names: what was picked from a catalogue before is not kept for this one.
+            chosen, eligible = choose(), self._session.eligible()
+            return eligible if chosen is None else tuple(skill for skill in eligible if skill.name in chosen)
 
         options = self._options if left == self._options.budget else self._options._replace(budget=left)
         return View(self._session, options, candidates, lambda: self._listing(choose()).report.is_cut)
