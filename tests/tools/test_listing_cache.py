@@ -244,9 +244,9 @@ def test_what_was_picked_from_a_catalogue_is_not_kept_for_the_next(
     session = prowess.Session(library)
     session.set_selector(Slow(lambda: session.refresh(newer)))
     toolset = prowess.Toolset(session)
-    assert "Fills other forms." in toolset.prompt()
+    assert "Fills other forms." in toolset.prompt("forms")
     session.set_selector(Slow(lambda: None))
-    assert "Fills other forms." in toolset.prompt()
+    assert "Fills other forms." in toolset.prompt("forms")
 
 
 def test_active_and_preloaded_skills_are_another_prompt(library: prowess.Catalog, tmp_path: Path) -> None:
