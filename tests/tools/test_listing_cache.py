@@ -225,6 +225,30 @@ def test_a_selector_is_asked_each_time_and_what_it_picks_counts(library: prowess
     assert "xml" in toolset.prompt("pdf")
 
 
+class Slow:
+    """A selector during whose work the catalogue is read again."""
+
+    def __init__(self, reload: Callable[[], object]) -> None:
+        self.reload = reload
+
+    def select(self, query: str, candidates: Sequence[prowess.Skill]) -> list[str]:  # noqa: ARG002 - the protocol
+        self.reload()
+        return [skill.name for skill in candidates]
+
+
+def test_what_was_picked_from_a_catalogue_is_not_kept_for_the_next(
+    library: prowess.Catalog, put: Put, tmp_path: Path
+) -> None:
+    put("pdf", description="Fills other forms.")
+    newer = prowess.scan(tmp_path / "skills")
+    session = prowess.Session(library)
+    session.set_selector(Slow(lambda: session.refresh(newer)))
+    toolset = prowess.Toolset(session)
+    assert "Fills other forms." in toolset.prompt("forms")
+    session.set_selector(Slow(lambda: None))
+    assert "Fills other forms." in toolset.prompt("forms")
+
+
 def test_active_and_preloaded_skills_are_another_prompt(library: prowess.Catalog, tmp_path: Path) -> None:
     preload = prowess.Source.directory(tmp_path / "skills" / "xml", preload=True)
     catalog = prowess.Catalog.from_sources([prowess.Source.directory(tmp_path / "skills"), preload])

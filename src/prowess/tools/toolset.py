@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from prowess.tools.definitions import ToolDefinition
     from prowess.tools.dialect import Tool
 
+    Chosen = frozenset[str] | None
 
 T = TypeVar("T")
 _SHORT = 128
@@ -95,6 +96,10 @@ def _await_answer(answer: Awaitable[str]) -> str:
     except LoopRunningError:
         message = "the runner of forks is asynchronous: use 'await toolset.acall(…)' here"
         raise SkillError(message, code="fork-failed") from None
+
+
+def _names(skills: Iterable[Skill]) -> frozenset[str]:
+    return frozenset(skill.name for skill in skills)
 
 
 def _bound_error(result: ToolResult) -> ToolResult:
@@ -186,29 +191,28 @@ class Toolset:
         """
         return await self._read(partial(self.prompt, query))
 
-    def _chosen(self, query: str) -> tuple[Skill, ...] | None:
-        """What the selector picks, asked each time since it may answer otherwise; ``None`` where there is none."""
-        return self._session.candidates(query) if self._session.has_selector else None
+    def _chosen(self, query: str) -> Chosen:
+        """The names that the selector picks, asked each time since it may answer otherwise; ``None`` without one."""
+        return _names(self._session.candidates(query)) if self._session.has_selector else None
 
-    def _prompt(self, chosen: tuple[Skill, ...] | None) -> str:
+    def _prompt(self, chosen: Chosen) -> str:
         listing = self._listing(chosen)
         self._report = listing.report
         if self._session.has_listener:  # counting the tokens of a listing costs more than all else here
             self._tell(listing.report)
         return listing.text
 
-    def _listing(self, chosen: tuple[Skill, ...] | None) -> Listing:
+    def _listing(self, chosen: Chosen) -> Listing:
         return PROMPTS.recall(self._session, self._key(chosen), lambda: self._make_listing(chosen))
 
-    def _key(self, chosen: tuple[Skill, ...] | None) -> Hashable:
+    def _key(self, chosen: Chosen) -> Hashable:
         """What a listing depends on besides the session; of runners only that they are there."""
         options = self._options
-        names = None if chosen is None else tuple(skill.name for skill in chosen)
         able = (options.fork is not None, options.scripts is not None)
         hidden = self._session.base_dir if options.hide_paths else ""  # where paths are hidden, it depends on which
-        return self.dialect, options._replace(fork=None, scripts=None), able, names, hidden
+        return self.dialect, options._replace(fork=None, scripts=None), able, chosen, hidden
 
-    def _make_listing(self, chosen: tuple[Skill, ...] | None) -> Listing:
+    def _make_listing(self, chosen: Chosen) -> Listing:
         """The prompt, within the budget where that can be: the listing gets what everything else leaves."""
         budget = left = self._options.budget
         listing = self._fit_listing(chosen, left)
@@ -220,7 +224,7 @@ class Toolset:
             listing = self._fit_listing(chosen, left)
         return listing
 
-    def _fit_listing(self, chosen: tuple[Skill, ...] | None, left: int | None) -> Listing:
+    def _fit_listing(self, chosen: Chosen, left: int | None) -> Listing:
         """The prompt with a listing of at most ``left`` tokens."""
         view = self._view_of(lambda: chosen, left)
         preloads = (one for one in self._session.preloads() if view.may_use(one.skill.name))
@@ -247,11 +251,11 @@ class Toolset:
         """
         return await self._read(partial(self.tools, query))
 
-    def _tools(self, chosen: tuple[Skill, ...] | None) -> tuple[ToolDefinition, ...]:
+    def _tools(self, chosen: Chosen) -> tuple[ToolDefinition, ...]:
         made = TOOLS.recall(self._session, self._key(chosen), lambda: self._make_tools(chosen))
         return tuple(map(copy_definition, made))  # all sessions share what is kept: nobody is to change it
 
-    def _make_tools(self, chosen: tuple[Skill, ...] | None) -> tuple[ToolDefinition, ...]:
+    def _make_tools(self, chosen: Chosen) -> tuple[ToolDefinition, ...]:
         # A listing in a description is the one that the report is about, within what the prompt leaves of the budget.
         left = None if self._options.budget is None else self._listing(chosen).budget
         view = self._view_of(lambda: chosen, left)
@@ -461,12 +465,13 @@ class Toolset:
     def _view(self, query: str) -> View:
         return self._view_of(lambda: self._chosen(query), self._options.budget)
 
-    def _view_of(self, choose: Callable[[], tuple[Skill, ...] | None], left: int | None) -> View:
+    def _view_of(self, choose: Callable[[], Chosen], left: int | None) -> View:
         """What the model sees where a listing may cost ``left`` tokens; nothing is chosen before it is needed."""
 
         def candidates() -> tuple[Skill, ...]:
-            chosen = choose()
-            return self._session.eligible() if chosen is None else chosen
+            # Skills of now by their names: what was picked from a catalogue before is not kept for this one.
+            chosen, eligible = choose(), self._session.eligible()
+            return eligible if chosen is None else tuple(skill for skill in eligible if skill.name in chosen)
 
         options = self._options if left == self._options.budget else self._options._replace(budget=left)
         return View(self._session, options, candidates, lambda: self._listing(choose()).report.is_cut)
