@@ -28,7 +28,13 @@ def tools_of(
     max_bytes: int | None = None,
     hint_resources: bool = True,
 ) -> prowess.Toolset:
-    return prowess.Toolset(session, "skill_load", allowed, max_bytes=max_bytes, hint_resources=hint_resources)
+    """A toolset over what the session has; a name in its list that is not there has gone since the list was made."""
+    there = session.catalog
+    gone = [prowess.Source.inline(name, "Gone.", "Gone.") for name in allowed or () if name not in there]
+    session.refresh(there | prowess.Catalog.from_sources(gone))
+    toolset = prowess.Toolset(session, "skill_load", allowed, max_bytes=max_bytes, hint_resources=hint_resources)
+    session.refresh(there)
+    return toolset
 
 
 def test_two_tools_load_and_read(session: prowess.Session) -> None:

@@ -217,8 +217,11 @@ def test_a_fork_leaves_the_session_as_it_was(forking: str, talk: Talk) -> None:
 def test_errors_come_in_their_order(reader: tuple[str, str], audit: Path, put: Put, talk: Talk) -> None:
     dialect, tool = reader
     put("hidden", fields="context: fork\ndisable-model-invocation: true\n")
+    put("missing")
     session = talk()
     toolset = prowess.Toolset(session, dialect, ["audit", "plain", "hidden", "missing"])
+    shutil.rmtree(audit.parent / "missing")
+    session.refresh(prowess.scan(audit.parent))
     shutil.rmtree(audit)
     shutil.rmtree(audit.parent / "plain")
     assert refused(toolset, "missing") == ('skill "missing" not found', "unknown-skill")

@@ -60,10 +60,17 @@ def test_behind_a_filter_nothing_is_offered_or_said(count: int, dialect: str, pu
     assert (toolset.tools(), toolset.prompt()) == ((), "")
 
 
-@pytest.mark.parametrize("allowed", [[], ["nope"]])
-def test_with_an_empty_list_nothing_is_offered_or_said(allowed: list[str], dialect: str, put: Put, talk: Talk) -> None:
+def test_with_an_empty_list_nothing_is_offered_or_said(dialect: str, put: Put, talk: Talk) -> None:
     put("pdf", files={"a.md": "a"})
-    toolset = prowess.Toolset(talk(), dialect, allowed)
+    toolset = prowess.Toolset(talk(), dialect, [])
+    assert (toolset.tools(), toolset.prompt()) == ((), "")
+
+
+def test_when_every_skill_of_a_list_is_gone_nothing_is_offered_or_said(dialect: str, put: Put, talk: Talk) -> None:
+    put("pdf", files={"a.md": "a"})
+    session = talk()
+    toolset = prowess.Toolset(session, dialect, ["pdf"])
+    session.refresh(prowess.Catalog())
     assert (toolset.tools(), toolset.prompt()) == ((), "")
 
 

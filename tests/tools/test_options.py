@@ -1,5 +1,6 @@
 """The options of a toolset: which skills, how many bytes, hints at files, where the index stands."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -189,3 +190,48 @@ def test_a_hidden_skill_called_by_a_person_brings_its_instructions_along(put: Pu
     message = prowess.Toolset(talk()).explicit("quiet", "now")
     assert "Say nothing." in message
     assert "User's request: now" in message
+
+
+# -- names that are not there ------------------------------------------------------------------------------------------
+
+
+def test_a_list_that_names_no_skill_is_refused_when_the_toolset_is_made(dialect: str, put: Put, talk: Talk) -> None:
+    put("pdf")
+    with pytest.raises(prowess.UnknownSkillError, match="'pfd'; 'allowed' names it; available: pdf"):
+        prowess.Toolset(talk(), dialect, allowed=["pdf", "pfd"])
+
+
+def test_a_name_that_is_gone_after_a_refresh_is_an_issue(dialect: str, put: Put, talk: Talk, tmp_path: Path) -> None:
+    put("pdf")
+    csv = put("csv")
+    session = talk()
+    toolset = prowess.Toolset(session, dialect, allowed=["pdf", "csv"])
+    assert not toolset.issues
+    shutil.rmtree(csv)
+    session.refresh(prowess.scan(tmp_path / "skills"))
+    assert [(issue.code, issue.field, issue.severity) for issue in toolset.issues] == [
+        ("unknown-skill", "allowed", "warning")
+    ]
+    assert "csv" in toolset.issues[0].message
+    assert "pdf" in listing(toolset)
+    assert "csv" not in listing(toolset)
+    assert not toolset.child().issues
+
+
+def test_a_name_whose_source_failed_is_an_issue(put: Put, talk: Talk, tmp_path: Path) -> None:
+    """Whoever runs a host is not kept from starting it by a site that is away."""
+    put("pdf")
+    (tmp_path / "file").touch()
+    for source in (prowess.Source.url("https://127.0.0.1:1/"), prowess.Source.directory(tmp_path / "file")):
+        catalog = prowess.Catalog.from_sources([prowess.Source.directory(tmp_path / "skills"), source])
+        toolset = prowess.Toolset(talk(catalog), allowed=["pdf", "remote"])
+        assert ["remote" in issue.message for issue in toolset.issues] == [True]
+
+
+def test_a_name_whose_file_does_not_load_is_an_issue(put: Put, talk: Talk) -> None:
+    put("pdf")
+    broken = put("csv")
+    (broken / "SKILL.md").write_text("---\nname: [\n---\n", encoding="utf-8")
+    assert [issue.code for issue in prowess.Toolset(talk(), allowed=["pdf", "csv"]).issues] == ["unknown-skill"]
+    with pytest.raises(prowess.UnknownSkillError):
+        prowess.Toolset(talk(), allowed=["pdf", "cvs"])

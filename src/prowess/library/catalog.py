@@ -146,6 +146,13 @@ class Catalog:
         """The folders that a caller named and that are not there: no issue, but never a secret."""
         return [place.path for place in self._places if place.scope is None and place.state == "missing"]
 
+    def may_lack(self, name: str) -> bool:
+        """True when a skill of that name may exist and is not here: its file, or a whole source, could not be read."""
+        errors = [issue.path for issue in self._found if issue.severity == "error"]
+        files = [path for path in errors if os.path.basename(path).lower() == "skill.md"]
+        own = any(os.path.basename(os.path.dirname(path)) == name for path in files)
+        return name not in self._by_name and (own or len(files) < len(errors))
+
     def get(self, name: str) -> Skill | None:
         """The skill of that name, or ``None``."""
         return self._by_name.get(name)

@@ -8,7 +8,7 @@ from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from prowess.errors import NotTrustedError, SkillError, SourceError
+from prowess.errors import Issue, NotTrustedError, SkillError, SourceError, UnknownSkillError
 from prowess.runtime.events import Event
 from prowess.runtime.pools import pools_for
 from prowess.spec.hidden import one_line
@@ -47,6 +47,14 @@ def _checked_fork(fork: ForkRunner | Literal["host"] | None) -> ForkRunner | Lit
     if fork is None or fork == "host" or callable(fork):
         return fork
     raise SourceError(f"fork is a callable, 'host' or None, not {fork!r}")
+
+
+def _check_allowed(session: Session, names: Iterable[str]) -> None:
+    """Raise ``UnknownSkillError`` for a name that no skill has; one whose source failed may be there later."""
+    catalog = session.catalog
+    for name in names:
+        if name not in catalog and not session.is_available(name) and not catalog.may_lack(name):
+            raise UnknownSkillError(name, catalog.names, why="'allowed' names it")
 
 
 def _checked_tokens(tokens: Callable[[str], int] | None) -> Callable[[str], int]:
@@ -118,7 +126,8 @@ def _bound_error(result: ToolResult) -> ToolResult:
 class Toolset:
     """The tools of one session in one dialect.
 
-    ``allowed``: the only skills that the model may have, by name. ``budget``: tokens for the prompt. ``max_bytes``:
+    ``allowed``: the only skills that the model may have, by name (``UnknownSkillError`` for a name that no skill has).
+    ``budget``: tokens for the prompt. ``max_bytes``:
     the most that reading a file gives. ``hint_resources``: say which files a skill has. ``index_in_description``:
     where the dialect can put the listing into a tool's description, do. ``fork``: who runs skills as sub-agents, a
     callable that gets a ``PreparedFork`` and gives (or awaits) the answer, or ``"host"``: the result then carries it.
@@ -153,6 +162,7 @@ class Toolset:
         self._session = session
         self._dialect = found
         names = None if allowed is None else tuple(allowed)
+        _check_allowed(session, names or ())
         self._options = Options(
             names,
             budget,
@@ -175,6 +185,18 @@ class Toolset:
     @property
     def session(self) -> Session:
         return self._session
+
+    @property
+    def issues(self) -> tuple[Issue, ...]:
+        """What there is to say about the toolset now: names in ``allowed`` that no skill has.
+
+        They are refused when the toolset is made, unless a source failed; later a refresh can take skills away.
+        """
+        return tuple(
+            Issue("unknown-skill", "allowed", f"no skill is named {name!r}", "", 0, "warning")
+            for name in self._options.allowed or ()
+            if name not in self._session.catalog and not self._session.is_available(name)
+        )
 
     def prompt(self, query: str = "") -> str:
         """The block for the system prompt; ``""`` when there is nothing to say.
@@ -337,10 +359,11 @@ class Toolset:
         """
         options = self._options
         bound = prepared.allowed_tools if prepared is not None and prepared.is_bounded else None
+        gone = {name for name in options.allowed or () if name not in self._session.catalog}
         return Toolset(
             self._session.open_child(bound),
             self.dialect,
-            options.allowed,
+            None if options.allowed is None else [name for name in options.allowed if name not in gone],
             scripts=options.scripts,
             budget=options.budget,
             max_bytes=options.max_bytes,
