@@ -411,10 +411,13 @@ def test_an_update_does_not_follow_a_branch_that_went_back_unless_it_is_told_to(
     assert (ran.status, [issue["code"] for issue in ran.data["issues"]]) == (1, ["rolled-back"])
     ran = command("outdated", "--json")
     assert (ran.status, ran.data["outdated"], [issue["code"] for issue in ran.data["issues"]]) == (
-        0,
+        1,
         [],
         ["rolled-back"],
     )
+    ran = command("outdated")
+    assert (ran.status, ran.out) == (1, "Nothing newer was found; see the warnings.\n")
+    assert "say 'prowess update --allow-rollback'" in ran.err
     assert "Two." in file.read_text(encoding="utf-8")
     ran = command("update", "--yes", "--allow-rollback")
     assert (ran.status, "updated local/pair" in ran.out, "rolled-back" in ran.err) == (0, True, False)

@@ -10,6 +10,7 @@ from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
 from prowess.cli.installing import issue_data, notes, reach_options, tell_unlocked
 from prowess.cli.options import json_option
+from prowess.cli.remedies import remedy
 
 _HEAD = ("skill", "asked for", "here", "there", "newer")
 
@@ -21,20 +22,28 @@ if TYPE_CHECKING:
 @reach_options
 @json_option
 def command(*, installer: Installer, as_data: bool) -> int:
-    """List the installed skills whose source has something newer. Exit status 1: there are some.
+    """List the installed skills whose source has something newer. Exit status 1: there are some, or a source went back.
 
     Newer is the latest tag that is written like the version asked for: v1.2.0 for v1.0.0. 'prowess update' stays with
     the version asked for, 'prowess update NAME@v1.2.0' moves to another.
     """
     with output.busy("asking the sources"):
         found = installer.outdated()
+    went_back = any(issue.code == "rolled-back" for issue in installer.issues)
     rows = [((one.name, "name"), one.ref or "-", one.current[:12], one.newest[:12], one.newer or "-") for one in found]
     output.answer(
         lambda: {"outdated": [asdict(one) for one in found], "issues": [issue_data(i) for i in installer.issues]},
-        lambda: [Table(rows, head=_HEAD)] if rows else [line("Everything is current.")],
+        lambda: [Table(rows, head=_HEAD)] if rows else [line(_sum_up(installer))],
         as_data=as_data,
     )
     if not as_data:
         notes(installer.issues)
+    if went_back:
+        output.note(f"  hint: {remedy('rolled-back')}")
     tell_unlocked(installer)
-    return 1 if found else 0
+    return 1 if found or went_back else 0
+
+
+def _sum_up(installer: Installer) -> str:
+    """The sentence for a list of nothing: what is warned of may hide something newer."""
+    return "Nothing newer was found; see the warnings." if installer.issues else "Everything is current."
