@@ -9,9 +9,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from prowess.arguments import (
+    check_callable,
+    check_instance,
+    check_method,
+    check_number,
+    check_text,
+    check_texts,
+    path_in_call,
+)
 from prowess.errors import MaxActiveError, SkillError, SkillFilteredError, SkillNotActiveError, UnknownSkillError
 from prowess.library.body import LoadedSkill
-from prowess.limits import DEFAULT_LIMITS
+from prowess.library.catalog import Catalog
+from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.activation import ALLOWED_OTHERWISE, ALREADY, CHANGED, Activation, Active, again, tools_of
 from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.called import called, parse_call
@@ -31,9 +41,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from prowess.errors import Issue
-    from prowess.library.catalog import Catalog
     from prowess.library.skill import Skill
-    from prowess.limits import Limits
     from prowess.runtime.events import Event, OnEvent
     from prowess.runtime.trust import Trust
     from prowess.select.selectors import Selector
@@ -62,8 +70,9 @@ class Session(Sight):
         limits: Limits | None = None,
         on_event: OnEvent | None = None,
     ) -> None:
+        _check_arguments(catalog, max_active, selector, filter, trust, limits=limits, on_event=on_event)
         super().__init__(catalog, filter, base_dir=base_dir, selector=selector, on_event=on_event)
-        self._ceiling = None if tools is None else tuple(tools)
+        self._ceiling = None if tools is None else check_texts(tools, "tools")
         self._max_active = max_active
         self._limits = limits
         self._instructions = Instructions(trust, self._base, self.limits, self._events)
@@ -385,3 +394,27 @@ class Session(Sight):
         for name in session._active.keys() - data["active"].keys():  # preloaded, and ended before it was saved
             del session._active[name]
         return session, tuple(resumed(data["active"], session.activate))
+
+
+def _check_arguments(
+    catalog: Catalog,
+    max_active: int,
+    selector: Selector | None,
+    pattern: str,
+    trust: Trust | None,
+    *,
+    limits: Limits | None,
+    on_event: OnEvent | None,
+) -> None:
+    """Raise ``SourceError`` for an argument of a session that is not what it should be."""
+    check_instance(catalog, "catalog", Catalog, remedy=f"pass prowess.scan({path_in_call(catalog)})")
+    check_number(max_active, "max_active")
+    check_text(pattern, "filter")
+    check_instance(limits, "limits", Limits, optional=True, remedy="pass prowess.Limits(…)")
+    check_callable(on_event, "on_event")
+    if selector is not None:
+        check_method(selector, "selector", "select", "pass a prowess.Selector")
+    if trust is not None:
+        from prowess.runtime.trust import Trust  # noqa: PLC0415 - a session without trust does not load it
+
+        check_instance(trust, "trust", Trust, optional=True, remedy="pass prowess.Trust()")

@@ -6,6 +6,7 @@ import os
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from prowess.arguments import check_text
 from prowess.errors import SkillFilteredError
 from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.events import Teller
@@ -83,10 +84,12 @@ class Sight:
 
     def candidates(self, query: str = "", under: str = "") -> tuple[Skill, ...]:
         """The skills worth showing for ``query``, by name: what the filter lets through and the selector picks."""
+        check_text(query, "query")
         return choose(self._selector, query, self.eligible(under), self._selector_failed)
 
     async def acandidates(self, query: str = "", under: str = "") -> tuple[Skill, ...]:
         """The same, awaiting an asynchronous selector."""
+        check_text(query, "query")
         return await achoose(self._selector, query, self.eligible(under), self._selector_failed)
 
     def eligible(self, under: str = "") -> tuple[Skill, ...]:

@@ -12,13 +12,11 @@ from prowess.errors import (
     BinaryResourceError,
     PathTraversalError,
     ResourceError,
-    ResourceNotFoundError,
     ResourceTooLargeError,
     SkillError,
     SkillNotActiveError,
     SkillValidationError,
     UnknownSkillError,
-    nearest_first,
 )
 from prowess.escapes import escape_line
 from prowess.runtime.origins import tagged
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
 
 _LINES = 2_000
 _HITS = 10
-_NEAREST = 5
 _MOST_HITS = 50
 
 
@@ -297,16 +294,8 @@ def read_file(view: View, arguments: Arguments) -> ToolResult:
         whole = skill.read_resource(path, skill.limits.max_file_bytes)
     except BinaryResourceError:
         return _binary(view, skill, path)
-    except ResourceNotFoundError as error:
-        raise _with_nearest(error, skill, path) from None
     found = _ranged(view, whole, {"skill": name, "path": path, "offset": offset}, limit)
     return replace(found, content=tagged(skill, found.content)) if skill.told_by else found
-
-
-def _with_nearest(error: ResourceNotFoundError, skill: Skill, path: str) -> ResourceNotFoundError:
-    paths = nearest_first(path, sorted(skill.resources().paths))[:_NEAREST]
-    there = f"; there is {', '.join(map(one_line, paths))}" if paths else ""
-    return ResourceNotFoundError(error.message + there, error.path)
 
 
 def _most(view: View) -> int:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, Literal
 
+from prowess.arguments import check_count, check_instance, check_text, check_texts
 from prowess.errors import SkillError, SourceError
 from prowess.runtime.events import Event
+from prowess.runtime.session import Session
 from prowess.spec.hidden import one_line
 from prowess.spec.markup import CALLED, CONTENT, neutralize_tags
 from prowess.tools.acting import prepare_fork
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
     from prowess.runtime.fork import ForkRunner, PreparedFork
     from prowess.runtime.scripts import Scripts
-    from prowess.runtime.session import Session
     from prowess.select.budget import BudgetReport
     from prowess.tools.definitions import ToolDefinition
     from prowess.tools.dialects import Tool
@@ -119,6 +120,10 @@ class Toolset:
         hint_resources: bool = True,
         index_in_description: bool = True,
     ) -> None:
+        check_instance(session, "session", Session, remedy="pass Session(catalog)")
+        check_text(dialect, "dialect")
+        check_count(budget, "budget", optional=True)
+        check_count(max_bytes, "max_bytes", optional=True)
         found = DIALECTS.get(dialect)
         if found is None:
             raise SourceError(f"unknown dialect {dialect!r}; one of {', '.join(DIALECTS)}")
@@ -129,7 +134,7 @@ class Toolset:
             _tell_unused("scripts", "runs scripts", dialect)
         self._session = session
         self._dialect = found
-        names = None if allowed is None else tuple(allowed)
+        names = None if allowed is None else check_texts(allowed, "allowed")
         self._options = Options(
             names,
             budget,
