@@ -55,7 +55,7 @@ from prowess.library.load import ParsedSkill, parse_skill, parse_skill_file, rea
 from prowess.library.scan import discover, scan
 from prowess.library.skill import Skill
 from prowess.limits import MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, Limits
-from prowess.model import Explanation, FileList, Place, Resources, Shadowed, SkillScope
+from prowess.model import DialectName, Explanation, FileList, Place, Resources, Shadowed, SkillScope
 from prowess.spec.allowed_tools import parse_allowed_tools
 from prowess.spec.fields import Frontmatter
 from prowess.spec.frontmatter import parse_frontmatter
@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from prowess.tools.definitions import ToolDefinition, ToolResult
     from prowess.tools.dialects import DIALECTS
     from prowess.tools.preview import Preview, preview
+    from prowess.tools.shapes import AnthropicTool, JsonSchemaTool, McpTool, OpenAIResponsesTool, OpenAITool
     from prowess.tools.toolset import Toolset
 
 __version__ = "0.1.0"
@@ -106,6 +107,7 @@ __version__ = "0.1.0"
 # What a program that only looks at skills does not need: loaded when it is first asked for.
 _LATER = {
     "Activation": "runtime.activation",
+    "AnthropicTool": "tools.shapes",
     "Approvals": "sources.approvals",
     "BudgetReport": "select.budget",
     "CheckReport": "authoring.check",
@@ -123,8 +125,12 @@ _LATER = {
     "InstalledSkill": "library.installs",
     "Installer": "install.installer",
     "Inventory": "library.inventory",
+    "JsonSchemaTool": "tools.shapes",
     "LexicalSelector": "select.selectors",
+    "McpTool": "tools.shapes",
     "ModelDrivenSelector": "select.selectors",
+    "OpenAIResponsesTool": "tools.shapes",
+    "OpenAITool": "tools.shapes",
     "Outdated": "install.updates",
     "Packed": "authoring.pack",
     "Plan": "install.plan",
@@ -197,6 +203,10 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
     return value
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 __all__ = [
     "AGENTS",
     "DIALECTS",
@@ -206,6 +216,7 @@ __all__ = [
     "Activation",
     "Agent",
     "AlreadyInstalledError",
+    "AnthropicTool",
     "Approvals",
     "BadReferenceError",
     "BinaryResourceError",
@@ -214,6 +225,7 @@ __all__ = [
     "Catalog",
     "CheckReport",
     "Diagnosis",
+    "DialectName",
     "DuplicateSkillError",
     "EmptySkillBodyError",
     "EvalCase",
@@ -236,17 +248,21 @@ __all__ = [
     "InvalidFrontmatterError",
     "Inventory",
     "Issue",
+    "JsonSchemaTool",
     "LexicalSelector",
     "Limits",
     "LoadedSkill",
     "LocalEditsError",
     "LockMismatchError",
     "MaxActiveError",
+    "McpTool",
     "ModelDrivenSelector",
     "NameTakenError",
     "NoFrontmatterError",
     "NotInstalledError",
     "NotTrustedError",
+    "OpenAIResponsesTool",
+    "OpenAITool",
     "Outdated",
     "Packed",
     "ParsedSkill",

@@ -93,6 +93,7 @@ HINTS: dict[str, str] = {
     "missing-since-saved": "install it again, or go on without it",
     "not-trusted": "let a person look at it and grant it: prowess trust grant NAME, or Trust().grant(skill)",
     "no-trust": "give the session trust=prowess.Trust(), then let a person grant it: Trust().grant(skill)",
+    "not-picklable": "pickle where its source is, and load that source in the other process",
     "not-local": "only skills in a folder on this machine can be trusted to run anything",
     "trust-store": "check the file and who owns it, or remove it and grant anew",
     "commands-not-run": "let a person look, and grant the skill: prowess trust grant NAME, or Trust().grant(skill)",

@@ -933,7 +933,7 @@ def test_the_tool_is_offered_only_when_something_could_run(acting: Acting, tools
 
 
 @pytest.mark.parametrize("dialect", sorted(set(prowess.DIALECTS) - {"prowess"}))
-def test_a_dialect_without_the_tool_warns_of_scripts(toolset: prowess.Toolset, dialect: str) -> None:
+def test_a_dialect_without_the_tool_warns_of_scripts(toolset: prowess.Toolset, dialect: prowess.DialectName) -> None:
     with pytest.warns(
         UserWarning, match=f"^scripts= has no effect: the dialect '{dialect}' has no tool that runs scri"
     ):

@@ -23,6 +23,7 @@ from prowess.model import Explanation, Place, Shadowed, SkillScope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from typing import Self
 
     from prowess.library.body import LoadedSkill
     from prowess.library.search import SearchHit, SearchIndex
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 _QUIET = frozenset(("unknown-field",))
 """Findings for authors that say nothing about loading: ``validate`` has them, a catalogue does not."""
+
+_NOT_PICKLED = frozenset(("_index", "_lock"))
 
 
 class SkillSource(Protocol):
@@ -93,6 +96,27 @@ class Catalog:
         winner, loser = (first, second) if on_duplicate == "first" else (second, first)
         self._by_name[winner.name] = winner
         shadowed.append(Shadowed(loser.name, loser.location, winner.location, _why(winner, loser, on_duplicate)))
+
+    # -- copied ------------------------------------------------------------------------------------------------------
+
+    def __copy__(self) -> Self:
+        """Itself: nobody can change it."""
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        """Itself: nobody can change it."""
+        return self
+
+    def __getstate__(self) -> dict[str, object]:
+        """What a pickle holds: not the lock, and not the index, which is made again when something is searched."""
+        return {slot: getattr(self, slot) for slot in self.__slots__ if slot not in _NOT_PICKLED}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        """Take what a pickle holds."""
+        for slot, value in state.items():
+            setattr(self, slot, value)
+        self._index = None
+        self._lock = Lock()
 
     @classmethod
     def from_sources(cls, sources: Iterable[SkillSource], on_duplicate: OnDuplicate = "first") -> Catalog:

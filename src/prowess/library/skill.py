@@ -14,6 +14,8 @@ from prowess.spec.render import skill_xml
 from prowess.spec.rules import field_issues
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from prowess.errors import Issue
     from prowess.files.reading import Identity
     from prowess.library.pins import Pin
@@ -59,6 +61,24 @@ class Skill(Housed):
     def __repr__(self) -> str:
         """The name and where it lives."""
         return f"Skill({self._name!r}, {self.location!r})"
+
+    def __copy__(self) -> Self:
+        """Itself: nobody can change it."""
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        """Itself: nobody can change it."""
+        return self
+
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        """What a pickle holds: everything but the files.
+
+        Raises ``SkillError`` for a skill whose files another machine gives: its connection stays in this process.
+        """
+        if self._home.contents is not None:
+            message = f"skill {self._name!r} cannot be pickled: its files are given by another machine"
+            raise SkillError(message, self.location, "not-picklable")
+        return None, {slot: getattr(self, slot) for slot in _STATE}
 
     @property
     def issues(self) -> tuple[Issue, ...]:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prowess.runtime.fork import PreparedFork
+    from prowess.tools.shapes import AnthropicTool, JsonSchemaTool, McpTool, OpenAIResponsesTool, OpenAITool
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,34 +26,44 @@ class ToolDefinition:
     output: Mapping[str, Any] | None = None
     """What a result looks like, as JSON Schema, where it is JSON."""
 
-    def to_json_schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> JsonSchemaTool:
         """Name, description and parameters."""
         return {"name": self.name, "description": self.description, "parameters": self._schema()}
 
-    def to_openai(self) -> dict[str, Any]:
+    def to_openai(self) -> OpenAITool:
         """For the Chat Completions API."""
-        return {"type": "function", "function": self.to_json_schema()}
+        return {
+            "type": "function",
+            "function": {"name": self.name, "description": self.description, "parameters": self._schema()},
+        }
 
-    def to_openai_responses(self) -> dict[str, Any]:
-        """For the Responses API."""
-        return {"type": "function", **self.to_json_schema()}
+    def to_openai_responses(self) -> OpenAIResponsesTool:
+        """For the Responses API; not strict, which it would otherwise be: some parameters may be left out."""
+        return {
+            "type": "function",
+            "name": self.name,
+            "description": self.description,
+            "parameters": self._schema(),
+            "strict": False,
+        }
 
-    def to_anthropic(self) -> dict[str, Any]:
+    def to_anthropic(self) -> AnthropicTool:
         """For the Messages API."""
         return {"name": self.name, "description": self.description, "input_schema": self._schema()}
 
-    def to_mcp(self) -> dict[str, Any]:
+    def to_mcp(self) -> McpTool:
         """For the Model Context Protocol's ``tools/list``."""
-        hints = {"title": self.title} if self.title else {}
-        shape = {"outputSchema": deepcopy(dict(self.output))} if self.output else {}
-        return {
+        shape: McpTool = {
             "name": self.name,
-            **hints,
             "description": self.description,
             "inputSchema": self._schema(),
-            **shape,
             "annotations": {"readOnlyHint": self.read_only},
         }
+        if self.title:
+            shape["title"] = self.title
+        if self.output:
+            shape["outputSchema"] = deepcopy(dict(self.output))
+        return shape
 
     def _schema(self) -> dict[str, Any]:
         return deepcopy(dict(self.parameters))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from prowess.model import DialectName
     from prowess.runtime.activation import Activation
     from prowess.tools.definitions import ToolResult
     from prowess.tools.view import View
@@ -39,7 +40,7 @@ class Tool(NamedTuple):
 class Dialect(NamedTuple):
     """Tools, prompt, and how an error that no handler foresaw is put."""
 
-    name: str
+    name: DialectName
     tools: tuple[Tool, ...]
     prompt: Callable[[View], str]
     error: Callable[[str, Exception], ToolResult]
@@ -267,7 +268,7 @@ def _search(_view: View) -> ToolDefinition:
     )
 
 
-DIALECTS: dict[str, Dialect] = {
+DIALECTS: dict[DialectName, Dialect] = {
     dialect.name: dialect
     for dialect in (
         Dialect(

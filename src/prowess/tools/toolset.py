@@ -20,6 +20,7 @@ from prowess.tools.view import Options, View
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from prowess.model import DialectName
     from prowess.runtime.fork import ForkRunner, PreparedFork
     from prowess.runtime.scripts import Scripts
     from prowess.select.budget import BudgetReport
@@ -110,7 +111,7 @@ class Toolset:
     def __init__(
         self,
         session: Session,
-        dialect: str = "prowess",
+        dialect: DialectName = "prowess",
         allowed: Iterable[str] | None = None,
         fork: ForkRunner | Literal["host"] | None = None,
         scripts: Scripts | bool | None = None,  # noqa: FBT001 - the public signature
@@ -149,7 +150,7 @@ class Toolset:
         self._report: BudgetReport | None = None
 
     @property
-    def dialect(self) -> str:
+    def dialect(self) -> DialectName:
         return self._dialect.name
 
     @property
