@@ -61,7 +61,7 @@ from prowess.spec.fields import Frontmatter
 from prowess.spec.frontmatter import parse_frontmatter
 
 if TYPE_CHECKING:
-    from prowess import mcp
+    from prowess import mcp, otel
     from prowess.authoring.check import CheckReport, check
     from prowess.authoring.evals import EvalCase, EvalReport, EvalResult, evaluate, load_evals
     from prowess.authoring.findings import Finding
@@ -176,6 +176,7 @@ _LATER = {
     "load_sources": "sources.listing",
     "log_events": "runtime.events",
     "mcp": "mcp",
+    "otel": "otel",
     "pack": "authoring.pack",
     "parse_source": "spec.addresses",
     "preview": "tools.preview",
@@ -189,7 +190,7 @@ _LATER = {
     "watch": "library.watch",
     "write_packed": "authoring.pack",
 }
-_MODULES = frozenset(("mcp", "sandbox"))
+_MODULES = frozenset(("mcp", "otel", "sandbox"))
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
@@ -331,6 +332,7 @@ __all__ = [
     "load_sources",
     "log_events",
     "mcp",
+    "otel",
     "pack",
     "parse_allowed_tools",
     "parse_frontmatter",

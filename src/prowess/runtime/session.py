@@ -25,7 +25,7 @@ from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.activation import ALLOWED_OTHERWISE, ALREADY, CHANGED, Activation, Active, again, tools_of
 from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.called import called, parse_call
-from prowess.runtime.events import overheard
+from prowess.runtime.events import measured, overheard
 from prowess.runtime.instructions import Instructions
 from prowess.runtime.origins import tagged
 from prowess.runtime.refreshed import Refreshed, carried_over, difference, has_changed
@@ -54,7 +54,7 @@ class Session(Sight):
     ``tools``: the most that the host allows (``None``: no ceiling, ``[]``: nothing). ``max_active``: 0 is no limit;
     preloaded skills do not count. ``filter``: a pattern over virtual paths, which are taken relative to ``base_dir``
     (the working folder). ``trust``: whose commands and scripts may run; without it, nothing does.
-    ``on_event`` is called with every ``Event``, outside of any lock.
+    ``on_event`` is called with every ``Event``, outside of any lock; ``id`` is what they call this conversation.
     """
 
     def __init__(  # noqa: PLR0917 - the public signature
@@ -69,9 +69,12 @@ class Session(Sight):
         *,
         limits: Limits | None = None,
         on_event: OnEvent | None = None,
+        id: str | None = None,  # noqa: A002 - the public signature
     ) -> None:
         _check_arguments(catalog, max_active, selector, filter, trust, limits=limits, on_event=on_event)
-        super().__init__(catalog, filter, base_dir=base_dir, selector=selector, on_event=on_event)
+        if id is not None:
+            check_text(id, "id")
+        super().__init__(catalog, filter, base_dir=base_dir, selector=selector, on_event=on_event, session_id=id)
         self._ceiling = None if tools is None else check_texts(tools, "tools")
         self._max_active = max_active
         self._limits = limits
@@ -150,6 +153,7 @@ class Session(Sight):
             found = active.loaded.skill if active is not None and active.gone else self._catalog.get(name)
             return found if found is not None and self._passes(found, filters) else None
 
+    @measured()
     def set_filter(self, pattern: str) -> tuple[str, ...]:
         """Filter from now on; the names of the skills that this deactivated, sorted."""
         with self._lock:
@@ -163,6 +167,7 @@ class Session(Sight):
 
     # -- activation --------------------------------------------------------------------------------------------------
 
+    @measured()
     def activate(self, name: str, filter: str | None = None) -> Activation:  # noqa: A002 - the public signature
         """The instructions of a skill, and the tools that it brings. ``filter`` replaces the session's for this call.
 
@@ -234,6 +239,7 @@ class Session(Sight):
                     self._active[name] = active._replace(standing=now)
         return now is not None
 
+    @measured()
     def activate_text(self, name: str, *, whole: bool = False) -> str:
         """Activate a skill; its body as the file has it now (``whole``: the file), commands run if it is trusted."""
         try:
@@ -263,6 +269,7 @@ class Session(Sight):
         if counted >= self._max_active:
             raise MaxActiveError(f"cannot activate {name!r}: {self._max_active} skills are active already")
 
+    @measured()
     def deactivate(self, name: str) -> tuple[str, ...]:
         """End a skill; the tools that no other active skill needs, sorted."""
         with self._lock:
@@ -293,6 +300,7 @@ class Session(Sight):
             self._known(name)
         raise filtered_out(name, self._filters())
 
+    @measured()
     def read_resource(self, name: str, path: str, max_bytes: int | None = None) -> str:
         """The text of a file of a skill that the filter lets through."""
         most = self._limits.max_resource_bytes if max_bytes is None and self._limits is not None else max_bytes
@@ -307,6 +315,7 @@ class Session(Sight):
 
     # -- another catalogue -------------------------------------------------------------------------------------------
 
+    @measured()
     def refresh(self, catalog: Catalog) -> Refreshed:
         """Use another catalogue from now on; what was added, removed and changed.
 
@@ -341,6 +350,7 @@ class Session(Sight):
 
     # -- a user's explicit call --------------------------------------------------------------------------------------
 
+    @measured()
     def expand(self, message: str) -> str:
         """The text to send to the model for ``/name arguments`` (or ``$name arguments``); ``""`` for anything else.
 

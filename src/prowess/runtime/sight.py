@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prowess.arguments import check_text
 from prowess.errors import SkillFilteredError
 from prowess.runtime.ambient import ambient_filters
-from prowess.runtime.events import Teller
+from prowess.runtime.events import Teller, measured
 from prowess.select.choose import achoose, choose
 from prowess.spec.globs import passes
 from prowess.spec.render import listed, render_lines
@@ -32,13 +32,19 @@ class Sight:
         base_dir: str | os.PathLike[str] | None = None,
         selector: Selector | None = None,
         on_event: OnEvent | None = None,
+        session_id: str | None = None,
     ) -> None:
         self._lock = RLock()
         self._catalog = catalog
         self._filter = pattern
         self._base = os.path.abspath(os.fspath(base_dir) if base_dir is not None else os.getcwd())
         self._selector = selector
-        self._events = Teller(on_event)
+        self._events = Teller(on_event, os.urandom(8).hex() if session_id is None else session_id)
+
+    @property
+    def id(self) -> str:
+        """What events call this conversation: the id that the host gave, or one that no other session has."""
+        return self._events.session
 
     @property
     def catalog(self) -> Catalog:
@@ -100,6 +106,7 @@ class Sight:
     def _selector_failed(self, error: Exception) -> None:
         self._events.say("selector-failed", "", error=f"{type(error).__name__}: {error}")
 
+    @measured()
     def index(self, query: str = "", under: str = "") -> str:
         """The candidates as lines of text for a prompt."""
         found = self.candidates(query, under)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.arguments import check_count, check_instance, check_text, check_texts
 from prowess.errors import SkillError, SourceError
-from prowess.runtime.events import Event
+from prowess.runtime.events import Event, measured
 from prowess.runtime.session import Session
 from prowess.spec.hidden import one_line
 from prowess.spec.markup import CALLED, CONTENT, neutralize_tags
@@ -165,6 +165,7 @@ class Toolset:
         """The same, awaiting an asynchronous selector."""
         return self._prompt(await self._aview(query))
 
+    @measured()
     def _prompt(self, view: View) -> str:
         preloaded = (found for found in self._session.preloads() if view.may_use(found.skill.name))
         blocks = (self._dialect.prompt(view), *map(self._dialect.preloaded, preloaded))
@@ -232,6 +233,7 @@ class Toolset:
         self._session.tell(Event("refused", "", {"tool": name[:_SHORT], "code": "unknown-tool"}))
         return _bound_error(ToolResult(message, is_error=True, data={"reason": "unknown-tool"}))
 
+    @measured()
     def _answered(self, tool: Tool, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
         if not self._session.has_listener:
             return self._answer(tool, arguments)
