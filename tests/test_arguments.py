@@ -175,6 +175,10 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
         lambda p, catalog, _: p.Session(catalog, limits=5),
         "limits is a prowess.Limits or None, not the int 5; pass prowess.Limits(…)",
     ),
+    "a number in place of the user's folder": (
+        lambda p, _, __: p.Installer(5),
+        "user_dir is a text or a path, not the int 5",
+    ),
     "a source without a folder": (
         lambda p, _, __: p.Source.directory(None),
         "path is a text or a path, not None",

@@ -115,6 +115,27 @@ def test_a_call_that_fails_is_an_error(toolset: prowess.Toolset, provider: Trace
     assert (span.attributes or {})["error.type"] == "unknown-skill"
 
 
+def test_no_span_holds_instructions_arguments_or_files(
+    toolset: prowess.Toolset, provider: TracerProvider, exporter: InMemorySpanExporter
+) -> None:
+    arguments = {"name": "pdf", "path": "notes.md", "secret": "s3cr3t"}
+    otel.trace_call(toolset, "load_skill", arguments, tracer_provider=provider)
+    otel.trace_call(toolset, "read_skill_file", arguments, tracer_provider=provider)
+    written = "".join(span.to_json() for span in exporter.get_finished_spans())
+    assert "gen_ai.skill.name" in written
+    assert [text for text in ("s3cr3t", "Read.", "Notes.") if text in written] == []
+
+
+def test_what_a_model_sends_as_the_name_of_a_tool_is_bounded(
+    toolset: prowess.Toolset, provider: TracerProvider, exporter: InMemorySpanExporter
+) -> None:
+    assert otel.trace_call(toolset, "x\n\x1b[2J" * 100_000, tracer_provider=provider).is_error
+    for span in exporter.get_finished_spans():
+        assert len(span.name) < 300
+        assert span.name.isprintable()
+        assert all(len(str(value)) < 300 and str(value).isprintable() for value in (span.attributes or {}).values())
+
+
 def test_the_span_of_a_framework_is_given_the_skill(
     toolset: prowess.Toolset, provider: TracerProvider, folder: Path, spans: Spans
 ) -> None:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import SourceError
+from prowess.escapes import escape_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _OPERATION = "gen_ai.operation.name"
 _EXECUTE_TOOL = "execute_tool"
 _NANOSECONDS = 1_000_000_000
+_LONGEST_NAME = 128
+_LONGEST_VALUE = 4_096  # as long as a path may be
 
 
 def trace_events(tracer_provider: TracerProvider | None = None) -> OnEvent:
@@ -86,13 +89,15 @@ async def atrace_call(
 
 @contextmanager
 def _call_span(toolset: Toolset, name: str, tracer_provider: TracerProvider | None) -> Iterator[Span]:
+    # The name is what a model sent: it may be of any length, and hold anything.
+    shown = _bounded(name, _LONGEST_NAME)
     attributes = {
         _OPERATION: _EXECUTE_TOOL,
-        "gen_ai.tool.name": name,
+        "gen_ai.tool.name": shown,
         "gen_ai.tool.type": "function",
         "gen_ai.conversation.id": toolset.session.id,
     }
-    with _tracer(tracer_provider).start_as_current_span(f"{_EXECUTE_TOOL} {name}", attributes=attributes) as span:
+    with _tracer(tracer_provider).start_as_current_span(f"{_EXECUTE_TOOL} {shown}", attributes=attributes) as span:
         yield span
 
 
@@ -112,7 +117,12 @@ def _attributes(event: Event) -> dict[str, str]:
 
 
 def _skill_attributes(event: Event) -> dict[str, str]:
-    return {key: str(value) for key, value in event.attributes().items()}
+    return {key: _bounded(str(value), _LONGEST_VALUE) for key, value in event.attributes().items()}
+
+
+def _bounded(text: str, most: int) -> str:
+    """The beginning of a text, on one line and harmless wherever spans are shown."""
+    return escape_line(text[:most])[:most]
 
 
 def _annotate_call(span: Span, event: Event) -> None:
@@ -129,7 +139,8 @@ def _describe_result(span: Span, toolset: Toolset, result: ToolResult) -> None:
     name = result.data.get("skill", result.data.get("skill_name"))
     skill = toolset.session.available(name) if isinstance(name, str) else None
     if skill is not None:
-        span.set_attributes({"gen_ai.skill.name": skill.name, "gen_ai.skill.description": skill.description})
+        description = _bounded(skill.description, _LONGEST_VALUE)
+        span.set_attributes({"gen_ai.skill.name": skill.name, "gen_ai.skill.description": description})
     if result.is_error:
         _set_failed(span, str(result.data.get("reason", "error")))
 

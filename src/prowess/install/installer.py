@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prowess.arguments import check_texts
+from prowess.arguments import as_optional_absolute, check_texts
 from prowess.errors import AlreadyInstalledError, InstallError, Issue, NotInstalledError, SkillError
 from prowess.files.folders import exists
 from prowess.install import apply
@@ -67,8 +67,8 @@ class Installer:
         ``schemes``: how sources may be reached; neither ``http`` nor ``git`` is encrypted. ``allow_private``: archives
         and indexes may also come from machines that are not public.
         """
-        self.user = user_scope(user_dir)
-        self.project = project_scope(project_dir)
+        self.user = user_scope(as_optional_absolute(user_dir, "user_dir"))
+        self.project = project_scope(as_optional_absolute(project_dir, "project_dir"))
         self._limits = limits or DEFAULT_LIMITS
         self._reach = Reach(check_texts(schemes, "schemes"), getattr(git, "run", git), self._limits, allow_private)
         self.issues: tuple[Issue, ...] = ()
