@@ -118,6 +118,7 @@ def _measure(temporary: Path, sizes: list[int], rounds: int) -> list[Row]:
         *_plain(plain, rounds),
         *_bodies(varied, rounds),
         *_conversation(varied, rounds),
+        *_conversations(temporary, rounds),
         *_memory(varied[largest], rounds),
         *_imports(rounds),
         *_command_line(varied[min(sizes)], rounds),
@@ -224,6 +225,41 @@ def _conversation(varied: dict[int, Path], rounds: int) -> list[Row]:
         Row("joining the strings of a listing", f"{joined.count:,}", _each(joined)),
         _compared("render_catalog", found["render"], joined, "joining", RENDER_BOUND),
     ]
+
+
+CATALOGUE = 500
+"""Skills of the catalogue that many conversations share."""
+
+
+def _conversations(temporary: Path, rounds: int) -> list[Row]:
+    """What a host pays for each conversation, and the first ``load_skill`` while every core has other work."""
+    root = temporary / f"varied-{CATALOGUE}"
+    if not root.exists():
+        make_library(root, CATALOGUE, mix=VARIED)
+        measure.warm([root])
+    names = ("sessions", "follow", "prompt_first", "prompt_again", "restore")
+    found = _taken({name: name for name in names}, root, _few(rounds))
+    with measure.busy_cores():
+        busy = _taken({name: name for name in ("contained_reads", "load_skill")}, root, rounds)
+    first = found["prompt_first"].each
+    return [
+        _shared("a session and its prompt, of 10,000 sessions", found["sessions"], first),
+        _shared("each of them after a reload, over a live catalogue", found["follow"], first),
+        Row("prompt(), made for the first time", f"{CATALOGUE:,}", _each(found["prompt_first"])),
+        _shared("prompt() and tools() again", found["prompt_again"], first),
+        Row("Session.restore, three active skills", f"{CATALOGUE:,}", _each(found["restore"])),
+        _compared(
+            "load_skill, first call, all cores busy",
+            busy["load_skill"],
+            busy["contained_reads"],
+            "contained read",
+            LOAD_BOUND,
+        ),
+    ]
+
+
+def _shared(what: str, best: measure.Best, first: float) -> Row:
+    return Row(what, f"{CATALOGUE:,}", _each(best), best.each / first, f"{TIMES} first prompt")
 
 
 def _each(best: measure.Best) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NotRequired, TypedDict
@@ -76,6 +77,19 @@ def take_turns(commands: Mapping[str, Command], *, rounds: int) -> dict[str, Bes
             best[name].runs.append(found["value"])
             best[name].count = found.get("count", 1)
     return best
+
+
+@contextmanager
+def busy_cores() -> Iterator[None]:
+    """Every core of the machine has other work inside the block."""
+    spin = (sys.executable, "-c", "while True: pass")
+    spinning = [subprocess.Popen(spin, env=clean_environment()) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for process in spinning:
+            process.kill()
+            process.wait()
 
 
 def warm(roots: Sequence[Path]) -> None:

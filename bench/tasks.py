@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Measured = dict[str, float]
 
 MOST_BODIES = 1_000
+CONVERSATIONS = 10_000
+TURNS = 200
 
 
 def scan(root: str) -> Measured:
@@ -85,6 +87,64 @@ def load_skill_again(root: str) -> Measured:
         toolset.call("load_skill", {"name": name})
     seconds, found = clocked(lambda: [toolset.call("load_skill", {"name": name}) for name in names])
     return {"value": seconds, "count": len(found)}
+
+
+def sessions(root: str) -> Measured:
+    """A session and its first prompt, for each of 10,000 conversations over one catalogue."""
+    catalog = prowess.scan(root)
+
+    def converse() -> list[prowess.Toolset]:
+        begun = [prowess.Toolset(prowess.Session(catalog)) for _ in range(CONVERSATIONS)]
+        for toolset in begun:
+            toolset.prompt()
+        return begun
+
+    prowess.Toolset(prowess.Session(prowess.scan(root))).prompt()  # what is loaded once a process
+    seconds, begun = clocked(converse)
+    return {"value": seconds, "count": len(begun)}
+
+
+def follow(root: str) -> Measured:
+    """The same sessions over a live catalogue that has just been read again: each takes it over, with its prompt."""
+    with prowess.live(root, every=0.05, notice="stat") as live:
+        begun = [prowess.Toolset(prowess.Session(live)) for _ in range(CONVERSATIONS)]
+        for toolset in begun:
+            toolset.prompt()
+        seen = live.catalog
+        os.utime(next(Path(root).glob("*/SKILL.md")))
+        live.wait_for_change(seen)
+    seconds, texts = clocked(lambda: [toolset.prompt() for toolset in begun])
+    return {"value": seconds, "count": len(texts)}
+
+
+def prompt_first(root: str) -> Measured:
+    """A prompt that was not made before; what a process loads once is loaded."""
+    prowess.Toolset(prowess.Session(prowess.scan(root))).prompt()
+    toolset = prowess.Toolset(prowess.Session(prowess.scan(root)))
+    seconds, _ = clocked(toolset.prompt)
+    return {"value": seconds, "count": 1}
+
+
+def prompt_again(root: str) -> Measured:
+    """The prompt and the tools of a session, asked for before each turn."""
+    toolset = prowess.Toolset(prowess.Session(prowess.scan(root)))
+    toolset.prompt()
+    toolset.tools()
+    seconds, shown = clocked(lambda: [(toolset.prompt(), toolset.tools()) for _ in range(TURNS)])
+    return {"value": seconds, "count": len(shown)}
+
+
+def restore(root: str) -> Measured:
+    """A session with three active skills, restored."""
+    catalog = prowess.scan(root)
+    session = prowess.Session(catalog, tools=["Read", "Bash(git:*)"])
+    for name in catalog.names[:3]:
+        session.activate(name)
+    saved = session.save()
+    prowess.Session.restore(catalog, saved)
+    seconds, restored = clocked(lambda: [prowess.Session.restore(catalog, saved) for _ in range(TURNS)])
+    assert not any(issues for _, issues in restored)
+    return {"value": seconds, "count": len(restored)}
 
 
 def render(root: str) -> Measured:
@@ -161,6 +221,11 @@ TASKS: dict[str, Callable[[str], Measured]] = {
         contained_reads,
         load_skill,
         load_skill_again,
+        sessions,
+        follow,
+        prompt_first,
+        prompt_again,
+        restore,
         render,
         render_floor,
         traced_memory,

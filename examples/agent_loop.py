@@ -44,16 +44,15 @@ class ScriptedModel:
         return max(names, key=lambda name: len(words & set(re.findall(r"\w+", _around(shown, name)))))
 
     def _tool(self, purpose: str) -> prowess.JsonSchemaTool | None:
-        """The first tool that takes one text (to load) or two (to read a file)."""
-        wanted = {"load": 1, "file": 2}[purpose]
-        texts = ((tool, [k for k, v in _properties(tool).items() if v["type"] == "string"]) for tool in self.tools)
-        return next((tool for tool, keys in texts if len(keys) == wanted), None)
+        """The tool that loads is the first; that which reads a file takes a path."""
+        if purpose == "load":
+            return self.tools[0]
+        return next((tool for tool in self.tools if _properties(tool).keys() & {"path", "resource"}), None)
 
     def _call(self, purpose: str, *values: str) -> dict[str, Any]:
         tool = self._tool(purpose)
         assert tool is not None, "there is always a tool that loads"
-        keys = [key for key, value in _properties(tool).items() if value["type"] == "string"]
-        return {"call": tool["name"], "arguments": dict(zip(keys, values, strict=True))}
+        return {"call": tool["name"], "arguments": dict(zip(_properties(tool), values, strict=False))}
 
 
 def _properties(tool: prowess.JsonSchemaTool) -> dict[str, Any]:

@@ -68,6 +68,13 @@ class Repository:
             self.git("tag", tag)
         return self.git("rev-parse", "HEAD")
 
+    def add_empty_commits(self, count: int) -> None:
+        """Put commits that change nothing on top of the main branch, by one process for all of them."""
+        rows = [f"commit refs/heads/main\ncommitter a <a@example.com> {at} +0000\ndata 1\nx\n" for at in range(count)]
+        if rows:
+            rows[0] += "from refs/heads/main^0\n"
+            self.git("fast-import", "--quiet", stdin="".join(rows))
+
     # -- what git itself would not make ------------------------------------------------------------------------------
 
     def blob(self, content: str | bytes) -> str:

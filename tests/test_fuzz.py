@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def test_disturbed_inputs_raise_nothing_but_typed_errors(
     seed: int, full: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    count = 20_000 if full else 200
+    count = 5_000 if full else 200
     status = fuzz.main(["--seed", str(seed), "--inputs", str(count), "--seconds", "100000"])
     said = capsys.readouterr().out
     assert status == 0, said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 import prowess
 from prowess.errors import FetchError, ResourceNotFoundError, SkillError, SkillValidationError
-from prowess.names import is_git_name, relative_parts
+from prowess.names import find_repository, is_git_name, relative_parts
 from prowess.sources.archive import unpack, unpack_tree
 from prowess.sources.mcp_entry import parse_entry
 from tests.repositories import ENV, Repository, skill_text
@@ -23,6 +24,7 @@ from tests.sources.packing import FILES, tarred, zipped
 from tests.talking import entry_of, skill_md, talk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.serving import Site
@@ -119,6 +121,64 @@ def test_an_archive_with_settings_of_git_writes_nothing_that_git_would_run(tmp_p
     assert list((tmp_path / "here").rglob("*")) == []
     run_git_status(tmp_path / "here")
     assert not marker.exists()
+
+
+def bare_repository_that_runs(folder: str, marker: Path) -> dict[str, bytes]:
+    """The files of a repository that is not called ``.git``, in which git still finds itself when it is run there."""
+    files = {path.removeprefix(".git/"): content for path, content in repository_that_runs(marker).items()}
+    files["config"] += b"\tbare = false\n\tworktree = .\n"
+    return {path if path == "SKILL.md" else f"{folder}{path}": content for path, content in files.items()}
+
+
+@pytest.mark.parametrize("folder", ["", "assets/"])
+@pytest.mark.parametrize("way", ["unpack", "install folder", "install repository", "install archive", "adopt"])
+def test_a_repository_that_is_not_called_git_comes_in_by_no_way(tmp_path: Path, folder: str, way: str) -> None:
+    marker, source = tmp_path / "ran", tmp_path / "evil"
+    files = bare_repository_that_runs(folder, marker)
+    for path, content in files.items():
+        (source / path).parent.mkdir(parents=True, exist_ok=True)
+        (source / path).write_bytes(content)
+    run_git_status(source / folder)
+    assert marker.exists(), "git does run it where somebody puts it"
+    marker.unlink()
+    repository = Repository(tmp_path / "origin")
+    for path, content in files.items():
+        repository.write(path, content)
+    repository.commit()
+    base = tmp_path / "project" / ".prowess" / "skills"
+    installer = prowess.Installer(user_dir=tmp_path / "user", project_dir=base)
+    (tmp_path / "evil.zip").write_bytes(zipped(files))
+    ways: dict[str, Callable[[], object]] = {
+        "unpack": lambda: prowess.unpack_into(tmp_path / "evil.zip", tmp_path / "project"),
+        "install folder": lambda: installer.install_local(source, project=True),
+        "install repository": lambda: installer.install(repository.address, project=True),
+        "install archive": lambda: installer.install(str(tmp_path / "evil.zip"), project=True),
+        "adopt": lambda: installer.adopt("evil", project=True),
+    }
+    (tmp_path / "project").mkdir()
+    if way == "adopt":
+        shutil.copytree(source, tmp_path / "project" / ".agents" / "skills" / "evil")
+    with pytest.raises(SkillError) as caught:
+        ways[way]()
+    assert caught.value.code == "git-in-skill"
+    assert list(tmp_path.glob("project/.prowess/**/HEAD")) == []
+
+
+@pytest.mark.parametrize(
+    ("paths", "folder"),
+    [
+        (("a/HEAD", "a/objects/x", "a/refs/y"), "a"),
+        (("Head", "OBJECTS/x", "Refs/y"), "."),
+        (("a/b/HE\u200cAD", "a/b/objects/x", "a/b/refs/y"), "a/b"),
+        (("a/HEAD", "a/commondir"), "a"),
+        (("a/HEAD", "b/objects/x", "b/refs/y"), None),
+        (("a/HEAD", "a/objects/x"), None),
+        (("HEAD.md", "objects/x", "refs/y"), None),
+        (("HEAD/x", "objects", "refs"), None),
+    ],
+)
+def test_a_folder_is_a_repository_when_it_has_what_git_asks_of_one(paths: tuple[str, ...], folder: str | None) -> None:
+    assert find_repository(paths) == folder
 
 
 @pytest.mark.parametrize("name", [*PLAIN, *DISGUISED])

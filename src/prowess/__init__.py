@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from prowess.install.updates import Outdated, Update
     from prowess.library.installs import InstalledSkill, default_project_dir, default_user_dir
     from prowess.library.inventory import FileInfo, Inventory, inventory
+    from prowess.library.live import Live, live
     from prowess.library.search import SearchHit
     from prowess.library.settings import Setting, Settings, load_settings
     from prowess.library.watch import Watch, watch
@@ -127,6 +128,7 @@ _LATER = {
     "Inventory": "library.inventory",
     "JsonSchemaTool": "tools.shapes",
     "LexicalSelector": "select.selectors",
+    "Live": "library.live",
     "McpTool": "tools.shapes",
     "ModelDrivenSelector": "select.selectors",
     "OpenAIResponsesTool": "tools.shapes",
@@ -171,6 +173,7 @@ _LATER = {
     "inventory": "library.inventory",
     "is_local_path": "spec.refs",
     "listing_costs": "select.budget",
+    "live": "library.live",
     "load_evals": "authoring.evals",
     "load_settings": "library.settings",
     "load_sources": "sources.listing",
@@ -252,6 +255,7 @@ __all__ = [
     "JsonSchemaTool",
     "LexicalSelector",
     "Limits",
+    "Live",
     "LoadedSkill",
     "LocalEditsError",
     "LockMismatchError",
@@ -327,6 +331,7 @@ __all__ = [
     "inventory",
     "is_local_path",
     "listing_costs",
+    "live",
     "load_evals",
     "load_settings",
     "load_sources",

@@ -42,7 +42,7 @@ from __future__ import annotations
 
 import errno
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from prowess.escapes import escape_line
 from prowess.hints import HINTS as HINTS  # noqa: PLC0414 - given on: whoever catches an error finds its remedy here
@@ -262,9 +262,17 @@ class SkillNotActiveError(SkillError):
 
 
 class NotTrustedError(SkillError):
-    """Something of a skill would run, and no person has granted that."""
+    """Something of a skill would run, and no person has granted that.
+
+    ``request`` is what a person can be asked (a ``TrustRequest``), where the policy is to ask later (``defer``).
+    """
 
     code = "not-trusted"
+
+    def __init__(self, message: str, path: str = "", code: str = "", request: Any = None) -> None:  # noqa: ANN401 - a layer above
+        super().__init__(message, path, code)
+        self._made_from = (message, path, code, request)
+        self.request = request
 
 
 class SandboxError(SkillError):

@@ -103,6 +103,24 @@ class Limits:
     max_fork_output_bytes: int = 256 * KIB
     """What a sub-agent may answer."""
 
+    max_listings: int = 64
+    """Prompts, and lists of tools, that are kept for one catalogue: each is about as large as the prompt."""
+
+    max_parallel_reads: int = 16
+    """Calls of models that are answered at one time in this process, all conversations together (``acall``)."""
+
+    max_waiting_reads: int = 10_000
+    """Calls that wait for their turn, which costs no thread; more are told to come again (``busy``)."""
+
+    max_parallel_scripts: int = 4
+    """Scripts, and skills with commands, that run at one time in this process; what waits is not timed yet."""
+
+    max_parallel_forks: int = 16
+    """Sub-agents that run at one time in threads of this process; asynchronous runners need none."""
+
+    max_waiting_scripts: int = 64
+    """Scripts and sub-agents that wait for a place, each with a thread; more are told to come again (``busy``)."""
+
     max_download_bytes: int = 16 * MIB
     """One file or archive that is fetched, after decoding; skills with pictures and fonts stay below 10 MiB."""
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from prowess.errors import PathTraversalError, ResourceError, ResourceNotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MAX_PATH_CHARS = 4096
 DEVICES = frozenset(
@@ -13,6 +17,8 @@ DEVICES = frozenset(
 _GIT_NAMES = frozenset((".git", "git~1"))
 _GIT_BEGINS = frozenset(".gG")
 _HFS_IGNORES = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
+_REPOSITORIES = (frozenset(("head", "objects/", "refs/")), frozenset(("head", "commondir")))
+_OF_REPOSITORIES = frozenset.union(*_REPOSITORIES)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -32,6 +38,23 @@ def is_git_name(name: str) -> bool:
     if name[:1] not in _GIT_BEGINS:  # Fast path of nearly every name in every walk: its first letter decides.
         return False
     return name.partition(":")[0].rstrip(". ").lower() in _GIT_NAMES
+
+
+def find_repository(paths: Iterable[str]) -> str | None:
+    """The folder among the paths of files that git takes for a repository whatever it is called, ``"."`` for the top.
+
+    ``None`` where there is none. Git runs commands out of the settings in such a folder once it is started in there.
+    It asks for a file ``HEAD`` and for folders ``objects`` and ``refs``, or for a file that says where those are.
+    """
+    seen: dict[str, set[str]] = {}
+    for path in paths:
+        parts = path.split("/")
+        for depth, part in enumerate(parts):
+            name = part.translate(_HFS_IGNORES).lower() + ("/" if depth < len(parts) - 1 else "")
+            if name in _OF_REPOSITORIES:
+                seen.setdefault("/".join(parts[:depth]), set()).add(name)
+    repositories = (at for at, names in seen.items() if any(needed <= names for needed in _REPOSITORIES))
+    return next((folder or "." for folder in repositories), None)
 
 
 def relative_parts(path: str) -> tuple[str, ...]:

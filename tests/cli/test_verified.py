@@ -109,3 +109,24 @@ def test_the_same_name_for_the_project_and_for_the_user_is_told_apart(command: C
     file.write_text(file.read_text(encoding="utf-8") + "more\n", encoding="utf-8")
     assert WARNING not in command("read", "notes").err
     assert WARNING in command("read", "notes", "--no-project").err
+
+
+@pytest.mark.parametrize("where", [".prowess/skills/SKILL.md", ".prowess/skills/local/SKILL.md"])
+@pytest.mark.parametrize("name", ["list", "show", "prompt"])
+def test_a_skill_where_installs_have_no_place_is_no_reason_to_fail(
+    command: Command, project: Path, where: str, name: str
+) -> None:
+    installed()
+    (project / where).write_text("---\nname: stray\ndescription: Lies where no install lies.\n---\n", encoding="utf-8")
+    assert command(name, *(("stray",) if name == "show" else ())).status == 0
+
+
+def test_an_install_that_became_a_link_is_used_with_a_warning(command: Command, project: Path) -> None:
+    installed()
+    place = project / ".prowess/skills/local/notes"
+    place.rename(project / "moved")
+    place.symlink_to(project / "moved")
+    ran = command("show", "notes")
+    assert ran.status == 0
+    assert WARNING in ran.err
+    assert command("show", "notes", "--verify").status != 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from prowess.files.paths import inner_path, is_inside, is_really_inside
+from prowess.files.paths import followed_links, inner_path, is_inside, is_really_inside
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,3 +41,20 @@ def test_on_the_disk_links_count_for_where_they_lead(tmp_path: Path) -> None:
     assert is_inside(str(tmp_path / "project" / "out"), str(tmp_path / "project"))
     assert not is_really_inside(str(tmp_path / "project" / "out"), str(tmp_path / "project"))
     assert is_really_inside(str(tmp_path / "also" / "new"), str(tmp_path / "project"))
+
+
+def test_every_link_on_the_way_is_named_below_real_folders(tmp_path: Path) -> None:
+    (tmp_path / "real" / "inner").mkdir(parents=True)
+    (tmp_path / "real" / "up").symlink_to("../second")
+    (tmp_path / "second").symlink_to(tmp_path / "real")
+    (tmp_path / "first").symlink_to("second")
+    path = tmp_path / "first" / "up" / "inner"
+    names = ["first", "second", "real/up", "second"]
+    assert followed_links(str(path)) == [str(tmp_path / name) for name in names]
+    assert followed_links(str(tmp_path / "real" / "inner")) == followed_links(str(tmp_path))
+    assert followed_links(str(tmp_path / "missing" / "inner")) == []
+
+
+def test_a_loop_of_links_ends(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    assert set(followed_links(str(tmp_path / "loop"))) == {str(tmp_path / "loop")}

@@ -830,6 +830,14 @@ found = [tried(lambda: reached(socket.AF_INET, address)), tried(lambda: reached(
 found += [tried(lambda: reached(socket.AF_UNIX, where)) for where in ("\\0" + sys.argv[2], sys.argv[3])]
 found += [tried(lambda: socket.getaddrinfo("example.com", 443))]
 """
+DATAGRAMS = """
+import socket
+where = "\\0" + sys.argv[1]
+found = [
+    tried(lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"x", where)),
+    tried(lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b"x", where)),
+]
+"""
 
 
 @pytest.fixture
@@ -856,10 +864,41 @@ def test_a_sandboxed_script_reaches_no_network(stage: Stage, jail: sandbox.Kind,
 def test_with_network_a_sandboxed_script_reaches_loopback(
     stage: Stage, jail: sandbox.Kind, servers: tuple[str, str, str]
 ) -> None:
-    """Case 125: the servers of the test above do answer; a socket in a folder stays out of reach."""
+    """Case 125: the servers of the test above do answer; sockets of the host that have names stay out of reach."""
     found = attempts(stage, jail, CONNECT.replace('("1.1.1.1", 443)', "address"), *servers, network=True)
     assert found[0] != ""
-    assert found[3] == ""
+    assert found[2:4] == ["", ""]
+
+
+def test_with_network_a_sandboxed_script_sends_nothing_to_abstract_sockets(stage: Stage, jail: sandbox.Kind) -> None:
+    """Case 125: abstract sockets belong to the network that it shares, and services of the host listen on them."""
+    name = f"prowess-{uuid4().hex}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        listening.bind(f"\0{name}")
+        assert attempts(stage, jail, DATAGRAMS, name, network=True) == ["", ""]
+        listening.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            listening.recv(1)
+
+
+ATTRIBUTES = """
+path = sys.argv[1]
+found = [tried(lambda: str(os.getxattr(path, "user.secret", follow_symlinks=follow))) for follow in (True, False)]
+found += [tried(lambda: str(os.listxattr(path, follow_symlinks=follow))) for follow in (True, False)]
+"""
+
+
+def test_a_sandboxed_script_reads_no_attributes_of_files_outside(
+    stage: Stage, jail: sandbox.Kind, tmp_path: Path
+) -> None:
+    """Case 125: extended attributes hold text too, and need no open file."""
+    file = tmp_path / "file"
+    file.touch()
+    try:
+        os.setxattr(file, "user.secret", MARKER.encode())
+    except OSError:
+        pytest.skip("NOT TESTED: extended attributes; this file system has none")
+    assert attempts(stage, jail, ATTRIBUTES, str(file)) == ["", "", "", ""]
 
 
 KEYRING = """

@@ -42,8 +42,10 @@ OPTIONS = (
 def test_an_address_that_is_an_option_is_refused(guarded: Guarded, address: str) -> None:
     """Case 78: as text, and as a source that a program put together."""
     guarded.refused(lambda: guarded.installer.install(address, project=True), "bad-reference", "bad-scheme")
-    spec = prowess.SourceSpec("git", address, "acme", "pdf")
-    guarded.refused(lambda: guarded.installer.install(spec, project=True), "bad-reference", "bad-scheme")
+    guarded.refused(
+        lambda: guarded.installer.install(prowess.SourceSpec("git", address, "acme", "pdf"), project=True),
+        *("bad-reference", "bad-scheme"),
+    )
 
 
 def test_a_naive_fetch_runs_what_the_address_says(library: Library, naive_installer: ModuleType) -> None:

@@ -119,8 +119,7 @@ def test_a_branch_that_went_forward_is_followed_however_far(
     world: World, installer: prowess.Installer, behind: int
 ) -> None:
     published = Published(world, installer)
-    for _ in range(behind - 1):
-        published.repo.git("commit", "--quiet", "--allow-empty", "--message", "x")
+    published.repo.add_empty_commits(behind - 1)
     published.repo.skill("", body="Four.\n")
     new = published.repo.commit()
     (update,) = installer.update()

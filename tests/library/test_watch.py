@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -155,7 +156,8 @@ def test_cancelling_an_asynchronous_loop_leaves_no_thread(tmp_path: Path, notice
         with pytest.raises(asyncio.CancelledError):
             await waiting
 
-    asyncio.run(whole())  # ends only when the thread has ended
+    asyncio.run(whole())
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("prowess ")] == []
 
 
 def test_folders_of_tools_are_not_watched(tmp_path: Path) -> None:
@@ -174,3 +176,17 @@ def test_folders_of_tools_are_not_watched(tmp_path: Path) -> None:
 def test_a_way_to_notice_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(prowess.SourceError, match="notice"):
         next(prowess.watch(tmp_path, notice="magic"))  # type: ignore[arg-type]
+
+
+def test_an_asynchronous_loop_leaves_the_hosts_executor_alone(tmp_path: Path, notice: Notice) -> None:
+    """A watch waits for as long as nothing changes: it must not hold a thread that is the host's."""
+    write(tmp_path, "a")
+
+    async def main() -> tuple[str, ...]:
+        closed = ThreadPoolExecutor(1)
+        closed.shutdown()
+        asyncio.get_running_loop().set_default_executor(closed)
+        async with prowess.watch(tmp_path, notice=notice, every=0.05) as watch:
+            return (await anext(watch)).names
+
+    assert asyncio.run(main()) == ("a",)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -347,3 +349,25 @@ def test_listings_are_waited_for_side_by_side(tmp_path: Path) -> None:
     finally:
         for source in sources:
             source.close()
+
+
+def test_a_cancelled_call_does_not_wait_for_a_server_that_says_nothing(
+    plan: Plan, connect: Callable[..., McpSource]
+) -> None:
+    """The thread that asked has ended when the host goes on, long before the server's time is over."""
+    plan.add("pdf")
+    plan.reading = {"hang": True}
+    toolset = prowess.Toolset(prowess.Session(prowess.Catalog.from_sources([connect()])))
+    name = toolset.session.catalog.names[0]
+
+    async def main() -> None:
+        task = asyncio.ensure_future(toolset.acall("load_skill", {"name": name}))
+        while "resources/read" not in [method for method, _ in plan.asked()]:  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.01)
+        assert "prowess reads" in [thread.name for thread in threading.enumerate()]
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert "prowess reads" not in [thread.name for thread in threading.enumerate()]
+
+    asyncio.run(main())

@@ -583,7 +583,8 @@ def test_what_a_preloaded_skill_printed_is_never_looked_at_again(
 
 
 def test_what_is_printed_for_a_person_is_never_looked_at_again(put: Put, begin: Begin, work: Path) -> None:
-    path = put("report", body="Author: $0 ${SKILL_DIR}\nOutput: !`cat $SKILL_DIR/lively.txt`\nEnd: $0")
+    body = "Author: $0 ${SKILL_DIR}\nOutput: !`cat $SKILL_DIR/lively.txt`\nEnd: $0"
+    path = put("report", body=body, extra="argument-hint: <word>")
     (path.parent / "lively.txt").write_text(LIVELY, encoding="utf-8")
     text = begin().expand("/report word")
     assert f"Author: word {path.parent}\n" in text

@@ -228,6 +228,39 @@ def test_an_inline_skill_passes_only_what_matches_an_empty_path(pattern: str, pa
     assert available(session) == (["greet"] if passes else [])
 
 
+@pytest.mark.parametrize("base", ["/", "skills/docs", "skills", ".", "elsewhere"])
+@pytest.mark.parametrize("mount", ["", "skills", "/srv/skills", "skills/"])
+def test_the_virtual_path_of_a_skill_matches_as_a_filter_wherever_the_host_works(
+    base: str, mount: str, put: Put, tmp_path: Path
+) -> None:
+    for folder in ("docs/pdf", "docs/csv", "odd [1]*"):
+        put(folder, name=folder.rsplit("/", maxsplit=1)[-1] if "[" not in folder else "odd")
+    catalog = prowess.Catalog.from_sources([prowess.Source.directory(tmp_path / "skills", mount_as=mount)])
+    assert len(catalog) == 3
+    for skill in catalog:
+        session = Session(catalog, filter=skill.virtual_path, base_dir=tmp_path / base)
+        assert available(session) == [skill.name]
+        with skill_filter(skill.virtual_path):
+            assert available(Session(catalog, base_dir=tmp_path / base)) == [skill.name]
+        unfiltered = Session(catalog, filter="none", base_dir=tmp_path / base)
+        assert unfiltered.activate(skill.name, filter=skill.virtual_path).skill == skill
+    folder = catalog["pdf"].virtual_path.rsplit("/", maxsplit=1)[0]
+    assert available(Session(catalog, filter=f"{folder}/*", base_dir=tmp_path / base)) == ["csv", "pdf"]
+    assert available(Session(catalog, filter="**/pdf", base_dir=tmp_path / base)) == ["pdf"]
+
+
+def test_the_virtual_path_of_a_skill_matches_in_a_process_that_works_in_its_folder(
+    put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("billing/pay")
+    catalog = prowess.scan(tmp_path / "skills")
+    pattern = catalog["pay"].virtual_path
+    for folder in (tmp_path, tmp_path / "skills", tmp_path / "skills" / "billing" / "pay", Path("/")):
+        monkeypatch.chdir(folder)
+        assert available(Session(catalog, filter=pattern)) == ["pay"]
+        assert available(Session(catalog, filter=f"{tmp_path}/**")) == ["pay"]
+
+
 # -- listing below a folder -----------------------------------------------------------------------------------------
 
 

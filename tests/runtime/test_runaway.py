@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="promised on Linux only")
 
 MOST = 150  # processes that a script here starts; with the shells around them never more than 200
-RUNS, RUNS_OF_FULL = 200, 2_000
+RUNS, RUNS_OF_FULL = 40, 1_000
 
 # What a script starts, again and again; then it ends by itself, or waits for its timeout.
 AGAIN = {
@@ -124,7 +124,7 @@ def test_without_a_namespace_every_run_returns_in_time(
 ) -> None:
     """Commands: what they leave is no promise; that their caller waits no longer than the timeout is one."""
     late: list[str] = []
-    for one in drawn(rng, RUNS_OF_FULL // 10 if full else RUNS // 10):
+    for one in drawn(rng, RUNS_OF_FULL // 5 if full else RUNS // 2):
         argv, bounds = ["/bin/sh", "-c", one.code], Bounds(min(one.seconds, 0.4), 1 << 16)
         found = run_supervised(argv, bounds, cwd=str(tmp_path), env=passed_on(marked.env))
         late += [] if in_time(found.seconds, bounds.seconds) else [f"{one}: {found}"]

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from shutil import rmtree
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -166,6 +167,144 @@ def test_a_preloaded_skill_that_was_ended_stays_ended(put: Put, scanned: Scanned
     assert restored.active_skills == session.active_skills == ("b",)
 
 
+# -- what a session may do stays bounded ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def wide(put: Put, scanned: Scanned) -> prowess.Catalog:
+    """A skill that wants more than a careful host allows, and one in another folder."""
+    put("x/a", tools="Read Edit Bash")
+    put("y/b")
+    return scanned()
+
+
+def saved_with(catalog: prowess.Catalog, **options: Any) -> str:  # noqa: ANN401 - the keywords of a session
+    session = Session(catalog, **options)
+    session.activate("a")
+    return session.save()
+
+
+def test_a_saved_ceiling_holds_in_the_session_that_is_restored(wide: prowess.Catalog) -> None:
+    restored, issues = Session.restore(wide, saved_with(wide, tools=["Read"]))
+    assert (restored.active_tools, issues) == (("Read",), ())
+    assert (restored.allows("Read"), restored.allows("Bash", "rm x"), restored.allows("Edit")) == (
+        "allowed",
+        "refused",
+        "refused",
+    )
+
+
+@pytest.mark.parametrize(
+    ("saved", "given", "both"),
+    [
+        (None, None, ("Bash", "Edit", "Read")),
+        (["Read"], None, ("Read",)),
+        (None, ["Read"], ("Read",)),
+        ([], None, ()),
+        ([], ["Read"], ()),
+        (["Read"], [], ()),
+        (["Read", "Edit"], ["Edit", "Bash"], ("Edit",)),
+        (["Bash(git:*)"], ["Bash"], ("Bash(git:*)",)),
+        (["Bash"], ["Bash(git:*)", "Read"], ("Bash(git:*)",)),
+        (["Bash(git:*)"], ["Bash(npm:*)"], ()),
+        (["Bash(git:*)"], ["Bash(git status:*)"], ("Bash(git status:*)",)),
+        (["Bash(git status)"], ["Bash(git:*)"], ("Bash(git status)",)),
+        (["Bash(git:*)"], ["Bash(gitk:*)"], ()),
+        (["*"], None, ()),
+        (["*"], ["Read"], ()),
+        (["Read"], ["*"], ()),
+    ],
+)
+def test_the_ceiling_of_a_restored_session_is_what_was_saved_and_given(
+    saved: list[str] | None, given: list[str] | None, both: tuple[str, ...], wide: prowess.Catalog
+) -> None:
+    restored, _ = Session.restore(wide, saved_with(wide, tools=saved), tools=given)
+    assert restored.active_tools == both
+    again, _ = Session.restore(wide, restored.save())
+    assert again.active_tools == both, "it holds however often it is saved"
+
+
+@pytest.mark.parametrize("tools", [None, ["*"], ["Read", "Bash", "Edit"]])
+def test_a_saved_text_that_somebody_widened_gives_no_more_than_the_host_does(
+    tools: list[str] | None, wide: prowess.Catalog
+) -> None:
+    forged = {**json.loads(saved_with(wide, tools=["Read"])), "tools": tools, "max_active": 0, "filter": ""}
+    restored, _ = Session.restore(wide, json.dumps(forged), tools=["Read"], max_active=1, filter="skills/x/**")
+    assert (restored.active_tools, restored.allows("Bash", "ls")) == (("Read",), "refused")
+    assert not restored.is_available("b")
+
+
+@pytest.mark.parametrize(("saved", "given"), [(1, None), (1, 0), (1, 5), (0, 1), (5, 1)])
+def test_no_more_skills_are_active_than_was_saved_and_given(
+    saved: int, given: int | None, wide: prowess.Catalog
+) -> None:
+    restored, _ = Session.restore(wide, saved_with(wide, max_active=saved), max_active=given)
+    assert restored.active_skills == ("a",)
+    with pytest.raises(prowess.MaxActiveError):
+        restored.activate("b")
+
+
+def test_the_saved_filter_and_the_given_one_both_hold(wide: prowess.Catalog) -> None:
+    saved = saved_with(wide, filter="skills/x/**")
+    assert Session.restore(wide, saved, filter="")[0].filter == "skills/x/**"
+    restored, issues = Session.restore(wide, saved, filter="skills/y/**")
+    assert [restored.is_available(name) for name in ("a", "b")] == [False, False]
+    assert codes(issues) == [("a", "missing-since-saved")]
+    restored.set_filter("")
+    assert [restored.is_available(name) for name in ("a", "b")] == [True, False]
+    with pytest.raises(prowess.SkillFilteredError):
+        restored.activate("b", filter="")
+    again, _ = Session.restore(wide, restored.save())
+    assert [again.is_available(name) for name in ("a", "b")] == [True, False]
+
+
+def test_a_host_that_asks_to_widen_replaces_what_was_saved(wide: prowess.Catalog) -> None:
+    saved = saved_with(wide, tools=["Read"], max_active=1, filter="skills/x/**")
+    kept, _ = Session.restore(wide, saved, tools=["Read", "Edit"], widen=True)
+    assert (kept.active_tools, kept.filter) == (("Edit", "Read"), "skills/x/**")
+    assert not kept.is_available("b"), "what is not given stays as it was saved"
+    restored, _ = Session.restore(wide, saved, tools=None, max_active=0, filter="", widen=True)
+    restored.activate("b")
+    assert restored.active_skills == ("a", "b")
+    assert restored.active_tools == ("Bash", "Edit", "Read")
+
+
+def test_a_save_of_the_older_version_has_no_tools_and_says_so(wide: prowess.Catalog) -> None:
+    """It did not record the ceiling, so nobody knows what the conversation was allowed."""
+    old = json.dumps({"version": 1, "filter": "skills/x/**", "active": {"a": wide["a"].digest()}})
+    restored, issues = Session.restore(wide, old, tools=["Read"])
+    assert (restored.active_skills, restored.active_tools, restored.filter) == (("a",), (), "skills/x/**")
+    assert restored.allows("Read") == "refused"
+    assert codes(issues) == [("tools", "saved-without-ceiling")]
+    assert "widen=True" in issues[0].hint
+    widened, issues = Session.restore(wide, old, tools=["Read"], widen=True)
+    assert (widened.active_tools, issues) == (("Read",), ())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"tools": "Read"},
+        {"tools": ["Read", 5]},
+        {"tools": {"Read": 1}},
+        {"max_active": -1},
+        {"max_active": True},
+        {"max_active": "1"},
+        {"max_active": 1.5},
+        {"bounds": "x"},
+        {"bounds": [None]},
+        {"filter": None},
+    ],
+)
+@pytest.mark.parametrize("is_missing", [False, True])
+def test_a_saved_bound_that_is_missing_or_no_bound_is_refused(wrong: dict[str, Any], is_missing: bool) -> None:
+    saved = {**json.loads(Session(prowess.Catalog()).save()), **wrong}
+    if is_missing:
+        del saved[next(iter(wrong))]
+    with pytest.raises(prowess.SourceError):
+        Session.restore(prowess.Catalog(), json.dumps(saved))
+
+
 @pytest.mark.parametrize(
     "saved",
     [
@@ -210,4 +349,5 @@ def test_any_text_is_a_session_or_a_source_error(saved: str) -> None:
     except prowess.SourceError:
         return
     assert set(restored.active_skills) <= {"greet"}
-    assert {issue.code for issue in issues} <= {"missing-since-saved", "changed-since-saved"}
+    known = {"missing-since-saved", "changed-since-saved", "saved-without-ceiling"}
+    assert {issue.code for issue in issues} <= known

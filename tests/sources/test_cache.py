@@ -67,13 +67,13 @@ def test_the_environment_names_the_folder(
     assert blob(tmp_path / "named", PDF).is_file()
 
 
-@pytest.mark.parametrize("kind", ["writable by all", "a file", "below a file"])
+@pytest.mark.parametrize("kind", ["writable by all", "writable by a group", "a file", "below a file"])
 def test_without_a_usable_folder_everything_is_fetched_each_time(
     site: Site, load: Load, cache: Path, kind: str
 ) -> None:
-    if kind == "writable by all":
+    if kind.startswith("writable"):
         cache.mkdir()
-        cache.chmod(0o777)
+        cache.chmod(0o777 if kind == "writable by all" else 0o770)
     else:
         cache.write_text("x", encoding="utf-8")
         cache = cache / "x" if kind == "below a file" else cache

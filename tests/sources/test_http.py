@@ -186,11 +186,14 @@ def test_options_that_make_no_sense_are_mistakes_of_the_caller(load: Load) -> No
         load(allow_redirects_to="one.example")
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 500, 503])
-def test_a_refusal_of_the_server_is_told_with_its_status(site: Site, load: Load, status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(400, "http-status"), (401, "login-needed"), (403, "http-status"), (500, "server-busy"), (503, "server-busy")],
+)
+def test_a_refusal_of_the_server_is_told_with_its_status(site: Site, load: Load, status: int, code: str) -> None:
     site.put(f"{NEW}/index.json", b"x", status)
     (issue,) = load().issues
-    assert issue.code == ("server-busy" if status >= 500 else "http-status")
+    assert issue.code == code
     assert str(status) in issue.message
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prowess.spec.commands import Command, find_commands, may_have_commands, outside, put_in
+from prowess.spec.commands import Command, find_commands, may_have_commands, put_in
 
 ONE_MIB = 1 << 20
 
@@ -213,18 +213,6 @@ def test_what_is_printed_is_not_looked_at_again(text: str, printed: list[str]) -
     rest = [text[one.end : other.begin] for one, other in pairwise(commands)]
     assert [made[begin:end] for begin, end in spans] == outputs
     assert [made[one[1] : other[0]] for one, other in pairwise(spans)] == rest
-
-
-@given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=5)), max_size=8), st.text(max_size=5))
-def test_a_change_outside_touches_all_but_the_spans(parts: list[tuple[str, str]], tail: str) -> None:
-    text = wanted = ""
-    spans: list[tuple[int, int]] = []
-    for other, span in parts:
-        spans.append((len(text + other), len(text + other + span)))
-        text += other + span
-        wanted += f"<{other}>{span}"
-    assert outside(text + tail, spans, lambda part: f"<{part}>") == f"{wanted}<{tail}>"
-    assert outside(text + tail, spans, lambda part: part) == text + tail
 
 
 # -- hostile text ---------------------------------------------------------------------------------------------------

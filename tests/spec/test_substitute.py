@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prowess.spec.substitute import argument_names, split_arguments, substitute
+from prowess.spec.substitute import (
+    argument_hint,
+    argument_names,
+    explain_placeholders,
+    fill_placeholders,
+    split_arguments,
+    substitute,
+)
 
 FOLDERS = ("SKILL_DIR", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT", "SKILL_ROOT", "PROWESS_SKILL_DIR")
 PLACEHOLDERS = (
@@ -197,3 +204,78 @@ def test_any_arguments_are_split(arguments: str) -> None:
 )
 def test_argument_names_are_a_list_or_words(value: object, names: tuple[str, ...]) -> None:
     assert argument_names(value) == names  # type: ignore[arg-type]
+
+
+# -- which are placeholders -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["It costs $1 or $0.", "local file=$1", "Copy $from.", "`$B$6`"])
+def test_a_text_that_takes_no_arguments_keeps_its_dollars(text: str) -> None:
+    made = fill_placeholders(text, "one two", names=("from",), declared=False)
+    assert (made.text, made.used_arguments, made.placeholders) == (text, False, ())
+
+
+def test_a_text_that_uses_the_arguments_takes_words_too() -> None:
+    made = fill_placeholders("$0 of $ARGUMENTS", "one two", declared=False)
+    assert (made.text, made.placeholders) == ("one of one two", ("$0", "$ARGUMENTS"))
+    escaped = fill_placeholders("\\$ARGUMENTS costs $0", "one", declared=False)
+    assert escaped.text == "$ARGUMENTS costs $0"
+
+
+def test_shell_code_keeps_what_it_has_between_single_quotes() -> None:
+    text = "Sum `$0`: `awk '{print $0}' $0`, as '$0'.\n```sh\nawk -F',' '$1 ~ /$0/ {print $name}' \"$0\"\n```\n"
+    expected = text.replace("`$0`", "`f`").replace("' $0`", "' f`").replace("'$0'.", "'f'.").replace('"$0"', '"f"')
+    assert substitute(text, "f g", names=("name",)).text == expected
+
+
+def test_the_whole_request_is_filled_between_single_quotes_too() -> None:
+    """Other clients do, and authors write requests to servers that way."""
+    text = '`curl -d \'{"q": "$ARGUMENTS", "at": "${SKILL_DIR}"}\'`'
+    assert substitute(text, "x", folder="/s").text == '`curl -d \'{"q": "x", "at": "/s"}\'`'
+
+
+@pytest.mark.parametrize("text", ["$1,000", "$50,000 a year", "$1.50"])
+def test_an_amount_with_thousands_is_no_placeholder(text: str) -> None:
+    assert substitute(text, "one two").text == text
+
+
+def test_a_backslash_before_anything_else_is_the_authors() -> None:
+    text = r'echo "\$HOME \$(date) \$5"'
+    assert fill_placeholders(text, "one", declared=False).text == text
+
+
+def test_nothing_given_leaves_placeholders_and_names_them() -> None:
+    made = fill_placeholders("${SKILL_DIR}: $0, $0, $ARGUMENTS, $to-$other", None, names=("to",), folder="/s")
+    assert made.text == "/s: $0, $0, $ARGUMENTS, $to-$other"
+    assert made.placeholders == ("$0", "$ARGUMENTS", "$to")
+
+
+def test_a_request_of_which_words_are_left_over_is_not_used_up() -> None:
+    assert not substitute("Read $0.", "one two").used_arguments
+    assert not substitute("To $to.", "one", names=("from", "to")).used_arguments
+    assert substitute("$1 $0", "one two").used_arguments
+
+
+@given(TRICKY, st.text("`'\"$0{}\n ", max_size=20))
+def test_what_a_command_printed_stays_and_decides_nothing(arguments: str, output: str) -> None:
+    """Neither a fence nor a quote in it changes what the author's text means."""
+    before, after = "Got ", " for `awk '{print $0}' $0` and $ARGUMENTS."
+    text = before + output + after
+    made = fill_placeholders(text, arguments, outputs=[(len(before), len(before) + len(output))])
+    alone = substitute(before + after, arguments).text
+    assert made.text == alone[: len(before)] + output + alone[len(before) :]
+    assert made.spans[0] == (len(before), len(before) + len(output))
+
+
+def test_placeholders_are_explained_with_what_the_author_expects() -> None:
+    said = explain_placeholders(["$ARGUMENTS", "$0", "$1", "$from"], "[file]\n[format]")
+    for part in ("$ARGUMENTS stands", "$0, $1 stand", "$from stands", "(expected: [file] [format])"):
+        assert part in said
+    assert explain_placeholders([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"), [("[a] <b>", "[a] <b>"), (["a", "b"], "[a] [b]"), (None, ""), ({"a": "b"}, "")]
+)
+def test_a_hint_is_one_text_also_where_yaml_reads_a_list(value: object, hint: str) -> None:
+    assert argument_hint(value) == hint  # type: ignore[arg-type]

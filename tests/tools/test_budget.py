@@ -104,3 +104,27 @@ def test_the_report_is_of_the_last_listing(put: Put, talk: Talk) -> None:
 def test_what_is_cut_can_still_be_loaded(many: prowess.Session) -> None:
     toolset = prowess.Toolset(many, budget=0)
     assert not toolset.call("load_skill", {"name": NAMES[-1]}).is_error
+
+
+def test_a_hosts_own_count_of_tokens_decides_what_fits(put: Put, talk: Talk) -> None:
+    for number in range(8):
+        put(f"skill-{number}", description="Does a thing, and says so at some length. " * 4)
+    counted: list[str] = []
+
+    def count_characters(text: str) -> int:
+        counted.append(text)
+        return len(text)
+
+    toolset = prowess.Toolset(talk(), budget=900, tokens=count_characters)
+    report = (toolset.prompt(), toolset.report())[1]
+    assert counted
+    assert report.is_cut
+    assert report.tokens == len(report.text) <= 900
+    assert "count_characters" in str(report)
+    assert not prowess.Toolset(talk(), budget=900, tokens=lambda text: len(text) // 100).report().is_cut
+
+
+def test_a_count_of_tokens_is_a_function(put: Put, talk: Talk) -> None:
+    put("pdf")
+    with pytest.raises(prowess.SourceError, match="tokens"):
+        prowess.Toolset(talk(), tokens=7)  # type: ignore[arg-type]

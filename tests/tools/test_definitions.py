@@ -169,7 +169,7 @@ def test_our_own_tools_have_these_parameters(put: Put, talk: Talk) -> None:
     toolset = prowess.Toolset(talk(selector=prowess.LexicalSelector()))
     offered = {tool.name: tool.parameters for tool in toolset.tools("does one thing")}
     expected: dict[str, tuple[list[str], dict[str, str]]] = {
-        "load_skill": (["name"], {"name": "string"}),
+        "load_skill": (["name"], {"name": "string", "arguments": "string"}),
         "unload_skill": (["name"], {"name": "string"}),
         "read_skill_file": (
             ["name", "path"],

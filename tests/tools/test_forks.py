@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import prowess
+from tests.tools.conftest import READERS
 
 Put = Callable[..., Path]
 Talk = Callable[..., prowess.Session]
@@ -268,7 +269,9 @@ def test_a_call_gives_the_same_errors(
         (("Write", "Read"), ("Read", "Write")),
         (("mcp__*",), ("mcp__git__log",)),
         (("*",), ("Read", "Write", "Bash", "mcp__git__log", "load_skill")),
-        (("Bash(git:*)",), ("Bash",)),
+        (("Bash(git:*)",), ("Bash(git:*)",)),
+        (("Bash(git:*)", "Bash(ls)", "Read"), ("Read", "Bash(git:*)", "Bash(ls)")),
+        (("Bash(git:*)", "Bash"), ("Bash",)),
         (("read",), ()),
         (("run_skill",), ()),
     ],
@@ -284,7 +287,7 @@ def test_the_childs_tools_are_those_of_the_parent_that_are_allowed(
 def test_a_child_has_the_same_tools_but_cannot_fork(forking: prowess.DialectName, talk: Talk) -> None:
     toolset = prowess.Toolset(talk(), forking, ["audit"], fork=answer)
     child = toolset.child()
-    assert (child.dialect, child.session) == (forking, toolset.session)
+    assert child.dialect == forking
     assert [*names(child), "run_skill"] == names(toolset)
     result = child.call("run_skill", ASKED)
     assert (result.is_error, result.data["reason"]) == (True, "fork-off")
@@ -301,6 +304,164 @@ def test_a_child_keeps_the_options_of_its_parent(put: Put, talk: Talk) -> None:
         assert child.call(*call) == toolset.call(*call)
         assert child.call(*call).is_error
     assert "notes.md" not in child.call("load_skill", {"name": "large"}).content
+
+
+def test_the_childs_tools_include_those_that_read_the_files_of_its_skill(reading: prowess.DialectName) -> None:
+    """Instructions that name a file are of no use to who cannot read it."""
+    tool = READERS[reading][0]
+    assert prowess.PreparedFork("a", "t", "c", "", ("Read",)).child_tools(["Write", tool]) == (tool,)
+    assert prowess.PreparedFork("a", "t", "c", "", ("Read",)).allows(tool) == "allowed"
+
+
+@pytest.mark.parametrize(
+    ("allowed", "tool", "command", "answer"),
+    [
+        (("Read",), "Read", None, "allowed"),
+        (("Read",), "Write", None, "refused"),
+        (("Bash(git:*)",), "Bash", "git log", "allowed"),
+        (("Bash(git:*)",), "Bash", "git log; rm x", "refused"),
+        (("Bash(git:*)",), "Bash", "ls", "refused"),
+        (("Bash(git:*)",), "Bash", None, "refused"),
+        (("Bash(git:*)", "Read"), "Edit", "git log", "refused"),
+        (("mcp__*",), "mcp__git__log", None, "allowed"),
+        (("mcp__*",), "Bash", "ls", "refused"),
+        (("*",), "Write", None, "allowed"),
+        ((), "Write", None, "not-mentioned"),
+        ((), "run_skill", None, "refused"),
+        (("run_skill",), "run_skill", None, "refused"),
+    ],
+)
+def test_a_call_of_the_child_is_judged_by_the_list_of_its_skill(
+    allowed: tuple[str, ...], tool: str, command: str | None, answer: str
+) -> None:
+    assert prowess.PreparedFork("a", "t", "c", "", allowed).allows(tool, command) == answer
+
+
+@pytest.mark.parametrize(
+    ("listed", "ceiling", "left"),
+    [
+        ("Read Bash", ["Read"], ("Read",)),
+        ("Read Bash", ["Bash(git:*)", "Edit"], ("Bash(git:*)",)),
+        ("Bash(git:*)", ["Bash", "Edit"], ("Bash(git:*)",)),
+        ("mcp__*", ["mcp__git__log", "Read"], ("mcp__git__log",)),
+        ("*", ["Read", "Bash(git:*)"], ("Read", "Bash(git:*)")),
+        ("", ["Read"], ("Read",)),
+        ("Bash", ["Read"], ()),
+        ("Bash Read", ["*"], ()),
+        ("", ["*"], ()),
+        ("", [], ()),
+    ],
+)
+def test_a_fork_gets_nothing_beyond_the_ceiling_of_its_session(
+    listed: str, ceiling: list[str], left: tuple[str, ...], put: Put, talk: Talk
+) -> None:
+    put("audit", fields=f"context: fork\n{f'allowed-tools: {json.dumps(listed)}' if listed else ''}\n")
+    prepared = prepared_of(prowess.Toolset(talk(tools=ceiling)))
+    assert sorted(prepared.allowed_tools) == sorted(left)
+    assert prepared.child_tools(["Read", "Edit", "Bash", "mcp__git__log"]) == left
+    assert prepared.allows("Edit") == "refused"
+    assert prepared.allows("Bash", "rm -rf x") == "refused"
+    assert (prepared.allows("Bash", "git log") == "allowed") is ("Bash(git:*)" in left)
+    assert (prepared.allows("Read") == "allowed") is ("Read" in left)
+
+
+# -- the session of a child -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def family(put: Put, talk: Talk) -> prowess.Toolset:
+    """A toolset whose session allows some tools and one active skill, over three skills of which one forks."""
+    put("audit", fields="context: fork\nallowed-tools: Read Bash(git:*)\n")
+    put("one", fields="allowed-tools: Read Edit\n")
+    put("two", fields="allowed-tools: Bash\n")
+    session = talk(tools=["Read", "Edit", "Bash"], max_active=1, filter="skills/*")
+    return prowess.Toolset(session, fork=answer)
+
+
+def test_what_a_child_loads_and_unloads_does_not_touch_its_parent(family: prowess.Toolset) -> None:
+    parent, child = family, family.child()
+    assert not parent.call("load_skill", {"name": "one"}).is_error
+    assert not child.session.active_skills
+    assert not child.call("load_skill", {"name": "two"}).is_error, "the parent's skill is not counted for the child"
+    assert (parent.session.active_skills, child.session.active_skills) == (("one",), ("two",))
+    assert (parent.session.active_tools, child.session.active_tools) == (("Edit", "Read"), ("Bash",))
+    assert child.call("unload_skill", {"name": "one"}).is_error
+    assert not child.call("unload_skill", {"name": "two"}).is_error
+    assert parent.session.active_skills == ("one",)
+    assert not child.call("load_skill", {"name": "one"}).is_error
+    assert child.call("load_skill", {"name": "two"}).is_error, "the child has the bounds of its parent"
+
+
+def test_a_child_that_filters_filters_for_itself(family: prowess.Toolset) -> None:
+    child = family.child()
+    child.session.set_filter("skills/two")
+    assert [skill.name for skill in family.session.candidates()] == ["audit", "one", "two"]
+    assert [skill.name for skill in child.session.candidates()] == ["two"]
+
+
+def test_a_child_keeps_the_filters_that_surrounded_it_when_it_was_made(family: prowess.Toolset) -> None:
+    """A host runs it elsewhere: in another thread, after the block, with a filter of its own."""
+    with prowess.skill_filter("skills/*o*"):
+        child = family.child()
+    family.session.set_filter("none")
+    assert [skill.name for skill in child.session.candidates()] == ["one", "two"]
+    child.session.set_filter("")
+    assert [skill.name for skill in child.session.candidates()] == ["one", "two"]
+    with pytest.raises(prowess.SkillFilteredError):
+        child.session.activate("audit", filter="")
+
+
+def test_a_child_that_widens_its_filter_stays_within_that_of_its_parent(put: Put, talk: Talk) -> None:
+    put("one")
+    put("two")
+    child = prowess.Toolset(talk(filter="skills/one")).child()
+    child.session.set_filter("")
+    assert [skill.name for skill in child.session.candidates()] == ["one"]
+    with pytest.raises(prowess.SkillFilteredError):
+        child.session.activate("two", filter="")
+
+
+def test_a_child_of_a_fork_is_bound_by_the_tools_of_its_skill(family: prowess.Toolset) -> None:
+    child = family.child(prepared_of(family)).session
+    child.activate("two")
+    assert child.active_tools == ("Bash(git:*)",)
+    assert (child.allows("Bash", "git log"), child.allows("Bash", "rm x")) == ("allowed", "refused")
+    assert (child.allows("Edit"), child.allows("Read")) == ("refused", "not-mentioned")
+    assert family.session.allows("Edit") == "not-mentioned"
+    grandchild = family.child(prepared_of(family)).child().session
+    assert grandchild.allows("Edit") == "refused"
+
+
+def test_a_child_of_a_fork_whose_tools_are_a_family_has_that_family(put: Put, talk: Talk) -> None:
+    put("audit", fields="context: fork\nallowed-tools: mcp__*\n")
+    put("log", fields="allowed-tools: mcp__git__log Read\n")
+    toolset = prowess.Toolset(talk())
+    child = toolset.child(prepared_of(toolset)).session
+    child.activate("log")
+    assert child.active_tools == ("mcp__git__log",)
+    assert (child.allows("mcp__git__log"), child.allows("Read")) == ("allowed", "refused")
+
+
+def test_a_child_of_a_fork_that_lists_nothing_has_the_ceiling_of_its_parent(put: Put, talk: Talk) -> None:
+    put("audit", fields="context: fork\n")
+    toolset = prowess.Toolset(talk(tools=[]))
+    prepared = prepared_of(toolset)
+    assert (prepared.allows("Read"), prepared.child_tools(["Read"])) == ("refused", ())
+    assert toolset.child(prepared).session.allows("Read") == "refused"
+
+
+def test_a_child_begins_with_the_preloaded_skills_and_may_end_them(put: Put, talk: Talk) -> None:
+    folder = put("always", body="Always do it.\n")
+    put("other")
+    catalog = prowess.Catalog.from_sources(
+        [prowess.Source.directory(folder, preload=True), prowess.Source.directory(folder.parent / "other")]
+    )
+    toolset = prowess.Toolset(talk(catalog))
+    child = toolset.child()
+    assert "Always do it." in child.prompt()
+    child.session.deactivate("always")
+    assert "Always do it." not in child.prompt()
+    assert "Always do it." in toolset.prompt()
 
 
 # -- what the child is told -----------------------------------------------------------------------------------------
@@ -501,7 +662,7 @@ def test_a_runner_that_fails_is_an_error_for_the_model(
 ) -> None:
     for result in called_each_way(prowess.Toolset(talk(), forking, fork=runner)).values():
         assert (result.is_error, result.data["reason"], result.fork) == (True, "fork-failed", None)
-        assert result.content.startswith("Skill: audit failed: RuntimeError: the child died")
+        assert result.content.startswith("Skill: audit failed: the host could not run it")
     told = [(e.skill, e.detail["tool"], e.detail["code"]) for e in events if e.kind == "refused"]
     assert told == [("audit", "run_skill", "fork-failed")] * 2
 

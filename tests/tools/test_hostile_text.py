@@ -159,7 +159,7 @@ def test_a_description_that_is_one_template_is_listed(
     """Case 38: each of them alone, also under a budget."""
     put("evil", description=f"'{template}'")
     put("good")
-    for budget in (None, 60):
+    for budget in (None, 100):
         listed = everything(prowess.Toolset(talk(), dialect, budget=budget))
         assert "good" in listed
         assert "evil" in listed

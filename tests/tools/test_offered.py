@@ -82,6 +82,7 @@ def test_files_can_be_read_when_a_skill_has_some(dialect: prowess.DialectName, p
     toolset = prowess.Toolset(talk(), dialect)
     assert "read_skill_file" not in names(toolset)
     (folder / "notes.md").write_text("Note.\n", encoding="utf-8")
+    toolset.session.refresh(talk().catalog)
     assert "read_skill_file" in names(toolset)
 
 
@@ -258,3 +259,56 @@ def test_only_what_a_selector_picks_is_shown(dialect: prowess.DialectName, put: 
     assert "pdf" in listed
     assert "csv" not in listed
     assert "csv" in toolset.prompt() + toolset.tools()[0].description
+
+
+# -- scripts -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def scripted(put: Put) -> None:
+    """Two skills with scripts, and two without."""
+    for name in ("pdf", "csv"):
+        put(name, files={"scripts/x.py": "print(1)\n"})
+    put("plain")
+    put("notes", files={"references/a.md": "a"})
+
+
+def script_tool(session: prowess.Session) -> prowess.ToolDefinition | None:
+    toolset = prowess.Toolset(session, scripts=prowess.Scripts(sandbox="none"))
+    return next((tool for tool in toolset.tools() if tool.name == "run_skill_script"), None)
+
+
+@pytest.mark.usefixtures("scripted")
+def test_scripts_are_offered_once_a_skill_with_scripts_is_granted(talk: Talk, tmp_path: Path) -> None:
+    """A grant for a skill that has none, or for what a skill was before, lets no script run."""
+    trust = prowess.Trust(tmp_path / "trust.json")
+    session = talk(trust=trust)
+    assert script_tool(session) is None
+    trust.grant(session.skill("notes"))
+    assert script_tool(session) is None
+    trust.grant(session.skill("pdf"))
+    assert script_tool(session) is not None
+    (tmp_path / "skills" / "pdf" / "scripts" / "x.py").write_text("print(2)\n", encoding="utf-8")
+    assert script_tool(talk(trust=trust)) is None
+
+
+@pytest.mark.usefixtures("scripted")
+def test_scripts_are_offered_where_a_person_can_be_asked(talk: Talk, tmp_path: Path) -> None:
+    asked = prowess.Trust(tmp_path / "trust.json", ask=lambda _request: False)
+    assert script_tool(talk(trust=asked)) is not None
+    assert script_tool(talk(trust=asked, filter="skills/plain")) is None
+
+
+@pytest.mark.usefixtures("scripted")
+def test_scripts_are_offered_for_skills_that_have_some(talk: Talk, tmp_path: Path) -> None:
+    tool = script_tool(talk(trust=prowess.Trust(tmp_path / "trust.json", ask=lambda _request: False)))
+    assert tool is not None
+    assert tool.parameters["properties"]["name"]["enum"] == ["csv", "pdf"]
+
+
+@pytest.mark.usefixtures("scripted")
+def test_damaged_grants_offer_no_scripts(talk: Talk, tmp_path: Path) -> None:
+    trust = prowess.Trust(tmp_path / "trust.json")
+    trust.grant(talk().skill("pdf"))
+    (tmp_path / "trust.json").write_text("{", encoding="utf-8")
+    assert script_tool(talk(trust=trust)) is None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import prowess
-from prowess.cli.blocks import Line, Table, Verbatim, line
+from prowess.cli.blocks import Line, Table, line
 from prowess.cli.publishing import Site
 from prowess.cli.scripted import Call, ScriptedModel, answer_as_child
 from prowess.errors import SourceError
@@ -99,7 +99,7 @@ class _Stage:
         self.keep(prompt)
         cost = prowess.estimate_tokens(self.context[0])
         shown = prowess.render_catalog(self.catalog, style="text").splitlines()
-        rows = [line(_fit(row, indent=2), indent=2) for row in shown]
+        rows = [line(_fit(row, indent=2), indent=2, cut=True) for row in shown]
         skills = counted(len(self.catalog), "skill")
         note = line((f"{skills} in about {cost} tokens. Their instructions are not part of it.", "dim"))
         return Step("What the model sees at first", (*rows, note))
@@ -133,7 +133,7 @@ class _Stage:
         if "stdout" in result.data:
             printed = str(result.data["stdout"])
             self.keep(printed)
-            blocks.append(Verbatim(_first_rows(printed)))
+            blocks += [line(row, cut=True) for row in _first_rows(printed)]
             promise = f"sandbox: {result.data['sandbox']}: no network, no home folder, the skill read-only"
             blocks.append(line((promise, "dim")))
         else:
@@ -246,7 +246,7 @@ def _files_cost(skill: prowess.Skill) -> int:
 
 def _turn(call: Call, result: prowess.ToolResult, tokens: int) -> Iterator[Block]:
     yield line(("model  ", "title"), (call.thought, "dim"))
-    yield line(("call   ", "title"), (_shown_call(call), "name"))
+    yield line(("call   ", "title"), (_shown_call(call), "name"), cut=True)
     yield _refusal(result) if result.is_error else line(("result ", "good"), f"about {tokens} tokens")
 
 
@@ -270,10 +270,11 @@ def _fit(text: str, *, indent: int) -> str:
     return text if len(text) <= room else f"{text[: room - 1].rstrip()}…"
 
 
-def _first_rows(text: str) -> str:
+def _first_rows(text: str) -> list[str]:
+    """The first rows of a text that are not blank, and how many more there are."""
     rows = [_fit(row, indent=0) for row in text.splitlines() if row.strip()]
     more = [f"… {len(rows) - _SHOWN} more lines"] if len(rows) > _SHOWN else []
-    return "\n".join((*rows[:_SHOWN], *more))
+    return [*rows[:_SHOWN], *more]
 
 
 def _copy_files(source: Path, target: Path) -> None:

@@ -54,15 +54,20 @@ class Verified:
 
     def state(self, skill: prowess.Skill) -> str:
         """``verified``, ``changed since installed``, ``not in the lock file``; ``""`` for what is not installed."""
+        from prowess.library.pins import find_link_inside  # noqa: PLC0415 - only where there is a lock file
+
         real = os.path.realpath(skill.folder) if self._scopes and skill.is_local else ""
         for scope, locked in self._scopes:
-            inside = inner_path(real, os.path.realpath(scope.base))
-            if inside:
-                org, name, *inner = inside.split(os.sep)
-                changed = self._changed(scope, locked, f"{org}/{name}")
+            base = os.path.realpath(scope.base)
+            if real and find_link_inside(skill, base) is not None:
+                return CHANGED
+            inside = inner_path(real, base)
+            if inside is not None:
+                parts = inside.split(os.sep)
+                changed = self._changed(scope, locked, "/".join(parts[:2]))
                 if changed is None:
                     return "not in the lock file"
-                own = "".join(f"{part}/" for part in inner)
+                own = "".join(f"{part}/" for part in parts[2:])
                 return CHANGED if any(not path or path.startswith(own) for path in changed) else "verified"
         return ""
 

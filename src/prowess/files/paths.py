@@ -7,6 +7,9 @@ import stat
 
 from prowess.files.folders import folder_info
 
+_MOST_LINKS = 40
+"""What Linux follows in one path: a loop of links ends there."""
+
 
 def inner_path(path: str, folder: str) -> str | None:
     """The path of ``path`` from ``folder``, ``""`` for the folder itself, or ``None`` when it lies elsewhere.
@@ -60,6 +63,28 @@ def link_text(path: str) -> str | None:
         return os.readlink(path)
     except OSError:
         return None
+
+
+def followed_links(path: str) -> list[str]:
+    """Every link that is followed on the way to the end of ``path``, by its own path below real folders, in order.
+
+    More than the end (``os.path.realpath``) matters where it counts through which folders a path leads.
+    """
+    drive, rest = os.path.splitdrive(os.path.abspath(path))
+    real, parts, links = drive + os.sep, rest.split(os.sep)[::-1], list[str]()
+    while parts and len(links) <= _MOST_LINKS:
+        part = parts.pop()
+        here = os.path.dirname(real) if part == os.pardir else os.path.join(real, part)
+        text = link_text(here) if part not in {"", os.curdir, os.pardir} else None
+        if text is None:
+            real = here
+            continue
+        links.append(here)
+        if os.path.isabs(text):
+            drive, text = os.path.splitdrive(text)
+            real = drive + os.sep
+        parts += text.split(os.sep)[::-1]
+    return links
 
 
 def inode(path: str) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError
 from prowess.files.folders import folder_info
-from prowess.files.paths import is_real_folder
+from prowess.files.paths import is_real_folder, is_really_inside
 from prowess.files.tree import hash_tree
 from prowess.spec.addresses import SourceSpec, checked_address
 
@@ -35,8 +35,7 @@ def refuse_own_source(spec: SourceSpec, into: str) -> None:
     """Raise when a folder of this machine holds the folder that it would be copied into: it would copy the copies."""
     if not spec.local or spec.kind != "folder":
         return
-    source, target = os.path.realpath(local_path(spec)), os.path.realpath(into)
-    if target == source or target.startswith(source.rstrip(os.sep) + os.sep):
+    if is_really_inside(into, local_path(spec)):
         raise InstallError(f"{spec.address} holds the folder that it would be copied into", into, "own-source")
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.errors import InstallError, Issue
 from prowess.files import calls
 from prowess.files.folders import Folder, exists, folder_info
-from prowess.files.paths import inode
+from prowess.files.paths import inode, is_real_folder
 from prowess.files.removing import remove_tree
 from prowess.files.writing import make_folders, write_atomic, write_new
 from prowess.install.lockfile import EMPTY_TEXT
@@ -267,11 +267,15 @@ class Journals:
         calls.sync_folder(self._scope.records)
 
     def _set_aside(self, error: InstallError) -> Issue:
-        """Put everything that waits in the store into the backups, since nothing says what it is for; a warning."""
-        if exists(self._store):
-            backup = os.path.join(self._scope.base, BACKUP)
-            make_folders(backup, durable=True)
-            calls.rename(self._store, os.path.join(backup, f"store-{secrets.token_hex(6)}"))
+        """Put everything that waits in the store into the backups, since nothing says what it is for; a warning.
+
+        A clone may have a folder where the journal goes, which goes there too.
+        """
+        for path, name in ((self._store, "store"), (self._path, "journal")):
+            if is_real_folder(path):
+                backup = os.path.join(self._scope.base, BACKUP)
+                make_folders(backup, durable=True)
+                calls.rename(path, os.path.join(backup, f"{name}-{secrets.token_hex(6)}"))
         if exists(self._path):
             self._end()
         self.sweep_records()

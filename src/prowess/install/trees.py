@@ -10,7 +10,7 @@ from prowess.errors import InstallError, Issue, PathTraversalError, UnsafeTreeEr
 from prowess.files.tree import DEEPER, digest_of, hash_bytes
 from prowess.install.contents import find_skills
 from prowess.library.load import FILENAME
-from prowess.names import relative_parts
+from prowess.names import find_repository, relative_parts
 from prowess.spec.refs import link_name
 
 if TYPE_CHECKING:
@@ -188,7 +188,10 @@ def _refuse_odd(odd: Iterable[tuple[str, str]], folders: set[str]) -> None:
 
 
 def check_paths(paths: Sequence[str], limits: Limits) -> None:
-    """Raise ``UnsafeTreeError`` for too many files, odd names, and names that are one where case does not count."""
+    """Raise ``UnsafeTreeError`` for paths that cannot be written together.
+
+    Those are too many files, odd names, names that are one where case does not count, and a repository of git.
+    """
     if len(paths) > limits.max_install_files:
         message = f"there are {len(paths)} files; at most {limits.max_install_files} are installed at once"
         raise UnsafeTreeError(message, code="too-many-files")
@@ -207,6 +210,9 @@ def check_paths(paths: Sequence[str], limits: Limits) -> None:
     for key, path in files.items():
         if key in folders:
             raise _collision(folders[key], path)
+    repository = find_repository(paths)
+    if repository is not None:
+        raise UnsafeTreeError(f"the folder {repository!a} is a repository of git", code="git-in-skill")
 
 
 def _note_folders(path: str, folders: dict[str, str]) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _QUIET = frozenset(("unknown-field",))
 """Findings for authors that say nothing about loading: ``validate`` has them, a catalogue does not."""
 
-_NOT_PICKLED = frozenset(("_index", "_lock"))
+_NOT_PICKLED = frozenset(("__weakref__", "_index", "_lock"))
 
 
 class SkillSource(Protocol):
@@ -50,7 +50,7 @@ class Catalog:
     Immutable and safe to share between threads: a reload builds another. ``a | b`` merges, the left one winning.
     """
 
-    __slots__ = ("_by_name", "_found", "_index", "_issues", "_lock", "_places", "_shadowed", "_skills")
+    __slots__ = ("__weakref__", "_by_name", "_found", "_index", "_issues", "_lock", "_places", "_shadowed", "_skills")
 
     def __init__(
         self,

@@ -80,7 +80,8 @@ class Foreign(Protocol):
 
 def told_by(contents: object) -> str:
     """Whom to name to a model that reads it; ``""``: nobody."""
-    return contents.told_by if isinstance(contents, Foreign) else ""
+    # Asking a protocol costs about as much as reading a SKILL.md, and most skills lie in folders: they have none.
+    return contents.told_by if contents is not None and isinstance(contents, Foreign) else ""
 
 
 def server(contents: object) -> object:

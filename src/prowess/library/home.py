@@ -30,6 +30,8 @@ class Home(NamedTuple):
     origin: str = "directory"
     shown: str | None = None
     """The folder as it was found, where that is a link."""
+    links: tuple[str, ...] = ()
+    """The links that the walk followed on its way to the folder, the first one first."""
     virtual: str | None = None
     preload: bool = False
     body: str | None = None
@@ -117,6 +119,11 @@ class Housed(Head):
     def real_folder(self) -> str:
         """Its folder without the link that led there, ``""`` without one."""
         return os.path.join(self._home.base, self._rel) if self._rel else self._home.base
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """The paths that led to its folder: of each link that was followed, and its own."""
+        return (*self._home.links, self._folder())
 
     @property
     def folder_name(self) -> str:

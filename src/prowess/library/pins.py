@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue, ResourceError, SkillValidationError
-from prowess.files.paths import inner_path
+from prowess.files.paths import followed_links, inner_path, is_inside
 from prowess.files.tree import digest_of, hash_tree
 from prowess.library.journal import read_staged_lock
 from prowess.library.lock import parse_lock, read_lock
@@ -74,6 +74,16 @@ def _how(path: str, wanted: Mapping[str, FileHash], found: Mapping[str, FileHash
     return "is not what the lock file says" if path in wanted else "is not in the lock file"
 
 
+def find_link_inside(skill: Skill, base: str) -> str | None:
+    """The first link on the way to a skill that lies in an install base, by its real path; ``None`` for none.
+
+    Nothing that is installed holds a link, so such a link is not ours. What it leads to may lie anywhere, also where no
+    lock file has a say, and would pass for installed.
+    """
+    links = (link for way in skill.ways for link in followed_links(way))
+    return next((link for link in links if is_inside(link, base)), None)
+
+
 class Pins:
     """The lock files of several scopes, and which of the skills found they vouch for."""
 
@@ -96,6 +106,9 @@ class Pins:
     def _judged(self, skill: Skill) -> Skill | Issue:
         folder = os.path.realpath(skill.real_folder)
         for records in self._records:
+            link = find_link_inside(skill, records.base)
+            if link is not None:
+                return Issue(_CODE, "", f"{link} is a link, not what was installed", skill.location)
             where = records.where(folder)
             if where is not None:
                 return self._pinned(skill, folder, records, where)
@@ -127,7 +140,7 @@ class _Records:
     def __init__(self, scope: Scope, limits: Limits) -> None:
         self._scope = scope
         self._limits = limits
-        self._base = os.path.realpath(scope.base)
+        self.base = os.path.realpath(scope.base)
         self.trouble = ""
         self.locked = self._read()
 
@@ -159,8 +172,8 @@ class _Records:
 
     def where(self, folder: str) -> tuple[str, str] | None:
         """The install that a folder belongs to and its path in there; ``None`` when this scope has not put it there."""
-        inner = inner_path(folder, self._base)
-        if inner:
+        inner = inner_path(folder, self.base)
+        if inner is not None:
             parts = inner.split(os.sep)
             return "/".join(parts[:2]), "/".join(parts[2:])
         return next((found for entry in self.locked.values() if (found := self._copied(entry, folder))), None)

@@ -76,7 +76,9 @@ class Walk:
         self._places = places
         self._allowed = allowed
         self._bases: tuple[str, ...] | None = None
-        self._links: list[tuple[str, str, int]] = []
+        self._links: list[tuple[str, str, int, tuple[str, ...]]] = []
+        self._way: tuple[str, ...] = ()
+        """The links that led to where the walk is now."""
         self._followed: set[str] = set()
         limits = rules.policy.limits
         self._deepest = (
@@ -94,6 +96,7 @@ class Walk:
         self._folders_left = self.rules.policy.limits.max_dirs_per_root
         self._stopped = False
         self._scope = place.scope
+        self._way = ()
         before = len(self.skills)
         state = self._enter_root(place.path)
         while self._links:
@@ -159,7 +162,8 @@ class Walk:
         if not in_skill:  # a link below a skill is never followed
             own = self.rules.filename.lower()
             links = (name for name in entries.links if not name.startswith(skip) and name.lower() != own)
-            self._links += [(folder.path, name, depth + 1) for name in links if not is_git_name(name)]
+            way = self._way
+            self._links += [(folder.path, name, depth + 1, way) for name in links if not is_git_name(name)]
         names = [name for name in entries.folders if not name.startswith(skip) and not is_git_name(name)]
         self._heads(folder, base, rel, names, depth + 1, in_skill=in_skill)
 
@@ -172,7 +176,7 @@ class Walk:
         """The inner loop: one glance at each child's file, the full path for the rest."""
         policy = self.rules.policy
         filename, nested = self.rules.filename, self.rules.nested
-        home = Home(base, filename, self._scope, policy)
+        home = Home(base, filename, self._scope, policy, links=self._way)
         quick = policy.mode == "lenient" and suffices(policy.limits)
         prefix = rel + os.sep if rel else ""
         now, until = time.monotonic, self._until
@@ -244,7 +248,7 @@ class Walk:
             head, whole, info = self._read_on(spot)
         document = read_document(head, whole=whole, policy=policy, folder=spot.name, path=spot.path)
         seen = bool(head[document.body :].decode("utf-8", "ignore").strip())
-        home = Home(spot.base, spot.file, self._scope, policy, shown=spot.shown, body_seen=seen)
+        home = Home(spot.base, spot.file, self._scope, policy, shown=spot.shown, links=self._way, body_seen=seen)
         return documented(home, spot.rel, document, identity(info), head)
 
     def _read_on(self, spot: _Spot) -> tuple[bytes, bool, os.stat_result]:
@@ -273,7 +277,7 @@ class Walk:
 
     # -- links -------------------------------------------------------------------------------------------------------
 
-    def _follow(self, folder: str, name: str, depth: int) -> None:
+    def _follow(self, folder: str, name: str, depth: int, way: tuple[str, ...]) -> None:
         link = os.path.join(folder, name)
         try:
             target = real_path(link)
@@ -294,6 +298,7 @@ class Walk:
             self._issue("link-refused", link, f"the link leads out of every scanned folder, to {target}")
             return
         self._followed.add(target)
+        self._way = (*way, link)
         self._enter_link(link, os.path.relpath(target, base), base, depth)
 
     def _enter_link(self, link: str, rel: str, base: str, depth: int) -> None:

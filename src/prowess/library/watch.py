@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from prowess.library.changes import changes_below
 from prowess.library.scan import discover, root_folder, scan, standard
 from prowess.limits import DEFAULT_LIMITS
+from prowess.work import run_in_thread, stop_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -135,16 +136,14 @@ class Watch:
         return self
 
     async def __anext__(self) -> Catalog:
-        import asyncio  # noqa: PLC0415 - only asynchronous programs need it
-
-        try:
-            found = await asyncio.to_thread(self._following.next)
-        except asyncio.CancelledError:
-            self.close()  # the thread ends as well
-            raise
+        found = await run_in_thread(self._next_or_close)
         if found is None:
             raise StopAsyncIteration
         return found
+
+    def _next_or_close(self) -> Catalog | None:
+        with stop_with(self.close):
+            return self._following.next()
 
     def close(self) -> None:
         """End the loop, from whatever thread."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,11 +65,55 @@ class Active(NamedTuple):
         """Whether activating again gives what is here."""
         return not self.stale and not self.unrun
 
+    def is_usable(self, *, run: bool) -> bool:
+        """Whether its text need not be read again; commands that were not run matter only to who wants them run."""
+        return self.is_ready or not (run or self.stale)
 
-def again(entry: Active) -> Activation:
-    """What activating an active skill gives: what was loaded the first time."""
-    note = _GONE if entry.gone else ALREADY
+
+Step = Literal["refuse-filtered", "refuse-full", "keep", "check-grant", "read", "remember"]
+"""What an activation does next."""
+
+
+class ActivationState(NamedTuple):
+    """What an activation knows when it decides what to do next: at its beginning, and when the file has been read."""
+
+    passes_filter: bool
+    has_room: bool
+    """Whether one more skill may be active."""
+    run: bool
+    """Whether the commands of the instructions are to run."""
+    active: Active | None
+    """What the session remembers of the skill now; ``None`` while it is not active."""
+    is_read: bool = False
+    before: Active | None = None
+    """What the session remembered when the file began to be read."""
+
+
+def next_step(state: ActivationState) -> Step:
+    """What an activation does next; it decides from ``state`` alone, which the session collects under its lock.
+
+    ``keep``: answer with what is active. ``check-grant``: do so if the grants for its commands stand as they did, and
+    read the file if they do not. ``read``: read the file, then decide again. ``remember``: what was read is active now.
+    """
+    if not state.passes_filter:
+        return "refuse-filtered"
+    active = state.active
+    if active is None and not state.has_room:
+        return "refuse-full"
+    if state.is_read:
+        # Another thread may have activated it meanwhile: both get the text of whoever was first.
+        return "keep" if active is not None and active is not state.before and active.is_ready else "remember"
+    if active is None or not active.is_usable(run=state.run):
+        return "read"
+    # Grants are looked up on the disk, so they are asked about outside of the lock, and only where it matters.
+    return "keep" if active.standing is None or active.gone or not state.run else "check-grant"
+
+
+def again(entry: Active, note: str | None = None) -> Activation:
+    """What activating an active skill gives: what was loaded, and ``note`` (``None``: that it was active already)."""
     loaded = entry.loaded
+    if note is None:
+        note = _GONE if entry.gone else ALREADY
     return Activation(loaded.skill, loaded.instructions, entry.tools, note, entry.outputs, entry.issues)
 
 

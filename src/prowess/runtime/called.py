@@ -1,18 +1,29 @@
-"""What a person's explicit call of a skill sends to the model."""
+"""What becomes of the placeholders in instructions, and what a person's explicit call of a skill sends to the model."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from prowess.spec.commands import outside
 from prowess.spec.markup import CALLED, wrap_text
-from prowess.spec.substitute import PROJECT_NAMES, argument_names, substitute
+from prowess.spec.substitute import (
+    PROJECT_NAMES,
+    argument_hint,
+    argument_names,
+    explain_placeholders,
+    fill_placeholders,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from prowess.library.skill import Skill
     from prowess.runtime.activation import Activation
+    from prowess.spec.commands import Span
+    from prowess.spec.substitute import Filled
 
 _CALL = re.compile(r"[/$]([^\s/$]{1,64})(?:\s+(.*))?", re.DOTALL)
+LOADED_INLINE = "this skill is written to run as a sub-agent of its own; here it is loaded into this conversation"
 
 
 def parse_call(message: str) -> tuple[str, str] | None:
@@ -21,20 +32,45 @@ def parse_call(message: str) -> tuple[str, str] | None:
     return (match[1], (match[2] or "").strip()) if match else None
 
 
+def fill_instructions(
+    skill: Skill, instructions: str, outputs: Sequence[Span], arguments: str | None, project: str = ""
+) -> Filled:
+    """Instructions of a skill with their placeholders filled; for ``arguments=None`` the folders alone.
+
+    ``outputs``: where they hold what a command printed, which stays as it is. ``project``: the working folder.
+    """
+    if "$" not in instructions:  # Fast path: most skills have none, and their other fields need not be parsed for it.
+        return fill_placeholders(instructions, arguments, folder=skill.folder, outputs=outputs)
+    extra = skill.extra
+    return fill_placeholders(
+        instructions,
+        arguments,
+        names=argument_names(extra.get("arguments")),
+        folder=skill.folder,
+        variables=dict.fromkeys(PROJECT_NAMES, project) if project else None,
+        declared="arguments" in extra or "argument-hint" in extra,
+        outputs=outputs,
+    )
+
+
+def note_arguments(skill: Skill, filled: Filled, arguments: str | None) -> str:
+    """What placeholders stand for, where there are some and nothing was given; ``""`` otherwise."""
+    if arguments or not filled.placeholders:
+        return ""
+    return explain_placeholders(filled.placeholders, argument_hint(skill.extra.get("argument-hint")))
+
+
+def write_notes(*notes: str) -> str:
+    """Notes as they stand below instructions, a paragraph each; empty ones are left out."""
+    return "".join(f"\n\nNote: {note}." for note in notes if note)
+
+
 def called(activation: Activation, arguments: str, project: str) -> str:
-    """The instructions with their placeholders filled, in an element; arguments without a place stand above."""
+    """The instructions with their placeholders filled, in an element; what has no place in them stands above."""
     skill = activation.skill
-    names = argument_names(skill.extra.get("arguments"))
-    variables = dict.fromkeys(PROJECT_NAMES, project)
-    used: list[bool] = []
-
-    def fill(text: str) -> str:
-        filled = substitute(text, arguments, names=names, folder=skill.folder, variables=variables)
-        used.append(filled.used_arguments)
-        return filled.text
-
-    body = outside(activation.instructions, activation.outputs, fill)
-    return enveloped(skill.name, body, "" if any(used) else arguments)
+    filled = fill_instructions(skill, activation.instructions, activation.outputs, arguments, project)
+    notes = write_notes(note_arguments(skill, filled, arguments), LOADED_INLINE if skill.is_fork else "")
+    return enveloped(skill.name, filled.text + notes, "" if filled.used_arguments else arguments)
 
 
 def enveloped(name: str, body: str, request: str = "") -> str:

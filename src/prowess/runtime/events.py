@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
+
+from prowess.host_errors import log_host_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +27,9 @@ Kind = Literal[
     "expanded",
     "forked",
     "ran",
+    "pending",
+    "approved",
+    "host-failed",
 ]
 
 Decision = Literal["", "allowed", "refused", "pending", "approved"]
@@ -85,9 +90,15 @@ class Teller:
         told = _TOLD.get()
         if told is not None:
             told.append(event.kind)
-        if self.on_event is not None:
-            with suppress(Exception):
-                self.on_event(stamp(event, self.session))
+        if self.on_event is None:
+            return
+        try:
+            self.on_event(stamp(event, self.session))
+        except Exception as error:  # noqa: BLE001 - the listener is the host's; the conversation goes on
+            log_host_error("on_event", error)
+            if event.kind == "host-failed":  # it cannot take even this
+                return
+            self.say("host-failed", event.skill, where="on_event", error=type(error).__name__)
 
     def say(self, kind: Kind, skill: str, **detail: object) -> None:
         """The same for an event that is made only if somebody listens."""
@@ -97,6 +108,11 @@ class Teller:
                 told.append(kind)
             return
         self.tell(Event(kind, skill, detail))
+
+    def report_host_error(self, where: str, error: Exception, skill: str = "") -> None:
+        """Log an exception that the host's own code raised, with its traceback, and tell of it."""
+        if log_host_error(where, error):
+            self.say("host-failed", skill, where=where, error=type(error).__name__)
 
 
 def stamp(event: Event, session: str) -> Event:
@@ -150,7 +166,7 @@ def log_events(logger_name: str = "prowess") -> OnEvent:
     logger = logging.getLogger(logger_name)
 
     def write(event: Event) -> None:
-        level = logging.WARNING if event.kind in {"refused", "selector-failed"} else logging.INFO
+        level = logging.WARNING if event.kind in {"refused", "selector-failed", "host-failed"} else logging.INFO
         logger.log(level, "%s %r %r", event.kind, event.skill, dict(event.detail))
 
     return write

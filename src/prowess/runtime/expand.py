@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue, SkillError
+from prowess.runtime.pools import pools_for
 from prowess.runtime.processes import Bounds, passed_on, run_supervised
 from prowess.runtime.snapshot import snapshot
 from prowess.runtime.trust import TrustRequest
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
     from prowess.library.skill import Skill
     from prowess.limits import Limits
+    from prowess.runtime.consent import Consent
     from prowess.runtime.processes import Finished
-    from prowess.runtime.trust import Trust
     from prowess.spec.commands import Command
 
     Read = Callable[[Skill], str]
@@ -33,13 +34,15 @@ if TYPE_CHECKING:
 _SHOWN = 200
 _STDERR = 500
 _SHELLS = ("bash", "sh")
+_NOT_YET = frozenset(("needs-approval", "ask-needs-acall", "busy"))
+"""Errors of a load that can be made again: to show the text without its outputs would end the matter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expander:
     """How a session runs the commands of its skills."""
 
-    trust: Trust | None
+    consent: Consent
     folder: str
     limits: Limits
     told: Told
@@ -47,7 +50,8 @@ class Expander:
     def expanded(self, skill: Skill, read: Read, *, arguments: str = "", begin: Read | None = None) -> Expanded:
         """What ``read`` gives of a skill, with its commands run if that is trusted.
 
-        ``begin``: the part at the beginning of that text which is left alone.
+        ``begin``: the part at the beginning of that text which is left alone. Raises ``SkillError`` where nothing is to
+        be shown yet: a person is to be asked first, or too much runs already.
         """
         text = read(skill)
         if not may_have_commands(text):
@@ -61,30 +65,34 @@ class Expander:
         try:
             return self._trusted(skill, read, arguments, begin)
         except SkillError as error:
+            if error.code in _NOT_YET:
+                raise
+            if error.code == "not-trusted":
+                return _left_alone(text, skill, commands, "the skill is not trusted as it is now", "commands-not-run")
             return _left_alone(text, skill, commands, error.message, error.code)
 
     def _refusal(self, skill: Skill, commands: tuple[Command, ...]) -> tuple[str, str] | None:
         if not skill.is_local:
             return "the skill is not a folder on this machine", "not-local"
-        if self.trust is None or self.trust.policy == "never":
+        trust = self.consent.trust
+        if trust is None or trust.policy == "never":
             return "nothing runs in this session: it has no trust", "no-trust"
         if len(commands) > self.limits.max_commands:
             return f"there are more than {self.limits.max_commands}", "too-many-commands"
         return None
 
     def _trusted(self, skill: Skill, read: Read, arguments: str, begin: Read | None) -> Expanded:
-        assert self.trust is not None  # noqa: S101 - looked at before
         with snapshot(skill) as taken:
             text = read(taken.skill)
             commands = find_commands(text, len(begin(taken.skill)) if begin else 0)
             refused = self._refusal(skill, commands)
             if refused:
                 return _left_alone(text, skill, commands, *refused)
-            request = TrustRequest(skill, taken.digest, tuple(c.text for c in commands), files=taken.files)
-            leave = self.trust.answer(request)
-            if leave == "refused":
-                return _left_alone(text, skill, commands, "the skill is not trusted as it is now", "commands-not-run")
-            outputs = [self._run(command.text, taken.folder, arguments) for command in commands]
+            said = (arguments,) if arguments else ()
+            texts = tuple(command.text for command in commands)
+            leave = self.consent.require(TrustRequest(skill, taken.digest, texts, "", said, taken.files))
+            with pools_for(self.limits).scripts.hold_place():
+                outputs = [self._run(text, taken.folder, arguments) for text in texts]
         made, spans = put_in(text, commands, [said for said, _ in outputs])
         failed = (Issue("command-failed", "body", why, skill.location, 0, "warning") for _, why in outputs if why)
         return Expanded(made, spans, tuple(failed), leave, taken.digest)

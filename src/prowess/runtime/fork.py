@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from prowess.errors import InvalidFrontmatterError, SandboxError, SkillError
@@ -16,7 +15,7 @@ from prowess.spec.document import Policy, read_document
 from prowess.spec.fences import locate
 from prowess.spec.hidden import one_line
 from prowess.spec.markup import CONTENT, neutralize_tags
-from prowess.spec.tool_patterns import tool_pattern
+from prowess.spec.tool_patterns import intersect_ceilings, is_named, judged, tool_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -24,12 +23,15 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.spec.document import Document
     from prowess.spec.fences import Fences
+    from prowess.spec.tool_patterns import Answer
 
     ForkRunner = Callable[["PreparedFork"], "str | Awaitable[str]"]
 
 _PLACE = re.compile(r"\{(prompt|system|model|skill)\}")
 NOT_IN_A_CHILD = frozenset(("run_skill",))
 """Tools that a sub-agent does not get: a fork does not fork."""
+FILE_TOOLS = frozenset(("read_skill_file", "skill__read_resource", "skill_resource"))
+"""Tools that read the files of skills: a sub-agent always gets them, since its instructions may name such files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +41,62 @@ class PreparedFork:
     skill_name: str
     task: str
     content: str
-    """The whole SKILL.md, its commands run if it is trusted."""
+    """The whole SKILL.md, its commands run if it is trusted, its placeholders filled from the task."""
     model: str = ""
     """The model that the skill wishes for; ``""``: the parent's."""
     allowed_tools: tuple[str, ...] = ()
-    """The only tools of the parent that the child gets, as names or patterns; none listed: all of them."""
+    """The only tools of the parent that the child gets, as names or patterns, after the session's ceiling; none listed:
+    all of them, unless ``allows_nothing``."""
     head: int | None = None
     """How many characters of the content stand before the instructions; ``None``: whatever is its frontmatter."""
+    allows_nothing: bool = False
+    """Whether the session's ceiling leaves the child no tool at all."""
 
     @property
     def title(self) -> str:
         """What the child's conversation is called."""
         return f"Skill: {self.skill_name}"
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the child gets only some of the parent's tools."""
+        return self.allows_nothing or bool(self.allowed_tools)
+
+    def allows(self, tool: str, command: str | None = None) -> Answer:
+        """Whether the child may make a call: ``allowed``, ``refused``, or ``not-mentioned`` where nothing bounds it.
+
+        A tool that is not in a list that bounds the child is refused, and so is a command that the patterns of its
+        tool do not cover, and a fork of the fork. The tools that read files of skills are allowed.
+        """
+        if tool in NOT_IN_A_CHILD:
+            return "refused"
+        if tool in FILE_TOOLS:
+            return "allowed"
+        answer = judged(tool, command, self.allowed_tools, has_families=True)
+        return "refused" if answer == "not-mentioned" and self.is_bounded else answer
+
     def child_tools(self, offered: Iterable[str]) -> tuple[str, ...]:
-        """Those of the parent's tools that the child gets, in their order."""
-        patterns = [tool_pattern(written).tool for written in self.allowed_tools]
-        return tuple(
-            name
-            for name in offered
-            if name not in NOT_IN_A_CHILD and (not patterns or any(fnmatchcase(name, pattern) for pattern in patterns))
-        )
+        """Those of the parent's tools that the child gets, in their order; ``Bash(git:*)`` where no more is allowed.
+
+        The tools that read files of skills are always among them.
+        """
+        return tuple(tool for name in offered if name not in NOT_IN_A_CHILD for tool in self._shares_of(name))
+
+    def _shares_of(self, name: str) -> tuple[str, ...]:
+        """What the child gets of one tool: the tool, its patterns, or nothing."""
+        own = [one for one in self.allowed_tools if is_named(name, tool_pattern(one).tool)]
+        is_whole = not self.is_bounded or name in FILE_TOOLS
+        if is_whole or any(tool_pattern(one).inside is None for one in own):
+            return (name,)
+        return tuple(f"{name}({tool_pattern(one).inside})" for one in own)
+
+
+def bound_fork(prepared: PreparedFork, ceiling: Iterable[str] | None) -> PreparedFork:
+    """The same fork with no tool beyond ``ceiling``; ``None`` is no ceiling."""
+    if ceiling is None:
+        return prepared
+    left = intersect_ceilings(prepared.allowed_tools or None, ceiling) or ()
+    return replace(prepared, allowed_tools=left, allows_nothing=not left)
 
 
 def fork_system_message(prepared: PreparedFork, attached_files: Iterable[str | os.PathLike[str]] = ()) -> str:
@@ -79,14 +116,15 @@ def fork_system_message(prepared: PreparedFork, attached_files: Iterable[str | o
 
 def fork_user_message(prepared: PreparedFork) -> str:
     """The first user message of the child: the request, and the instructions in an element."""
-    body = _without_frontmatter(prepared.content) if prepared.head is None else prepared.content[prepared.head :]
+    head = find_body(prepared.content) if prepared.head is None else prepared.head
+    body = prepared.content[head:]
     return enveloped(prepared.skill_name, body, prepared.task)
 
 
-def _without_frontmatter(content: str) -> str:
-    """The text after the closing dashes; all of it where there is no frontmatter, or no end to it."""
+def find_body(content: str) -> int:
+    """How many characters stand before the instructions; 0 where there is no frontmatter, or no end to it."""
     data = content.encode("utf-8", "surrogatepass")
-    return data[_body_of(data) :].decode("utf-8", "surrogatepass")
+    return len(data[: _body_of(data)].decode("utf-8", "surrogatepass"))
 
 
 def _body_of(data: bytes) -> int:

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from prowess.library.body import LoadedSkill
     from prowess.library.skill import Skill
     from prowess.limits import Limits
+    from prowess.runtime.consent import Consent
     from prowess.runtime.events import Teller
     from prowess.runtime.expand import Expander
     from prowess.runtime.processes import Finished
-    from prowess.runtime.trust import Trust
 
 _AS_IT_IS = Expanded("")
 
@@ -33,7 +33,7 @@ class Prepared(NamedTuple):
 class Instructions:
     """How a session makes instructions ready."""
 
-    trust: Trust | None
+    consent: Consent
     folder: str
     """Where commands run."""
     limits: Limits
@@ -46,30 +46,34 @@ class Instructions:
             loaded = replace(loaded, instructions=tagged(skill, loaded.instructions))
         if not run or not may_have_commands(loaded.instructions):
             return Prepared(loaded, _AS_IT_IS)
-        grants = self.trust.mark() if self.trust is not None else None
+        grants = self.consent.mark()
         found = self._expander(skill).expanded(
             skill, lambda one: one.load().instructions if one is not skill else loaded.instructions, arguments=arguments
         )
-        standing = Standing(found.leave, found.digest, grants) if self.trust is not None else None
+        standing = Standing(found.leave, found.digest, grants) if self.consent.trust is not None else None
         return Prepared(replace(loaded, instructions=found.text), found, standing)
 
     def still(self, skill: Skill, standing: Standing) -> Standing | None:
         """The standing of a skill as it is now; ``None`` if its commands are to be looked at anew.
 
-        They are when what ran is not granted any more, and when what did not run is granted now.
+        They are when what ran is not granted any more, and when what did not run is granted or approved now.
         """
-        grants = self.trust.mark() if self.trust is not None else None
-        if self.trust is None or grants == standing.grants:
+        trust, grants = self.consent.trust, self.consent.mark()
+        if trust is None or grants == standing.grants:
             return standing
-        revoked = standing.leave == "granted" and not self.trust.has(standing.digest)
-        granted = standing.leave == "refused" and self.trust.is_trusted(skill)
+        revoked = standing.leave == "granted" and not trust.has(standing.digest)
+        granted = standing.leave == "refused" and (trust.is_trusted(skill) or self.consent.has_approved_of(skill))
         return None if revoked or granted else standing._replace(grants=grants)
 
     def text(self, skill: Skill, *, whole: bool) -> str:
         """Its body as the file has it now (``whole``: the file), commands run if it is trusted."""
+        return self.expanded_text(skill, whole=whole).text
+
+    def expanded_text(self, skill: Skill, *, whole: bool) -> Expanded:
+        """What ``text`` gives, and where in it stands what a command printed."""
         text = skill.read_text() if whole else skill.read_body()
         if not may_have_commands(text):
-            return tagged(skill, text)
+            return Expanded(tagged(skill, text))
 
         def read(one: Skill) -> str:
             return one.read_text() if whole else one.read_body()
@@ -77,7 +81,11 @@ class Instructions:
         def head(one: Skill) -> str:
             return one.read_text().removesuffix(one.read_body())
 
-        return tagged(skill, self._expander(skill).expanded(skill, read, begin=head if whole else None).text)
+        expanded = self._expander(skill).expanded(skill, read, begin=head if whole else None)
+        told = tagged(skill, expanded.text)
+        before = len(told) - len(expanded.text)
+        outputs = tuple((begin + before, end + before) for begin, end in expanded.outputs)
+        return replace(expanded, text=told, outputs=outputs)
 
     def _expander(self, skill: Skill) -> Expander:
         from prowess.runtime.expand import Expander  # noqa: PLC0415 - only for skills with commands
@@ -86,4 +94,4 @@ class Instructions:
             outcome = {"status": found.status, "limit": found.limit, "seconds": found.seconds} if found else {}
             self.events.say("expanded", skill.name, command=command, **outcome)
 
-        return Expander(self.trust, self.folder, self.limits, told)
+        return Expander(self.consent, self.folder, self.limits, told)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.errors import SandboxError
 from prowess.runtime.sandbox.layout import Confined
-from prowess.runtime.supervisor import end_descendants
+from prowess.work import stop_with
 
 if TYPE_CHECKING:
     import subprocess
@@ -164,14 +164,20 @@ def _ask(task: dict[str, Any], patience: float) -> dict[str, Any]:
         close_fds=True,
     )
     said: list[bytes] = []
-    listener = threading.Thread(target=lambda: said.append(_all_of(supervisor)), daemon=True)
+    ended = threading.Event()
+
+    def listen() -> None:
+        said.append(_all_of(supervisor))
+        ended.set()
+
     try:
-        listener.start()
+        threading.Thread(target=listen, daemon=True).start()
         with suppress(OSError):
             assert supervisor.stdin is not None  # noqa: S101 - it was asked for
             supervisor.stdin.write(json.dumps(task).encode() + b"\n")
             supervisor.stdin.flush()
-        listener.join(patience)
+        with stop_with(ended.set):  # when the host cancels the call, the supervisor is dismissed at once
+            ended.wait(patience)
     finally:
         _dismiss(supervisor)
     return _answer(said)
@@ -196,6 +202,8 @@ def _dismiss(supervisor: subprocess.Popen[bytes]) -> None:
         supervisor.wait(2)
     except subprocess.TimeoutExpired:
         if sys.platform.startswith("linux"):  # what the program stops again and again cannot end the program
+            from prowess.runtime.supervisor import end_descendants  # noqa: PLC0415 - a program, and only here a module
+
             end_descendants(supervisor.pid)
         supervisor.kill()
         supervisor.wait()

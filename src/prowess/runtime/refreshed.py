@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary, ref
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,17 +25,42 @@ class Refreshed:
     vanished: tuple[str, ...] = ()
 
 
+class _Difference(NamedTuple):
+    """What differs between two catalogues, by name."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: frozenset[str]
+
+
+_lock = Lock()
+_known: WeakKeyDictionary[Catalog, tuple[ref[Catalog], _Difference]] = WeakKeyDictionary()
+"""The last difference to each new catalogue: a reload is compared once, not by each of 10,000 sessions."""
+
+
 def difference(old: Catalog, new: Catalog, active: Mapping[str, Active]) -> Refreshed:
     """What differs between two catalogues, and between the new one and what is active."""
+    between = _compare(old, new)
+    edited = {
+        name
+        for name, entry in active.items()
+        if name in new and not entry.gone and has_changed(entry.loaded.skill, new[name])
+    }
+    vanished = sorted(name for name in active if name not in new)
+    return Refreshed(between.added, between.removed, tuple(sorted(between.changed | edited)), tuple(vanished))
+
+
+def _compare(old: Catalog, new: Catalog) -> _Difference:
+    with _lock:
+        known = _known.get(new)
+        if known is not None and known[0]() is old:
+            return known[1]
     before, after = set(old.names), set(new.names)
-    changed = {name for name in before & after if has_changed(old[name], new[name])}
-    changed |= {n for n in active.keys() & after if not active[n].gone and has_changed(active[n].loaded.skill, new[n])}
-    return Refreshed(
-        tuple(sorted(after - before)),
-        tuple(sorted(before - after)),
-        tuple(sorted(changed)),
-        tuple(sorted(active.keys() - after)),
-    )
+    changed = frozenset(name for name in before & after if has_changed(old[name], new[name]))
+    between = _Difference(tuple(sorted(after - before)), tuple(sorted(before - after)), changed)
+    with _lock:
+        _known[new] = (ref(old), between)
+    return between
 
 
 def carried_over(active: Mapping[str, Active], new: Catalog, report: Refreshed) -> dict[str, Active]:

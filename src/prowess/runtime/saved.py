@@ -5,21 +5,74 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from prowess.errors import Issue, SkillError, SourceError
+from prowess.spec.tool_patterns import intersect_ceilings, without_families
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from prowess.library.skill import Skill
     from prowess.runtime.activation import Activation
 
 
-def as_json(pattern: str, active: Mapping[str, Skill]) -> str:
-    """The filter, and the active skills with the digests of their folders."""
+_VERSION = 2
+_WITHOUT_CEILING = 1
+"""The version whose saves do not say what a conversation was allowed."""
+
+
+class Bounds(NamedTuple):
+    """The most that a session may do and see."""
+
+    tools: tuple[str, ...] | None = None
+    """The ceiling; ``None``: there is none."""
+    max_active: int = 0
+    filter: str = ""
+    filters: tuple[str, ...] = ()
+    """Filters that hold besides, which the session cannot change."""
+
+
+class SavedSession(NamedTuple):
+    """What ``Session.save`` wrote."""
+
+    bounds: Bounds
+    active: dict[str, str]
+    """The digests of the active skills by their names."""
+    is_older: bool = False
+    """Whether the save does not know the ceiling."""
+
+
+def as_json(bounds: Bounds, active: Mapping[str, Skill]) -> str:
+    """The bounds of a session, and its active skills with the digests of their folders."""
     skills = {name: digest_of(skill) for name, skill in sorted(active.items())}
-    return json.dumps({"version": 1, "filter": pattern, "active": skills})
+    known = {"filter": bounds.filter, "bounds": bounds.filters, "tools": bounds.tools, "max_active": bounds.max_active}
+    return json.dumps({"version": _VERSION, **known, "active": skills})
+
+
+def bounds_of(
+    saved: SavedSession,
+    tools: Iterable[str] | None,
+    max_active: int | None,
+    pattern: str | None,
+    *,
+    widen: bool,
+) -> Bounds:
+    """The bounds of a restored session: the saved and the given ones together.
+
+    ``widen``: the given ones instead, where they are given; no ceiling given is none.
+    """
+    known = saved.bounds
+    allowed = None if tools is None else without_families(tools)
+    if widen:
+        counted = known.max_active if max_active is None else max_active
+        return Bounds(allowed, counted, *((known.filter, known.filters) if pattern is None else (pattern, ())))
+    counts = [count for count in (known.max_active, max_active or 0) if count > 0]
+    ceiling = intersect_ceilings(known.tools, allowed)
+    if not pattern or pattern == known.filter:
+        return Bounds(ceiling, min(counts, default=0), known.filter, known.filters)
+    besides = (*known.filters, *((known.filter,) if known.filter else ()))
+    return Bounds(ceiling, min(counts, default=0), pattern, tuple(dict.fromkeys(besides)))
 
 
 def digest_of(skill: Skill) -> str:
@@ -35,16 +88,46 @@ def digest_of(skill: Skill) -> str:
         return ""
 
 
-def from_json(text: str) -> dict[str, Any]:
-    """The same as data; ``SourceError`` for anything else."""
+def from_json(text: str) -> SavedSession:
+    """What ``as_json`` wrote, or its older version; raises ``SourceError`` for anything else."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
         raise SourceError("a saved session is JSON text, as Session.save() gives it") from None
     active = data.get("active") if isinstance(data, dict) else None
-    if not isinstance(active, dict) or data.get("version") != 1 or not isinstance(data.get("filter"), str):
-        raise SourceError("this is no saved session of a version that is known: pass what Session.save() gave")
-    return {"filter": data["filter"], "active": active}
+    if not isinstance(active, dict) or not isinstance(data.get("filter"), str):
+        raise _unknown()
+    if data.get("version") == _WITHOUT_CEILING:
+        # Nobody knows what that conversation was allowed, so it is allowed nothing until the host says otherwise.
+        return SavedSession(Bounds((), 0, data["filter"]), active, is_older=True)
+    bounds = _bounds_in(data) if data.get("version") == _VERSION else None
+    if bounds is None:
+        raise _unknown()
+    return SavedSession(bounds, active)
+
+
+def _unknown() -> SourceError:
+    return SourceError("this is no saved session of a version that is known: pass what Session.save() gave")
+
+
+def _bounds_in(data: Mapping[str, Any]) -> Bounds | None:
+    """The bounds in a save; ``None`` where one is missing or is no bound: a ceiling is never guessed."""
+    tools, filters, most = data.get("tools", ...), data.get("bounds"), data.get("max_active")
+    if not _is_texts(filters) or not (tools is None or _is_texts(tools)):
+        return None
+    if not isinstance(most, int) or isinstance(most, bool) or most < 0:
+        return None
+    return Bounds(None if tools is None else tuple(tools), most, data["filter"], tuple(filters))
+
+
+def _is_texts(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def older_issue() -> Issue:
+    """The issue that says why a session of an older save has no tools."""
+    message = "the save is of an older version, which did not record the allowed tools: none are allowed"
+    return Issue("saved-without-ceiling", "tools", message, "", 0, "warning")
 
 
 def resumed(active: Mapping[str, str], activate: Callable[[str], Activation]) -> Iterator[Issue]:

@@ -18,6 +18,7 @@ from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.names import resource_parts
 from prowess.runtime import sandbox
 from prowess.runtime.interpreters import interpreter_for
+from prowess.runtime.pools import pools_for
 from prowess.runtime.processes import Bounds, passed_on, run_supervised
 from prowess.runtime.snapshot import snapshot
 from prowess.runtime.trust import TrustRequest
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from prowess.library.skill import Skill
+    from prowess.runtime.consent import Consent
     from prowess.runtime.interpreters import Interpreter
     from prowess.runtime.processes import Finished, Limit
     from prowess.runtime.sandbox import Places, Sandbox
@@ -86,13 +88,20 @@ class Scripts:
         check_instance(self.limits, "limits", Limits, remedy="pass prowess.Limits(…)")
 
     def run(
-        self, skill: Skill, script: str, args: Sequence[str] = (), *, stdin: str | bytes = "", trust: Trust | None
+        self,
+        skill: Skill,
+        script: str,
+        args: Sequence[str] = (),
+        *,
+        stdin: str | bytes = "",
+        trust: Trust | Consent | None,
     ) -> ScriptResult:
         """Run a script of a skill that ``trust`` grants.
 
-        ``args``, a list or tuple of texts, reach it as they are, never through a shell. Raises ``NotTrustedError``,
-        ``SandboxError`` (code ``bad-argument``: arguments or input that are not what a program can be given), or
-        ``ResourceError`` when there is no such file.
+        ``args``, a list or tuple of texts, reach it as they are, never through a shell. Raises ``NotTrustedError``
+        (under the policy ``defer`` with the request in ``request``), ``SandboxError`` (code ``bad-argument``: arguments
+        or input that are not what a program can be given), ``ResourceError`` when there is no such file, or
+        ``SkillError`` (code ``busy``) when ``max_waiting_scripts`` wait for a place already.
         """
         kind = sandbox.choose_sandbox(self.sandbox)
         given = _checked(args, stdin, self.limits)
@@ -107,11 +116,12 @@ class Scripts:
                     content = file.read_all(self.limits.max_file_bytes)
             except ResourceNotFoundError as error:
                 raise name_nearest(error, script, (file for file in taken.files if file != skill.file_name)) from None
-            request = TrustRequest(skill, taken.digest, script=path, arguments=tuple(args), files=taken.files)
-            if not trust.allows(request):
-                raise NotTrustedError(f"skill {skill.name!r} is not trusted as it is now", skill.location)
+            read = given.decode("utf-8", "surrogateescape")
+            call = TrustRequest(skill, taken.digest, (), path, tuple(args), taken.files, read)
+            trust.require(call)
             program = interpreter_for(path, content)
-            return self._run(kind, taken, program, [path, *args], given)
+            with pools_for(self.limits).scripts.hold_place():  # before the clock of its timeout starts
+                return self._run(kind, taken, program, [path, *args], given)
 
     def _run(
         self, kind: Sandbox, taken: Snapshot, program: Interpreter, words: list[str], stdin: bytes

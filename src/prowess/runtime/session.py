@@ -7,7 +7,8 @@ ambient filter that surrounded it when it began.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from threading import RLock
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.arguments import (
     check_callable,
@@ -18,38 +19,71 @@ from prowess.arguments import (
     check_texts,
     path_in_call,
 )
-from prowess.errors import MaxActiveError, SkillError, SkillFilteredError, SkillNotActiveError, UnknownSkillError
+from prowess.errors import (
+    MaxActiveError,
+    NotTrustedError,
+    SkillError,
+    SkillFilteredError,
+    SkillNotActiveError,
+    UnknownSkillError,
+)
 from prowess.library.body import LoadedSkill
 from prowess.library.catalog import Catalog
 from prowess.limits import DEFAULT_LIMITS, Limits
-from prowess.runtime.activation import ALLOWED_OTHERWISE, ALREADY, CHANGED, Activation, Active, again, tools_of
+from prowess.runtime.activation import (
+    ALLOWED_OTHERWISE,
+    ALREADY,
+    CHANGED,
+    Activation,
+    ActivationState,
+    Active,
+    again,
+    next_step,
+    tools_of,
+)
 from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.called import called, parse_call
+from prowess.runtime.consent import Consent
 from prowess.runtime.events import measured, overheard
 from prowess.runtime.instructions import Instructions
 from prowess.runtime.origins import tagged
 from prowess.runtime.refreshed import Refreshed, carried_over, difference, has_changed
-from prowess.runtime.saved import as_json, from_json, resumed
+from prowess.runtime.saved import Bounds, as_json, bounds_of, from_json, older_issue, resumed
 from prowess.runtime.sight import Sight, filtered_out
 from prowess.spec.commands import may_have_commands
 from prowess.spec.hidden import hidden_points
-from prowess.spec.tool_patterns import granted, judged
+from prowess.spec.tool_patterns import granted, intersect_ceilings, judged, without_families
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Callable, Hashable, Iterable
     from contextlib import AbstractContextManager
 
     from prowess.errors import Issue
+    from prowess.library.live import Live
     from prowess.library.skill import Skill
+    from prowess.runtime.activation import Step
     from prowess.runtime.events import Event, OnEvent
-    from prowess.runtime.trust import Trust
+    from prowess.runtime.instructions import Prepared
+    from prowess.runtime.trust import Trust, TrustRequest
     from prowess.select.selectors import Selector
+    from prowess.spec.commands import Expanded
     from prowess.spec.tool_patterns import Answer
 
 
+class _Wish(NamedTuple):
+    """What one call of ``activate`` asks for; the ambient filters are those that surrounded it when it began."""
+
+    name: str
+    ambient: tuple[str, ...]
+    instead: str | None = None
+    """The filter that replaces the session's for this call."""
+    arguments: str = ""
+    run: bool = True
+
+
 class Session(Sight):
-    """The active skills of one conversation over one catalogue.
+    """The active skills of one conversation over one catalogue, or over a live one, which it follows.
 
     ``tools``: the most that the host allows (``None``: no ceiling, ``[]``: nothing). ``max_active``: 0 is no limit;
     preloaded skills do not count. ``filter``: a pattern over virtual paths, which are taken relative to ``base_dir``
@@ -59,7 +93,7 @@ class Session(Sight):
 
     def __init__(  # noqa: PLR0917 - the public signature
         self,
-        catalog: Catalog,
+        catalog: Catalog | Live,
         tools: Iterable[str] | None = None,
         max_active: int = 0,
         selector: Selector | None = None,
@@ -75,24 +109,33 @@ class Session(Sight):
         if id is not None:
             check_text(id, "id")
         super().__init__(catalog, filter, base_dir=base_dir, selector=selector, on_event=on_event, session_id=id)
-        self._ceiling = None if tools is None else check_texts(tools, "tools")
+        self._ceiling = None if tools is None else without_families(check_texts(tools, "tools"))
         self._max_active = max_active
         self._limits = limits
-        self._instructions = Instructions(trust, self._base, self.limits, self._events)
+        self._consent = Consent(trust, self._events)
+        self._instructions = Instructions(self._consent, self._base, self.limits, self._events)
         self._active: dict[str, Active] = {}
-        for skill in catalog:
+        for skill in self._catalog:
             if skill.preload:
                 self._preload(skill)
 
     def _preload(self, skill: Skill) -> None:
         """Active from the start, under the name that the catalogue has; one that cannot be loaded is left out."""
         try:
-            loaded, found, standing = self._instructions.prepared(skill)
+            prepared, unrun = self._prepare_preload(skill)
         except SkillError as error:
             self._events.say("refused", skill.name, code=error.code)
             return
-        tools = granted(loaded.skill.allowed_tools, self._ceiling)
-        self._active[skill.name] = Active(loaded, tools, found.outputs, found.issues, preloaded=True, standing=standing)
+        self._active[skill.name] = self._entry(prepared, preloaded=True, unrun=unrun)
+
+    def _prepare_preload(self, skill: Skill) -> tuple[Prepared, bool]:
+        """Return a skill made ready, and whether its commands were left for later: no call is there to answer yet."""
+        try:
+            return self._instructions.prepared(skill), False
+        except NotTrustedError as error:
+            if error.request is None:
+                raise
+            return self._instructions.prepared(skill, run=False), True
 
     def __repr__(self) -> str:
         """How many skills, which are active."""
@@ -103,11 +146,36 @@ class Session(Sight):
     @property
     def trust(self) -> Trust | None:
         """Whose commands and scripts may run; ``None``: nobody's."""
-        return self._instructions.trust
+        return self._consent.trust
+
+    @property
+    def consent(self) -> Consent:
+        """What may run in this conversation: what its trust grants, and what a person approved here."""
+        return self._consent
+
+    def approve(self, request: TrustRequest) -> None:
+        """Allow what a pending call would run: exactly that, in this conversation, while the files stay as they are.
+
+        The call is to be made again; it runs if what it would run then is what the request says, and the policy is
+        ``defer`` or ``ask``. Raises ``NotTrustedError`` for a session without trust.
+        """
+        self._consent.approve(request)
+
+    def refuse(self, request: TrustRequest) -> None:
+        """Refuse what a pending call would run: nobody is asked again, and the model is told that a person said no.
+
+        Raises ``NotTrustedError`` for a session without trust.
+        """
+        self._consent.refuse(request)
 
     @property
     def limits(self) -> Limits:
         return self._limits or DEFAULT_LIMITS
+
+    @property
+    def ceiling(self) -> tuple[str, ...] | None:
+        """The most that the host allows; ``None``: there is no ceiling."""
+        return self._ceiling
 
     @property
     def max_resource_bytes(self) -> int:
@@ -125,6 +193,7 @@ class Session(Sight):
         return tuple(sorted(tools_of(self._visible().values())))
 
     def _visible(self) -> dict[str, Active]:
+        self._follow()
         filters = self._filters()
         with self._lock:
             return {name: entry for name, entry in self._active.items() if self._passes(entry.loaded.skill, filters)}
@@ -135,7 +204,7 @@ class Session(Sight):
         ``refused``: beyond the ceiling, or mentioned and not covered; a command with a shell operator, a substitution
         or a line break is never covered by a pattern.
         """
-        if self._ceiling is not None and judged(tool, command, self._ceiling) != "allowed":
+        if self._ceiling is not None and judged(tool, command, self._ceiling, has_families=True) != "allowed":
             return "refused"
         return judged(tool, command, self.active_tools)
 
@@ -147,6 +216,7 @@ class Session(Sight):
 
     def available(self, name: str) -> Skill | None:
         """That skill, or ``None``."""
+        self._follow()
         filters = self._filters()
         with self._lock:
             active = self._active.get(name)
@@ -158,9 +228,11 @@ class Session(Sight):
         """Filter from now on; the names of the skills that this deactivated, sorted."""
         with self._lock:
             self._filter = pattern
-            ended = sorted(n for n, entry in self._active.items() if not self._passes(entry.loaded.skill, (pattern,)))
+            filters = (pattern, *self._bounds)
+            ended = sorted(n for n, entry in self._active.items() if not self._passes(entry.loaded.skill, filters))
             for name in ended:
                 del self._active[name]
+            self._revision += 1
         for name in ended:
             self._events.say("deactivated", name, reason="filter", filter=pattern)
         return tuple(ended)
@@ -174,60 +246,81 @@ class Session(Sight):
         Activating again gives what was loaded the first time, unless it was granted, or its grant revoked, since.
         Raises ``UnknownSkillError``, ``SkillFilteredError``, ``MaxActiveError``, or whatever reading the file raises.
         """
-        ambient = ambient_filters()
+        wish = _Wish(name, ambient_filters(), filter)
         try:
-            return self._activate(name, filter, ambient)
+            return self._activate(wish)
         except SkillError as error:
-            self._events.say("refused", name, code=error.code)
+            self._tell_refusal(name, error)
             raise
 
-    def _admit(self, name: str, skill: Skill, instead: str | None, ambient: tuple[str, ...]) -> None:
-        """Raise unless the filters of now let the skill through; under the lock."""
-        filters = (self._filter if instead is None else instead, *ambient)
-        if not self._passes(skill, filters):
-            raise filtered_out(name, filters)
+    def _decide(self, wish: _Wish, skill: Skill, *, is_read: bool = False, before: Active | None = None) -> Step:
+        """What the activation of ``skill`` does next; under the lock. Raises when it may not go on."""
+        filters = self._filters_of(wish)
+        state = ActivationState(
+            passes_filter=self._passes(skill, filters),
+            has_room=self._has_room(),
+            run=wish.run,
+            active=self._active.get(wish.name),
+            is_read=is_read,
+            before=before,
+        )
+        step = next_step(state)
+        if step == "refuse-filtered":
+            raise filtered_out(wish.name, filters)
+        if step == "refuse-full":
+            raise MaxActiveError(f"cannot activate {wish.name!r}: {self._max_active} skills are active already")
+        return step
 
-    def _activate(
-        self, name: str, instead: str | None, ambient: tuple[str, ...], said: str = "", *, run: bool = True
-    ) -> Activation:
+    def _filters_of(self, wish: _Wish) -> tuple[str, ...]:
+        return (self._filter if wish.instead is None else wish.instead, *self._bounds, *wish.ambient)
+
+    def _activate(self, wish: _Wish, before: Callable[[Skill], None] | None = None) -> Activation:
+        """Make a skill active. ``before`` gets what was read; what it raises leaves the skill inactive."""
+        self._follow()
         with self._lock:
             catalog = self._catalog
-            skill = self._known(name)
-            self._admit(name, skill, instead, ambient)
-            active = self._active.get(name)
-            ready = active is not None and (active.is_ready or not (run or active.stale))
-            if active is not None and ready and (active.standing is None or active.gone or not run):
-                return again(active)
-            if active is None:
-                self._room_for(name)
-        if active is not None and ready and self._stands(name, active):
+            skill = self._known(wish.name)
+            step = self._decide(wish, skill)
+            active = self._active.get(wish.name)
+        if active is not None and (step == "keep" or (step == "check-grant" and self._stands(wish.name, active))):
             return again(active)
-        loaded, found, standing = self._instructions.prepared(skill, said, run=run)
+        prepared = self._instructions.prepared(skill, wish.arguments, run=wish.run)
+        if before is not None:
+            before(prepared.loaded.skill)
         with self._lock:  # whatever happened while the file was read counts
-            raced = self._active.get(name)
-            if raced is not None and raced is not active and raced.is_ready:
+            now = self._catalog.get(wish.name)
+            second = self._decide(wish, now or skill, is_read=True, before=active)
+            raced = self._active.get(wish.name)
+            if raced is not None and second == "keep":
                 return again(raced)
-            now = self._catalog.get(name)
-            self._admit(name, now or skill, instead, ambient)
-            if raced is None:
-                self._room_for(name)
-            entry = Active(
-                loaded,
-                granted(loaded.skill.allowed_tools, self._ceiling),
-                found.outputs,
-                found.issues,
-                preloaded=raced is not None and raced.preloaded,
-                stale=self._catalog is not catalog and now is not None and has_changed(loaded.skill, now),
-                gone=now is None,
-                unrun=not run and may_have_commands(loaded.instructions),
-                standing=standing,
-            )
-            self._active[name] = entry
-        if self._events.on_event is not None:
-            hidden = {"issues": ("hidden-text",)} if hidden_points(loaded.instructions) else {}
+            changed = self._catalog is not catalog and now is not None and has_changed(prepared.loaded.skill, now)
+            preloaded = raced is not None and raced.preloaded
+            unrun = not wish.run and may_have_commands(prepared.loaded.instructions)
+            entry = self._entry(prepared, preloaded=preloaded, stale=changed, gone=now is None, unrun=unrun)
+            self._active[wish.name] = entry
+            self._revision += 1
+        self._say_activated(wish.name, skill, entry)
+        note = ALLOWED_OTHERWISE if step == "check-grant" else CHANGED if raced is not None and raced.stale else ""
+        return again(entry, note)
+
+    def _entry(
+        self,
+        prepared: Prepared,
+        *,
+        preloaded: bool = False,
+        stale: bool = False,
+        gone: bool = False,
+        unrun: bool = False,
+    ) -> Active:
+        """What is remembered of a skill that was made ready, with the tools that the ceiling leaves it."""
+        loaded, expanded, standing = prepared
+        tools = granted(loaded.skill.allowed_tools, self._ceiling)
+        return Active(loaded, tools, expanded.outputs, expanded.issues, preloaded, stale, gone, unrun, standing)
+
+    def _say_activated(self, name: str, skill: Skill, entry: Active) -> None:
+        if self._events.on_event is not None:  # looking for hidden text costs as much as reading it
+            hidden = {"issues": ("hidden-text",)} if hidden_points(entry.loaded.instructions) else {}
             self._events.say("activated", name, location=skill.location, tools=entry.tools, **hidden)
-        note = ALLOWED_OTHERWISE if ready else CHANGED if raced is not None and raced.stale else ""
-        return Activation(loaded.skill, loaded.instructions, entry.tools, note, found.outputs, found.issues)
 
     def _stands(self, name: str, active: Active) -> bool:
         """Whether the commands of an active skill may run, or not, as they could before."""
@@ -242,16 +335,32 @@ class Session(Sight):
     @measured()
     def activate_text(self, name: str, *, whole: bool = False) -> str:
         """Activate a skill; its body as the file has it now (``whole``: the file), commands run if it is trusted."""
+        texts: list[str] = []
+
+        def make_text(skill: Skill) -> None:
+            texts.append(self._instructions.text(skill, whole=whole))
+
         try:
-            skill = self._activate(name, None, ambient_filters(), run=False).skill
+            skill = self._activate(_Wish(name, ambient_filters(), run=False), make_text).skill
+            if not texts:  # it was active already
+                make_text(skill)
         except SkillError as error:
-            self._events.say("refused", name, code=error.code)
+            self._tell_refusal(name, error)
             raise
-        return self._instructions.text(skill, whole=whole)
+        return texts[0]
+
+    def _tell_refusal(self, name: str, error: SkillError) -> None:
+        """Tell of a refusal; what waits for a person's approval is none, and was told already."""
+        if error.code != "needs-approval":
+            self._events.say("refused", name, code=error.code)
 
     def read_text(self, name: str, *, whole: bool = False) -> str:
         """The same of a skill that is not activated by it."""
         return self._instructions.text(self.skill(name), whole=whole)
+
+    def read_expanded(self, name: str) -> Expanded:
+        """The whole file of a skill that is not activated by it, and where in it stands what a command printed."""
+        return self._instructions.expanded_text(self.skill(name), whole=True)
 
     def _known(self, name: str) -> Skill:
         active = self._active.get(name)
@@ -262,12 +371,10 @@ class Session(Sight):
             raise UnknownSkillError(name, self._names())
         return skill
 
-    def _room_for(self, name: str) -> None:
+    def _has_room(self) -> bool:
         if self._max_active <= 0 or len(self._active) < self._max_active:
-            return
-        counted = sum(not entry.preloaded for entry in self._active.values())
-        if counted >= self._max_active:
-            raise MaxActiveError(f"cannot activate {name!r}: {self._max_active} skills are active already")
+            return True
+        return sum(not entry.preloaded for entry in self._active.values()) < self._max_active
 
     @measured()
     def deactivate(self, name: str) -> tuple[str, ...]:
@@ -276,6 +383,7 @@ class Session(Sight):
             entry = self._active.pop(name, None)
             if entry is None:
                 raise SkillNotActiveError(f"skill {name!r} is not active")
+            self._revision += 1
             kept = tools_of(self._active.values())
         removed = tuple(tool for tool in entry.tools if tool not in kept)
         self._events.say("deactivated", name, reason="asked", tools=removed)
@@ -288,6 +396,17 @@ class Session(Sight):
     def preloads(self) -> tuple[Activation, ...]:
         """The same with where their instructions hold what a command printed."""
         return tuple(again(entry) for _, entry in sorted(self._visible().items()) if entry.preloaded)
+
+    def listing_key(self) -> Hashable:
+        """What a listing for a model depends on besides its catalogue and selector: equal keys, equal listings."""
+        visible = sorted(self._visible().items())
+        preloaded = tuple(
+            (entry.loaded.skill.location, entry.loaded.instructions, entry.outputs)
+            for _, entry in visible
+            if entry.preloaded
+        )
+        grants = None if self.trust is None else (self.trust, self.trust.mark())
+        return self._filters(), self._base, tuple(name for name, _ in visible), preloaded, grants
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -313,27 +432,69 @@ class Session(Sight):
         self._events.say("read", name, path=path, characters=len(text))
         return text
 
+    # -- a sub-agent's -----------------------------------------------------------------------------------------------
+
+    def open_child(self, tools: Iterable[str] | None = None) -> Session:
+        """A session for a sub-agent: the same catalogue, trust and bounds, but active skills of its own.
+
+        It begins with the preloaded skills that are active here. ``tools`` lowers its ceiling. The filters of now, also
+        the ambient ones, hold for as long as it lives: whoever runs the sub-agent may do so in another place.
+        """
+        self._follow()
+        child = Session.__new__(type(self))  # not by __init__, which would run the commands of preloaded skills again
+        with self._lock:
+            ceiling = intersect_ceilings(self._ceiling, tools)
+            preloaded = {
+                name: entry._replace(tools=granted(entry.loaded.skill.allowed_tools, ceiling))
+                for name, entry in self._active.items()
+                if entry.preloaded
+            }
+            filters = tuple(dict.fromkeys(pattern for pattern in self._filters() if pattern))
+            vars(child).update(vars(self), _lock=RLock(), _ceiling=ceiling, _active=preloaded, _bounds=filters)
+        return child
+
     # -- another catalogue -------------------------------------------------------------------------------------------
 
     @measured()
     def refresh(self, catalog: Catalog) -> Refreshed:
-        """Use another catalogue from now on; what was added, removed and changed.
+        """Use another catalogue from now on; what was added, removed and changed. A live one is followed no longer.
 
         An active skill that is gone stays usable from what was loaded, and says so; a changed one keeps its text until
         it is activated again.
         """
         with self._lock:
-            report = difference(self._catalog, catalog, self._active)
-            self._catalog = catalog
-            self._active = carried_over(self._active, catalog, report)
-        self._events.say("refreshed", "", added=report.added, removed=report.removed, changed=report.changed)
+            self._live = None
+            report = self._replace_catalog(catalog)
+        self._say_refreshed(report)
         return report
+
+    def _take_over(self) -> None:
+        with self._lock:
+            # Looked up under the lock: two threads must not take over two catalogues in the wrong order.
+            if self._live is None or self._live.catalog is self._catalog:
+                return
+            report = self._replace_catalog(self._live.catalog)
+        self._say_refreshed(report)
+
+    def _replace_catalog(self, catalog: Catalog) -> Refreshed:
+        report = difference(self._catalog, catalog, self._active)
+        self._catalog = catalog
+        self._active = carried_over(self._active, catalog, report)
+        self._revision += 1
+        return report
+
+    def _say_refreshed(self, report: Refreshed) -> None:
+        self._events.say("refreshed", "", added=report.added, removed=report.removed, changed=report.changed)
 
     # -- saying what happens -----------------------------------------------------------------------------------------
 
     def tell(self, event: Event) -> None:
         """Pass an event on to whoever listens; a listener that fails does not disturb the conversation."""
         self._events.tell(event)
+
+    def report_host_error(self, where: str, error: Exception, skill: str = "") -> None:
+        """Log an exception of the host's own code with its traceback, and tell of it as an event."""
+        self._events.report_host_error(where, error, skill)
 
     @property
     def has_listener(self) -> bool:
@@ -357,6 +518,7 @@ class Session(Sight):
         The instructions have their placeholders filled; where they have none for the arguments, these stand above as
         the user's request. Raises ``SkillFilteredError`` for a skill that is not for people to call.
         """
+        self._follow()
         call = parse_call(message)
         if call is None or (call[0] not in self._catalog and call[0] not in self._active):
             return ""
@@ -374,9 +536,9 @@ class Session(Sight):
     def _called(self, name: str, arguments: str) -> Activation:
         """The skill active, and its commands run for these arguments."""
         try:
-            activation = self._activate(name, None, ambient_filters(), arguments)
+            activation = self._activate(_Wish(name, ambient_filters(), arguments=arguments))
         except SkillError as error:
-            self._events.say("refused", name, code=error.code)
+            self._tell_refusal(name, error)
             raise
         if not activation.outputs or activation.note != ALREADY:
             return activation
@@ -387,27 +549,58 @@ class Session(Sight):
     # -- saved and restored ------------------------------------------------------------------------------------------
 
     def save(self) -> str:
-        """The session as JSON: the active skills with the digests of their folders, and the filter."""
+        """The session as JSON: its bounds, and the active skills with the digests of their folders."""
+        self._follow()
         with self._lock:
             active = {name: entry.loaded.skill for name, entry in self._active.items()}
-            pattern = self._filter
-        return as_json(pattern, active)
+            bounds = Bounds(self._ceiling, self._max_active, self._filter, self._bounds)
+        return as_json(bounds, active)
 
     @classmethod
-    def restore(cls, catalog: Catalog, saved: str, **options: Any) -> tuple[Session, tuple[Issue, ...]]:  # noqa: ANN401
+    def restore(
+        cls,
+        catalog: Catalog | Live,
+        saved: str,
+        *,
+        tools: Iterable[str] | None = None,
+        max_active: int | None = None,
+        filter: str | None = None,  # noqa: A002 - the public signature
+        limits: Limits | None = None,
+        trust: Trust | None = None,
+        selector: Selector | None = None,
+        base_dir: str | os.PathLike[str] | None = None,
+        on_event: OnEvent | None = None,
+        widen: bool = False,
+    ) -> tuple[Session, tuple[Issue, ...]]:
         """A session as it was saved, over a catalogue of now; and what has changed or is missing since.
 
-        ``options`` are those of ``Session``.
+        It may do what both the save and the arguments allow: the tools of both ceilings, the smaller ``max_active``,
+        the skills that pass both filters. ``widen=True``: ``tools`` (``None``: no ceiling), ``max_active`` and
+        ``filter`` (``None``: as it was saved) replace what was saved. A save of an older version, which has no ceiling,
+        allows no tools, and an issue says so. Raises ``SourceError`` for text that is no saved session.
         """
-        data = from_json(saved)
-        session = cls(catalog, **{"filter": data["filter"], **options})
-        for name in session._active.keys() - data["active"].keys():  # preloaded, and ended before it was saved
+        known = from_json(saved)
+        bounds = bounds_of(known, tools, max_active, filter, widen=widen)
+        session = cls(
+            catalog,
+            bounds.tools,
+            bounds.max_active,
+            selector,
+            bounds.filter,
+            base_dir,
+            trust,
+            limits=limits,
+            on_event=on_event,
+        )
+        session._bounds = bounds.filters
+        for name in session._active.keys() - known.active.keys():  # preloaded, and ended before it was saved
             del session._active[name]
-        return session, tuple(resumed(data["active"], session.activate))
+        issues = (older_issue(),) if known.is_older and not widen else ()
+        return session, (*issues, *resumed(known.active, session.activate))
 
 
 def _check_arguments(
-    catalog: Catalog,
+    catalog: Catalog | Live,
     max_active: int,
     selector: Selector | None,
     pattern: str,
@@ -417,7 +610,9 @@ def _check_arguments(
     on_event: OnEvent | None,
 ) -> None:
     """Raise ``SourceError`` for an argument of a session that is not what it should be."""
-    check_instance(catalog, "catalog", Catalog, remedy=f"pass prowess.scan({path_in_call(catalog)})")
+    # A live catalogue is known by what it gives: its module is loaded only by those who watch folders.
+    given = getattr(catalog, "catalog", catalog)
+    check_instance(given, "catalog", Catalog, remedy=f"pass prowess.scan({path_in_call(catalog)})")
     check_number(max_active, "max_active")
     check_text(pattern, "filter")
     check_instance(limits, "limits", Limits, optional=True, remedy="pass prowess.Limits(…)")

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from prowess.arguments import check_text
 from prowess.errors import SkillFilteredError
+from prowess.host_errors import log_host_error
+from prowess.library.live import Live
 from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.events import Teller, measured
 from prowess.select.choose import achoose, choose
-from prowess.spec.globs import passes
+from prowess.spec.globs import is_none, passes
 from prowess.spec.render import listed, render_lines
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ class Sight:
 
     def __init__(
         self,
-        catalog: Catalog,
+        catalog: Catalog | Live,
         pattern: str = "",
         *,
         base_dir: str | os.PathLike[str] | None = None,
@@ -35,10 +37,14 @@ class Sight:
         session_id: str | None = None,
     ) -> None:
         self._lock = RLock()
-        self._catalog = catalog
+        self._live = catalog if isinstance(catalog, Live) else None
+        self._catalog = catalog.catalog if isinstance(catalog, Live) else catalog
         self._filter = pattern
+        self._bounds: tuple[str, ...] = ()
+        """Filters that hold besides the session's own and that no call replaces: a saved one, a parent's."""
         self._base = os.path.abspath(os.fspath(base_dir) if base_dir is not None else os.getcwd())
         self._selector = selector
+        self._revision = 0
         self._events = Teller(on_event, os.urandom(8).hex() if session_id is None else session_id)
 
     @property
@@ -48,7 +54,21 @@ class Sight:
 
     @property
     def catalog(self) -> Catalog:
+        """The catalogue of now."""
+        self._follow()
         return self._catalog
+
+    def _follow(self) -> None:
+        """Take over the catalogue of now where a live one was given; before anything that looks into the catalogue.
+
+        A comparison while nothing changed. Not to be called under the lock: whoever listens is told of a change.
+        """
+        if self._live is not None and self._live.catalog is not self._catalog:
+            self._take_over()
+
+    def _take_over(self) -> None:
+        """Use the catalogue of the live one from now on."""
+        raise NotImplementedError
 
     @property
     def filter(self) -> str:
@@ -60,19 +80,37 @@ class Sight:
         """The working folder: commands run there."""
         return self._base
 
+    @property
+    def revision(self) -> int:
+        """Another number after every change of what the session shows or has active."""
+        self._follow()
+        return self._revision
+
+    @property
+    def has_selector(self) -> bool:
+        """Whether a selector decides what is worth showing."""
+        return self._selector is not None
+
     # -- filters -----------------------------------------------------------------------------------------------------
 
-    def _filters(self, instead: str | None = None) -> tuple[str, ...]:
-        return (self._filter if instead is None else instead, *ambient_filters())
+    def _filters(self) -> tuple[str, ...]:
+        return (self._filter, *self._bounds, *ambient_filters())
 
     def _passes(self, skill: Skill, filters: tuple[str, ...]) -> bool:
         if not any(filters):
             return True
-        path = self.filter_path(skill)
-        return all(passes(pattern, path) for pattern in filters)
+        return all(self._matches(skill, pattern) for pattern in filters)
+
+    def _matches(self, skill: Skill, pattern: str) -> bool:
+        """Whether a filter lets a skill through; its own virtual path always does, whatever characters that has."""
+        path = "" if skill.is_inline else skill.virtual_path
+        if pattern == path:
+            return not is_none(pattern)
+        # An absolute pattern says where it begins; another begins at base_dir, so that folders above do not count.
+        return passes(pattern, path if os.path.isabs(pattern) else self.filter_path(skill))
 
     def filter_path(self, skill: Skill) -> str:
-        """The path that filters are matched against: relative to ``base_dir`` where it lies there, ``""`` inline."""
+        """The path that a relative filter is matched against: from ``base_dir`` where it lies there, ``""`` inline."""
         if skill.is_inline:
             return ""
         path = skill.virtual_path
@@ -87,6 +125,7 @@ class Sight:
         """Select with this from now on."""
         with self._lock:
             self._selector = selector
+            self._revision += 1
 
     def candidates(self, query: str = "", under: str = "") -> tuple[Skill, ...]:
         """The skills worth showing for ``query``, by name: what the filter lets through and the selector picks."""
@@ -100,10 +139,12 @@ class Sight:
 
     def eligible(self, under: str = "") -> tuple[Skill, ...]:
         """Every skill that models may see and that the filter lets through, by name."""
+        self._follow()
         filters = self._filters()
         return tuple(s for s in self._catalog.under(under) if s.model_invocable and self._passes(s, filters))
 
     def _selector_failed(self, error: Exception) -> None:
+        log_host_error("selector", error)
         self._events.say("selector-failed", "", error=f"{type(error).__name__}: {error}")
 
     @measured()

@@ -10,6 +10,7 @@ from prowess.files.reading import OpenFile
 from prowess.files.temporary import temporary_folder
 from prowess.files.tree import digest_of, hash_bytes, is_executable
 from prowess.files.writing import NewFile, write_tree
+from prowess.work import raise_if_cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -48,6 +49,7 @@ def _read_and_hash(skill: Skill, paths: Iterable[str], hashes: dict[str, FileHas
     """The files of a skill one by one; the hash of each is in ``hashes`` when it is given."""
     left = skill.limits.max_digest_bytes
     for path in paths:
+        raise_if_cancelled()
         file = _read(skill, path, left)
         left -= len(file.content)
         hashes[path] = hash_bytes(file.content, executable=file.executable)

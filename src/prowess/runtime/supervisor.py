@@ -341,13 +341,13 @@ def end_descendants(root: int) -> None:
                 with suppress(OSError):
                     os.kill(pid, signal.SIGSTOP)
             stopped |= fresh
-        if not stopped:
-            return
         for pid in stopped:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         if root == os.getpid():
-            _reap()
+            _reap()  # also at last: what has ended but was not collected still has its number
+        if not stopped:
+            return
 
 
 def _reap() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from prowess.arguments import check_count
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
     from prowess.spec.render import Listed, Style
 
     Render = Callable[[Sequence[Entry]], str]
+    Count = Callable[[str], int]
 
 _ANOTHER: Entry = ("a", "b", "c")  # a listing that an entry is added to
 _SHORTEST = 24  # a description cut below this says nothing
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: what was counted once is kept
 class BudgetReport:
     """What a listing costs and what was cut to make it fit; names in order."""
 
@@ -34,11 +36,13 @@ class BudgetReport:
     omitted: tuple[str, ...] = ()
     """Not listed at all."""
     counter: str = COUNTER
+    count: Callable[[str], int] = field(default=estimate_tokens, repr=False, compare=False)
+    """How tokens were counted."""
 
-    @property
+    @cached_property
     def tokens(self) -> int:
         """What the listing costs."""
-        return estimate_tokens(self.text)
+        return self.count(self.text)
 
     @property
     def is_cut(self) -> bool:
@@ -73,25 +77,34 @@ def listing_costs(skills: Iterable[Listed], style: Style = "xml") -> dict[str, i
     return {entry[0]: estimate_tokens(render_entries([_ANOTHER, entry], style)) - alone for entry in entries}
 
 
-def fit(skills: Iterable[Listed], budget: int | None, render: Render) -> tuple[str, BudgetReport]:
-    """The rendered listing and its report."""
+def fit(
+    skills: Iterable[Listed], budget: int | None, render: Render, count: Count = estimate_tokens
+) -> tuple[str, BudgetReport]:
+    """The rendered listing and its report; ``count``: how many tokens a text costs."""
     entries = [listed(skill) for skill in skills]
     text = render(entries)
-    if budget is None or estimate_tokens(text) <= budget:
-        return text, BudgetReport(text, budget, tuple(name for name, _, _ in entries))
+    counter = COUNTER if count is estimate_tokens else getattr(count, "__name__", type(count).__name__)
+    if budget is None or count(text) <= budget:
+        names = tuple(name for name, _, _ in entries)
+        return text, BudgetReport(text, budget, names, counter=counter, count=count)
+    shown = _shorten(entries, lambda some: count(render(some)) <= budget)
+    text, report = _reported(entries, shown, budget, render)
+    return text, replace(report, counter=counter, count=count)
+
+
+def _shorten(entries: Sequence[Entry], fits: Callable[[Sequence[Entry]], bool]) -> list[Entry]:
+    """Entries that fit: descriptions shortened evenly, or dropped, or entries left out from the end."""
     bare = [(name, "", location) for name, _, location in entries]
-    length = _longest(entries, budget, render) if estimate_tokens(render(bare)) <= budget else 0
+    length = _longest(entries, fits) if fits(bare) else 0
     if length >= _SHORTEST:
-        cut = [_cut(entry, length) for entry in entries]
-        return _reported(entries, cut, budget, render)
-    count = _bisect(len(bare), lambda n: estimate_tokens(render(bare[:n])) <= budget)
-    return _reported(entries, bare[:count], budget, render)
+        return [_cut(entry, length) for entry in entries]
+    return bare[: _bisect(len(bare), lambda number: fits(bare[:number]))]
 
 
-def _longest(entries: Sequence[Entry], budget: int, render: Render) -> int:
+def _longest(entries: Sequence[Entry], fits: Callable[[Sequence[Entry]], bool]) -> int:
     """The largest length that every description may have."""
     longest = max((len(description) for _, description, _ in entries), default=0)
-    return _bisect(longest, lambda n: estimate_tokens(render([_cut(entry, n) for entry in entries])) <= budget)
+    return _bisect(longest, lambda length: fits([_cut(entry, length) for entry in entries]))
 
 
 def _bisect(most: int, fits: Callable[[int], bool]) -> int:

@@ -6,6 +6,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from prowess.select.selectors import SelectorChain
+from prowess.work import await_result, is_loop_running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -83,13 +84,14 @@ def _asked(selector: Selector, query: str, candidates: tuple[Skill, ...], failed
 
 
 def in_thread(awaitable: Any) -> Any:  # noqa: ANN401 - whatever the selector answers
-    """The result of an awaitable, also where a loop is already running."""
-    import asyncio  # noqa: PLC0415 - few selectors need it
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+    """Return the result of an awaitable: on the loop of the host that awaits this work, else in a loop of its own.
+
+    Where a loop is already running here, that is in another thread.
+    """
+    if not is_loop_running():
+        return await_result(awaitable)
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few selectors need it
     from contextvars import copy_context  # noqa: PLC0415
 
-    async def waited() -> Any:  # noqa: ANN401
-        return await awaitable
-
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(copy_context().run, asyncio.run, waited()).result()
+        return pool.submit(copy_context().run, await_result, awaitable).result()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import PathTraversalError, SkillValidationError
 from prowess.files.writing import NewFile
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import relative_parts
+from prowess.names import find_repository, relative_parts
 from prowess.sources.members import RefusedArchiveError
 from prowess.sources.tar_file import GZIP_MAGIC, is_tar, tar_members
 from prowess.sources.zip_file import MAGIC, zip_members
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 _OWN = "SKILL.md"
 _LEFTOVERS = "__MACOSX"
 """What one system's archiver adds to every archive: the attributes of files, never content."""
-_CODES = {"git-in-skill": "git-in-skill"}
+_GIT = "git-in-skill"
+_CODES = {_GIT: _GIT}
 """Which reasons of a refused name are told by a code of their own."""
 _NESTED = (".zip", ".skill", ".tar", ".tgz", ".gz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".7z", ".rar")
 
@@ -56,9 +57,16 @@ def _opened(data: bytes, name: str, limits: Limits, order: Order) -> tuple[NewFi
         tree = _Tree(limits, nested=order is _unwrapped)
         for member in _members(data, limits):
             tree.add(member)
+        _refuse_repository(tree.files)
         return order(tree.files)
     except RefusedArchiveError as error:
         raise SkillValidationError(f"the archive is refused: it {error.why}", name, error.code) from None
+
+
+def _refuse_repository(files: dict[str, NewFile]) -> None:
+    folder = find_repository(files)
+    if folder is not None:
+        raise RefusedArchiveError(f"has a folder that git takes for a repository: {folder[:80]!r}", _GIT)
 
 
 def _members(data: bytes, limits: Limits) -> Iterator[Member]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
 VARIABLE = "PROWESS_CACHE_DIR"
-_OTHERS_WRITE = 0o002
+_OTHERS_WRITE = 0o022  # its group, and everybody else
 _LONGEST_RECORD = 256 * 1024
 _TEXTS = ("url", "final_url", "digest", "etag", "last_modified")
 _NUMBERS = ("size", "stored_at", "fresh_until")

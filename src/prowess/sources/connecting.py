@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from socket import SHUT_RDWR
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -19,6 +20,7 @@ import httpx2
 
 from prowess.errors import FetchError
 from prowess.sources.addresses import Origin, check_address, is_loopback, resolve
+from prowess.work import raise_if_cancelled, stop_with
 
 if TYPE_CHECKING:
     import ssl
@@ -63,10 +65,17 @@ class _Stream(httpcore2.NetworkStream):
         self._deadline = deadline
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._inner.read(max_bytes, self._deadline.left(timeout))
+        with stop_with(self._hang_up):
+            return self._inner.read(max_bytes, self._deadline.left(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._inner.write(buffer, self._deadline.left(timeout))
+        with stop_with(self._hang_up):
+            self._inner.write(buffer, self._deadline.left(timeout))
+
+    def _hang_up(self) -> None:
+        """End whatever waits for the server, from another thread: closing alone would not wake it."""
+        with suppress(OSError):  # the server may have been faster
+            self._inner.get_extra_info("socket").shutdown(SHUT_RDWR)
 
     def close(self) -> None:
         self._inner.close()
@@ -74,7 +83,8 @@ class _Stream(httpcore2.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.NetworkStream:
-        inner = self._inner.start_tls(ssl_context, server_hostname, self._deadline.left(timeout))
+        with stop_with(self._hang_up):
+            inner = self._inner.start_tls(ssl_context, server_hostname, self._deadline.left(timeout))
         return _Stream(inner, self._deadline)
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - the client's own signature
@@ -114,6 +124,7 @@ class Guard(httpcore2.NetworkBackend):
         local_address: str | None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None,
     ) -> httpcore2.NetworkStream:
+        raise_if_cancelled()
         left = self._deadline.left(timeout)
         stream = self._inner.connect_tcp(address, port, left, local_address, socket_options)
         if self._allowed is not None:

@@ -12,11 +12,12 @@ import weakref
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from importlib import import_module
-from threading import Lock, Thread
+from threading import Event, Lock, Thread, current_thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import FetchError, SourceError
 from prowess.sources.mcp_allowance import Allowance
+from prowess.work import stop_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
@@ -135,8 +136,12 @@ class _Live:
     def wait(self, until: float) -> None:
         """Until the server has answered."""
         seconds = self._limits.max_mcp_connect_seconds
+        answered = Event()  # not ``_up`` itself: others may wait for it when the call of one is cancelled
+        self._up.add_done_callback(lambda _: answered.set())
+        with stop_with(answered.set):
+            answered.wait(_left(self._began + seconds, until))
         try:
-            self._up.result(_left(self._began + seconds, until))
+            self._up.result(0)
         except TimeoutError:
             self.leave()
             raise self._away("no answer in time to the first word", "mcp-timeout") from None
@@ -147,8 +152,13 @@ class _Live:
         if not seconds:
             raise self._away(f"no time is left for {method}", "mcp-timeout")
         waiting = self._begin(self._ask(method, params))
+
+        def cancel() -> None:
+            waiting.cancel()
+
         try:
-            return waiting.result(seconds)
+            with stop_with(cancel):
+                return waiting.result(seconds)
         except TimeoutError:
             waiting.cancel()
             raise self._away(f"no answer in time to {method}", "mcp-timeout") from None
@@ -163,7 +173,8 @@ class _Live:
     def end(self) -> None:
         """Close the connection and wait for that, a little."""
         self.leave()
-        self._thread.join(self._limits.max_mcp_connect_seconds)
+        if current_thread() is not self._thread:  # a collected source is finalized by whichever thread collects
+            self._thread.join(self._limits.max_mcp_connect_seconds)
 
     def _begin(self, work: Coroutine[Any, Any, dict[str, Any]]) -> Future[dict[str, Any]]:
         try:

@@ -310,9 +310,9 @@ def checked_address(text: str, schemes: tuple[str, ...]) -> str:
     return text
 
 
-def _refuse_dash(text: str) -> None:
-    """Raise for ``user@host:path`` with a part that ssh, or the git there, could take for an option."""
-    if any(part.startswith("-") for part in re.split(r"[@:/]", text)):
+def _refuse_dash(text: str, marks: str = "@:/") -> None:
+    """Raise for an address with a part, behind one of ``marks``, that ssh or the git there could take for an option."""
+    if any(part.startswith("-") for part in re.split(f"[{marks}]", text)):
         raise BadReferenceError(f"a name in an address must not begin with '-': {show_address(text)}")
 
 
@@ -328,6 +328,7 @@ def _checked_scp(text: str, schemes: tuple[str, ...]) -> str:
 def _refuse_secret(text: str) -> None:
     """Raise ``BadReferenceError`` for an address with a user (but that of ssh), a password or a query."""
     if hide_secrets(text) != text:
+        _refuse_dash(text, "@#")  # an option reads like a password (``git@-oProxyCommand=x``), and is the worse of both
         message = f"an address must not hold a user, a password or a query: {show_address(text)}"
         raise BadReferenceError(message, code="secret-in-address")
 

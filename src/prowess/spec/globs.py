@@ -35,7 +35,7 @@ def passes(pattern: str, path: str) -> bool:
     """
     if not pattern:
         return True
-    if pattern.strip().lower() == "none":
+    if is_none(pattern):
         return False
     if _SPECIAL.isdisjoint(pattern):
         folder = pattern.rstrip("/")
@@ -45,6 +45,11 @@ def passes(pattern: str, path: str) -> bool:
         return False
     anywhere = pattern.startswith("**") and path.startswith("/")  # also where there is nothing above
     return machine.matches(path) or (anywhere and machine.matches(path[1:]))
+
+
+def is_none(pattern: str) -> bool:
+    """Whether a filter lets nothing through at all: ``"none"``, in any case."""
+    return pattern.strip().lower() == "none"
 
 
 class _Machine:

@@ -22,6 +22,7 @@ _STRIPPED = re.compile(
     f"[{_INVISIBLE}{_SELECTORS}\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2"
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U000e0080-\U000e00ff]"
 )
+_STRIPPED_ASCII = bytes(point for point in range(128) if _STRIPPED.match(chr(point)))
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
 _BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
@@ -42,7 +43,11 @@ def has_hidden(name: str) -> bool:
 
 def strip_hidden(text: str) -> str:
     """``text`` without anything that has no look of its own; its blanks and line breaks stay."""
-    return text if text.isprintable() and text.isascii() else _STRIPPED.sub("", text)
+    # Fast path: nearly all instructions are ASCII, of which bytes.translate removes characters 30 times as fast as the
+    # pattern, a third of the bench row "load_skill, first call"; tests/spec/test_hidden.py compares the two.
+    if text.isascii():
+        return text.encode().translate(None, _STRIPPED_ASCII).decode()
+    return _STRIPPED.sub("", text)
 
 
 def one_line(text: str) -> str:

@@ -10,6 +10,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
+from prowess.spec.code_text import FENCE, closes_fence, find_code_spans
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 _FOLDERS = frozenset(("scripts", "references", "assets"))
 _LINK = re.compile(r"\]\([ \t]*+(?:<([^<>]*+)>|([^\s()<>]++))[ \t]*+(?:[\"'(][^\"'()]*+[\"')])?+[ \t]*+\)")
 _DEFINITION = re.compile(r" {0,3}\[(?!\^)[^\[\]]++\]:[ \t]*+<?([^\s<>]++)")
-_FENCE = re.compile(r"(?:[\s>]|[-*+] |\d{1,9}[.)] )*+(`{3,}+(?=[^`]*+$)|~{3,}+)(.*+)")
-_TICKS = re.compile(r"`++")
 _COMMENT = re.compile(r"(<!--|-->)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _PLAIN = re.compile(r"[\w.@+ -]*[\w@+-]")
@@ -37,7 +37,7 @@ class Mention(NamedTuple):
 def find_mentions(text: str, first: int = 1) -> Iterator[Mention]:
     """The files that Markdown names, line by line; its first line has the number ``first``."""
     for number, row in _prose(text, first):
-        spans = _code_spans(row)
+        spans = find_code_spans(row)
         for written in _targets(_without(row, spans)):
             if path := _file(written):
                 yield Mention(path, written, number)
@@ -52,9 +52,9 @@ def _prose(text: str, first: int) -> Iterator[tuple[int, str]]:
     """The lines that are neither code nor comment, each with its number."""
     fence, hidden = "", False
     for number, row in enumerate(text.split("\n"), first):
-        mark = _FENCE.match(row)
+        mark = FENCE.match(row)
         if fence:
-            if mark and mark[1].startswith(fence) and not mark[2].strip():
+            if closes_fence(fence, mark):
                 fence = ""
         elif mark and not hidden:
             fence = mark[1]
@@ -72,26 +72,6 @@ def _uncommented(row: str, *, hidden: bool) -> tuple[str, bool]:
         elif not hidden:
             shown.append(piece)
     return "".join(shown), hidden
-
-
-def _code_spans(row: str) -> list[Span]:
-    """What stands between backquotes and the next as many; each run is looked at once."""
-    ticks = [match.span() for match in _TICKS.finditer(row)]
-    later: dict[int, int] = {}
-    partner: dict[int, int] = {}
-    for at in range(len(ticks) - 1, -1, -1):
-        length = ticks[at][1] - ticks[at][0]
-        if length in later:
-            partner[at] = later[length]
-        later[length] = at
-    spans: list[Span] = []
-    at = 0
-    while at < len(ticks):
-        if at in partner:
-            spans.append((ticks[at][1], ticks[partner[at]][0]))
-            at = partner[at]
-        at += 1
-    return spans
 
 
 def _without(row: str, spans: list[Span]) -> str:

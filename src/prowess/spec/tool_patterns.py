@@ -33,7 +33,8 @@ def granted(wanted: Iterable[str], ceiling: Iterable[str] | None) -> tuple[str, 
     """What a host with this ceiling grants of the tools that a skill wants, sorted; ``None`` is no ceiling.
 
     A pattern under a ceiling of its whole tool, or of the same pattern, is granted as written; a whole tool under a
-    ceiling of patterns is granted as those patterns.
+    ceiling of patterns is granted as those patterns. ``mcp__*`` in a ceiling is every tool whose name begins so; a
+    ceiling that a host gives has no such names (``without_families``).
     """
     if ceiling is None:
         return tuple(sorted(set(wanted)))
@@ -42,16 +43,63 @@ def granted(wanted: Iterable[str], ceiling: Iterable[str] | None) -> tuple[str, 
     found: set[str] = set()
     for written in wanted:
         pattern = tool_pattern(written)
-        if written in allowed or pattern.tool in whole:
+        if written in allowed or any(is_named(pattern.tool, tool) for tool in whole):
             found.add(written)
         elif pattern.inside is None:
             found.update(one for one in allowed if tool_pattern(one).tool == pattern.tool)
     return tuple(sorted(found))
 
 
-def judged(tool: str, command: str | None, patterns: Iterable[str]) -> Answer:
-    """Whether ``patterns`` cover a call of ``tool``; a command that could do more than one thing is never covered."""
-    own = [pattern for pattern in map(tool_pattern, patterns) if pattern.tool == tool]
+def without_families(tools: Iterable[str]) -> tuple[str, ...]:
+    """The tools whose names have no asterisk: a ceiling names what it allows, so that no ``*`` of a host allows all.
+
+    Only the list of a fork may mean a family of tools; what it leaves of a ceiling is named again.
+    """
+    return tuple(written for written in tools if "*" not in tool_pattern(written).tool)
+
+
+def intersect_ceilings(one: Iterable[str] | None, other: Iterable[str] | None) -> tuple[str, ...] | None:
+    """The ceiling that allows what both allow, sorted; ``None`` is no ceiling.
+
+    Of two patterns of one tool the narrower stays, where one covers the other; two that merely overlap leave nothing.
+    """
+    if one is None or other is None:
+        only = other if one is None else one
+        return None if only is None else tuple(sorted(set(only)))
+    first, second = set(one), set(other)
+    narrower = {a for a in first for b in second if _is_within(tool_pattern(a), tool_pattern(b))}
+    narrower |= {b for b in second for a in first if _is_within(tool_pattern(b), tool_pattern(a))}
+    return tuple(sorted(narrower))
+
+
+def _is_within(narrow: ToolPattern, wide: ToolPattern) -> bool:
+    """Whether whatever ``narrow`` covers is covered by ``wide`` as well; ``False`` where that is hard to tell."""
+    if not is_named(narrow.tool, wide.tool):
+        return False
+    if wide.inside is None or narrow == wide:
+        return True
+    if narrow.inside is None or narrow.tool != wide.tool:
+        return False
+    begin = narrow.inside.removesuffix(":*")
+    return wide.inside.endswith(":*") and "*" not in begin and _covers(wide.inside, begin)
+
+
+def is_named(tool: str, name: str) -> bool:
+    """Whether ``tool`` goes by ``name``, in which an asterisk stands for any characters: ``mcp__*``, ``*``.
+
+    A tool with asterisks of its own goes by a name only where every tool that it stands for does.
+    """
+    return tool == name or ("*" in name and _fits(name.split("*"), tool))
+
+
+def judged(tool: str, command: str | None, patterns: Iterable[str], *, has_families: bool = False) -> Answer:
+    """Whether ``patterns`` cover a call of ``tool``; a command that could do more than one thing is never covered.
+
+    ``has_families``: asterisks in the names of tools count, so that ``mcp__*`` mentions ``mcp__git__log``. They do in
+    what bounds a conversation, not in what a skill asks for.
+    """
+    named = is_named if has_families else str.__eq__
+    own = [pattern for pattern in map(tool_pattern, patterns) if named(tool, pattern.tool)]
     if not own:
         return "not-mentioned"
     if any(pattern.inside is None for pattern in own):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import SkillError, SkillValidationError
+from prowess.runtime.called import fill_instructions, note_arguments, write_notes
 from prowess.runtime.events import Event
-from prowess.runtime.fork import PreparedFork
+from prowess.runtime.fork import PreparedFork, bound_fork, find_body
+from prowess.spec.commands import Expanded
 from prowess.spec.markup import neutralize_tags
 from prowess.tools.arguments import BadArgumentsError, optional_text, required_text
 from prowess.tools.definitions import ToolResult
@@ -28,16 +30,28 @@ def prepare_fork(view: View, name: str, task: str) -> PreparedFork | ToolResult:
         return _error(f'skill "{name}" not found', "unknown-skill")
     try:
         fresh = skill.load().skill  # the tools of one version must not go with the instructions of another
-        content = view.session.read_text(name, whole=True) if fresh.is_fork else ""
+        expanded = view.session.read_expanded(name) if fresh.is_fork else Expanded("")
     except SkillError as error:
+        if error.code in {"needs-approval", "ask-needs-acall", "busy"}:  # the call can be made again
+            raise
         if skill.is_fork:
             return _error(f"failed to read skill content: {error.message}", error.code)
-        fresh, content = skill, ""
+        fresh, expanded = skill, Expanded("")
     if not fresh.is_fork:
         why = "is not configured for forked execution (set context: fork)"
         return _error(f'skill "{name}" {why}; use {view.options.reader} instead', "not-forkable")
     head = 0 if skill.is_inline else None
-    return PreparedFork(name, task, content, fresh.model or "", fresh.allowed_tools, head)
+    content = view.hide(_fill_content(view.shown(fresh), expanded, head, task, view.project))
+    prepared = PreparedFork(name, task, content, fresh.model or "", fresh.allowed_tools, head)
+    return bound_fork(prepared, view.session.ceiling)
+
+
+def _fill_content(skill: Skill, expanded: Expanded, given: int | None, task: str, project: str) -> str:
+    """A whole SKILL.md with the placeholders in its instructions filled from the task; its frontmatter stays."""
+    head = find_body(expanded.text) if given is None else given
+    outputs = [(begin - head, end - head) for begin, end in expanded.outputs]
+    filled = fill_instructions(skill, expanded.text[head:], outputs, task or None, project)
+    return expanded.text[:head] + filled.text + write_notes(note_arguments(skill, filled, task))
 
 
 def run_skill(view: View, arguments: Mapping[str, Any]) -> ToolResult:
@@ -59,7 +73,7 @@ def run_script(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     if view.options.scripts is None:
         return _error("this host does not run scripts of skills", "scripts-off")
     skill = view.offered(name)
-    found = view.options.scripts.run(skill, script, args, stdin=stdin, trust=view.session.trust)
+    found = view.options.scripts.run(skill, script, args, stdin=stdin, trust=view.session.consent)
     detail = {"script": script, "status": found.status, "limit": found.limit, "sandbox": found.sandbox}
     view.session.tell(Event("ran", name, {**detail, "seconds": found.seconds}))
     data = {"skill": name, **detail, "stdout": found.stdout, "stderr": found.stderr, "seconds": found.seconds}

@@ -2,37 +2,56 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prowess.errors import SkillError
-from prowess.spec.commands import outside
+from prowess.runtime.called import LOADED_INLINE, fill_instructions, note_arguments, write_notes
 from prowess.spec.hidden import one_line
 from prowess.spec.markup import CONTENT, escape_attribute, wrap_text
-from prowess.spec.substitute import fill_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from prowess.library.skill import Skill
-    from prowess.spec.commands import Span
+    from prowess.runtime.activation import Activation
+    from prowess.spec.substitute import Filled
 
 MAX_LISTED_FILES = 50
 _RULE = "Paths in these instructions are relative to that directory."
 
 
-def skill_content(
-    skill: Skill, instructions: str, note: str = "", *, files: bool = True, outputs: Sequence[Span] = ()
-) -> str:
-    """Instructions in an element that names the skill, its folder, the rule for paths and its files.
+def skill_content(skill: Skill, instructions: str, *, notes: str = "", files: bool = True) -> str:
+    """Instructions, filled already, in an element that names the skill, its folder, the rule for paths and its files.
 
-    ``outputs``: where they hold what a command printed, which stays as it is.
+    ``notes``: what stands below them, as ``write_notes`` gives it.
     """
-    folder = skill.folder
-    body = outside(instructions, outputs, lambda text: fill_folder(text, folder)) if folder else instructions
-    noted = f"\n\nNote: {note}." if note else ""
     listed = _files(skill) if files else ""
-    place = f"\n\nSkill directory: {one_line(folder)}\n{_RULE}{listed}" if folder else listed
-    return wrap_text(CONTENT, skill.name, f"{body}{noted}{place}\n")
+    place = f"\n\nSkill directory: {one_line(skill.folder)}\n{_RULE}{listed}" if skill.folder else listed
+    return wrap_text(CONTENT, skill.name, f"{instructions}{notes}{place}\n")
+
+
+def load_content(
+    activation: Activation, arguments: str | None = None, *, project: str = "", remedy: str = "", files: bool = True
+) -> tuple[str, Filled]:
+    """What a model receives that loads a skill, and its instructions with their placeholders filled.
+
+    ``remedy``: what to call instead, for a skill that is written to run as a sub-agent.
+    """
+    skill = activation.skill
+    filled = fill_instructions(skill, activation.instructions, activation.outputs, arguments, project)
+    left_over = "" if filled.used_arguments or not arguments else f"the user's request: {one_line(arguments)}"
+    inline = f"{LOADED_INLINE}{remedy}" if skill.is_fork else ""
+    notes = write_notes(activation.note, note_arguments(skill, filled, arguments), left_over, inline)
+    return skill_content(skill, filled.text, notes=notes, files=files), filled
+
+
+def preload_plain(activation: Activation) -> str:
+    """The instructions of a preloaded skill as they are."""
+    return activation.instructions
+
+
+def preload_wrapped(activation: Activation) -> str:
+    """The instructions of a preloaded skill in the element that a loaded skill has."""
+    return load_content(replace(activation, note=""))[0]
 
 
 def file_element(path: str) -> str:

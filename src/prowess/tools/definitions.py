@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from prowess.tools.media import media_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prowess.runtime.fork import PreparedFork
+    from prowess.runtime.trust import TrustRequest
+    from prowess.tools.media import Media
     from prowess.tools.shapes import AnthropicTool, JsonSchemaTool, McpTool, OpenAIResponsesTool, OpenAITool
 
 
@@ -30,22 +34,28 @@ class ToolDefinition:
         """Name, description and parameters."""
         return {"name": self.name, "description": self.description, "parameters": self._schema()}
 
-    def to_openai(self) -> OpenAITool:
-        """For the Chat Completions API."""
-        return {
-            "type": "function",
-            "function": {"name": self.name, "description": self.description, "parameters": self._schema()},
-        }
+    def to_openai(self, *, strict: bool = False) -> OpenAITool:
+        """For the Chat Completions API; ``strict``: with a schema that the model is held to."""
+        function = {"name": self.name, "description": self.description, "parameters": self._parameters(strict=strict)}
+        return cast(
+            "OpenAITool", {"type": "function", "function": {**function, **({"strict": True} if strict else {})}}
+        )
 
-    def to_openai_responses(self) -> OpenAIResponsesTool:
-        """For the Responses API; not strict, which it would otherwise be: some parameters may be left out."""
+    def to_openai_responses(self, *, strict: bool = False) -> OpenAIResponsesTool:
+        """For the Responses API; ``strict``: with a schema that the model is held to.
+
+        Without it, ``strict`` is ``False`` and not left out: the API takes schemas for strict ones that do not say so.
+        """
         return {
             "type": "function",
             "name": self.name,
             "description": self.description,
-            "parameters": self._schema(),
-            "strict": False,
+            "parameters": self._parameters(strict=strict),
+            "strict": strict,
         }
+
+    def _parameters(self, *, strict: bool) -> dict[str, Any]:
+        return make_strict(self._schema()) if strict else self._schema()
 
     def to_anthropic(self) -> AnthropicTool:
         """For the Messages API."""
@@ -69,6 +79,12 @@ class ToolDefinition:
         return deepcopy(dict(self.parameters))
 
 
+def copy_definition(tool: ToolDefinition) -> ToolDefinition:
+    """The same tool with schemas of its own, which its holder may change."""
+    output = None if tool.output is None else deepcopy(dict(tool.output))
+    return replace(tool, parameters=deepcopy(dict(tool.parameters)), output=output)
+
+
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """What a call gives: text for the model, whether it is an error, and the same as data for the host."""
@@ -78,6 +94,55 @@ class ToolResult:
     data: Mapping[str, Any] = field(default_factory=dict)
     fork: PreparedFork | None = None
     """What the host is to run as a sub-agent, where it asked for that (``fork="host"``)."""
+    pending: TrustRequest | None = None
+    """What a person is to decide on before the call does anything (``Trust(policy="defer")``); nothing has run."""
+
+    def to_anthropic(self, tool_use_id: str) -> dict[str, Any]:
+        """The ``tool_result`` block for the Messages API; an image or a PDF is a block in it."""
+        content = [{"type": "text", "text": self.content}, *(one.to_anthropic() for one in self._media())]
+        return {"type": "tool_result", "tool_use_id": tool_use_id, "content": content, "is_error": self.is_error}
+
+    def to_openai(self, tool_call_id: str) -> list[dict[str, Any]]:
+        """The messages for the Chat Completions API: that of the tool, and one of the user's with an image or a PDF.
+
+        That API takes only text from tools. Answer all calls of one turn with their tool messages first.
+        """
+        answer: dict[str, Any] = {"role": "tool", "tool_call_id": tool_call_id, "content": self.content}
+        parts = [one.to_openai() for one in self._media()]
+        return [answer, {"role": "user", "content": parts}] if parts else [answer]
+
+    def to_openai_responses(self, call_id: str) -> dict[str, Any]:
+        """The output item for the Responses API; an image or a PDF is a part of it."""
+        parts = [one.to_openai_responses() for one in self._media()]
+        output = [{"type": "input_text", "text": self.content}, *parts] if parts else self.content
+        return {"type": "function_call_output", "call_id": call_id, "output": output}
+
+    def to_mcp(self) -> dict[str, Any]:
+        """The result for the Model Context Protocol's ``tools/call``; an image or a PDF is a block in it."""
+        content = [{"type": "text", "text": self.content}, *(one.to_mcp() for one in self._media())]
+        return {"content": content, "isError": self.is_error}
+
+    def _media(self) -> tuple[Media, ...]:
+        media = media_in(self.data)
+        return () if media is None else (media,)
+
+
+def make_strict(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema that OpenAI's strict mode takes: objects are closed, all is required, what was optional may be null."""
+    made = dict(schema)
+    if "items" in made:
+        made["items"] = make_strict(made["items"])
+    if "properties" in made:
+        required = made.get("required", ())
+        inner = {key: make_strict(value) for key, value in made["properties"].items()}
+        made["properties"] = {k: value if k in required else _make_nullable(value) for k, value in inner.items()}
+        made |= {"required": list(inner), "additionalProperties": False}
+    return made
+
+
+def _make_nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    choice = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return {**schema, "type": [schema["type"], "null"], **choice}
 
 
 def text(description: str = "", **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON Schema keywords

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from prowess.spec.substitute import FOLDER, PROJECT_NAMES, Filled, argument_names, filled
-from prowess.tools.content import skill_content
+from prowess.runtime.called import fill_instructions
+from prowess.tools.content import load_content
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from prowess.errors import Issue
     from prowess.runtime.activation import Activation
     from prowess.runtime.session import Session
     from prowess.spec.commands import Span
-
-    Fill = Callable[[str], Filled]
+    from prowess.spec.substitute import Filled
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,54 +33,18 @@ def preview(session: Session, name: str, arguments: str | None = None) -> Previe
     """
     if arguments is None:
         activation = session.activate(name)
-        content = skill_content(activation.skill, activation.instructions, outputs=activation.outputs)
-        return _marked(content, activation, _folder_only(activation))
+        content, filled = load_content(replace(activation, note=""), project=session.base_dir)
+        return _marked(content, activation, filled)
     content = session.expand(f"/{name} {arguments}")  # refuses what people may not call
     activation = session.activate(name)
-    return _marked(content, activation, _called_with(activation, arguments, session.base_dir))
+    given = arguments.strip()
+    filled = fill_instructions(activation.skill, activation.instructions, activation.outputs, given, session.base_dir)
+    return _marked(content, activation, filled)
 
 
-def _folder_only(activation: Activation) -> Fill:
-    folder = activation.skill.folder
-
-    def fill(text: str) -> Filled:
-        spans: list[Span] = []
-        grown = 0
-        for match in FOLDER.finditer(text):
-            begin = match.start() + grown
-            spans.append((begin, begin + len(folder)))
-            grown += len(folder) - len(match[0])
-        return Filled(FOLDER.sub(lambda _: folder, text), used_arguments=False, spans=tuple(spans))
-
-    return fill
-
-
-def _called_with(activation: Activation, arguments: str, project: str) -> Fill:
-    skill = activation.skill
-    names = argument_names(skill.extra.get("arguments"))
-    variables = dict.fromkeys(PROJECT_NAMES, project)
-    return lambda text: filled(text, arguments, names=names, folder=skill.folder, variables=variables)
-
-
-def _marked(content: str, activation: Activation, fill: Fill) -> Preview:
-    body, spans = _body(activation.instructions, activation.outputs, fill)
-    found = content.find(body)
-    if found < 0:  # a closing tag in the text was made harmless, which moved what follows
+def _marked(content: str, activation: Activation, filled: Filled) -> Preview:
+    begin_of_body = content.find(filled.text)
+    if begin_of_body < 0:  # a closing tag in the text was made harmless, which moved what follows
         return Preview(content, (), activation.issues)
-    marks = tuple((found + begin, found + end) for begin, end in spans if end > begin)
+    marks = tuple((begin_of_body + begin, begin_of_body + end) for begin, end in filled.spans if end > begin)
     return Preview(content, marks, activation.issues)
-
-
-def _body(text: str, outputs: Sequence[Span], fill: Fill) -> tuple[str, tuple[Span, ...]]:
-    """The instructions with their placeholders filled, and where in them something was put in."""
-    made = ""
-    spans: list[Span] = []
-    at = 0
-    for begin, end in (*outputs, (len(text), len(text))):
-        piece = fill(text[at:begin])
-        spans += [(len(made) + one, len(made) + other) for one, other in piece.spans]
-        made += piece.text
-        spans.append((len(made), len(made) + end - begin))
-        made += text[begin:end]
-        at = end
-    return made, tuple(spans)

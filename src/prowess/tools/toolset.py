@@ -3,32 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from functools import partial
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from prowess.arguments import check_count, check_instance, check_text, check_texts
-from prowess.errors import SkillError, SourceError
+from prowess.errors import NotTrustedError, SkillError, SourceError
 from prowess.runtime.events import Event, measured
+from prowess.runtime.pools import pools_for
 from prowess.runtime.session import Session
 from prowess.spec.hidden import one_line
 from prowess.spec.markup import CALLED, CONTENT, neutralize_tags
+from prowess.spec.tokens import estimate_tokens
 from prowess.tools.acting import prepare_fork
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
-from prowess.tools.definitions import ToolResult
+from prowess.tools.definitions import ToolResult, copy_definition
 from prowess.tools.dialects import DIALECTS
+from prowess.tools.listings import PROMPTS, TOOLS, Listing
 from prowess.tools.view import Options, View
+from prowess.work import LoopRunningError, await_result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
 
+    from prowess.library.skill import Skill
     from prowess.model import DialectName
     from prowess.runtime.fork import ForkRunner, PreparedFork
     from prowess.runtime.scripts import Scripts
+    from prowess.runtime.trust import TrustRequest
     from prowess.select.budget import BudgetReport
     from prowess.tools.definitions import ToolDefinition
-    from prowess.tools.dialects import Tool
+    from prowess.tools.dialect import Tool
 
 
+T = TypeVar("T")
 _SHORT = 128
+# One for what stands around the listing; the others since a cut listing adds a sentence, and tokens are not additive.
+_FITTINGS = 6
 _LONGEST_ERROR = 2_000
 
 
@@ -36,6 +48,12 @@ def _checked_fork(fork: ForkRunner | Literal["host"] | None) -> ForkRunner | Lit
     if fork is None or fork == "host" or callable(fork):
         return fork
     raise SourceError(f"fork is a callable, 'host' or None, not {fork!r}")
+
+
+def _checked_tokens(tokens: Callable[[str], int] | None) -> Callable[[str], int]:
+    if tokens is not None and not callable(tokens):
+        raise SourceError(f"tokens is a function that counts the tokens of a text, or None, not {tokens!r}")
+    return tokens or estimate_tokens
 
 
 def _checked_scripts(scripts: Scripts | bool | None) -> Scripts | None:  # noqa: FBT001 - the public signature
@@ -59,29 +77,26 @@ def _tell_unused(keyword: str, what: str, dialect: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=3)
 
 
-def _attempted(runner: ForkRunner, prepared: PreparedFork) -> object:
-    """What a runner gives, or what it raises: not everything that is raised gets out of a thread."""
+def _is_coroutine_function(runner: ForkRunner) -> bool:
+    """Whether calling it runs nothing yet: a coroutine function, or an object whose call is one."""
+    return iscoroutinefunction(runner) or iscoroutinefunction(getattr(runner, "__call__", None))  # noqa: B004 - its kind
+
+
+def _try_runner(runner: ForkRunner, prepared: PreparedFork) -> object:
+    """Return what a runner gives, or what it raises: a ``StopIteration`` cannot be raised in a coroutine."""
     try:
         return runner(prepared)
     except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
         return error
 
 
-def _awaited(answer: Awaitable[str]) -> str:
-    """What a coroutine gives, from code that is not asynchronous."""
-    import asyncio  # noqa: PLC0415 - only for asynchronous runners
-
-    async def whole() -> str:
-        return await answer
-
+def _await_answer(answer: Awaitable[str]) -> str:
+    """Return what a coroutine gives, in plain code; raises ``SkillError`` inside a running loop."""
     try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(whole())
-    close = getattr(answer, "close", None)
-    if close is not None:
-        close()
-    raise SkillError("the runner of forks is asynchronous: use 'await toolset.acall(…)' here", code="fork-failed")
+        return await_result(answer)
+    except LoopRunningError:
+        message = "the runner of forks is asynchronous: use 'await toolset.acall(…)' here"
+        raise SkillError(message, code="fork-failed") from None
 
 
 def _bound_error(result: ToolResult) -> ToolResult:
@@ -100,12 +115,13 @@ def _bound_error(result: ToolResult) -> ToolResult:
 class Toolset:
     """The tools of one session in one dialect.
 
-    ``allowed``: the only skills that the model may have, by name. ``budget``: tokens for the listing. ``max_bytes``:
+    ``allowed``: the only skills that the model may have, by name. ``budget``: tokens for the prompt. ``max_bytes``:
     the most that reading a file gives. ``hint_resources``: say which files a skill has. ``index_in_description``:
     where the dialect can put the listing into a tool's description, do. ``fork``: who runs skills as sub-agents, a
     callable that gets a ``PreparedFork`` and gives (or awaits) the answer, or ``"host"``: the result then carries it.
     ``scripts``: how scripts of trusted skills run (``True``: in the best sandbox there is). A dialect that has no tool
-    for one of the two warns of it.
+    for one of the two warns of it. ``tokens``: counts the tokens of a text, in place of our estimate.
+    ``hide_paths``: no absolute path of the host reaches the model; the host has them in ``data``.
     """
 
     def __init__(
@@ -120,6 +136,8 @@ class Toolset:
         max_bytes: int | None = None,
         hint_resources: bool = True,
         index_in_description: bool = True,
+        tokens: Callable[[str], int] | None = None,
+        hide_paths: bool = False,
     ) -> None:
         check_instance(session, "session", Session, remedy="pass Session(catalog)")
         check_text(dialect, "dialect")
@@ -145,6 +163,8 @@ class Toolset:
             runner if found.forks else None,
             how if found.runs_scripts else None,
             found.tools[0].name,
+            _checked_tokens(tokens),
+            hide_paths,
         )
         self._tools_by_name = {tool.name: tool for tool in found.tools}
         self._report: BudgetReport | None = None
@@ -158,47 +178,98 @@ class Toolset:
         return self._session
 
     def prompt(self, query: str = "") -> str:
-        """The block for the system prompt; ``""`` when there is nothing to say."""
-        return self._prompt(self._view(query))
+        """The block for the system prompt; ``""`` when there is nothing to say.
+
+        Made once for a catalogue and whatever else it shows, and shared by all sessions in the same state. ``budget``
+        holds for all of it: preloaded instructions and the sentences around the listing count, but are never cut.
+        """
+        return self._prompt(self._chosen(query))
 
     async def aprompt(self, query: str = "") -> str:
-        """The same, awaiting an asynchronous selector."""
-        return self._prompt(await self._aview(query))
+        """The block for the system prompt, made in a thread; an asynchronous selector is awaited on the caller's loop.
+
+        Raises ``SkillError`` (code ``busy``) when more calls wait than ``Limits`` allows.
+        """
+        return await self._read(partial(self.prompt, query))
+
+    def _chosen(self, query: str) -> tuple[Skill, ...] | None:
+        """What the selector picks, asked each time since it may answer otherwise; ``None`` where there is none."""
+        check_text(query, "query")
+        return self._session.candidates(query) if self._session.has_selector else None
 
     @measured()
-    def _prompt(self, view: View) -> str:
-        preloaded = (found for found in self._session.preloads() if view.may_use(found.skill.name))
-        blocks = (self._dialect.prompt(view), *map(self._dialect.preloaded, preloaded))
-        self._report = view.report
-        self._tell(view)
-        return "\n\n".join(block for block in blocks if block)
+    def _prompt(self, chosen: tuple[Skill, ...] | None) -> str:
+        listing = self._listing(chosen)
+        self._report = listing.report
+        if self._session.has_listener:  # counting the tokens of a listing costs more than all else here
+            self._tell(listing.report)
+        return listing.text
 
-    def _tell(self, view: View) -> None:
-        self._session.tell(Event("listed", "", {"names": view.report.shown, "tokens": view.report.tokens}))
-        if view.report.is_cut:
-            detail = {
-                "shortened": view.report.shortened,
-                "dropped": view.report.dropped,
-                "omitted": view.report.omitted,
-            }
+    def _listing(self, chosen: tuple[Skill, ...] | None) -> Listing:
+        return PROMPTS.recall(self._session, self._key(chosen), lambda: self._make_listing(chosen))
+
+    def _key(self, chosen: tuple[Skill, ...] | None) -> Hashable:
+        """What a listing depends on besides the session; of runners only that they are there."""
+        options = self._options
+        names = None if chosen is None else tuple(skill.name for skill in chosen)
+        able = (options.fork is not None, options.scripts is not None)
+        hidden = self._session.base_dir if options.hide_paths else ""  # where paths are hidden, it depends on which
+        return self.dialect, options._replace(fork=None, scripts=None), able, names, hidden
+
+    def _make_listing(self, chosen: tuple[Skill, ...] | None) -> Listing:
+        """The prompt, within the budget where that can be: the listing gets what everything else leaves."""
+        budget = left = self._options.budget
+        listing = self._fit_listing(chosen, left)
+        for _ in range(_FITTINGS):
+            over = 0 if budget is None else listing.count_tokens() - budget
+            if not left or over <= 0:
+                break
+            left = max(0, min(left, listing.report.tokens) - over)
+            listing = self._fit_listing(chosen, left)
+        return listing
+
+    def _fit_listing(self, chosen: tuple[Skill, ...] | None, left: int | None) -> Listing:
+        """The prompt with a listing of at most ``left`` tokens."""
+        view = self._view_of(lambda: chosen, left)
+        preloads = (one for one in self._session.preloads() if view.may_use(one.skill.name))
+        preloaded = (replace(one, skill=view.shown(one.skill)) for one in preloads)
+        blocks = (self._dialect.prompt(view), *map(self._dialect.preloaded, preloaded))
+        text = view.hide("\n\n".join(block for block in blocks if block))
+        report = replace(view.report, budget=self._options.budget, text=view.hide(view.report.text))
+        return Listing(text, report, left)
+
+    def _tell(self, report: BudgetReport) -> None:
+        self._session.tell(Event("listed", "", {"names": report.shown, "tokens": report.tokens}))
+        if report.is_cut:
+            detail = {"shortened": report.shortened, "dropped": report.dropped, "omitted": report.omitted}
             self._session.tell(Event("cut", "", detail))
 
     def tools(self, query: str = "") -> tuple[ToolDefinition, ...]:
-        """The tools to offer now: each of them can do something."""
-        return self._tools(self._view(query))
+        """The tools to offer now: each of them can do something. Made once, as the prompt is."""
+        return self._tools(self._chosen(query))
 
     async def atools(self, query: str = "") -> tuple[ToolDefinition, ...]:
-        """The same, awaiting an asynchronous selector."""
-        return self._tools(await self._aview(query))
+        """The tools to offer now, found in a thread; an asynchronous selector is awaited on the caller's loop.
 
-    def _tools(self, view: View) -> tuple[ToolDefinition, ...]:
+        Raises ``SkillError`` (code ``busy``) when more calls wait than ``Limits`` allows.
+        """
+        return await self._read(partial(self.tools, query))
+
+    def _tools(self, chosen: tuple[Skill, ...] | None) -> tuple[ToolDefinition, ...]:
+        made = TOOLS.recall(self._session, self._key(chosen), lambda: self._make_tools(chosen))
+        return tuple(map(copy_definition, made))  # all sessions share what is kept: nobody is to change it
+
+    def _make_tools(self, chosen: tuple[Skill, ...] | None) -> tuple[ToolDefinition, ...]:
+        # A listing in a description is the one that the report is about, within what the prompt leaves of the budget.
+        left = None if self._options.budget is None else self._listing(chosen).budget
+        view = self._view_of(lambda: chosen, left)
         return tuple(tool.describe(view) for tool in self._dialect.tools if tool.offered(view))
 
     def explicit(self, name: str, request: str = "") -> str:
         """The text of a user's message that has the model load a skill by its tool, whatever the listing shows."""
         found = None if self._dialect.loads_hidden else self._session.available(name)
         if found is not None and not found.model_invocable:  # its tool would refuse: the instructions go along
-            return self._session.expand(f"/{name} {request}")
+            return self._view("").hide(self._session.expand(f"/{name} {request}"))
         tool = self._dialect.tools[0]
         key = next(iter(tool.describe(self._view("")).parameters["required"]))
         said = f"This is a user-explicit skill activation. Call the {tool.name} tool with {key}={name!r}."
@@ -215,6 +286,13 @@ class Toolset:
 
     def call(self, name: str, arguments: Mapping[str, Any] | str | bytes | None = None) -> ToolResult:
         """Answer a model's call; never raises: what goes wrong is a result that says what to do next."""
+        return self._hide_paths(self._call(name, arguments))
+
+    def _hide_paths(self, result: ToolResult) -> ToolResult:
+        """A result whose content is without absolute paths of the host, where these are hidden."""
+        return replace(result, content=self._view("").hide(result.content)) if self._options.hide_paths else result
+
+    def _call(self, name: str, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
         tool = self._tools_by_name.get(name)
         if tool is None:
             return self._unknown(name)
@@ -246,15 +324,26 @@ class Toolset:
     # -- sub-agents --------------------------------------------------------------------------------------------------
 
     def prepare_fork(self, name: str, task: str = "") -> PreparedFork | ToolResult:
-        """What a sub-agent needs to carry out a skill; or a result with ``is_error`` that says why it cannot."""
-        prepared = prepare_fork(self._view(""), name, task)
+        """What a sub-agent needs to carry out a skill; or a result with ``is_error`` that says why it cannot.
+
+        Under the policy ``defer`` the result has ``pending`` where a person is to be asked about its commands.
+        """
+        try:
+            prepared = prepare_fork(self._view(""), name, task)
+        except SkillError as error:
+            return self._describe_error("run_skill", error)
         return _bound_error(prepared) if isinstance(prepared, ToolResult) else prepared
 
-    def child(self) -> Toolset:
-        """The toolset of a sub-agent: the same, but it cannot fork again."""
+    def child(self, prepared: PreparedFork | None = None) -> Toolset:
+        """The toolset of a sub-agent: the same over a session of its own, and it cannot fork again.
+
+        What the child loads, unloads or filters does not touch this session; it has the same catalogue, filters,
+        ceiling and trust. With ``prepared`` the tools that the fork allows are its ceiling.
+        """
         options = self._options
+        bound = prepared.allowed_tools if prepared is not None and prepared.is_bounded else None
         return Toolset(
-            self._session,
+            self._session.open_child(bound),
             self.dialect,
             options.allowed,
             scripts=options.scripts,
@@ -262,21 +351,25 @@ class Toolset:
             max_bytes=options.max_bytes,
             hint_resources=options.hint_resources,
             index_in_description=options.index_in_description,
+            tokens=options.tokens,
+            hide_paths=options.hide_paths,
         )
 
     def _forked(self, tool: Tool, prepared: PreparedFork) -> ToolResult:
         try:
             made = self._runner()(prepared)
-            answer = _awaited(made) if isinstance(made, Awaitable) else made
+            answer = _await_answer(made) if isinstance(made, Awaitable) else made
         except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
             return self._fork_failed(tool, prepared, error)
         return self._fork_answer(tool, prepared, answer)
 
     async def _aforked(self, tool: Tool, prepared: PreparedFork) -> ToolResult:
-        import asyncio  # noqa: PLC0415 - only asynchronous hosts need it
-
+        runner = self._runner()
         try:
-            made = await asyncio.to_thread(_attempted, self._runner(), prepared)
+            if _is_coroutine_function(runner):  # on the host's loop, and cancelled there
+                made: object = runner(prepared)
+            else:
+                made = await pools_for(self._session.limits).forks.run(partial(_try_runner, runner, prepared))
             if isinstance(made, Exception):
                 return self._fork_failed(tool, prepared, made)
             answer = await made if isinstance(made, Awaitable) else made
@@ -301,44 +394,88 @@ class Toolset:
     def _fork_failed(
         self, tool: Tool, prepared: PreparedFork, error: Exception, *, said: str = " failed:"
     ) -> ToolResult:
-        why = error.message if isinstance(error, SkillError) else f"{type(error).__name__}: {error}"
-        failed = SkillError(f"{prepared.title}{said} {why}", code="fork-failed")
-        self._session.tell(Event("refused", prepared.skill_name, {"tool": tool.name, "code": "fork-failed"}))
-        return _bound_error(self._dialect.error(tool.name, failed))
+        """The result for a fork that gave no answer; of what the host's own code raised, the host alone hears."""
+        busy = isinstance(error, SkillError) and error.code == "busy"
+        code = "busy" if busy else "fork-failed"
+        if isinstance(error, SkillError):
+            why = error.message
+        else:
+            self._session.report_host_error("fork", error, prepared.skill_name)
+            why = "the host could not run it"
+        self._session.tell(Event("refused", prepared.skill_name, {"tool": tool.name, "code": code}))
+        return _bound_error(self._dialect.error(tool.name, SkillError(f"{prepared.title}{said} {why}", code=code)))
 
     def _refused(self, tool: Tool, result: ToolResult, arguments: Mapping[str, Any] | str | bytes | None) -> None:
         """Tell of a refusal that the session did not see."""
         try:
             given = parse_arguments(arguments)
-        except BadArgumentsError:
+        except Exception:  # noqa: BLE001 - bad, or a mapping of the host's that fails, which was told already
             given = {}
         name = given.get("skill_name", given.get("name"))
         detail = {"tool": tool.name, "code": result.data.get("reason", "bad-arguments")}
         self._session.tell(Event("refused", name[:_SHORT] if isinstance(name, str) else "", detail))
 
     async def acall(self, name: str, arguments: Mapping[str, Any] | str | bytes | None = None) -> ToolResult:
-        """The same from asynchronous code; files are read in a thread."""
-        import asyncio  # noqa: PLC0415 - only asynchronous hosts need it
+        """Answer a model's call from asynchronous code, in a thread of ours; raises only when it is cancelled.
 
+        Cancelling it, as ``asyncio.timeout`` does, ends what it has begun: programs with all of their processes,
+        sub-agents, requests to servers. When more calls wait than ``Limits`` allows, the result says ``busy``.
+        """
         tool = self._tools_by_name.get(name)
-        if tool is None or not callable(self._options.fork):
-            return await asyncio.to_thread(self.call, name, arguments)
-        result = await asyncio.to_thread(self._answered, tool, arguments)
-        return result if result.fork is None else await self._aforked(tool, result.fork)
+        return self._hide_paths(await self._acall(name, tool, arguments))
+
+    async def _acall(
+        self, name: str, tool: Tool | None, arguments: Mapping[str, Any] | str | bytes | None
+    ) -> ToolResult:
+        try:
+            if tool is None:
+                return await self._read(partial(self._unknown, name))
+            result = await self._read(partial(self._answered, tool, arguments))
+        except SkillError as error:  # busy: whatever else goes wrong is a result already
+            self._session.tell(Event("refused", "", {"tool": name[:_SHORT], "code": error.code}))
+            return self._describe_error(name[:_SHORT], error)
+        if result.fork is None or self._options.fork == "host":
+            return result
+        return await self._aforked(tool, result.fork)
+
+    async def _read(self, function: Callable[[], T]) -> T:
+        """Return what ``function`` returns in a thread; raises ``SkillError`` (``busy``) when too many calls wait."""
+        return await pools_for(self._session.limits).reads.run(function)
 
     def _answer(self, tool: Tool, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
         try:
             result = tool.handler(self._view(""), parse_arguments(arguments))
         except (SkillError, BadArgumentsError) as error:
-            result = self._dialect.error(tool.name, error)
+            return self._describe_error(tool.name, error)
         except Exception as error:  # noqa: BLE001 - the edge to a model: a conversation must go on
-            result = self._dialect.error(tool.name, SkillError(f"{type(error).__name__}: {error}"))
+            # Ours or the host's (a source, a callback): the details may be secret, and no model needs them.
+            self._session.report_host_error(f"call of {tool.name}", error)
+            result = self._dialect.error(tool.name, SkillError("it failed inside the host", code="host-failed"))
+        result = self._hide_paths(result)  # before an error is cut: half a path would not be known for one
         # What a script printed is bounded already, and none of it is to be lost.
         return _bound_error(result) if result.is_error and "stdout" not in result.data else result
 
-    def _view(self, query: str) -> View:
-        return View(self._session, self._options, lambda: self._session.candidates(query))
+    def _describe_error(self, tool: str, error: SkillError | BadArgumentsError) -> ToolResult:
+        """What a model is told of an error; one that a person can lift is no error, but a result that is pending."""
+        request: TrustRequest | None = error.request if isinstance(error, NotTrustedError) else None
+        if request is None:
+            return _bound_error(self._hide_paths(self._dialect.error(tool, error)))
+        said = (
+            f"What {one_line(request.skill.name)} would run waits for a person's approval: nothing was done. "
+            "Make the same call again when the person has decided."
+        )
+        data = {"reason": "needs-approval", "skill": request.skill.name, "id": request.id}
+        return ToolResult(neutralize_tags(said, CONTENT, CALLED), data=data, pending=request)
 
-    async def _aview(self, query: str) -> View:
-        found = await self._session.acandidates(query)
-        return View(self._session, self._options, lambda: found)
+    def _view(self, query: str) -> View:
+        return self._view_of(lambda: self._chosen(query), self._options.budget)
+
+    def _view_of(self, choose: Callable[[], tuple[Skill, ...] | None], left: int | None) -> View:
+        """What the model sees where a listing may cost ``left`` tokens; nothing is chosen before it is needed."""
+
+        def candidates() -> tuple[Skill, ...]:
+            chosen = choose()
+            return self._session.eligible() if chosen is None else chosen
+
+        options = self._options if left == self._options.budget else self._options._replace(budget=left)
+        return View(self._session, options, candidates, lambda: self._listing(choose()).report.is_cut)

@@ -6,8 +6,10 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.errors import SkillError, UnknownSkillError
+from prowess.runtime.path_mask import host_folders, mask_paths
 from prowess.select.budget import BudgetReport, fit
 from prowess.spec.render import render_lines
+from prowess.spec.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +33,9 @@ class Options(NamedTuple):
     scripts: Scripts | None = None
     reader: str = "load_skill"
     """The tool that loads a skill."""
+    tokens: Callable[[str], int] = estimate_tokens
+    """How the tokens of a text are counted."""
+    hide_paths: bool = False
 
 
 @cache
@@ -41,11 +46,18 @@ def _nothing_listed(budget: int | None) -> BudgetReport:
 class View:
     """The skills of a session for one query; made anew for each question, so it never goes stale."""
 
-    def __init__(self, session: Session, options: Options, candidates: Callable[[], tuple[Skill, ...]]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        options: Options,
+        candidates: Callable[[], tuple[Skill, ...]],
+        is_prompt_cut: Callable[[], bool],
+    ) -> None:
         self.session = session
         self.options = options
         self.report = _nothing_listed(options.budget)
         self._candidates = candidates
+        self._is_prompt_cut = is_prompt_cut
 
     @cached_property
     def skills(self) -> tuple[Skill, ...]:
@@ -59,8 +71,11 @@ class View:
 
     def fitted(self, render: Callable[[Sequence[Entry]], str], skills: tuple[Skill, ...] | None = None) -> str:
         """A listing within the budget; what was cut is in ``report``."""
-        listing, self.report = fit(self.skills if skills is None else skills, self.options.budget, render)
+        listing, self.report = self._fit(self.skills if skills is None else skills, render)
         return listing
+
+    def _fit(self, skills: tuple[Skill, ...], render: Callable[[Sequence[Entry]], str]) -> tuple[str, BudgetReport]:
+        return fit(skills, self.options.budget, render, self.options.tokens)
 
     @cached_property
     def findable(self) -> tuple[Skill, ...]:
@@ -72,7 +87,7 @@ class View:
         """Whether a listing cannot show everything that the model may have."""
         if len(self.skills) < len(self.findable):
             return True
-        return self.options.budget is not None and fit(self.skills, self.options.budget, index_text)[1].is_cut
+        return self.options.budget is not None and self._is_prompt_cut()
 
     def index(self) -> str:
         """The skills as plain lines."""
@@ -97,6 +112,19 @@ class View:
         if found is None or not found.model_invocable:
             raise UnknownSkillError(name, (skill.name for skill in self.skills))
         return found
+
+    def shown(self, skill: Skill) -> Skill:
+        """A skill as the model is to know it: where paths are hidden, its folder is ``.``, as its tools take paths."""
+        return skill.known_as(".") if self.options.hide_paths and skill.folder else skill
+
+    @property
+    def project(self) -> str:
+        """The working folder as the model is to know it."""
+        return "." if self.options.hide_paths else self.session.base_dir
+
+    def hide(self, text: str) -> str:
+        """``text`` without absolute paths of the host, where these are hidden."""
+        return mask_paths(text, host_folders(self.session)) if self.options.hide_paths else text
 
     def may_use(self, name: str) -> bool:
         """Whether the toolset's own list lets the model have that skill."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from prowess.files.paths import is_inside
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -67,4 +69,4 @@ def settings_files(*, network: bool) -> list[str]:
 
 def is_system(path: str) -> bool:
     """Return whether a path lies in one of the system's folders."""
-    return any(path == top or path.startswith(f"{top}/") for top in SYSTEM)
+    return any(is_inside(path, top) for top in SYSTEM)

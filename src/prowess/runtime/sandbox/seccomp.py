@@ -1,8 +1,9 @@
 """The filter of system calls that every sandbox sets: a seccomp program, assembled here.
 
 A call that a filter refuses fails with EPERM (``clone3`` with ENOSYS, so that libraries fall back to ``clone``, whose
-flags a filter can see); nothing is killed, so a program can say what it missed. Whatever is not named is allowed: the
-walls are namespaces or Landlock, and the filter closes the ways around them.
+flags a filter can see; reading attributes by path with EOPNOTSUPP); nothing is killed, so a program can say what it
+missed. Whatever is not named is allowed: the walls are namespaces or Landlock, and the filter closes the ways around
+them.
 
 The kernel takes all arguments that are looked at here as 32-bit numbers or has their flags in the low half, so only the
 low half of a register is compared: what stands in the high half changes nothing for either.
@@ -81,14 +82,21 @@ _EVERYWHERE = (
     _refuse("socket", ArgumentTest(0, "is", (_AF_NETLINK,)), ArgumentTest(2, "is not", (_NETLINK_ROUTE,))),
 )
 _WITH_NAMESPACES = (_refuse("socket", ArgumentTest(0, "is not", (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK))),)
-_WITH_LANDLOCK = (
-    # Landlock does not govern who connects to a socket with a path. A pair of datagram sockets could be connected
-    # elsewhere later; pairs of streams cannot.
+# Where sockets of the host can be named: by a path, which Landlock does not govern, or in the network that a program
+# shares with the host, to which abstract sockets belong. A pair of datagram sockets could be connected elsewhere
+# later; pairs of streams cannot.
+_STREAM_PAIRS_ONLY = (
     _refuse("socketpair", ArgumentTest(0, "is not", (_AF_UNIX,))),
     _refuse("socketpair", ArgumentTest(1, "has", (_SOCK_DGRAM_BIT,))),
+)
+_INTERNET_SOCKETS_ONLY = _refuse("socket", ArgumentTest(0, "is not", (_AF_INET, _AF_INET6, _AF_NETLINK)))
+_WITH_LANDLOCK = (
+    *_STREAM_PAIRS_ONLY,
     # Nor does it govern these. Those that take a descriptor are no better: one for reading is enough for them.
     _refuse("chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat"),
     _refuse("setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat"),
+    # What reads attributes by path answers like a file system that has none, which programs that copy files expect.
+    _refuse("getxattr lgetxattr getxattrat listxattr llistxattr listxattrat", error=errno.EOPNOTSUPP),
     _refuse("utime utimes futimesat utimensat file_setattr"),
     _refuse("ioctl", ArgumentTest(1, "is", _FILE_ATTRIBUTES)),
     _refuse("inotify_add_watch"),  # it would tell the names of files in folders that cannot be read
@@ -100,14 +108,13 @@ _WITH_LANDLOCK = (
     _refuse("setpriority", ArgumentTest(0, "is", (_PRIO_USER,))),
     _refuse("ioprio_set", ArgumentTest(0, "is", (_IOPRIO_WHO_USER,))),
 )
-_LANDLOCK_NETWORK = _refuse("socket", ArgumentTest(0, "is not", (_AF_INET, _AF_INET6, _AF_NETLINK)))
 
 
 def filter_rules(kind: Literal["bwrap", "landlock"], *, network: bool) -> tuple[Rule, ...]:
     """Return what the filter of a kind of sandbox refuses."""
     if kind == "bwrap":
-        return (*_EVERYWHERE, *_WITH_NAMESPACES)
-    return (*_EVERYWHERE, *_WITH_LANDLOCK, _LANDLOCK_NETWORK if network else _refuse("socket"))
+        return (*_EVERYWHERE, *((*_STREAM_PAIRS_ONLY, _INTERNET_SOCKETS_ONLY) if network else _WITH_NAMESPACES))
+    return (*_EVERYWHERE, *_WITH_LANDLOCK, _INTERNET_SOCKETS_ONLY if network else _refuse("socket"))
 
 
 def can_filter() -> bool:

@@ -287,3 +287,22 @@ def test_an_interrupted_removal_of_the_last_skill_leaves_a_lock_file_that_can_be
     assert project.run("sync", "--yes")[0] == 0
     assert not project.lock.exists()
     assert not project.place.exists()
+
+
+@pytest.mark.parametrize("what", ["folder", "link", "fifo"])
+def test_what_a_clone_has_where_a_journal_goes_is_set_aside(project: Project, what: str) -> None:
+    path = project.root / ".prowess.journal"
+    if what == "folder":
+        path.mkdir()
+        (path / "kept").write_text("kept", encoding="utf-8")
+    elif what == "link":
+        path.symlink_to(project.source)
+    else:
+        os.mkfifo(path)
+    status, said = project.run("sync", "--yes")
+    assert (status, "bad-journal" in said) == (0, True)
+    assert not os.path.lexists(path)
+    assert project.run("verify")[0] == 0
+    assert project.source.is_dir()
+    kept = [file.read_text(encoding="utf-8") for file in project.store.parent.rglob("kept")]
+    assert kept == (["kept"] if what == "folder" else [])

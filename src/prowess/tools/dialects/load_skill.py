@@ -1,0 +1,59 @@
+"""The dialect ``load_skill``: one tool that gives the body of a SKILL.md, byte for byte."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prowess.spec.render import render_lines
+from prowess.tools.arguments import BadArgumentsError, optional_text
+from prowess.tools.definitions import ToolDefinition, ToolResult, schema, text
+from prowess.tools.dialect import Dialect, Tool
+from prowess.tools.offers import has_skills
+from prowess.tools.refusals import describe_error, error_result, is_reachable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from prowess.tools.view import View
+
+
+def _write_prompt(view: View) -> str:
+    """A Markdown list, and the sentence that names the tool."""
+    if not view.skills:
+        return ""
+    listing = view.fitted(render_lines)
+    closing = "Call the load_skill tool with a skill name to load its full instructions."
+    return f"# Available Skills\n\n{listing}\n\n{closing}"
+
+
+def _define_load(_view: View) -> ToolDefinition:
+    description = "Load the full instructions for a named skill. Returns the complete SKILL.md body as markdown."
+    return ToolDefinition("load_skill", description, schema({"skill_name": text()}, ("skill_name",)))
+
+
+def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
+    """The body, byte for byte."""
+    name = optional_text(arguments, "skill_name")
+    if not name:
+        return error_result("load_skill: skill_name is required", reason="bad-arguments")
+    if not is_reachable(view, name):
+        if not view.skills:
+            return error_result("load_skill: no skills are configured", reason="unknown-skill")
+        available = ", ".join(skill.name for skill in view.skills)
+        return error_result(f'load_skill: skill "{name}" not found; available: {available}', reason="unknown-skill")
+    return ToolResult(view.session.activate_text(name), data={"skill": name})
+
+
+def _put_error(_tool: str, error: Exception) -> ToolResult:
+    """The message after the name of the tool."""
+    kind = "invalid params: " if isinstance(error, BadArgumentsError) else ""
+    return error_result(f"load_skill: {kind}{describe_error(error)}", reason=getattr(error, "code", "bad-arguments"))
+
+
+DIALECT = Dialect(
+    "load_skill",
+    (Tool("load_skill", _define_load, _answer_load, has_skills),),
+    _write_prompt,
+    _put_error,
+)

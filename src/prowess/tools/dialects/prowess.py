@@ -1,0 +1,219 @@
+"""The dialect ``prowess``, our own: load, put aside, read in ranges, run, search, each offered when it is of use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from prowess.spec.hidden import one_line
+from prowess.spec.markup import escape_xml, neutralize_tags
+from prowess.tools.acting import has_scripts, run_script, run_skill
+from prowess.tools.arguments import BadArgumentsError, optional_count, optional_text, required_text
+from prowess.tools.content import load_content, preload_wrapped
+from prowess.tools.definitions import ToolDefinition, ToolResult, schema, text
+from prowess.tools.dialect import Dialect, Tool
+from prowess.tools.file_ranges import LINES, read_range
+from prowess.tools.offers import has_files, has_forks, has_skills, is_searchable, may_run_scripts
+from prowess.tools.parameters import fork_parameters, list_values, name_parameter
+from prowess.tools.refusals import deactivate_skill, describe_error, error_result
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+    from typing import Any
+
+    from prowess.spec.render import Entry
+    from prowess.tools.view import View
+
+    Arguments = Mapping[str, Any]
+
+_HITS = 10
+_MOST_HITS = 50
+
+
+# -- the prompt --------------------------------------------------------------------------------------------------------
+
+
+def _write_prompt(view: View) -> str:
+    """The rule, and the listing without locations."""
+    blocks: list[str] = []
+    if view.skills:
+        blocks.append(
+            "Skills are instructions for particular tasks. When a task fits a description below, call load_skill with "
+            "that name before you begin, and follow what it says.",
+        )
+        if view.forks:
+            blocks.append("A skill whose mode is forked runs as a sub-agent of its own: call run_skill instead.")
+        blocks.append(view.fitted(lambda entries: _render_listing(entries, view.forks)))
+    if view.report.omitted:
+        blocks.append(f"{len(view.report.omitted)} more are not listed: find them with search_skills.")
+    return "\n\n".join(blocks)
+
+
+def _render_listing(entries: Sequence[Entry], forks: AbstractSet[str]) -> str:
+    rows = "".join(_render_entry(entry, entry[0] in forks) for entry in entries)
+    return f"<available_skills>\n{rows}</available_skills>"
+
+
+def _render_entry(entry: Entry, fork: bool) -> str:  # noqa: FBT001 - one caller
+    name, description, _ = map(escape_xml, entry)
+    described = f"<description>{description}</description>" if description else ""
+    mode = "<mode>forked</mode>" if fork else ""
+    return f"<skill><name>{name}</name>{described}{mode}</skill>\n"
+
+
+# -- the tools ---------------------------------------------------------------------------------------------------------
+
+
+def _define_load(view: View) -> ToolDefinition:
+    parameters = {
+        "name": name_parameter(view, "The skill's name, as listed", search=True),
+        "arguments": text("What the user asks for, in their words, when the skill takes arguments"),
+    }
+    return ToolDefinition(
+        "load_skill",
+        "Load a skill's instructions before doing a task that its description fits.",
+        schema(parameters, ("name",), closed=True),
+    )
+
+
+def _answer_load(view: View, arguments: Arguments) -> ToolResult:
+    """Instructions in their element, with the folder, the rule for paths and the files.
+
+    Commands in them do not get the arguments: those that run were granted for what a person says, not a model.
+    """
+    name, given = required_text(arguments, "name"), optional_text(arguments, "arguments")
+    view.offered(name)
+    activation = view.session.activate(name)
+    remedy = "; call run_skill to run it as one" if view.options.fork is not None else ""
+    shown = replace(activation, skill=view.shown(activation.skill))
+    files = view.options.hint_resources
+    content, _ = load_content(shown, given or None, project=view.project, remedy=remedy, files=files)
+    data = {"skill": name, "location": activation.skill.location, "added_tools": list(activation.added_tools)}
+    return ToolResult(content, data=data)
+
+
+def _define_unload(_view: View) -> ToolDefinition:
+    return ToolDefinition(
+        "unload_skill",
+        "Put a skill aside whose instructions no longer apply.",
+        schema({"name": text("The skill's name")}, ("name",), closed=True),
+        parallel=False,
+        read_only=False,
+    )
+
+
+def _answer_unload(view: View, arguments: Arguments) -> ToolResult:
+    """That the skill is put aside."""
+    name = required_text(arguments, "name")
+    removed = deactivate_skill(view, name)
+    return ToolResult(
+        neutralize_tags(f"{one_line(name)} is put aside."), data={"skill": name, "removed_tools": list(removed)}
+    )
+
+
+def _define_file(view: View) -> ToolDefinition:
+    parameters = {
+        "name": name_parameter(view, "The skill's name", search=True),
+        "path": text("The file, relative to the skill's directory, such as references/guide.md"),
+        "offset": {"type": "integer", "minimum": 0, "description": "First line to read, counted from 0"},
+        "limit": {"type": "integer", "minimum": 1, "description": "How many lines to read"},
+    }
+    return ToolDefinition(
+        "read_skill_file",
+        "Read a file of a skill when its instructions name it; large files in parts.",
+        schema(parameters, ("name", "path"), closed=True),
+    )
+
+
+def _answer_file(view: View, arguments: Arguments) -> ToolResult:
+    """The text of a file, whole or in lines; a binary one as data."""
+    name, path = required_text(arguments, "name"), required_text(arguments, "path")
+    offset = optional_count(arguments, "offset", 0)
+    limit = optional_count(arguments, "limit", LINES, least=1)
+    view.offered(name)
+    return read_range(view, name, path, offset, limit)
+
+
+def _define_run(view: View) -> ToolDefinition:
+    listed = list_values(view, sorted(view.forks), search=True)
+    return ToolDefinition(
+        "run_skill",
+        "Run a skill whose mode is forked as a sub-agent of its own, and get its answer.",
+        fork_parameters(text("The name of the skill to run in a forked context", **listed)),
+        parallel=False,
+        read_only=False,
+    )
+
+
+def _define_script(view: View) -> ToolDefinition:
+    # Where skills are searched for there are too many to look into each, and no values are listed anyway.
+    names = [] if is_searchable(view) else [skill.name for skill in view.skills if has_scripts(skill)]
+    parameters = {
+        "name": text("The skill's name", **list_values(view, names)),
+        "script": text("The script, relative to the skill's directory, such as scripts/convert.py"),
+        "args": {"type": "array", "items": text(), "description": "Its arguments, one item each"},
+        "stdin": text("What it reads from standard input"),
+    }
+    return ToolDefinition(
+        "run_skill_script",
+        "Run a script of a skill when its instructions say so, and get what it prints.",
+        schema(parameters, ("name", "script"), closed=True),
+        parallel=False,
+        read_only=False,
+    )
+
+
+def _define_search(_view: View) -> ToolDefinition:
+    parameters = {
+        "query": text("What the task is about, in a few words"),
+        "limit": {"type": "integer", "minimum": 1, "maximum": _MOST_HITS, "description": "At most so many (10)"},
+    }
+    return ToolDefinition(
+        "search_skills",
+        "Find skills for a task among all of them, also those that are not listed.",
+        schema(parameters, ("query",), closed=True),
+    )
+
+
+def _answer_search(view: View, arguments: Arguments) -> ToolResult:
+    """Names and descriptions that fit the query."""
+    query = required_text(arguments, "query")
+    limit = min(optional_count(arguments, "limit", _HITS, least=1), _MOST_HITS)
+    findable = {skill.name for skill in view.findable}
+    matches = view.session.catalog.search(query, len(view.session.catalog))
+    hits = [hit for hit in matches if hit.name in findable][:limit]
+    if not hits:
+        return ToolResult("No skill fits these words. Try others, or go on without a skill.", data={"names": []})
+    rows = "\n".join(f"- {one_line(hit.name)}: {one_line(hit.description)}" for hit in hits)
+    return ToolResult(
+        neutralize_tags(f"Skills that fit, best first:\n{rows}"), data={"names": [hit.name for hit in hits]}
+    )
+
+
+def _put_error(tool: str, error: Exception) -> ToolResult:
+    """What went wrong and what to do next."""
+    code = getattr(error, "code", "bad-arguments")
+    if isinstance(error, BadArgumentsError):
+        message = f"{tool}: {error}. Call it again with the parameters of its schema."
+        return error_result(message, reason="bad-arguments")
+    hint = getattr(error, "hint", "")
+    said = describe_error(error)
+    return error_result(f"{said}. {hint[:1].upper()}{hint[1:]}." if hint else said, reason=code)
+
+
+DIALECT = Dialect(
+    "prowess",
+    (
+        Tool("load_skill", _define_load, _answer_load, has_skills),
+        Tool("unload_skill", _define_unload, _answer_unload, has_skills),
+        Tool("read_skill_file", _define_file, _answer_file, has_files),
+        Tool("run_skill", _define_run, run_skill, has_forks),
+        Tool("run_skill_script", _define_script, run_script, may_run_scripts),
+        Tool("search_skills", _define_search, _answer_search, is_searchable),
+    ),
+    _write_prompt,
+    _put_error,
+    preload_wrapped,
+    loads_hidden=False,
+)

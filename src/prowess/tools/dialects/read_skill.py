@@ -1,0 +1,131 @@
+"""The dialect ``read_skill``: the whole SKILL.md, the files of a skill, and skills that run as sub-agents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prowess.errors import PathTraversalError, SkillError, SkillValidationError
+from prowess.spec.hidden import one_line
+from prowess.spec.markup import escape_attribute, escape_xml
+from prowess.tools.acting import run_skill
+from prowess.tools.arguments import optional_text
+from prowess.tools.definitions import ToolDefinition, ToolResult, schema, text
+from prowess.tools.dialect import Dialect, Tool
+from prowess.tools.offers import has_files, has_forks, has_skills
+from prowess.tools.parameters import fork_parameters
+from prowess.tools.refusals import error_result, is_reachable, plain_error
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from prowess.library.skill import Skill
+    from prowess.spec.render import Entry
+    from prowess.tools.view import View
+
+
+def _write_prompt(view: View) -> str:
+    """XML without locations; the files of each skill, and which tool reads them."""
+    if not view.skills:
+        return ""
+    files = {skill.name: _list_paths(skill) for skill in view.skills}
+    forks = {skill.name for skill in view.skills if skill.is_fork}
+    intro = ["The skills below hold instructions for particular tasks. When one fits, read it with read_skill first."]
+    if view.forks:
+        intro.append("A skill whose mode is forked runs as a sub-agent of its own: use run_skill, not read_skill.")
+    if any(files.values()):
+        intro.append("Files that belong to a skill are read with read_skill_file.")
+
+    def render(entries: Sequence[Entry]) -> str:
+        rows = "".join(_render_entry(entry, files.get(entry[0], ()), entry[0] in forks) for entry in entries)
+        return f"<available_skills>\n{rows}</available_skills>"
+
+    return "\n\n".join([*intro, view.fitted(render)])
+
+
+def _render_entry(entry: Entry, files: tuple[str, ...], fork: bool) -> str:  # noqa: FBT001 - one caller
+    name, description, _ = map(escape_xml, entry)
+    rows = [f"    <name>{name}</name>", f"    <description>{description}</description>"]
+    rows += ["    <mode>forked</mode>"] if fork else []
+    rows += [f"    <files>{escape_attribute(one_line(', '.join(files)))}</files>"] if files else []
+    return "  <skill>\n" + "\n".join(rows) + "\n  </skill>\n"
+
+
+def _list_paths(skill: Skill) -> tuple[str, ...]:
+    try:
+        return skill.resource_paths()
+    except SkillError:
+        return ()
+
+
+def _define_read(_view: View) -> ToolDefinition:
+    parameters = schema({"name": text("The name of the skill to read")}, ("name",), closed=True)
+    return ToolDefinition(
+        "read_skill", "Reads what a skill says, by its name: its whole SKILL.md.", parameters, title="Read Skill"
+    )
+
+
+def _answer_read(view: View, arguments: Mapping[str, Any]) -> ToolResult:
+    """The whole file, frontmatter included."""
+    name = optional_text(arguments, "name")
+    if not is_reachable(view, name):
+        return error_result(f'skill "{name}" not found', reason="unknown-skill")
+    return ToolResult(view.session.activate_text(name, whole=True), data={"skill": name})
+
+
+def _define_file(_view: View) -> ToolDefinition:
+    parameters = schema(
+        {
+            "skill_name": text("The name of the skill that the file belongs to"),
+            "path": text("The path of the file, relative to the skill, such as references/FORMS.md"),
+        },
+        ("skill_name", "path"),
+        closed=True,
+    )
+    return ToolDefinition(
+        "read_skill_file", "Reads a file that belongs to a skill.", parameters, title="Read Skill File"
+    )
+
+
+def _answer_file(view: View, arguments: Mapping[str, Any]) -> ToolResult:
+    """The text of a file."""
+    name, path = optional_text(arguments, "skill_name"), optional_text(arguments, "path")
+    if not is_reachable(view, name):
+        return error_result(f'skill "{name}" not found', reason="unknown-skill")
+    if view.session.skill(name).is_inline:
+        return error_result(f'skill "{name}" is defined inline and has no supporting files', reason="no-files")
+    try:
+        content = view.session.read_resource(name, path, view.options.max_bytes)
+    except PathTraversalError:
+        return error_result(f'invalid file path "{one_line(path)}"', reason="path-escape")
+    return ToolResult(content, data={"skill": name, "path": path})
+
+
+def _define_run(_view: View) -> ToolDefinition:
+    return ToolDefinition(
+        "run_skill",
+        "Runs a skill as a sub-agent of its own, and returns its answer.",
+        fork_parameters(text("The name of the skill to run in a forked context")),
+        parallel=False,
+        read_only=False,
+        title="Run Skill",
+    )
+
+
+def _put_error(tool: str, error: Exception) -> ToolResult:
+    """The message alone; what could not be read is told as such."""
+    if isinstance(error, SkillValidationError):
+        return error_result(f"reading file: {error.message}", reason=error.code)
+    return plain_error(tool, error)
+
+
+DIALECT = Dialect(
+    "read_skill",
+    (
+        Tool("read_skill", _define_read, _answer_read, has_skills),
+        Tool("read_skill_file", _define_file, _answer_file, has_files),
+        Tool("run_skill", _define_run, run_skill, has_forks),
+    ),
+    _write_prompt,
+    _put_error,
+)

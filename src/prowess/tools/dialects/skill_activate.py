@@ -1,0 +1,101 @@
+"""The dialect ``skill__activate``: activate, deactivate and read, each answered with JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from prowess.tools.arguments import BadArgumentsError, required_text
+from prowess.tools.definitions import ToolDefinition, ToolResult, schema, text
+from prowess.tools.dialect import Dialect, Tool
+from prowess.tools.offers import has_skills
+from prowess.tools.refusals import deactivate_skill, error_result, plain_error, require_allowed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from prowess.tools.view import View
+
+
+def _write_prompt(view: View) -> str:
+    """The index, unless it stands in the description of the tool."""
+    listing = view.index() if view.skills else ""
+    return "" if view.index_in_description else listing
+
+
+def _define_activate(view: View) -> ToolDefinition:
+    description = "Activate a skill to load its instructions and tools."
+    if view.index_in_description:
+        description += f"\n\n{view.index()}"
+    lists = {"instructions": text(), "added_tools": {"type": "array", "items": text()}}
+    return ToolDefinition(
+        "skill__activate",
+        description,
+        schema({"name": text()}, ("name",)),
+        parallel=False,
+        read_only=False,
+        output=schema(lists, ("instructions", "added_tools")),
+    )
+
+
+def _answer_activate(view: View, arguments: Mapping[str, Any]) -> ToolResult:
+    """Instructions and the tools that came with them."""
+    name = required_text(arguments, "name")
+    require_allowed(view, name)
+    activation = view.session.activate(name)
+    return _as_json({"instructions": activation.instructions, "added_tools": list(activation.added_tools)})
+
+
+def _define_deactivate(_view: View) -> ToolDefinition:
+    return ToolDefinition(
+        "skill__deactivate",
+        "Deactivate a skill to unload its instructions and tools.",
+        schema({"name": text()}, ("name",)),
+        parallel=False,
+        read_only=False,
+        output=schema({"removed_tools": {"type": "array", "items": text()}}, ("removed_tools",)),
+    )
+
+
+def _answer_deactivate(view: View, arguments: Mapping[str, Any]) -> ToolResult:
+    """The tools that went."""
+    return _as_json({"removed_tools": list(deactivate_skill(view, required_text(arguments, "name")))})
+
+
+def _define_read(_view: View) -> ToolDefinition:
+    return ToolDefinition(
+        "skill__read_resource",
+        "Read a resource file from within a skill's directory.",
+        schema({"skill_name": text(), "path": text()}, ("skill_name", "path")),
+        output=schema({"content": text()}, ("content",)),
+    )
+
+
+def _answer_read(view: View, arguments: Mapping[str, Any]) -> ToolResult:
+    """The content of a file."""
+    name, path = required_text(arguments, "skill_name"), required_text(arguments, "path")
+    require_allowed(view, name)
+    return _as_json({"content": view.session.read_resource(name, path, view.options.max_bytes)})
+
+
+def _as_json(data: dict[str, Any]) -> ToolResult:
+    return ToolResult(json.dumps(data, ensure_ascii=False), data=data)
+
+
+def _put_error(tool: str, error: Exception) -> ToolResult:
+    """The message alone; arguments that cannot be read are told by the name of the call."""
+    if isinstance(error, BadArgumentsError):
+        return error_result(f"parsing {tool.removeprefix('skill__')} args: {error}", reason="bad-arguments")
+    return plain_error(tool, error)
+
+
+DIALECT = Dialect(
+    "skill__activate",
+    (
+        Tool("skill__activate", _define_activate, _answer_activate, has_skills),
+        Tool("skill__deactivate", _define_deactivate, _answer_deactivate, has_skills),
+        Tool("skill__read_resource", _define_read, _answer_read, has_skills),
+    ),
+    _write_prompt,
+    _put_error,
+)

@@ -1,0 +1,81 @@
+"""The dialect ``use_skill``: one tool that gives instructions in an element, with the folder and the files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from prowess.spec.hidden import one_line
+from prowess.spec.markup import CONTENT, wrap_text
+from prowess.spec.render import render_entries
+from prowess.tools.arguments import BadArgumentsError
+from prowess.tools.content import file_element, preload_wrapped
+from prowess.tools.definitions import ToolDefinition, ToolResult, schema
+from prowess.tools.dialect import Dialect, Tool
+from prowess.tools.offers import has_skills
+from prowess.tools.parameters import name_parameter
+from prowess.tools.refusals import describe_error, is_reachable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from prowess.library.skill import Skill
+    from prowess.tools.view import View
+
+
+def _write_prompt(view: View) -> str:
+    """XML with locations."""
+    if not view.skills:
+        return ""
+    intro = (
+        "The following skills are available. To activate one, call the `from_scratch__use_skill` tool with the skill "
+        "name."
+    )
+    return f"{intro}\n\n{view.fitted(lambda entries: render_entries(entries, 'xml'))}"
+
+
+def _define_use(view: View) -> ToolDefinition:
+    return ToolDefinition(
+        "from_scratch__use_skill",
+        "Activates a skill by its name and returns its instructions.",
+        schema({"name": name_parameter(view, "The name of the skill to activate")}, ("name",)),
+    )
+
+
+def _answer_use(view: View, arguments: Mapping[str, Any]) -> ToolResult:
+    """Instructions in their element, with the folder and the files."""
+    name = arguments.get("name")
+    if not isinstance(name, str):
+        raise BadArgumentsError("'name' argument must be a string.")
+    if not is_reachable(view, name):
+        raise BadArgumentsError(f"Skill '{name}' not found.")
+    activation = view.session.activate(name)
+    return ToolResult(_write_content(view.shown(activation.skill), activation.instructions), data={"skill": name})
+
+
+def _write_content(skill: Skill, instructions: str) -> str:
+    folder = f"Skill directory: {one_line(skill.folder)}\n" if skill.folder else ""
+    resources = skill.resources()
+    paths = resources.paths[: len(resources.paths) - len(resources.other)]
+    if not paths:
+        return wrap_text(CONTENT, skill.name, f"{instructions}\n\n{folder}")
+    files = "".join(map(file_element, paths))
+    rule = "Relative paths in this skill are relative to the skill directory."
+    listed = f"{rule}\n<skill_resources>\n{files}</skill_resources>"
+    return wrap_text(CONTENT, skill.name, f"{instructions}\n\n{folder}{listed}")
+
+
+def _put_error(_tool: str, error: Exception) -> ToolResult:
+    """A JSON object with the kind of error and its message."""
+    data = {"error_type": "ValueError", "message": describe_error(error)}
+    return ToolResult(json.dumps(data, ensure_ascii=False), is_error=True, data=data)
+
+
+DIALECT = Dialect(
+    "use_skill",
+    (Tool("from_scratch__use_skill", _define_use, _answer_use, has_skills),),
+    _write_prompt,
+    _put_error,
+    preload_wrapped,
+)

@@ -1,0 +1,72 @@
+"""Files of skills as a model reads them: text whole or in lines, the rest as data for the host."""
+
+from __future__ import annotations
+
+import base64
+import io
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from prowess.errors import BinaryResourceError, ResourceTooLargeError
+from prowess.runtime.origins import tagged
+from prowess.spec.hidden import one_line
+from prowess.spec.markup import neutralize_tags
+from prowess.tools.definitions import ToolResult
+from prowess.tools.media import detect_media_type
+
+if TYPE_CHECKING:
+    from prowess.library.skill import Skill
+    from prowess.tools.view import View
+
+LINES = 2_000
+
+
+def read_range(view: View, name: str, path: str, offset: int, limit: int) -> ToolResult:
+    """The text of a file of a skill, whole or in lines; a binary one as data."""
+    skill = view.session.skill(name)
+    try:
+        whole = skill.read_resource(path, skill.limits.max_file_bytes)
+    except BinaryResourceError:
+        return _read_binary(view, skill, path)
+    result = _cut_range(view, whole, {"skill": name, "path": path, "offset": offset}, limit)
+    return replace(result, content=tagged(skill, result.content)) if skill.told_by else result
+
+
+def _most_bytes(view: View) -> int:
+    given = view.options.max_bytes
+    return view.session.max_resource_bytes if given is None else given
+
+
+def _cut_range(view: View, whole: str, data: dict[str, Any], limit: int) -> ToolResult:
+    """Lines from an offset, as many as fit; the note at the end says where to go on."""
+    lines = io.StringIO(whole, newline="\n").readlines()
+    offset, most = data["offset"], _most_bytes(view)
+    left = most
+    taken: list[str] = []
+    for line in lines[offset : offset + limit]:
+        left -= len(line.encode())
+        if left < 0:
+            break
+        taken.append(line)
+    if not taken and offset < len(lines):
+        size = len(lines[offset].encode())
+        message = f"line {offset} of {data['path']!r} has {size} bytes; at most {most} are read"
+        raise ResourceTooLargeError(message, data["path"])
+    following = offset + len(taken)
+    shown = "".join(taken)
+    if following < len(lines):
+        shown += f"\n[lines {offset}-{following - 1} of {len(lines)}; go on with offset={following}]"
+    view.session.note_read(data["skill"], data["path"], len(shown))
+    return ToolResult(shown, data={**data, "lines": len(taken), "total_lines": len(lines)})
+
+
+def _read_binary(view: View, skill: Skill, path: str) -> ToolResult:
+    content = skill.read_bytes(path, view.options.max_bytes)
+    view.session.note_read(skill.name, path, len(content))
+    media_type = detect_media_type(content)
+    kind = f", {media_type}" if media_type else ""
+    message = neutralize_tags(f"{one_line(path)} is not text ({len(content)} bytes{kind}); the host has it as data.")
+    data = {"skill": skill.name, "path": path, "type": "binary", "size": len(content)}
+    seen = {"media_type": media_type} if media_type else {}
+    encoded = base64.b64encode(content).decode("ascii")
+    return ToolResult(tagged(skill, message), data={**data, **seen, "base64": encoded})

@@ -1,0 +1,77 @@
+"""Files that models can see, images and PDF documents, as content blocks in the shape of each provider."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PDF = "application/pdf"
+_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"%PDF-", PDF),
+)
+
+
+class Media(NamedTuple):
+    """A file that models can see."""
+
+    media_type: str
+    base64: str
+    skill: str
+    path: str
+
+    @property
+    def name(self) -> str:
+        """The name of the file, without its folders."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def url(self) -> str:
+        """The file as a ``data:`` address."""
+        return f"data:{self.media_type};base64,{self.base64}"
+
+    def to_anthropic(self) -> dict[str, Any]:
+        """A block for a ``tool_result`` of the Messages API."""
+        source = {"type": "base64", "media_type": self.media_type, "data": self.base64}
+        if self.media_type == PDF:
+            return {"type": "document", "source": source, "title": self.name}
+        return {"type": "image", "source": source}
+
+    def to_openai(self) -> dict[str, Any]:
+        """A part of a user's message in the Chat Completions API."""
+        if self.media_type == PDF:
+            return {"type": "file", "file": {"filename": self.name, "file_data": self.url}}
+        return {"type": "image_url", "image_url": {"url": self.url}}
+
+    def to_openai_responses(self) -> dict[str, Any]:
+        """A part of a function's output in the Responses API."""
+        if self.media_type == PDF:
+            return {"type": "input_file", "filename": self.name, "file_data": self.url}
+        return {"type": "input_image", "image_url": self.url, "detail": "auto"}
+
+    def to_mcp(self) -> dict[str, Any]:
+        """A block of a tool's result in the Model Context Protocol."""
+        if self.media_type == PDF:
+            uri = f"skill://{quote(self.skill, safe='')}/{quote(self.path)}"
+            return {"type": "resource", "resource": {"uri": uri, "mimeType": self.media_type, "blob": self.base64}}
+        return {"type": "image", "data": self.base64, "mimeType": self.media_type}
+
+
+def detect_media_type(content: bytes) -> str:
+    """The media type of a file that models can see, by its first bytes and never by its name; ``""`` for others."""
+    if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for signature, kind in _SIGNATURES if content.startswith(signature)), "")
+
+
+def media_in(data: Mapping[str, Any]) -> Media | None:
+    """The file in the data of a result, where it is one that models can see; ``None`` otherwise."""
+    if "media_type" not in data:
+        return None
+    return Media(data["media_type"], data["base64"], data["skill"], data["path"])

@@ -1,0 +1,45 @@
+"""Refusals that several dialects share: who may have a skill, and errors put as results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from prowess.errors import SkillError, SkillNotActiveError, UnknownSkillError
+from prowess.escapes import escape_line
+from prowess.tools.definitions import ToolResult
+
+if TYPE_CHECKING:
+    from prowess.tools.view import View
+
+
+def error_result(message: str, **data: Any) -> ToolResult:  # noqa: ANN401 - data for the host
+    """A result that is an error, with ``data`` for the host."""
+    return ToolResult(message, is_error=True, data=data)
+
+
+def describe_error(error: Exception) -> str:
+    """The message of an error on one line."""
+    return escape_line(error.message if isinstance(error, SkillError) else str(error))
+
+
+def plain_error(_tool: str, error: Exception) -> ToolResult:
+    """The message alone."""
+    return error_result(describe_error(error), reason=getattr(error, "code", "bad-arguments"))
+
+
+def is_reachable(view: View, name: str) -> bool:
+    """True when the toolset lets the model have that skill, and the session has it."""
+    return view.may_use(name) and view.session.is_available(name)
+
+
+def require_allowed(view: View, name: str) -> None:
+    """Raise ``UnknownSkillError`` for a skill that the toolset does not let the model have."""
+    if not view.may_use(name):
+        raise UnknownSkillError(name, (skill.name for skill in view.skills))
+
+
+def deactivate_skill(view: View, name: str) -> tuple[str, ...]:
+    """End a skill; the tools that went. One that the model may not have is none of its business: it is not active."""
+    if not view.may_use(name):
+        raise SkillNotActiveError(f"skill {name!r} is not active")
+    return view.session.deactivate(name)

@@ -1,0 +1,409 @@
+"""Approval: a person is asked by a coroutine, or decides later, in another request or another process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Put = Callable[..., Path]
+    Talk = Callable[..., prowess.Session]
+    Load = Callable[[prowess.Toolset, str], prowess.ToolResult]
+
+COMMANDS = "Now: !`touch ran.txt; echo ran`\n"
+SCRIPT = "import pathlib, sys\npathlib.Path('ran.txt').touch()\nprint('ran', *sys.argv[1:])\n"
+CALL = {"name": "act", "script": "scripts/run.py", "args": ["a"]}
+
+
+@pytest.fixture
+def act(put: Put) -> Path:
+    """A skill with a command in its instructions, two scripts, and another beside it that does nothing."""
+    put("plain")
+    return put(
+        "act", body=COMMANDS, files={"scripts/run.py": SCRIPT, "scripts/evil.py": SCRIPT.replace("ran'", "evil'")}
+    )
+
+
+@pytest.fixture
+def defer(tmp_path: Path) -> prowess.Trust:
+    return prowess.Trust(tmp_path / "trust.json", policy="defer")
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> prowess.Scripts:
+    """Scripts that leave a trace where the test looks for it."""
+    return prowess.Scripts(sandbox="none", folder=tmp_path)
+
+
+def pending(result: prowess.ToolResult) -> prowess.TrustRequest:
+    assert result.pending is not None, result
+    return result.pending
+
+
+def has_run(tmp_path: Path) -> bool:
+    return (tmp_path / "ran.txt").exists()
+
+
+def through_json(request: prowess.TrustRequest, catalog: prowess.Catalog, **forged: object) -> prowess.TrustRequest:
+    return prowess.TrustRequest.from_dict({**json.loads(json.dumps(request.to_dict())), **forged}, catalog)
+
+
+# -- asked by a coroutine -------------------------------------------------------------------------------------------
+
+
+class Person:
+    """Somebody who is asked by a coroutine, and remembers in which loop."""
+
+    def __init__(self, answer: bool) -> None:
+        self.answer = answer
+        self.loops: list[asyncio.AbstractEventLoop] = []
+
+    async def __call__(self, _request: prowess.TrustRequest) -> bool:
+        await asyncio.sleep(0)
+        self.loops.append(asyncio.get_running_loop())
+        return self.answer
+
+
+@pytest.mark.usefixtures("act")
+@pytest.mark.parametrize("answer", [True, False])
+def test_a_coroutine_is_awaited_on_the_hosts_loop(
+    answer: bool, talk: Talk, tmp_path: Path, scripts: prowess.Scripts
+) -> None:
+    person = Person(answer)
+    toolset = prowess.Toolset(talk(trust=prowess.Trust(tmp_path / "t.json", ask=person)), scripts=scripts)
+
+    async def main() -> tuple[prowess.ToolResult, prowess.ToolResult]:
+        both = await toolset.acall("load_skill", {"name": "act"}), await toolset.acall("run_skill_script", CALL)
+        assert person.loops == [asyncio.get_running_loop()] * 2
+        return both
+
+    loaded, ran = asyncio.run(main())
+    assert ("Now: ran" in loaded.content, ran.is_error, has_run(tmp_path)) == (answer, not answer, answer)
+
+
+@pytest.mark.usefixtures("act")
+def test_a_coroutine_is_awaited_in_a_plain_call_too(talk: Talk, tmp_path: Path, scripts: prowess.Scripts) -> None:
+    toolset = prowess.Toolset(talk(trust=prowess.Trust(tmp_path / "t.json", ask=Person(answer=True))), scripts=scripts)
+    assert "Now: ran" in toolset.call("load_skill", {"name": "act"}).content
+    assert toolset.call("run_skill_script", CALL).data["stdout"] == "ran a\n"
+
+
+@pytest.mark.usefixtures("act")
+def test_a_plain_call_inside_a_loop_says_how_to_await_it(talk: Talk, tmp_path: Path, scripts: prowess.Scripts) -> None:
+    trust = prowess.Trust(tmp_path / "t.json", ask=Person(answer=True))
+    session = talk(trust=trust)
+    toolset = prowess.Toolset(session, scripts=scripts)
+
+    async def main() -> None:
+        for result in (toolset.call("load_skill", {"name": "act"}), toolset.call("run_skill_script", CALL)):
+            assert (result.is_error, result.data["reason"]) == (True, "ask-needs-acall")
+            assert "await toolset.acall" in result.content
+        with pytest.raises(prowess.NotTrustedError) as caught:
+            scripts.run(session.skill("act"), "scripts/run.py", trust=trust)
+        assert caught.value.code == "ask-needs-acall"
+
+    asyncio.run(main())
+    assert (session.active_skills, has_run(tmp_path)) == ((), False)
+
+
+# -- decided on later -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("act")
+def test_a_load_that_needs_consent_is_pending_and_activates_nothing(  # noqa: PLR0917 - fixtures
+    dialect: prowess.DialectName,
+    talk: Talk,
+    load: Load,
+    defer: prowess.Trust,
+    tmp_path: Path,
+    events: list[prowess.Event],
+) -> None:
+    session = talk(trust=defer)
+    toolset = prowess.Toolset(session, dialect)
+    result = load(toolset, "act")
+    request = pending(result)
+    assert (request.commands, request.script) == (("touch ran.txt; echo ran",), "")
+    assert (request.skill.name, request.digest) == ("act", session.skill("act").digest())
+    assert set(request.files) == {"SKILL.md", "scripts/run.py", "scripts/evil.py"}
+    assert (session.active_skills, has_run(tmp_path), result.is_error) == ((), False, False)
+    assert "touch" not in result.content
+    assert [(event.kind, event.skill) for event in events] == [("pending", "act")]
+    assert load(toolset, "plain").pending is None
+
+
+@pytest.mark.usefixtures("act")
+def test_what_was_approved_runs_when_the_call_is_made_again(
+    dialect: prowess.DialectName, talk: Talk, load: Load, defer: prowess.Trust, events: list[prowess.Event]
+) -> None:
+    session = talk(trust=defer)
+    toolset = prowess.Toolset(session, dialect)
+    request = pending(load(toolset, "act"))
+    session.approve(request)
+    result = load(toolset, "act")
+    assert (result.pending, "Now: ran" in result.content, session.active_skills) == (None, True, ("act",))
+    approved = [event for event in events if event.kind == "approved"]
+    assert [(event.skill, event.detail["id"], event.detail["digest"]) for event in approved] == [
+        ("act", request.id, request.digest)
+    ]
+
+
+@pytest.mark.usefixtures("act")
+def test_an_approval_counts_for_one_conversation_alone(talk: Talk, load: Load, defer: prowess.Trust) -> None:
+    session = talk(trust=defer)
+    session.approve(pending(load(prowess.Toolset(session), "act")))
+    assert load(prowess.Toolset(talk(trust=defer)), "act").pending is not None
+    assert defer.grants() == ()
+
+
+@pytest.mark.usefixtures("act")
+@pytest.mark.parametrize(
+    "other",
+    [
+        {**CALL, "script": "scripts/evil.py"},
+        {**CALL, "args": ["b"]},
+        {**CALL, "args": ["a", ""]},
+        {**CALL, "stdin": "other"},
+    ],
+)
+def test_an_approval_counts_for_exactly_one_call(
+    other: dict[str, object], talk: Talk, defer: prowess.Trust, scripts: prowess.Scripts, tmp_path: Path
+) -> None:
+    session = talk(trust=defer)
+    toolset = prowess.Toolset(session, scripts=scripts)
+    session.approve(pending(toolset.call("run_skill_script", CALL)))
+    assert (
+        pending(toolset.call("run_skill_script", other)).id
+        != pending(toolset.call("run_skill_script", other | {"args": ["c"]})).id
+    )
+    assert toolset.call("load_skill", {"name": "act"}).pending is not None
+    assert not has_run(tmp_path)
+    assert toolset.call("run_skill_script", CALL).data["stdout"] == "ran a\n"
+
+
+def test_an_approval_ends_with_the_first_changed_byte(
+    act: Path, talk: Talk, defer: prowess.Trust, scripts: prowess.Scripts, tmp_path: Path
+) -> None:
+    session = talk(trust=defer)
+    toolset = prowess.Toolset(session, scripts=scripts)
+    session.approve(pending(toolset.call("run_skill_script", CALL)))
+    (act / "scripts" / "run.py").write_text(SCRIPT + "print('more')\n", encoding="utf-8")
+    assert toolset.call("run_skill_script", CALL).pending is not None
+    assert not has_run(tmp_path)
+
+
+@pytest.mark.usefixtures("act")
+def test_what_was_refused_is_not_asked_again_and_the_model_hears_that_a_person_said_no(  # noqa: PLR0917 - fixtures
+    talk: Talk, load: Load, defer: prowess.Trust, scripts: prowess.Scripts, tmp_path: Path, events: list[prowess.Event]
+) -> None:
+    session = talk(trust=defer)
+    toolset = prowess.Toolset(session, scripts=scripts)
+    calls: tuple[Callable[[], prowess.ToolResult], ...] = (
+        lambda: load(toolset, "act"),
+        lambda: toolset.call("run_skill_script", CALL),
+    )
+    for call in calls:
+        request = pending(call())
+        events.clear()
+        session.refuse(request)
+        assert [(e.kind, e.detail["code"], e.detail["id"]) for e in events] == [
+            ("refused", "refused-by-person", request.id)
+        ]
+        for _ in range(2):
+            result = call()
+            assert (result.pending, "said no" in result.content) == (None, True)
+    assert not has_run(tmp_path)
+    session.approve(pending_again := request)
+    assert toolset.call("run_skill_script", CALL).data["stdout"] == "ran a\n", pending_again
+    # the instructions that were refused can be approved later, although the skill is active by now
+    session.approve(prowess.TrustRequest(session.skill("act"), request.digest, ("touch ran.txt; echo ran",)))
+    assert "Now: ran" in load(toolset, "act").content
+
+
+@pytest.mark.usefixtures("act")
+def test_a_request_can_be_granted_for_good(
+    talk: Talk, load: Load, defer: prowess.Trust, scripts: prowess.Scripts
+) -> None:
+    toolset = prowess.Toolset(talk(trust=defer), scripts=scripts)
+    grant = defer.grant(pending(load(toolset, "act")))
+    assert [found.digest for found in defer.grants()] == [grant.digest]
+    other = prowess.Toolset(talk(trust=defer), scripts=scripts)
+    assert other.call("run_skill_script", CALL).data["stdout"] == "ran a\n"
+    assert "Now: ran" in load(other, "act").content
+
+
+@pytest.mark.usefixtures("act")
+def test_a_plain_run_raises_an_error_that_holds_the_request(
+    talk: Talk, defer: prowess.Trust, scripts: prowess.Scripts, tmp_path: Path
+) -> None:
+    skill = talk().skill("act")
+    with pytest.raises(prowess.NotTrustedError) as caught:
+        scripts.run(skill, "scripts/run.py", ["a"], stdin=b"\xff", trust=defer)
+    request = caught.value.request
+    assert (caught.value.code, request.script, request.arguments) == ("needs-approval", "scripts/run.py", ("a",))
+    assert through_json(request, talk().catalog).to_dict() == request.to_dict()
+    assert not has_run(tmp_path)
+    calls: tuple[Callable[[prowess.Session], object], ...] = (
+        lambda session: session.activate("act"),
+        lambda session: session.expand("/act now"),
+    )
+    for call in calls:
+        session = talk(trust=defer)
+        with pytest.raises(prowess.NotTrustedError) as caught:
+            call(session)
+        assert (caught.value.request.skill.name, session.active_skills) == ("act", ())
+
+
+def test_a_fork_whose_commands_need_consent_is_pending(
+    put: Put, talk: Talk, defer: prowess.Trust, tmp_path: Path
+) -> None:
+    put("forked", fields="context: fork\n", body=COMMANDS)
+    session = talk(trust=defer)
+    ran: list[str] = []
+
+    def run(prepared: prowess.PreparedFork) -> str:
+        ran.append(prepared.content)
+        return "done"
+
+    toolset = prowess.Toolset(session, fork=run)
+    request = pending(toolset.call("run_skill", {"name": "forked", "task": "x"}))
+    prepared = toolset.prepare_fork("forked", "x")
+    assert isinstance(prepared, prowess.ToolResult)
+    assert (pending(prepared).id, ran, has_run(tmp_path)) == (request.id, [], False)
+    session.approve(request)
+    assert toolset.call("run_skill", {"name": "forked", "task": "x"}).content == "done"
+    assert "Now: ran" in ran[0]
+
+
+def test_a_preloaded_skill_that_needs_consent_is_shown_without_what_it_would_run(
+    act: Path, defer: prowess.Trust, tmp_path: Path
+) -> None:
+    catalog = prowess.Catalog.from_sources([prowess.Source.directory(act, preload=True)])
+    session = prowess.Session(catalog, trust=defer, base_dir=tmp_path)
+    assert "touch ran.txt" in session.preloaded()[0].instructions
+    request = pending(prowess.Toolset(session).call("load_skill", {"name": "act"}))
+    assert not has_run(tmp_path)
+    session.approve(request)
+    assert "Now: ran" in prowess.Toolset(session).call("load_skill", {"name": "act"}).content
+
+
+# -- in another process ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("act")
+def test_a_request_survives_json_and_another_process(
+    talk: Talk, defer: prowess.Trust, scripts: prowess.Scripts, tmp_path: Path
+) -> None:
+    saved = pending(prowess.Toolset(talk(trust=defer), scripts=scripts).call("run_skill_script", CALL)).to_dict()
+    program = (
+        "import json, sys, prowess\n"
+        "catalog = prowess.scan('skills')\n"
+        "session = prowess.Session(catalog, trust=prowess.Trust('trust.json', policy='defer'))\n"
+        "session.approve(prowess.TrustRequest.from_dict(json.load(sys.stdin), catalog))\n"
+        "toolset = prowess.Toolset(session, scripts=prowess.Scripts(sandbox='none', folder='.'))\n"
+        f"print(toolset.call('run_skill_script', {CALL!r}).data['stdout'])\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        input=json.dumps(saved),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (ran.stdout.split(), has_run(tmp_path)) == (["ran", "a"], True)
+
+
+@pytest.mark.usefixtures("act")
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"script": "scripts/evil.py"},
+        {"arguments": ["b"]},
+        {"digest": "sha256:" + "0" * 64},
+        {"commands": ["id"]},
+        {"skill": "plain"},
+        {"id": "0" * 32},
+        {"stdin": "x"},
+        {"version": 2},
+        {"files": "SKILL.md"},
+        {"arguments": [1]},
+    ],
+)
+def test_a_request_that_was_changed_is_not_taken(
+    forged: dict[str, object], talk: Talk, defer: prowess.Trust, scripts: prowess.Scripts
+) -> None:
+    session = talk(trust=defer)
+    request = pending(prowess.Toolset(session, scripts=scripts).call("run_skill_script", CALL))
+    with pytest.raises(prowess.NotTrustedError) as caught:
+        through_json(request, session.catalog, **forged)
+    assert caught.value.code == "bad-request"
+
+
+@pytest.mark.parametrize("data", [None, [], "x", {}, {"version": 1}])
+def test_what_is_no_request_is_not_taken(data: object) -> None:
+    with pytest.raises(prowess.NotTrustedError) as caught:
+        prowess.TrustRequest.from_dict(data, prowess.Catalog())  # type: ignore[arg-type]
+    assert caught.value.code == "bad-request"
+
+
+def test_a_forged_request_with_a_right_id_gains_nothing(
+    act: Path, talk: Talk, defer: prowess.Trust, scripts: prowess.Scripts, tmp_path: Path
+) -> None:
+    """The digest is that of the files when they run, whatever a request says."""
+    session = talk(trust=defer)
+    toolset = prowess.Toolset(session, scripts=scripts)
+    good = pending(toolset.call("run_skill_script", CALL))
+    (act / "scripts" / "run.py").write_text(SCRIPT + "print('changed')\n", encoding="utf-8")
+    skill = prowess.scan(tmp_path / "skills")["act"]
+    forged = prowess.TrustRequest(skill, "sha256:" + "0" * 64, (), good.script, good.arguments, good.files)
+    for request in (good, forged):
+        session.approve(through_json(request, session.catalog))
+        with pytest.raises(prowess.NotTrustedError) as caught:
+            defer.grant(request)
+        assert caught.value.code == "changed-since-asked"
+    assert toolset.call("run_skill_script", CALL).pending is not None
+    assert (has_run(tmp_path), defer.grants()) == (False, ())
+
+
+@pytest.mark.usefixtures("act")
+def test_nothing_can_be_approved_where_nothing_may_run(
+    talk: Talk, defer: prowess.Trust, load: Load, tmp_path: Path
+) -> None:
+    request = pending(load(prowess.Toolset(talk(trust=defer)), "act"))
+    with pytest.raises(prowess.NotTrustedError) as caught:
+        talk().approve(request)
+    assert caught.value.code == "no-trust"
+    never = talk(trust=prowess.Trust(defer.path, policy="never"))
+    never.approve(request)
+    assert "did not run" in load(prowess.Toolset(never), "act").content
+    for wrong in (request.id, request.to_dict(), None):
+        with pytest.raises(prowess.NotTrustedError) as caught:
+            talk(trust=defer).approve(wrong)  # type: ignore[arg-type]
+        assert caught.value.code == "bad-argument"
+    assert not has_run(tmp_path)
+
+
+@pytest.mark.usefixtures("act")
+def test_what_a_callback_decides_is_an_event_as_well(
+    talk: Talk, load: Load, tmp_path: Path, events: list[prowess.Event]
+) -> None:
+    for answer, kind in ((True, "approved"), (False, "refused")):
+        events.clear()
+        load(prowess.Toolset(talk(trust=prowess.Trust(tmp_path / "t.json", ask=lambda _: answer))), "act")  # noqa: B023
+        assert [(event.skill, event.detail["by"]) for event in events if event.kind == kind] == [("act", "ask")]
+
+
+def test_a_policy_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(prowess.NotTrustedError) as caught:
+        prowess.Trust(tmp_path / "t.json", policy="later")  # type: ignore[arg-type]
+    assert caught.value.code == "bad-argument"
