@@ -45,6 +45,10 @@ test-full: lint ## the same with the whole matrices
 test-foreign: $(READY) ## the tests with programs of others (FastMCP, the MCP Inspector, pre-commit), which it installs
 	$(PYTEST) --full -m foreign $(ARGS)
 
+.PHONY: test-types
+test-types: $(READY) ## check typed programs against openai, anthropic and mcp with mypy and pyright, which it installs
+	$(PYTEST) --full -m foreign tests/tools/test_types.py $(ARGS)
+
 .PHONY: lint
 lint: $(READY) ## check style, format, types and layers
 	$(BIN)/ruff check

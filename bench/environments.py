@@ -39,8 +39,11 @@ def cache_folder() -> Path:
     return folder
 
 
-def python_with(package: str, *, anew: bool = False) -> str:
-    """The Python of an environment that has ``package``; installs it where needed, or raises ``NotInstalledError``."""
+def python_with(package: str, *packages: str, anew: bool = False) -> str:
+    """The Python of an environment that has ``package``, or ``packages`` under that name; installs them where needed.
+
+    Raises ``NotInstalledError`` where that is not possible.
+    """
     folder = cache_folder() / f"{package}-{sys.version_info.major}.{sys.version_info.minor}"
     python = str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
     if anew:
@@ -48,7 +51,16 @@ def python_with(package: str, *, anew: bool = False) -> str:
     ready = folder / "ready"
     if not ready.exists():
         _run(sys.executable, "-m", "venv", str(folder))
-        _run(python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--prefer-binary", package)
+        _run(
+            python,
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "install",
+            "--quiet",
+            "--prefer-binary",
+            *(packages or (package,)),
+        )
         ready.touch()
     return python
 

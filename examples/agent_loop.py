@@ -24,7 +24,7 @@ class ScriptedModel:
     """A stand-in for a model: a few rules over what it is shown."""
 
     system: str
-    tools: list[dict[str, Any]]
+    tools: list[prowess.JsonSchemaTool]
 
     def reply(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
         """Either ``{"call": name, "arguments": {…}}`` or ``{"text": answer}``."""
@@ -43,7 +43,7 @@ class ScriptedModel:
         words = set(re.findall(r"\w+", request.lower()))
         return max(names, key=lambda name: len(words & set(re.findall(r"\w+", _around(shown, name)))))
 
-    def _tool(self, purpose: str) -> dict[str, Any] | None:
+    def _tool(self, purpose: str) -> prowess.JsonSchemaTool | None:
         """The tool that loads is the first; that which reads a file takes a path."""
         if purpose == "load":
             return self.tools[0]
@@ -55,7 +55,7 @@ class ScriptedModel:
         return {"call": tool["name"], "arguments": dict(zip(_properties(tool), values, strict=False))}
 
 
-def _properties(tool: dict[str, Any]) -> dict[str, Any]:
+def _properties(tool: prowess.JsonSchemaTool) -> dict[str, Any]:
     properties: dict[str, Any] = tool["parameters"]["properties"]
     return properties
 
@@ -69,13 +69,13 @@ def _around(text: str, name: str) -> str:
 class Conversation:
     """What was said, and what the skills of it cost."""
 
-    dialect: str
+    dialect: prowess.DialectName
     messages: list[dict[str, Any]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     answer: str = ""
 
 
-def converse(dialect: str, request: str = REQUEST) -> Conversation:
+def converse(dialect: prowess.DialectName, request: str = REQUEST) -> Conversation:
     """Hold the conversation through one dialect: this is the whole integration."""
     session = prowess.Session(prowess.scan(SKILLS))
     toolset = prowess.Toolset(session, dialect)
@@ -94,9 +94,9 @@ def converse(dialect: str, request: str = REQUEST) -> Conversation:
     return said
 
 
-def main(dialects: list[str]) -> None:
+def main(wanted: list[str]) -> None:
     """Show the same conversation in each dialect."""
-    for dialect in dialects or list(prowess.DIALECTS):
+    for dialect in [name for name in prowess.DIALECTS if not wanted or name in wanted]:
         said = converse(dialect)
         loaded = len(said.messages[1]["content"])
         print(f"{dialect:16} {' → '.join(said.calls)}\n{'':16} {loaded:,} characters loaded; {said.answer}")

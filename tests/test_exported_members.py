@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import types
+from typing import get_args
 
 import pytest
 
@@ -64,3 +67,23 @@ def test_everything_a_user_meets_is_explained() -> None:
 def test_the_lengths_of_the_specification() -> None:
     lengths = (prowess.MAX_NAME_LENGTH, prowess.MAX_DESCRIPTION_LENGTH, prowess.MAX_COMPATIBILITY_LENGTH)
     assert lengths == (64, 1024, 500)
+
+
+def run_fresh(code: str) -> str:
+    """What a program prints that has just imported Prowess."""
+    command = [sys.executable, "-c", f"import prowess\n{code}"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_dir_shows_every_public_name_before_any_was_asked_for() -> None:
+    assert set(run_fresh("print(*dir(prowess))").split()) >= set(prowess.__all__)
+
+
+def test_help_shows_every_public_name() -> None:
+    shown = run_fresh("import pydoc; print(pydoc.plain(pydoc.render_doc(prowess)))")
+    assert [name for name in prowess.__all__ if name not in shown] == []
+    assert "class Toolset(" in shown
+
+
+def test_the_names_of_dialects_are_those_of_the_table() -> None:
+    assert set(get_args(prowess.DialectName)) == set(prowess.DIALECTS)

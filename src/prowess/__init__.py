@@ -55,13 +55,13 @@ from prowess.library.load import ParsedSkill, parse_skill, parse_skill_file, rea
 from prowess.library.scan import discover, scan
 from prowess.library.skill import Skill
 from prowess.limits import MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, Limits
-from prowess.model import Explanation, FileList, Place, Resources, Shadowed, SkillScope
+from prowess.model import DialectName, Explanation, FileList, Place, Resources, Shadowed, SkillScope
 from prowess.spec.allowed_tools import parse_allowed_tools
 from prowess.spec.fields import Frontmatter
 from prowess.spec.frontmatter import parse_frontmatter
 
 if TYPE_CHECKING:
-    from prowess import mcp
+    from prowess import mcp, otel
     from prowess.authoring.check import CheckReport, check
     from prowess.authoring.evals import EvalCase, EvalReport, EvalResult, evaluate, load_evals
     from prowess.authoring.findings import Finding
@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from prowess.tools.definitions import ToolDefinition, ToolResult
     from prowess.tools.dialects import DIALECTS
     from prowess.tools.preview import Preview, preview
+    from prowess.tools.shapes import AnthropicTool, JsonSchemaTool, McpTool, OpenAIResponsesTool, OpenAITool
     from prowess.tools.toolset import Toolset
 
 __version__ = "0.1.0"
@@ -107,6 +108,7 @@ __version__ = "0.1.0"
 # What a program that only looks at skills does not need: loaded when it is first asked for.
 _LATER = {
     "Activation": "runtime.activation",
+    "AnthropicTool": "tools.shapes",
     "Approvals": "sources.approvals",
     "BudgetReport": "select.budget",
     "CheckReport": "authoring.check",
@@ -124,9 +126,13 @@ _LATER = {
     "InstalledSkill": "library.installs",
     "Installer": "install.installer",
     "Inventory": "library.inventory",
+    "JsonSchemaTool": "tools.shapes",
     "LexicalSelector": "select.selectors",
     "Live": "library.live",
+    "McpTool": "tools.shapes",
     "ModelDrivenSelector": "select.selectors",
+    "OpenAIResponsesTool": "tools.shapes",
+    "OpenAITool": "tools.shapes",
     "Outdated": "install.updates",
     "Packed": "authoring.pack",
     "Plan": "install.plan",
@@ -173,6 +179,7 @@ _LATER = {
     "load_sources": "sources.listing",
     "log_events": "runtime.events",
     "mcp": "mcp",
+    "otel": "otel",
     "pack": "authoring.pack",
     "parse_source": "spec.addresses",
     "preview": "tools.preview",
@@ -186,7 +193,7 @@ _LATER = {
     "watch": "library.watch",
     "write_packed": "authoring.pack",
 }
-_MODULES = frozenset(("mcp", "sandbox"))
+_MODULES = frozenset(("mcp", "otel", "sandbox"))
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
@@ -200,6 +207,10 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
     return value
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 __all__ = [
     "AGENTS",
     "DIALECTS",
@@ -209,6 +220,7 @@ __all__ = [
     "Activation",
     "Agent",
     "AlreadyInstalledError",
+    "AnthropicTool",
     "Approvals",
     "BadReferenceError",
     "BinaryResourceError",
@@ -217,6 +229,7 @@ __all__ = [
     "Catalog",
     "CheckReport",
     "Diagnosis",
+    "DialectName",
     "DuplicateSkillError",
     "EmptySkillBodyError",
     "EvalCase",
@@ -239,6 +252,7 @@ __all__ = [
     "InvalidFrontmatterError",
     "Inventory",
     "Issue",
+    "JsonSchemaTool",
     "LexicalSelector",
     "Limits",
     "Live",
@@ -246,11 +260,14 @@ __all__ = [
     "LocalEditsError",
     "LockMismatchError",
     "MaxActiveError",
+    "McpTool",
     "ModelDrivenSelector",
     "NameTakenError",
     "NoFrontmatterError",
     "NotInstalledError",
     "NotTrustedError",
+    "OpenAIResponsesTool",
+    "OpenAITool",
     "Outdated",
     "Packed",
     "ParsedSkill",
@@ -320,6 +337,7 @@ __all__ = [
     "load_sources",
     "log_events",
     "mcp",
+    "otel",
     "pack",
     "parse_allowed_tools",
     "parse_frontmatter",

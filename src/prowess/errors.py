@@ -358,9 +358,25 @@ _COMPARED = 2_000  # spelling distance costs about 20 µs a name
 
 
 def nearest_first(name: str, names: list[str]) -> list[str]:
-    """The names, those spelled like ``name`` in front, the rest in order."""
+    """The names, those spelled like ``name`` in front, the rest in order.
+
+    Case and Unicode form count for nothing: names that differ in them alone come first of all.
+    """
     from difflib import get_close_matches  # noqa: PLC0415 - only when something went wrong
 
-    begins = [n for n in names if n[:2] == name[:2]] if len(names) > _COMPARED else names
-    close = get_close_matches(name[:_LONGEST].lower(), begins[:_COMPARED], n=3, cutoff=0.6)
-    return close + [n for n in names if n not in close]
+    wanted = fold_name(name[:_LONGEST])
+    folded: dict[str, list[str]] = {}
+    for known in names:
+        folded.setdefault(fold_name(known), []).append(known)
+    keys = list(folded)
+    begins = [key for key in keys if key[:2] == wanted[:2]] if len(keys) > _COMPARED else keys
+    close = get_close_matches(wanted, begins[:_COMPARED], n=3, cutoff=0.6)
+    first = [known for key in dict.fromkeys((wanted, *close)) for known in folded.get(key, ())]
+    return first + [known for known in names if known not in first]
+
+
+def fold_name(name: str) -> str:
+    """The name without what people do not hear: case, and the Unicode form of its characters."""
+    from unicodedata import normalize  # noqa: PLC0415 - only when something went wrong
+
+    return normalize("NFKC", normalize("NFKC", name).casefold())

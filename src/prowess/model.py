@@ -16,6 +16,7 @@ Value: TypeAlias = "str | list[Value] | dict[str, Value]"
 
 Mode = Literal["strict", "lenient"]
 OnDuplicate = Literal["first", "last", "error"]
+DialectName = Literal["load_skill", "skill__activate", "read_skill", "skill_load", "use_skill", "prowess"]
 
 
 class SkillScope(Enum):

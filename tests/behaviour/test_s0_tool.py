@@ -11,7 +11,7 @@ Put = Callable[..., Path]
 
 
 def tools_of(*roots: Path) -> prowess.Toolset:
-    return prowess.Toolset(prowess.Session(prowess.scan(*roots)), "load_skill")
+    return prowess.Toolset(prowess.Session(prowess.scan(*roots or ("",))), "load_skill")
 
 
 def test_the_tool_has_its_name_and_description_and_runs_in_parallel(put: Put, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ TOOL = "from_scratch__use_skill"
 
 
 def tools_of(*roots: Path) -> prowess.Toolset:
-    return prowess.Toolset(prowess.Session(prowess.scan(*roots)), "use_skill")
+    return prowess.Toolset(prowess.Session(prowess.scan(*roots or ("",))), "use_skill")
 
 
 def test_the_block_lists_the_skills_with_their_locations(put: Put, tmp_path: Path) -> None:

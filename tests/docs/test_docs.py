@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import inspect
 import io
 import re
 import shutil
 from pathlib import Path
+from textwrap import indent
+from typing import get_args
 
 import pytest
 
 import prowess
+from prowess import errors
 from prowess.hints import HINTS
+from prowess.runtime.events import Kind
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -88,3 +93,24 @@ def test_the_pages_named_in_the_readme_exist() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([\w./-]+\.md)\)", readme):
         assert (ROOT / target).is_file(), target
+
+
+def rows(page: str) -> set[str]:
+    """The names in the first column of the tables of a page."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return set(re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE))
+
+
+def test_every_keyword_of_sessions_and_toolsets_is_documented() -> None:
+    keywords = {*inspect.signature(prowess.Session).parameters, *inspect.signature(prowess.Toolset).parameters}
+    assert keywords - rows("conversation.md") == set()
+
+
+def test_every_kind_of_event_is_documented() -> None:
+    assert set(get_args(Kind)) - rows("conversation.md") == set()
+
+
+def test_the_page_about_errors_draws_the_tree_that_there_is() -> None:
+    drawn = blocks(ROOT / "docs" / "errors.md", "text")[0]
+    assert indent(drawn, "    ") in (errors.__doc__ or "")
+    assert set(re.findall(r"\w+Error", drawn)) >= {name for name in prowess.__all__ if name.endswith("Error")}

@@ -25,10 +25,10 @@ def codes(catalog: object) -> list[str]:
 # -- roots -------------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_scanned_without_a_root(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_root_is_no_root(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put("kit")
     monkeypatch.chdir(tmp_path)
-    for catalog in (scan(), scan(""), scan("", "")):
+    for catalog in (scan(""), scan("", "")):
         assert (len(catalog), catalog.issues, catalog.explain("x").places) == (0, (), ())
 
 
@@ -50,7 +50,8 @@ def test_a_missing_root_is_nothing_or_an_error(put: Put, tmp_path: Path) -> None
 
 
 def test_a_file_as_root_is_an_issue_or_an_error(put: Put, tmp_path: Path) -> None:
-    file = put("here/kit") / "SKILL.md"
+    file = put("here/kit") / "notes.md"
+    file.write_text("Notes.\n", encoding="utf-8")
     catalog = scan(file, tmp_path / "here")
     assert catalog.names == ("kit",)
     assert [(i.code, i.path) for i in catalog.issues] == [("not-a-directory", str(file))]

@@ -328,7 +328,7 @@ def test_reading_a_file_is_not_loading_the_skill(plan: Plan, connect: Connect) -
     assert (session.active_skills, session.active_tools) == ((), ())
 
 
-CALLS = [
+CALLS: list[tuple[prowess.DialectName, str, dict[str, object]]] = [
     ("prowess", "load_skill", {"name": "docs:pdf"}),
     ("prowess", "read_skill_file", {"name": "docs:pdf", "path": "a.md"}),
     ("load_skill", "load_skill", {"skill_name": "docs:pdf"}),

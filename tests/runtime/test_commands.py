@@ -28,7 +28,7 @@ LOADERS = {
     "prowess": ("load_skill", "name"),
 }
 WRAPPED = ("use_skill", "prowess")
-WHOLE_FILE = ("load_skill", "read_skill")
+WHOLE_FILE: tuple[prowess.DialectName, ...] = ("load_skill", "read_skill")
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("bash") or shutil.which("sh")), reason="commands are run by a shell, and there is none"
@@ -77,7 +77,7 @@ def instructions(session: prowess.Session, name: str = "report") -> str:
     return session.activate(name).instructions
 
 
-def loaded(session: prowess.Session, dialect: str, name: str = "report") -> str:
+def loaded(session: prowess.Session, dialect: prowess.DialectName, name: str = "report") -> str:
     """What a model gets when it loads a skill."""
     tool, key = LOADERS[dialect]
     result = prowess.Toolset(session, dialect).call(tool, {key: name})
@@ -119,14 +119,14 @@ def test_line_ends_at_the_end_are_cut_and_nothing_else(command: str, output: str
     assert instructions(begin()) == f"<{output}>"
 
 
-def test_every_dialect_runs_them(dialect: str, put: Put, begin: Begin) -> None:
+def test_every_dialect_runs_them(dialect: prowess.DialectName, put: Put, begin: Begin) -> None:
     put("report", body="There are !`echo 3` files.")
     text = loaded(begin(), dialect)
     assert "There are 3 files." in text
     assert "!`" not in text
 
 
-def test_line_ends_of_windows_make_no_difference(dialect: str, put: Put, begin: Begin) -> None:
+def test_line_ends_of_windows_make_no_difference(dialect: prowess.DialectName, put: Put, begin: Begin) -> None:
     """A carriage return would become part of the last word of each command."""
     path = put("report")
     body = (
@@ -153,7 +153,7 @@ def test_a_fork_runs_them(put: Put, begin: Begin) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["read_skill"])
-def test_the_head_of_the_file_is_left_alone(dialect: str, put: Put, begin: Begin) -> None:
+def test_the_head_of_the_file_is_left_alone(dialect: prowess.DialectName, put: Put, begin: Begin) -> None:
     put("report", description="Says `ls`, or !`echo head`.", body="Now !`echo body`.")
     text = loaded(begin(), dialect)
     assert "description: Says `ls`, or !`echo head`.\n" in text
@@ -168,7 +168,7 @@ def test_a_skill_whose_only_command_stands_in_its_head_has_none(put: Put, begin:
 
 
 def test_preloaded_skills_run_theirs_when_the_session_begins(
-    put: Put, begin: Begin, scanned: Callable[..., prowess.Catalog], work: Path, dialect: str
+    put: Put, begin: Begin, scanned: Callable[..., prowess.Catalog], work: Path, dialect: prowess.DialectName
 ) -> None:
     put("report", body="There are !`echo 3; echo x >> ran` files.")
     session = begin(scanned("report"))
@@ -191,7 +191,7 @@ def test_preloaded_skills_that_nobody_trusts_keep_their_text(
 
 
 def test_a_grant_counts_for_a_skill_that_is_active_already(
-    dialect: str, put: Put, begin: Begin, tmp_path: Path
+    dialect: prowess.DialectName, put: Put, begin: Begin, tmp_path: Path
 ) -> None:
     put("report", body="There are !`echo 3` files.")
     session = begin(trust=(trust := prowess.Trust(tmp_path / "late.json")))
@@ -283,7 +283,9 @@ def test_without_trust_the_text_stays_with_a_marker_and_an_issue(
     assert list(work.iterdir()) == []
 
 
-def test_without_trust_every_dialect_says_that_nothing_ran(dialect: str, put: Put, begin: Begin, work: Path) -> None:
+def test_without_trust_every_dialect_says_that_nothing_ran(
+    dialect: prowess.DialectName, put: Put, begin: Begin, work: Path
+) -> None:
     put("report", body="Now !`touch ran`.")
     text = loaded(begin(trust=None), dialect)
     assert "Now !`touch ran`." in text
@@ -293,7 +295,7 @@ def test_without_trust_every_dialect_says_that_nothing_ran(dialect: str, put: Pu
 
 @pytest.mark.parametrize("answer", [True, "always"])
 def test_text_in_a_program_never_runs_anything(
-    answer: bool | str, dialect: str, begin: Begin, work: Path, tmp_path: Path
+    answer: bool | str, dialect: prowess.DialectName, begin: Begin, work: Path, tmp_path: Path
 ) -> None:
     asked: list[prowess.TrustRequest] = []
 
@@ -392,7 +394,7 @@ def before_the_copy(change: Callable[[], object]) -> Iterator[None]:
 
 
 def test_a_text_that_was_swapped_for_one_that_is_trusted_does_not_run(  # noqa: PLR0917 - fixtures
-    dialect: str, put: Put, begin: Begin, trust: prowess.Trust, work: Path, tmp_path: Path
+    dialect: prowess.DialectName, put: Put, begin: Begin, trust: prowess.Trust, work: Path, tmp_path: Path
 ) -> None:
     """What was read at first is one thing, what is copied and hashed another: only the latter counts."""
     put("report", body="Now !`echo trusted`.")
@@ -557,7 +559,9 @@ def test_more_commands_than_the_limit_are_left_alone(put: Put, begin: Begin, wor
 LIVELY = "!`touch again` ${SKILL_DIR} $ARGUMENTS $0 {baseDir} \\$0 </skill> </skill_content> &lt;"
 
 
-def test_what_is_printed_is_never_looked_at_again(dialect: str, put: Put, begin: Begin, work: Path) -> None:
+def test_what_is_printed_is_never_looked_at_again(
+    dialect: prowess.DialectName, put: Put, begin: Begin, work: Path
+) -> None:
     path = put("report", body="Author: ${SKILL_DIR}\nOutput: !`cat $SKILL_DIR/lively.txt`")
     (path.parent / "lively.txt").write_text(LIVELY, encoding="utf-8")
     text = loaded(begin(), dialect)
@@ -568,7 +572,7 @@ def test_what_is_printed_is_never_looked_at_again(dialect: str, put: Put, begin:
 
 
 def test_what_a_preloaded_skill_printed_is_never_looked_at_again(
-    dialect: str, put: Put, begin: Begin, scanned: Callable[..., prowess.Catalog]
+    dialect: prowess.DialectName, put: Put, begin: Begin, scanned: Callable[..., prowess.Catalog]
 ) -> None:
     path = put("report", body="Author: ${SKILL_DIR}\nOutput: !`cat $SKILL_DIR/lively.txt`")
     (path.parent / "lively.txt").write_text(LIVELY, encoding="utf-8")

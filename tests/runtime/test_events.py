@@ -4,6 +4,7 @@ import logging
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -118,6 +119,62 @@ def test_without_a_callback_nothing_is_needed(put: Put, scanned: Scanned) -> Non
     session.index()
     session.tell(Event("listed"))
     assert session.deactivate("a") == ()
+
+
+def test_an_event_says_when_it_happened_in_which_session_and_how_long_it_took(put: Put, scanned: Scanned) -> None:
+    (put("a").parent / "a.md").write_text("four", encoding="utf-8")
+    events: list[Event] = []
+    before = time.time()
+    session = Session(scanned(), on_event=events.append, id="conversation-7")
+    session.activate("a")
+    session.read_resource("a", "a.md")
+    session.index()
+    session.deactivate("a")
+    session.refresh(prowess.Catalog())
+    with pytest.raises(prowess.UnknownSkillError):
+        session.activate("gone")
+    after = time.time()
+    assert session.id == "conversation-7"
+    assert {event.session for event in events} == {"conversation-7"}
+    assert [event.kind for event in events] == ["activated", "read", "listed", "deactivated", "refreshed", "refused"]
+    assert all(before <= event.time <= after for event in events)
+    assert all(event.seconds is not None and 0 <= event.seconds <= after - before for event in events)
+
+
+def test_an_event_says_what_was_decided(session: Session, events: list[Event]) -> None:
+    session.index()
+    session.activate("a")
+    session.read_resource("a", "a.md")
+    with pytest.raises(prowess.UnknownSkillError):
+        session.activate("gone")
+    session.deactivate("a")
+    assert [(event.kind, event.decision) for event in events] == [
+        ("listed", ""),
+        ("activated", "allowed"),
+        ("read", "allowed"),
+        ("refused", "refused"),
+        ("deactivated", ""),
+    ]
+
+
+def test_every_session_has_an_id_of_its_own(put: Put, scanned: Scanned) -> None:
+    put("a")
+    catalog = scanned()
+    ids = {Session(catalog).id for _ in range(100)}
+    assert len(ids) == 100
+    assert all(ids)
+
+
+def test_an_id_that_is_no_text_is_refused(put: Put, scanned: Scanned) -> None:
+    put("a")
+    with pytest.raises(prowess.SourceError, match="id is a text, not the int 7"):
+        Session(scanned(), id=7)  # type: ignore[arg-type]  # the mistake
+
+
+def test_an_event_that_a_host_tells_is_of_its_session_too(session: Session, events: list[Event]) -> None:
+    session.tell(Event("listed", "", {"names": ()}, seconds=2.5))
+    assert (events[0].session, events[0].seconds) == (session.id, 2.5)
+    assert events[0].time > 0
 
 
 # -- calling back ---------------------------------------------------------------------------------------------------

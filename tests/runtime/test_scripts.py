@@ -96,9 +96,11 @@ def test_bytes_that_are_no_text_are_replaced(acting: Acting, kind: Kind) -> None
 
 
 def test_arguments_reach_the_script_as_they_are(acting: Acting, kind: Kind) -> None:
-    result = acting.run("scripts/a.py", SAY_ARGUMENTS, TRICKY, sandbox=kind, folder=acting.base / "work")
+    work = acting.base / "work"
+    work.mkdir()
+    result = acting.run("scripts/a.py", SAY_ARGUMENTS, TRICKY, sandbox=kind, folder=work)
     assert json.loads(result.stdout) == list(TRICKY)
-    assert list((acting.base / "work").iterdir()) == []
+    assert list(work.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -375,9 +377,15 @@ def test_what_it_makes_in_a_folder_of_the_caller_stays(acting: Acting, kind: Kin
     assert [path.name for path in work.iterdir()] == ["made"]
 
 
-def test_a_folder_that_is_missing_is_made(acting: Acting, kind: Kind, tmp_path: Path) -> None:
-    assert acting.run("scripts/a.sh", "echo x > made", sandbox=kind, folder=tmp_path / "b" / "c").ok
-    assert (tmp_path / "b/c/made").read_text(encoding="utf-8") == "x\n"
+def test_a_folder_that_has_gone_is_an_error_and_is_not_made_again(acting: Acting, tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    skill = acting.put({"scripts/a.sh": "echo x > made"})
+    acting.trust.grant(skill)
+    scripts = prowess.Scripts(sandbox="none", folder=tmp_path / "b")
+    (tmp_path / "b").rmdir()
+    with pytest.raises(prowess.SourceError, match="a folder that is there"):
+        scripts.run(skill, "scripts/a.sh", trust=acting.trust)
+    assert not (tmp_path / "b").exists()
 
 
 @pytest.mark.parametrize("folder", ["file", "file/below"])
@@ -434,6 +442,7 @@ def test_in_the_sandbox_home_and_temporary_files_are_its_own(acting: Acting, jai
 def refused_to_run(acting: Acting, skill: prowess.Skill, trust: prowess.Trust | None) -> str:
     """The code of the refusal; the script has not run."""
     work = acting.base / "refused"
+    work.mkdir(exist_ok=True)
     with pytest.raises(prowess.NotTrustedError) as caught:
         prowess.Scripts(sandbox="none", folder=work).run(skill, "scripts/a.sh", trust=trust)
     assert not (work / "ran").exists()
@@ -924,7 +933,7 @@ def test_the_tool_is_offered_only_when_something_could_run(acting: Acting, tools
 
 
 @pytest.mark.parametrize("dialect", sorted(set(prowess.DIALECTS) - {"prowess"}))
-def test_a_dialect_without_the_tool_warns_of_scripts(toolset: prowess.Toolset, dialect: str) -> None:
+def test_a_dialect_without_the_tool_warns_of_scripts(toolset: prowess.Toolset, dialect: prowess.DialectName) -> None:
     with pytest.warns(
         UserWarning, match=f"^scripts= has no effect: the dialect '{dialect}' has no tool that runs scri"
     ):

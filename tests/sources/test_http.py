@@ -434,7 +434,9 @@ def session(site: Site, load: Load) -> prowess.Session:
 
 
 @pytest.mark.parametrize("dialect", sorted(prowess.DIALECTS))
-def test_prompts_and_tools_fetch_nothing_in_any_dialect(site: Site, session: prowess.Session, dialect: str) -> None:
+def test_prompts_and_tools_fetch_nothing_in_any_dialect(
+    site: Site, session: prowess.Session, dialect: prowess.DialectName
+) -> None:
     toolset = prowess.Toolset(session, dialect)
     assert "pdf" in toolset.prompt() + str(toolset.tools())
     assert site.paths == [f"{NEW}/index.json"]
@@ -460,7 +462,7 @@ def test_the_file_tool_is_offered_only_if_a_skill_may_have_files(site: Site, loa
 
 
 def test_every_dialect_loads_a_remote_skill(session: prowess.Session) -> None:
-    calls = {
+    calls: dict[prowess.DialectName, tuple[str, dict[str, str]]] = {
         "load_skill": ("load_skill", {"skill_name": "pdf"}),
         "prowess": ("load_skill", {"name": "pdf"}),
         "read_skill": ("read_skill", {"name": "pdf"}),

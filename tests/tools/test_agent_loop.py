@@ -28,7 +28,7 @@ def examples(pytestconfig: pytest.Config) -> Path:
     return pytestconfig.rootpath / "examples"
 
 
-def test_the_same_conversation_is_held(dialect: str, examples: Path) -> None:
+def test_the_same_conversation_is_held(dialect: prowess.DialectName, examples: Path) -> None:
     """The fitting skill is loaded, its reference read where there is a tool for that, and an answer given."""
     said = converse(dialect)
     assert said.calls == CALLS[dialect]
@@ -39,7 +39,7 @@ def test_the_same_conversation_is_held(dialect: str, examples: Path) -> None:
     assert str(len(said.calls)) in said.answer
 
 
-def test_another_request_loads_another_skill(dialect: str) -> None:
+def test_another_request_loads_another_skill(dialect: prowess.DialectName) -> None:
     said = converse(dialect, "Write a changelog and release notes from merged commits")
     assert "'release-notes'" in said.calls[0]
 

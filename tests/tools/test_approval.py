@@ -121,7 +121,12 @@ def test_a_plain_call_inside_a_loop_says_how_to_await_it(talk: Talk, tmp_path: P
 
 @pytest.mark.usefixtures("act")
 def test_a_load_that_needs_consent_is_pending_and_activates_nothing(  # noqa: PLR0917 - fixtures
-    dialect: str, talk: Talk, load: Load, defer: prowess.Trust, tmp_path: Path, events: list[prowess.Event]
+    dialect: prowess.DialectName,
+    talk: Talk,
+    load: Load,
+    defer: prowess.Trust,
+    tmp_path: Path,
+    events: list[prowess.Event],
 ) -> None:
     session = talk(trust=defer)
     toolset = prowess.Toolset(session, dialect)
@@ -138,7 +143,7 @@ def test_a_load_that_needs_consent_is_pending_and_activates_nothing(  # noqa: PL
 
 @pytest.mark.usefixtures("act")
 def test_what_was_approved_runs_when_the_call_is_made_again(
-    dialect: str, talk: Talk, load: Load, defer: prowess.Trust, events: list[prowess.Event]
+    dialect: prowess.DialectName, talk: Talk, load: Load, defer: prowess.Trust, events: list[prowess.Event]
 ) -> None:
     session = talk(trust=defer)
     toolset = prowess.Toolset(session, dialect)

@@ -43,7 +43,7 @@ def two(put: Put) -> None:
 
 
 @pytest.mark.usefixtures("two")
-def test_a_prompt_awaits_the_selector_in_the_callers_loop(dialect: str, talk: Talk) -> None:
+def test_a_prompt_awaits_the_selector_in_the_callers_loop(dialect: prowess.DialectName, talk: Talk) -> None:
     async def main() -> None:
         selector = Awaited("pdf")
         shown = await alisting(prowess.Toolset(talk(selector=selector), dialect), "query")
@@ -55,7 +55,7 @@ def test_a_prompt_awaits_the_selector_in_the_callers_loop(dialect: str, talk: Ta
 
 
 @pytest.mark.usefixtures("two")
-def test_a_plain_call_asks_an_awaited_selector_too(dialect: str, talk: Talk) -> None:
+def test_a_plain_call_asks_an_awaited_selector_too(dialect: prowess.DialectName, talk: Talk) -> None:
     """Where no loop runs, and where one is running."""
     toolset = prowess.Toolset(talk(selector=Awaited("pdf")), dialect)
 
@@ -68,7 +68,7 @@ def test_a_plain_call_asks_an_awaited_selector_too(dialect: str, talk: Talk) -> 
 
 
 @pytest.mark.usefixtures("two")
-def test_asynchronous_and_plain_answers_are_the_same(dialect: str, talk: Talk) -> None:
+def test_asynchronous_and_plain_answers_are_the_same(dialect: prowess.DialectName, talk: Talk) -> None:
     async def main() -> None:
         toolset = prowess.Toolset(talk(), dialect)
         assert await toolset.aprompt() == toolset.prompt()
@@ -83,7 +83,7 @@ def test_asynchronous_and_plain_answers_are_the_same(dialect: str, talk: Talk) -
 
 
 @pytest.mark.usefixtures("two")
-def test_a_selector_that_fails_shows_everything(dialect: str, talk: Talk) -> None:
+def test_a_selector_that_fails_shows_everything(dialect: prowess.DialectName, talk: Talk) -> None:
     toolset = prowess.Toolset(talk(selector=Awaited()), dialect)
     shown = asyncio.run(alisting(toolset, "query"))
     assert "pdf" in shown
@@ -92,7 +92,7 @@ def test_a_selector_that_fails_shows_everything(dialect: str, talk: Talk) -> Non
 
 
 @pytest.mark.usefixtures("two")
-def test_a_strict_selector_is_awaited_without_a_query(dialect: str, talk: Talk) -> None:
+def test_a_strict_selector_is_awaited_without_a_query(dialect: prowess.DialectName, talk: Talk) -> None:
     toolset = prowess.Toolset(talk(selector=Awaited("csv", strict=True)), dialect)
     shown = asyncio.run(alisting(toolset, ""))
     assert "csv" in shown
@@ -101,7 +101,9 @@ def test_a_strict_selector_is_awaited_without_a_query(dialect: str, talk: Talk) 
 
 
 @pytest.mark.usefixtures("two")
-def test_a_call_within_a_loop_is_answered_with_an_awaited_strict_selector(dialect: str, talk: Talk) -> None:
+def test_a_call_within_a_loop_is_answered_with_an_awaited_strict_selector(
+    dialect: prowess.DialectName, talk: Talk
+) -> None:
     """An error that lists names asks it, from a thread as from the loop itself."""
     toolset = prowess.Toolset(talk(selector=Awaited("csv", strict=True)), dialect)
     key = prowess.Toolset(talk(), dialect).tools()[0].parameters["required"][0]
@@ -116,7 +118,7 @@ def test_a_call_within_a_loop_is_answered_with_an_awaited_strict_selector(dialec
 
 
 @pytest.mark.usefixtures("two")
-def test_the_ambient_filter_goes_with_an_asynchronous_call(dialect: str, talk: Talk) -> None:
+def test_the_ambient_filter_goes_with_an_asynchronous_call(dialect: prowess.DialectName, talk: Talk) -> None:
     """Although files are read in a thread; tasks side by side keep their own."""
     toolset = prowess.Toolset(talk(), dialect)
     tool = toolset.tools()[0]
@@ -145,7 +147,7 @@ def test_many_calls_run_side_by_side(talk: Talk) -> None:
 
 
 @pytest.mark.usefixtures("two")
-def test_an_asynchronous_call_never_raises(dialect: str, talk: Talk) -> None:
+def test_an_asynchronous_call_never_raises(dialect: prowess.DialectName, talk: Talk) -> None:
     async def main() -> None:
         toolset = prowess.Toolset(talk(), dialect)
         for tool in (*(tool.name for tool in toolset.tools()), "nope"):

@@ -28,7 +28,7 @@ def listing(toolset: prowess.Toolset) -> str:
     return prompt or toolset.tools()[0].description
 
 
-def test_without_a_budget_nothing_is_cut(dialect: str, many: prowess.Session) -> None:
+def test_without_a_budget_nothing_is_cut(dialect: prowess.DialectName, many: prowess.Session) -> None:
     toolset = prowess.Toolset(many, dialect)
     text = listing(toolset)
     assert text.count(LONG) == 12
@@ -36,13 +36,13 @@ def test_without_a_budget_nothing_is_cut(dialect: str, many: prowess.Session) ->
     assert (report.is_cut, report.budget, report.shown) == (False, None, NAMES)
 
 
-def test_a_generous_budget_cuts_nothing(dialect: str, many: prowess.Session) -> None:
+def test_a_generous_budget_cuts_nothing(dialect: prowess.DialectName, many: prowess.Session) -> None:
     toolset = prowess.Toolset(many, dialect, budget=100_000)
     assert listing(toolset).count(LONG) == 12
     assert not toolset.report().is_cut
 
 
-def test_descriptions_are_shortened_first(dialect: str, many: prowess.Session) -> None:
+def test_descriptions_are_shortened_first(dialect: prowess.DialectName, many: prowess.Session) -> None:
     """Every name stays, and the report names those that were cut and fits the budget."""
     whole = prowess.Toolset(many, dialect, index_in_description=False)
     whole.prompt()
@@ -57,7 +57,9 @@ def test_descriptions_are_shortened_first(dialect: str, many: prowess.Session) -
     assert LONG[:20] in text
 
 
-def test_then_descriptions_go_and_then_entries_from_the_end(dialect: str, many: prowess.Session) -> None:
+def test_then_descriptions_go_and_then_entries_from_the_end(
+    dialect: prowess.DialectName, many: prowess.Session
+) -> None:
     seen: set[tuple[bool, bool, bool]] = set()
     for budget in range(2_000, 20, -20):
         toolset = prowess.Toolset(many, dialect, budget=budget)
@@ -71,14 +73,14 @@ def test_then_descriptions_go_and_then_entries_from_the_end(dialect: str, many: 
     assert seen >= {(False, False, False), (True, False, False), (False, True, False), (False, True, True)}
 
 
-def test_a_budget_of_nothing_lists_nothing(dialect: str, many: prowess.Session) -> None:
+def test_a_budget_of_nothing_lists_nothing(dialect: prowess.DialectName, many: prowess.Session) -> None:
     toolset = prowess.Toolset(many, dialect, budget=0)
     text = listing(toolset)
     assert not any(name in text for name in NAMES)
     assert toolset.report().omitted == NAMES
 
 
-def test_the_report_can_be_asked_for_at_once(dialect: str, many: prowess.Session) -> None:
+def test_the_report_can_be_asked_for_at_once(dialect: prowess.DialectName, many: prowess.Session) -> None:
     """Before any listing; it says how tokens were counted, in one line for people."""
     report = prowess.Toolset(many, dialect, budget=60, index_in_description=False).report()
     assert isinstance(report, prowess.BudgetReport)

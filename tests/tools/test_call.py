@@ -114,7 +114,9 @@ def test_arguments_may_be_a_mapping_json_text_or_bytes(put: Put, talk: Talk) -> 
 
 
 @pytest.mark.parametrize("size", [10_000, 3_000_000])
-def test_a_huge_name_gives_a_short_error(size: int, dialect: str, put: Put, talk: Talk, load: Load) -> None:
+def test_a_huge_name_gives_a_short_error(
+    size: int, dialect: prowess.DialectName, put: Put, talk: Talk, load: Load
+) -> None:
     """What a model sends does not decide how much it gets back."""
     put("pdf")
     result = load(prowess.Toolset(talk(), dialect), "x" * size)
@@ -123,7 +125,7 @@ def test_a_huge_name_gives_a_short_error(size: int, dialect: str, put: Put, talk
     assert len(json.dumps({**result.data})) < MOST
 
 
-def test_a_huge_path_gives_a_short_error(reading: str, put: Put, talk: Talk, read: Read) -> None:
+def test_a_huge_path_gives_a_short_error(reading: prowess.DialectName, put: Put, talk: Talk, read: Read) -> None:
     put("pdf")
     toolset = prowess.Toolset(talk(), reading)
     for path in ("x" * 100_000, "x/" * 100_000, "../" * 100_000):
@@ -132,14 +134,14 @@ def test_a_huge_path_gives_a_short_error(reading: str, put: Put, talk: Talk, rea
         assert len(result.content) < MOST
 
 
-def test_a_huge_tool_name_gives_a_short_error(dialect: str, put: Put, talk: Talk) -> None:
+def test_a_huge_tool_name_gives_a_short_error(dialect: prowess.DialectName, put: Put, talk: Talk) -> None:
     put("pdf")
     result = prowess.Toolset(talk(), dialect).call("x" * 1_000_000)
     assert result.is_error
     assert len(result.content) < MOST
 
 
-def test_half_a_character_never_comes_back(dialect: str, put: Put, talk: Talk) -> None:
+def test_half_a_character_never_comes_back(dialect: prowess.DialectName, put: Put, talk: Talk) -> None:
     """JSON can escape a lone surrogate, and no host could send it on."""
     put("pdf")
     toolset = prowess.Toolset(talk(), dialect)
@@ -152,7 +154,7 @@ def test_half_a_character_never_comes_back(dialect: str, put: Put, talk: Talk) -
 
 @pytest.mark.parametrize("files", [{}, {"a.md": "a"}], ids=["bare", "with files"])
 def test_an_unknown_tool_is_told_with_exactly_those_that_are_offered(
-    dialect: str, files: dict[str, str], put: Put, talk: Talk
+    dialect: prowess.DialectName, files: dict[str, str], put: Put, talk: Talk
 ) -> None:
     put("pdf", files=files)
     toolset = prowess.Toolset(talk(), dialect)
@@ -161,7 +163,7 @@ def test_an_unknown_tool_is_told_with_exactly_those_that_are_offered(
     assert result.content == f"unknown skill tool: nope; known: {', '.join(tool.name for tool in toolset.tools())}"
 
 
-def test_an_unknown_tool_without_skills_is_told_that_none_is_offered(dialect: str, talk: Talk) -> None:
+def test_an_unknown_tool_without_skills_is_told_that_none_is_offered(dialect: prowess.DialectName, talk: Talk) -> None:
     assert prowess.Toolset(talk(), dialect).call("nope").content == "unknown skill tool: nope; none is offered"
 
 
@@ -231,7 +233,9 @@ def test_a_missing_file_is_told_with_the_nearest_path(put: Put, talk: Talk) -> N
 
 
 @pytest.mark.parametrize("path", ["../csv/SKILL.md", "/etc/passwd", "a\\b", "C:x", "~/x", "a/\0", "NUL", "a.", ""])
-def test_a_path_that_leaves_the_skill_is_refused(path: str, reading: str, put: Put, talk: Talk, read: Read) -> None:
+def test_a_path_that_leaves_the_skill_is_refused(
+    path: str, reading: prowess.DialectName, put: Put, talk: Talk, read: Read
+) -> None:
     put("pdf")
     put("csv", body="Other.\n")
     result = read(prowess.Toolset(talk(), reading), "pdf", path)
@@ -249,7 +253,7 @@ def test_at_the_limit_the_error_says_what_to_do(put: Put, talk: Talk) -> None:
     toolset.call("load_skill", {"name": "pdf"})
     result = toolset.call("load_skill", {"name": "csv"})
     assert (result.is_error, result.data["reason"]) == (True, "max-active")
-    assert "first" in result.content
+    assert "unload_skill" in result.content
     toolset.call("unload_skill", {"name": "pdf"})
     assert not toolset.call("load_skill", {"name": "csv"}).is_error
 
@@ -277,7 +281,9 @@ def test_loading_again_says_that_it_was_loaded(put: Put, talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("name", ["pdf", "nope"])
-def test_a_listener_that_fails_does_not_break_a_call(name: str, dialect: str, put: Put, talk: Talk, load: Load) -> None:
+def test_a_listener_that_fails_does_not_break_a_call(
+    name: str, dialect: prowess.DialectName, put: Put, talk: Talk, load: Load
+) -> None:
     """Neither one that succeeds nor one that is refused."""
     put("pdf")
 

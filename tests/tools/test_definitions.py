@@ -31,7 +31,7 @@ TYPES = {"object", "string", "integer", "array", "number", "boolean"}
 
 
 @pytest.fixture
-def tools(dialect: str, put: Put, talk: Talk) -> tuple[prowess.ToolDefinition, ...]:
+def tools(dialect: prowess.DialectName, put: Put, talk: Talk) -> tuple[prowess.ToolDefinition, ...]:
     """Every tool that the dialect can offer."""
     put("pdf", files={"a.md": "a"})
     put("csv")
@@ -104,7 +104,7 @@ def test_openai_wants_a_function_nested_or_flat(tools: tuple[prowess.ToolDefinit
     for tool in tools:
         plain = tool.to_json_schema()
         assert tool.to_openai() == {"type": "function", "function": plain}
-        assert tool.to_openai_responses() == {"type": "function", **plain}
+        assert tool.to_openai_responses() == {"type": "function", **plain, "strict": False}
 
 
 def test_anthropic_wants_an_input_schema(tools: tuple[prowess.ToolDefinition, ...]) -> None:

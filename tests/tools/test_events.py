@@ -39,7 +39,7 @@ def test_a_conversation_is_told_in_order(put: Put, talk: Talk, events: Events) -
 
 
 def test_loading_and_reading_are_told_in_every_dialect(
-    *, reading: str, put: Put, talk: Talk, load: Load, read: Read, events: Events
+    *, reading: prowess.DialectName, put: Put, talk: Talk, load: Load, read: Read, events: Events
 ) -> None:
     put("pdf", files={"notes.md": "Note.\n"})
     toolset = prowess.Toolset(talk(), reading)
@@ -48,7 +48,9 @@ def test_loading_and_reading_are_told_in_every_dialect(
     assert told(events) == [("activated", "pdf"), ("read", "pdf")]
 
 
-def test_loading_again_is_no_second_activation(dialect: str, put: Put, talk: Talk, load: Load, events: Events) -> None:
+def test_loading_again_is_no_second_activation(
+    dialect: prowess.DialectName, put: Put, talk: Talk, load: Load, events: Events
+) -> None:
     put("pdf")
     toolset = prowess.Toolset(talk(), dialect)
     load(toolset, "pdf")
@@ -56,7 +58,9 @@ def test_loading_again_is_no_second_activation(dialect: str, put: Put, talk: Tal
     assert told(events).count(("activated", "pdf")) == 1
 
 
-def test_a_listing_is_told_with_its_names_and_its_cost(dialect: str, put: Put, talk: Talk, events: Events) -> None:
+def test_a_listing_is_told_with_its_names_and_its_cost(
+    dialect: prowess.DialectName, put: Put, talk: Talk, events: Events
+) -> None:
     put("pdf")
     put("csv")
     toolset = prowess.Toolset(talk(), dialect, index_in_description=False)
@@ -75,7 +79,9 @@ def test_an_index_in_a_description_is_a_listing_too(put: Put, talk: Talk, events
     assert ("pdf",) in [event.detail["names"] for event in events if event.kind == "listed"]
 
 
-def test_what_was_cut_is_told_after_the_listing(dialect: str, put: Put, talk: Talk, events: Events) -> None:
+def test_what_was_cut_is_told_after_the_listing(
+    dialect: prowess.DialectName, put: Put, talk: Talk, events: Events
+) -> None:
     for number in range(9):
         put(f"skill-{number}", description="Reads what it is given and says in a few words what it found there.")
     prowess.Toolset(talk(), dialect, budget=40, index_in_description=False).prompt()
@@ -86,7 +92,7 @@ def test_what_was_cut_is_told_after_the_listing(dialect: str, put: Put, talk: Ta
 
 
 def test_a_skill_that_is_refused_is_told_once_by_its_name(
-    dialect: str, put: Put, talk: Talk, load: Load, events: Events
+    dialect: prowess.DialectName, put: Put, talk: Talk, load: Load, events: Events
 ) -> None:
     put("pdf")
     load(prowess.Toolset(talk(), dialect), "nope")
@@ -94,7 +100,7 @@ def test_a_skill_that_is_refused_is_told_once_by_its_name(
 
 
 def test_a_skill_that_is_filtered_is_told_once_by_its_name(
-    dialect: str, put: Put, talk: Talk, load: Load, events: Events
+    dialect: prowess.DialectName, put: Put, talk: Talk, load: Load, events: Events
 ) -> None:
     put("pdf")
     put("csv")
@@ -103,7 +109,7 @@ def test_a_skill_that_is_filtered_is_told_once_by_its_name(
 
 
 def test_a_skill_that_is_not_allowed_is_told_once_by_its_name(
-    dialect: str, put: Put, talk: Talk, load: Load, events: Events
+    dialect: prowess.DialectName, put: Put, talk: Talk, load: Load, events: Events
 ) -> None:
     put("pdf")
     put("csv")
@@ -112,7 +118,7 @@ def test_a_skill_that_is_not_allowed_is_told_once_by_its_name(
 
 
 def test_a_skill_that_cannot_be_read_is_told_once(
-    dialect: str, put: Put, talk: Talk, load: Load, events: Events
+    dialect: prowess.DialectName, put: Put, talk: Talk, load: Load, events: Events
 ) -> None:
     folder = put("pdf")
     toolset = prowess.Toolset(talk(), dialect)
@@ -125,7 +131,7 @@ def test_a_skill_that_cannot_be_read_is_told_once(
     ("path", "code"), [("../x", "path-escape"), ("none.md", "not-found"), ("sub", "not-a-regular-file")]
 )
 def test_a_file_that_is_refused_is_told_once(
-    *, path: str, code: str, reading: str, put: Put, talk: Talk, read: Read, events: Events
+    *, path: str, code: str, reading: prowess.DialectName, put: Put, talk: Talk, read: Read, events: Events
 ) -> None:
     put("pdf", files={"sub/a.md": "a"})
     read(prowess.Toolset(talk(), reading), "pdf", path)
@@ -133,7 +139,9 @@ def test_a_file_that_is_refused_is_told_once(
     assert events[0].detail["code"] == code
 
 
-def test_arguments_that_are_refused_are_told(dialect: str, put: Put, talk: Talk, events: Events) -> None:
+def test_arguments_that_are_refused_are_told(
+    dialect: prowess.DialectName, put: Put, talk: Talk, events: Events
+) -> None:
     put("pdf")
     toolset = prowess.Toolset(talk(), dialect)
     tool = toolset.tools()[0].name

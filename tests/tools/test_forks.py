@@ -18,8 +18,8 @@ Put = Callable[..., Path]
 Talk = Callable[..., prowess.Session]
 Run = Callable[[prowess.PreparedFork], Any]
 
-FORKING = ("read_skill", "prowess")
-PLAIN = ("load_skill", "skill__activate", "skill_load", "use_skill")
+FORKING: tuple[prowess.DialectName, ...] = ("read_skill", "prowess")
+PLAIN: tuple[prowess.DialectName, ...] = ("load_skill", "skill__activate", "skill_load", "use_skill")
 TASK = "How large is src?"
 ASKED = {"name": "audit", "task": TASK}
 
@@ -74,7 +74,7 @@ def refused(toolset: prowess.Toolset, name: str) -> tuple[str, str]:
 
 
 @pytest.mark.usefixtures("audit")
-def test_the_tool_takes_a_name_and_a_task_and_nothing_else(forking: str, talk: Talk) -> None:
+def test_the_tool_takes_a_name_and_a_task_and_nothing_else(forking: prowess.DialectName, talk: Talk) -> None:
     tool = {tool.name: tool for tool in prowess.Toolset(talk(), forking, fork=answer).tools()}["run_skill"]
     parameters = tool.parameters
     assert (parameters["type"], parameters["required"]) == ("object", ["name", "task"])
@@ -99,26 +99,28 @@ def test_names_are_listed_in_our_own_dialect(talk: Talk) -> None:
 
 @pytest.mark.usefixtures("audit")
 @pytest.mark.parametrize("fork", [answer, "host"])
-def test_it_is_offered_where_somebody_runs_forks(fork: Any, forking: str, talk: Talk) -> None:  # noqa: ANN401
+def test_it_is_offered_where_somebody_runs_forks(fork: Any, forking: prowess.DialectName, talk: Talk) -> None:  # noqa: ANN401
     assert "run_skill" in names(prowess.Toolset(talk(), forking, fork=fork))
 
 
 @pytest.mark.usefixtures("audit")
-def test_it_is_not_offered_where_nobody_runs_forks(forking: str, talk: Talk) -> None:
+def test_it_is_not_offered_where_nobody_runs_forks(forking: prowess.DialectName, talk: Talk) -> None:
     toolset = prowess.Toolset(talk(), forking)
     assert "run_skill" not in names(toolset)
     result = toolset.call("run_skill", ASKED)
     assert (result.is_error, result.data["reason"], result.fork) == (True, "fork-off", None)
 
 
-def test_it_is_not_offered_where_no_skill_forks(forking: str, put: Put, talk: Talk) -> None:
+def test_it_is_not_offered_where_no_skill_forks(forking: prowess.DialectName, put: Put, talk: Talk) -> None:
     put("plain")
     put("odd", fields="context: forked\n")
     put("other", fields="context: Fork\n")
     assert "run_skill" not in names(prowess.Toolset(talk(), forking, fork=answer))
 
 
-def test_it_is_not_offered_for_a_skill_that_the_model_may_not_have(forking: str, put: Put, talk: Talk) -> None:
+def test_it_is_not_offered_for_a_skill_that_the_model_may_not_have(
+    forking: prowess.DialectName, put: Put, talk: Talk
+) -> None:
     put("plain")
     put("audit", fields="context: fork\n")
     put("hidden", fields="context: fork\ndisable-model-invocation: true\n")
@@ -129,7 +131,7 @@ def test_it_is_not_offered_for_a_skill_that_the_model_may_not_have(forking: str,
 
 @pytest.mark.usefixtures("audit")
 @pytest.mark.parametrize("dialect", PLAIN)
-def test_other_dialects_have_no_such_tool_and_warn_of_a_runner(dialect: str, talk: Talk) -> None:
+def test_other_dialects_have_no_such_tool_and_warn_of_a_runner(dialect: prowess.DialectName, talk: Talk) -> None:
     with pytest.warns(
         UserWarning, match=f"^fork= has no effect: the dialect '{dialect}' .*these have: read_skill, prow"
     ):
@@ -140,7 +142,7 @@ def test_other_dialects_have_no_such_tool_and_warn_of_a_runner(dialect: str, tal
 
 
 @pytest.mark.usefixtures("audit")
-def test_the_prompt_says_which_skills_fork(forking: str, talk: Talk) -> None:
+def test_the_prompt_says_which_skills_fork(forking: prowess.DialectName, talk: Talk) -> None:
     prompt = prowess.Toolset(talk(), forking, fork=answer).prompt()
     assert prompt.count("<mode>forked</mode>") == 1
     assert "run_skill" in prompt
@@ -158,14 +160,14 @@ def test_who_runs_forks_is_a_callable_or_the_host(fork: Any, talk: Talk) -> None
 @pytest.mark.parametrize(
     "arguments", [{}, {"name": ""}, {"name": 5, "task": ""}, {"name": "audit", "task": 5}, "{", []]
 )
-def test_arguments_are_checked_first(arguments: Any, forking: str, talk: Talk) -> None:  # noqa: ANN401 - what models send
+def test_arguments_are_checked_first(arguments: Any, forking: prowess.DialectName, talk: Talk) -> None:  # noqa: ANN401 - what models send
     runner = Recorded()
     result = prowess.Toolset(talk(), forking, fork=runner).call("run_skill", arguments)
     assert (result.is_error, result.data["reason"], runner.ran) == (True, "bad-arguments", [])
 
 
 @pytest.mark.usefixtures("audit")
-def test_a_task_may_be_left_out(forking: str, talk: Talk) -> None:
+def test_a_task_may_be_left_out(forking: prowess.DialectName, talk: Talk) -> None:
     result = prowess.Toolset(talk(), forking, fork=answer).call("run_skill", {"name": "audit"})
     assert (result.is_error, result.content) == (False, "Skill: audit: ")
 
@@ -173,7 +175,7 @@ def test_a_task_may_be_left_out(forking: str, talk: Talk) -> None:
 # -- what is prepared -----------------------------------------------------------------------------------------------
 
 
-def test_a_fork_is_prepared_with_all_that_a_child_needs(audit: Path, forking: str, talk: Talk) -> None:
+def test_a_fork_is_prepared_with_all_that_a_child_needs(audit: Path, forking: prowess.DialectName, talk: Talk) -> None:
     prepared = prepared_of(prowess.Toolset(talk(), forking))
     assert prepared == prowess.PreparedFork(
         "audit", TASK, (audit / "SKILL.md").read_text(encoding="utf-8"), "small", ("Read", "Grep")
@@ -194,7 +196,9 @@ def test_an_inline_skill_forks_too(talk: Talk) -> None:
     assert prowess.fork_user_message(prepared).endswith('<skill name="audit">\nAudit it.\n</skill>')
 
 
-def test_model_and_tools_are_those_of_the_file_that_is_read(audit: Path, forking: str, talk: Talk) -> None:
+def test_model_and_tools_are_those_of_the_file_that_is_read(
+    audit: Path, forking: prowess.DialectName, talk: Talk
+) -> None:
     """The child must not have the tools of one version and the instructions of another."""
     toolset = prowess.Toolset(talk(), forking)
     head = "---\nname: audit\ndescription: Does one thing.\ncontext: fork\nmodel: large\nallowed-tools: Read\n---\n"
@@ -205,7 +209,7 @@ def test_model_and_tools_are_those_of_the_file_that_is_read(audit: Path, forking
 
 
 @pytest.mark.usefixtures("audit")
-def test_a_fork_leaves_the_session_as_it_was(forking: str, talk: Talk) -> None:
+def test_a_fork_leaves_the_session_as_it_was(forking: prowess.DialectName, talk: Talk) -> None:
     """It is active in the child; the parent gets its answer alone."""
     session = talk()
     prepared_of(prowess.Toolset(session, forking))
@@ -214,7 +218,7 @@ def test_a_fork_leaves_the_session_as_it_was(forking: str, talk: Talk) -> None:
 
 @pytest.mark.usefixtures("audit")
 @pytest.mark.parametrize("reader", [("read_skill", "read_skill"), ("prowess", "load_skill")])
-def test_errors_come_in_their_order(reader: tuple[str, str], audit: Path, put: Put, talk: Talk) -> None:
+def test_errors_come_in_their_order(reader: tuple[prowess.DialectName, str], audit: Path, put: Put, talk: Talk) -> None:
     dialect, tool = reader
     put("hidden", fields="context: fork\ndisable-model-invocation: true\n")
     put("missing")
@@ -235,7 +239,7 @@ def test_errors_come_in_their_order(reader: tuple[str, str], audit: Path, put: P
 
 
 @pytest.mark.usefixtures("audit")
-def test_a_skill_that_the_list_or_the_filter_hides_is_not_found(forking: str, talk: Talk) -> None:
+def test_a_skill_that_the_list_or_the_filter_hides_is_not_found(forking: prowess.DialectName, talk: Talk) -> None:
     assert refused(prowess.Toolset(talk(), forking, ["plain"]), "audit")[1] == "unknown-skill"
     assert refused(prowess.Toolset(talk(), forking, []), "audit")[1] == "unknown-skill"
     assert refused(prowess.Toolset(talk(filter="skills/plain"), forking), "audit")[1] == "unknown-skill"
@@ -245,7 +249,9 @@ def test_a_skill_that_the_list_or_the_filter_hides_is_not_found(forking: str, ta
 
 @pytest.mark.usefixtures("audit")
 @pytest.mark.parametrize("name", ["missing", "plain"])
-def test_a_call_gives_the_same_errors(name: str, forking: str, talk: Talk, events: list[prowess.Event]) -> None:
+def test_a_call_gives_the_same_errors(
+    name: str, forking: prowess.DialectName, talk: Talk, events: list[prowess.Event]
+) -> None:
     runner = Recorded()
     toolset = prowess.Toolset(talk(), forking, fork=runner)
     result = toolset.call("run_skill", {"name": name, "task": TASK})
@@ -281,7 +287,7 @@ def test_the_childs_tools_are_those_of_the_parent_that_are_allowed(
 
 
 @pytest.mark.usefixtures("audit")
-def test_a_child_has_the_same_tools_but_cannot_fork(forking: str, talk: Talk) -> None:
+def test_a_child_has_the_same_tools_but_cannot_fork(forking: prowess.DialectName, talk: Talk) -> None:
     toolset = prowess.Toolset(talk(), forking, ["audit"], fork=answer)
     child = toolset.child()
     assert child.dialect == forking
@@ -303,7 +309,7 @@ def test_a_child_keeps_the_options_of_its_parent(put: Put, talk: Talk) -> None:
     assert "notes.md" not in child.call("load_skill", {"name": "large"}).content
 
 
-def test_the_childs_tools_include_those_that_read_the_files_of_its_skill(reading: str) -> None:
+def test_the_childs_tools_include_those_that_read_the_files_of_its_skill(reading: prowess.DialectName) -> None:
     """Instructions that name a file are of no use to who cannot read it."""
     tool = READERS[reading][0]
     assert prowess.PreparedFork("a", "t", "c", "", ("Read",)).child_tools(["Write", tool]) == (tool,)
@@ -553,7 +559,7 @@ def test_attached_files_are_named_by_their_absolute_paths(tmp_path: Path, monkey
 
 
 @pytest.mark.usefixtures("audit")
-def test_the_host_gets_what_was_prepared(forking: str, talk: Talk, events: list[prowess.Event]) -> None:
+def test_the_host_gets_what_was_prepared(forking: prowess.DialectName, talk: Talk, events: list[prowess.Event]) -> None:
     toolset = prowess.Toolset(talk(), forking, fork="host")
     result = toolset.call("run_skill", ASKED)
     assert (result.is_error, result.fork) == (False, prepared_of(toolset))
@@ -584,7 +590,7 @@ RUNNERS: dict[str, Run] = {"plain": plain_runner, "asynchronous": awaited_runner
 
 @pytest.mark.usefixtures("audit")
 @pytest.mark.parametrize("kind", RUNNERS)
-def test_what_the_runner_gives_is_the_result(kind: str, forking: str, talk: Talk) -> None:
+def test_what_the_runner_gives_is_the_result(kind: str, forking: prowess.DialectName, talk: Talk) -> None:
     toolset = prowess.Toolset(talk(), forking, fork=RUNNERS[kind])
     expected = prowess.ToolResult(f"answer to {TASK}", data={"skill": "audit", "title": "Skill: audit"})
     assert toolset.call("run_skill", ASKED) == expected
@@ -625,7 +631,7 @@ def test_a_plain_runner_does_not_hold_up_the_loop(talk: Talk) -> None:
 
 
 @pytest.mark.usefixtures("audit")
-def test_inside_a_running_loop_a_plain_call_says_to_await(forking: str, talk: Talk) -> None:
+def test_inside_a_running_loop_a_plain_call_says_to_await(forking: prowess.DialectName, talk: Talk) -> None:
     async def main() -> tuple[prowess.ToolResult, str]:
         blocked = prowess.Toolset(talk(), forking, fork=awaited_runner).call("run_skill", ASKED)
         return blocked, prowess.Toolset(talk(), forking, fork=plain_runner).call("run_skill", ASKED).content
@@ -655,7 +661,7 @@ def called_each_way(toolset: prowess.Toolset) -> dict[str, prowess.ToolResult]:
 @pytest.mark.usefixtures("audit")
 @pytest.mark.parametrize("runner", [failing, failing_later])
 def test_a_runner_that_fails_is_an_error_for_the_model(
-    runner: Run, forking: str, talk: Talk, events: list[prowess.Event]
+    runner: Run, forking: prowess.DialectName, talk: Talk, events: list[prowess.Event]
 ) -> None:
     for result in called_each_way(prowess.Toolset(talk(), forking, fork=runner)).values():
         assert (result.is_error, result.data["reason"], result.fork) == (True, "fork-failed", None)
@@ -678,7 +684,7 @@ def test_a_runner_that_has_run_out_of_answers_fails_too(talk: Talk) -> None:
 
 
 @pytest.mark.usefixtures("audit")
-def test_what_a_failing_runner_says_is_bounded(forking: str, talk: Talk) -> None:
+def test_what_a_failing_runner_says_is_bounded(forking: prowess.DialectName, talk: Talk) -> None:
     def runner(_prepared: prowess.PreparedFork) -> str:
         raise RuntimeError("x" * 100_000)
 
@@ -688,7 +694,7 @@ def test_what_a_failing_runner_says_is_bounded(forking: str, talk: Talk) -> None
 
 @pytest.mark.usefixtures("audit")
 @pytest.mark.parametrize("given", [None, 5, b"bytes", {"content": "x"}])
-def test_an_answer_that_is_no_text_is_an_error(given: object, forking: str, talk: Talk) -> None:
+def test_an_answer_that_is_no_text_is_an_error(given: object, forking: prowess.DialectName, talk: Talk) -> None:
     def plain(_prepared: prowess.PreparedFork) -> Any:  # noqa: ANN401 - what nobody should give
         return given
 
@@ -729,7 +735,7 @@ def test_an_answer_up_to_the_limit_is_whole(talk: Talk) -> None:
 
 
 @pytest.mark.usefixtures("audit")
-def test_an_empty_answer_is_an_answer(forking: str, talk: Talk) -> None:
+def test_an_empty_answer_is_an_answer(forking: prowess.DialectName, talk: Talk) -> None:
     result = prowess.Toolset(talk(), forking, fork=lambda _: "").call("run_skill", ASKED)
     assert (result.is_error, result.content) == (False, "")
 
@@ -910,7 +916,7 @@ def test_a_child_works_in_the_folder_that_it_is_given(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.usefixtures("audit")
-def test_a_child_process_answers_a_models_call(forking: str, talk: Talk) -> None:
+def test_a_child_process_answers_a_models_call(forking: prowess.DialectName, talk: Talk) -> None:
     code = "import sys; said = sys.stdin.read(); print('Audit it.' in said, 'context: fork' in said, sys.argv[1])"
     toolset = prowess.Toolset(talk(), forking, fork=child(code, "{model}"))
     for result in called_each_way(toolset).values():
@@ -918,7 +924,7 @@ def test_a_child_process_answers_a_models_call(forking: str, talk: Talk) -> None
 
 
 @pytest.mark.usefixtures("audit")
-def test_a_child_process_that_fails_is_an_error_for_the_model(forking: str, talk: Talk) -> None:
+def test_a_child_process_that_fails_is_an_error_for_the_model(forking: prowess.DialectName, talk: Talk) -> None:
     toolset = prowess.Toolset(talk(), forking, fork=child("import sys; sys.exit('no key')"))
     result = toolset.call("run_skill", ASKED)
     assert (result.is_error, result.data["reason"]) == (True, "fork-failed")

@@ -29,7 +29,9 @@ def assert_hidden(text: str, folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("skills")
-def test_no_dialect_shows_where_skills_lie(dialect: str, talk: Talk, load: Load, tmp_path: Path) -> None:
+def test_no_dialect_shows_where_skills_lie(
+    dialect: prowess.DialectName, talk: Talk, load: Load, tmp_path: Path
+) -> None:
     toolset = prowess.Toolset(talk(), dialect, hide_paths=True)
     assert_hidden(toolset.prompt() + str(toolset.tools()) + toolset.explicit("pdf", "x"), tmp_path)
     for name in ("pdf", "csv", "nope", str(tmp_path)):
@@ -46,7 +48,7 @@ def test_instructions_name_their_folder_as_tools_take_it(talk: Talk) -> None:
 
 
 def test_an_error_about_a_file_does_not_show_where_skills_lie(
-    reading: str, put: Put, talk: Talk, read: Read, tmp_path: Path
+    reading: prowess.DialectName, put: Put, talk: Talk, read: Read, tmp_path: Path
 ) -> None:
     folder = put("pdf", files={"a.md": "a"})
     toolset = prowess.Toolset(talk(), reading, hide_paths=True)
@@ -59,7 +61,7 @@ def test_an_error_about_a_file_does_not_show_where_skills_lie(
 
 
 def test_an_error_about_a_skill_does_not_show_where_it_lies(
-    dialect: str, put: Put, talk: Talk, load: Load, tmp_path: Path
+    dialect: prowess.DialectName, put: Put, talk: Talk, load: Load, tmp_path: Path
 ) -> None:
     folder = put("pdf")
     toolset = prowess.Toolset(talk(), dialect, hide_paths=True)
@@ -69,7 +71,9 @@ def test_an_error_about_a_skill_does_not_show_where_it_lies(
     assert_hidden(gone.content, tmp_path)
 
 
-def test_preloaded_instructions_do_not_show_where_they_lie(dialect: str, put: Put, talk: Talk, tmp_path: Path) -> None:
+def test_preloaded_instructions_do_not_show_where_they_lie(
+    dialect: prowess.DialectName, put: Put, talk: Talk, tmp_path: Path
+) -> None:
     put("pdf", body=BODY)
     catalog = prowess.Catalog.from_sources([prowess.Source.directory(tmp_path / "skills", preload=True)])
     prompt = prowess.Toolset(talk(catalog), dialect, hide_paths=True).prompt()

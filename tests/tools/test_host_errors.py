@@ -112,7 +112,7 @@ def test_a_listener_that_raises_hears_of_it_once(put: Put, talk: Talk, caplog: p
 
 
 def test_whatever_else_raises_inside_a_call_is_logged_and_kept_from_the_model(
-    put: Put, talk: Talk, caplog: pytest.LogCaptureFixture, events: list[prowess.Event], dialect: str
+    put: Put, talk: Talk, caplog: pytest.LogCaptureFixture, events: list[prowess.Event], dialect: prowess.DialectName
 ) -> None:
     """A mapping of the host's that fails when it is read."""
 

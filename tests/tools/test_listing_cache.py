@@ -48,7 +48,7 @@ def counted_calls() -> Iterator[list[int]]:
         sys.setprofile(before)
 
 
-def shown(toolset: prowess.Toolset, query: str = "") -> tuple[str, list[dict[str, object]]]:
+def shown(toolset: prowess.Toolset, query: str = "") -> tuple[str, list[prowess.JsonSchemaTool]]:
     """Everything that a model is shown before it calls anything."""
     return toolset.prompt(query), [tool.to_json_schema() for tool in toolset.tools(query)]
 
@@ -66,7 +66,7 @@ def fresh(toolset: prowess.Toolset, catalog: prowess.Catalog) -> prowess.Toolset
 
 @pytest.mark.parametrize("budget", [None, 4_000])
 def test_asking_again_costs_nothing_that_grows_with_the_skills(
-    budget: int | None, dialect: str, put: Put, talk: Talk
+    budget: int | None, dialect: prowess.DialectName, put: Put, talk: Talk
 ) -> None:
     for number in range(MANY):
         put(f"skill-{number}", description="Does thing after thing, carefully.")
@@ -78,7 +78,9 @@ def test_asking_again_costs_nothing_that_grows_with_the_skills(
     assert calls[0] < MANY
 
 
-def test_one_prompt_serves_every_session_over_a_catalogue(library: prowess.Catalog, dialect: str) -> None:
+def test_one_prompt_serves_every_session_over_a_catalogue(
+    library: prowess.Catalog, dialect: prowess.DialectName
+) -> None:
     first = prowess.Toolset(prowess.Session(library), dialect, index_in_description=False).prompt()
     other = prowess.Toolset(prowess.Session(library), dialect, index_in_description=False).prompt()
     assert first
@@ -316,7 +318,9 @@ def wordy(put: Put, tmp_path: Path) -> prowess.Catalog:
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-def test_the_budget_holds_for_the_whole_prompt(budget: int, dialect: str, wordy: prowess.Catalog) -> None:
+def test_the_budget_holds_for_the_whole_prompt(
+    budget: int, dialect: prowess.DialectName, wordy: prowess.Catalog
+) -> None:
     toolset = prowess.Toolset(prowess.Session(wordy), dialect, budget=budget, index_in_description=False)
     prompt = toolset.prompt()
     assert "Always say what you are going to do" in prompt, "preloaded instructions are never cut"

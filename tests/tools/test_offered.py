@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -23,24 +24,26 @@ def names(toolset: prowess.Toolset, query: str = "") -> list[str]:
     return [tool.name for tool in toolset.tools(query)]
 
 
-def test_there_are_six_dialects(dialect: str) -> None:
+def test_there_are_six_dialects(dialect: prowess.DialectName) -> None:
     assert len(prowess.DIALECTS) == 6
     assert dialect in prowess.DIALECTS
 
 
 def test_an_unknown_dialect_is_an_error_that_lists_the_known_ones(talk: Talk) -> None:
     with pytest.raises(prowess.SourceError) as caught:
-        prowess.Toolset(talk(), "klingon")
+        prowess.Toolset(talk(), cast("prowess.DialectName", "klingon"))
     assert all(name in str(caught.value) for name in prowess.DIALECTS)
 
 
-def test_without_skills_nothing_is_offered_or_said(dialect: str, talk: Talk) -> None:
+def test_without_skills_nothing_is_offered_or_said(dialect: prowess.DialectName, talk: Talk) -> None:
     toolset = prowess.Toolset(talk(), dialect)
     assert (toolset.tools(), toolset.prompt()) == ((), "")
 
 
 @pytest.mark.parametrize("count", [1, 40])
-def test_with_hidden_skills_only_nothing_is_offered_or_said(count: int, dialect: str, put: Put, talk: Talk) -> None:
+def test_with_hidden_skills_only_nothing_is_offered_or_said(
+    count: int, dialect: prowess.DialectName, put: Put, talk: Talk
+) -> None:
     for number in range(count):
         put(f"hidden-{number}", fields="disable-model-invocation: true\n", files={"a.md": "a"})
     toolset = prowess.Toolset(talk(), dialect)
@@ -48,7 +51,9 @@ def test_with_hidden_skills_only_nothing_is_offered_or_said(count: int, dialect:
 
 
 @pytest.mark.parametrize("count", [1, 40])
-def test_behind_a_filter_nothing_is_offered_or_said(count: int, dialect: str, put: Put, talk: Talk) -> None:
+def test_behind_a_filter_nothing_is_offered_or_said(
+    count: int, dialect: prowess.DialectName, put: Put, talk: Talk
+) -> None:
     for number in range(count):
         put(f"skill-{number}", files={"a.md": "a"})
     session = talk()
@@ -60,13 +65,15 @@ def test_behind_a_filter_nothing_is_offered_or_said(count: int, dialect: str, pu
     assert (toolset.tools(), toolset.prompt()) == ((), "")
 
 
-def test_with_an_empty_list_nothing_is_offered_or_said(dialect: str, put: Put, talk: Talk) -> None:
+def test_with_an_empty_list_nothing_is_offered_or_said(dialect: prowess.DialectName, put: Put, talk: Talk) -> None:
     put("pdf", files={"a.md": "a"})
     toolset = prowess.Toolset(talk(), dialect, [])
     assert (toolset.tools(), toolset.prompt()) == ((), "")
 
 
-def test_when_every_skill_of_a_list_is_gone_nothing_is_offered_or_said(dialect: str, put: Put, talk: Talk) -> None:
+def test_when_every_skill_of_a_list_is_gone_nothing_is_offered_or_said(
+    dialect: prowess.DialectName, put: Put, talk: Talk
+) -> None:
     put("pdf", files={"a.md": "a"})
     session = talk()
     toolset = prowess.Toolset(session, dialect, ["pdf"])
@@ -75,7 +82,7 @@ def test_when_every_skill_of_a_list_is_gone_nothing_is_offered_or_said(dialect: 
 
 
 @pytest.mark.parametrize("dialect", ["read_skill", "prowess"])
-def test_files_can_be_read_when_a_skill_has_some(dialect: str, put: Put, talk: Talk) -> None:
+def test_files_can_be_read_when_a_skill_has_some(dialect: prowess.DialectName, put: Put, talk: Talk) -> None:
     """SKILL.md is none of them, and neither are hidden files."""
     folder = put("pdf", files={".hidden": "x"})
     put("csv")
@@ -87,14 +94,14 @@ def test_files_can_be_read_when_a_skill_has_some(dialect: str, put: Put, talk: T
 
 
 @pytest.mark.parametrize("dialect", ["read_skill", "prowess"])
-def test_files_of_hidden_skills_do_not_count(dialect: str, put: Put, talk: Talk) -> None:
+def test_files_of_hidden_skills_do_not_count(dialect: prowess.DialectName, put: Put, talk: Talk) -> None:
     put("pdf")
     put("deploy", fields="disable-model-invocation: true\n", files={"a.md": "a"})
     assert "read_skill_file" not in names(prowess.Toolset(talk(), dialect))
 
 
 @pytest.mark.parametrize("dialect", ["use_skill", "prowess"])
-def test_names_are_an_enum_while_they_are_few(dialect: str, put: Put, talk: Talk) -> None:
+def test_names_are_an_enum_while_they_are_few(dialect: prowess.DialectName, put: Put, talk: Talk) -> None:
     for number in range(3):
         put(f"skill-{number}")
     toolset = prowess.Toolset(talk(), dialect)
@@ -106,7 +113,7 @@ def test_names_are_an_enum_while_they_are_few(dialect: str, put: Put, talk: Talk
 
 
 @pytest.mark.parametrize("hiding", HIDING)
-def test_a_hidden_skill_is_in_no_listing(hiding: str, dialect: str, put: Put, talk: Talk) -> None:
+def test_a_hidden_skill_is_in_no_listing(hiding: str, dialect: prowess.DialectName, put: Put, talk: Talk) -> None:
     """Neither in the prompt, nor in a description, nor in an enum, whatever spelling the file has."""
     put("pdf")
     put("deploy", fields=f"{hiding}\n")
@@ -141,7 +148,9 @@ def test_a_hidden_skill_loads_for_the_system_that_lets_models_ask_for_it(put: Pu
     assert "Deploy it." in result.content
 
 
-def test_a_skill_that_only_models_may_call_is_offered(dialect: str, put: Put, talk: Talk, load: Load) -> None:
+def test_a_skill_that_only_models_may_call_is_offered(
+    dialect: prowess.DialectName, put: Put, talk: Talk, load: Load
+) -> None:
     put("style", fields="user-invocable: false\n")
     toolset = prowess.Toolset(talk(), dialect)
     assert "style" in toolset.prompt() + toolset.tools()[0].description
@@ -243,7 +252,7 @@ def test_what_the_model_may_not_have_crowds_out_nothing(put: Put, talk: Talk) ->
     assert toolset.call("search_skills", {"query": "forms", "limit": 1}).data["names"] == ["form-99"]
 
 
-def test_only_what_a_selector_picks_is_shown(dialect: str, put: Put, talk: Talk) -> None:
+def test_only_what_a_selector_picks_is_shown(dialect: prowess.DialectName, put: Put, talk: Talk) -> None:
     """In the prompt and in the tools alike."""
 
     class Picks:

@@ -19,7 +19,9 @@ def listing(toolset: prowess.Toolset) -> str:
     return toolset.prompt() + str([tool.to_json_schema() for tool in toolset.tools()])
 
 
-def test_only_allowed_skills_are_listed_and_loaded(dialect: str, put: Put, talk: Talk, load: Load) -> None:
+def test_only_allowed_skills_are_listed_and_loaded(
+    dialect: prowess.DialectName, put: Put, talk: Talk, load: Load
+) -> None:
     put("pdf", body="Fill it.\n")
     put("csv", body="Profile it.\n")
     session = talk()
@@ -33,7 +35,7 @@ def test_only_allowed_skills_are_listed_and_loaded(dialect: str, put: Put, talk:
     assert session.active_skills == ("pdf",)
 
 
-def test_files_of_other_skills_are_not_read(reading: str, put: Put, talk: Talk, read: Read) -> None:
+def test_files_of_other_skills_are_not_read(reading: prowess.DialectName, put: Put, talk: Talk, read: Read) -> None:
     put("pdf", files={"a.md": "Open.\n"})
     put("csv", files={"a.md": "Closed.\n"})
     toolset = prowess.Toolset(talk(), reading, allowed=["pdf"])
@@ -43,7 +45,9 @@ def test_files_of_other_skills_are_not_read(reading: str, put: Put, talk: Talk, 
     assert "Closed." not in refused.content
 
 
-def test_instructions_of_other_skills_are_not_in_the_prompt(dialect: str, put: Put, talk: Talk, tmp_path: Path) -> None:
+def test_instructions_of_other_skills_are_not_in_the_prompt(
+    dialect: prowess.DialectName, put: Put, talk: Talk, tmp_path: Path
+) -> None:
     """Preloaded ones are skills too: the list is of those that the model may have."""
     put("pdf", body="Fill it.\n")
     put("csv", body="Profile it.\n")
@@ -60,7 +64,7 @@ def test_a_list_given_once_serves_every_call(put: Put, talk: Talk) -> None:
     assert not toolset.call("load_skill", {"name": "pdf"}).is_error
 
 
-def test_no_more_bytes_are_read_than_allowed(reading: str, put: Put, talk: Talk, read: Read) -> None:
+def test_no_more_bytes_are_read_than_allowed(reading: prowess.DialectName, put: Put, talk: Talk, read: Read) -> None:
     """One more than the bound is refused, or comes in parts where there are ranges."""
     put("pdf", files={"five.md": "a\nb\u00fc", "six.md": "a\nb\u00fcc"})
     toolset = prowess.Toolset(talk(), reading, max_bytes=5)
@@ -70,7 +74,9 @@ def test_no_more_bytes_are_read_than_allowed(reading: str, put: Put, talk: Talk,
     assert result.is_error or "go on" in result.content
 
 
-def test_nothing_is_read_when_no_bytes_are_allowed(reading: str, put: Put, talk: Talk, read: Read) -> None:
+def test_nothing_is_read_when_no_bytes_are_allowed(
+    reading: prowess.DialectName, put: Put, talk: Talk, read: Read
+) -> None:
     """Nought is a bound, not the lack of one."""
     put("pdf", files={"a.md": "Open.\n"})
     result = read(prowess.Toolset(talk(), reading, max_bytes=0), "pdf", "a.md")
@@ -88,7 +94,9 @@ def test_a_refused_size_states_what_is_allowed_and_what_there_is(put: Put, talk:
 
 
 @pytest.mark.parametrize("dialect", ["skill_load", "prowess"])
-def test_files_are_hinted_at_unless_that_is_switched_off(dialect: str, put: Put, talk: Talk, load: Load) -> None:
+def test_files_are_hinted_at_unless_that_is_switched_off(
+    dialect: prowess.DialectName, put: Put, talk: Talk, load: Load
+) -> None:
     put("pdf", body="Fill it.\n", files={"references/guide.md": "Guide.\n"})
     hinted = load(prowess.Toolset(talk(), dialect), "pdf").content
     plain = load(prowess.Toolset(talk(), dialect, hint_resources=False), "pdf").content
@@ -109,7 +117,9 @@ def test_the_index_stands_in_one_place(put: Put, talk: Talk) -> None:
     assert beside.prompt() == "Available skills:\n- pdf: Does one thing."
 
 
-def test_a_toolset_sees_what_the_session_sees_now(dialect: str, put: Put, talk: Talk, tmp_path: Path) -> None:
+def test_a_toolset_sees_what_the_session_sees_now(
+    dialect: prowess.DialectName, put: Put, talk: Talk, tmp_path: Path
+) -> None:
     """A filter, another catalogue: no listing is kept."""
     put("pdf")
     session = talk()
@@ -165,7 +175,7 @@ def test_the_folder_of_a_skill_is_put_into_its_instructions(put: Put, talk: Talk
     assert content.count(f"Run {folder}/fill.py.") == 3
 
 
-def test_loading_counts_as_activation(dialect: str, put: Put, talk: Talk, load: Load) -> None:
+def test_loading_counts_as_activation(dialect: prowess.DialectName, put: Put, talk: Talk, load: Load) -> None:
     """With the tools that the skill brings, under the ceiling."""
     put("pdf", fields="allowed-tools: Read Write\n")
     session = talk(tools=["Read"])
@@ -175,7 +185,7 @@ def test_loading_counts_as_activation(dialect: str, put: Put, talk: Talk, load: 
 
 @pytest.mark.parametrize(("dialect", "tool"), [("prowess", "unload_skill"), ("skill__activate", "skill__deactivate")])
 def test_a_skill_that_the_model_may_not_have_is_not_its_to_put_aside(
-    put: Put, talk: Talk, dialect: str, tool: str
+    put: Put, talk: Talk, dialect: prowess.DialectName, tool: str
 ) -> None:
     put("mine")
     put("theirs")
@@ -195,13 +205,17 @@ def test_a_hidden_skill_called_by_a_person_brings_its_instructions_along(put: Pu
 # -- names that are not there ------------------------------------------------------------------------------------------
 
 
-def test_a_list_that_names_no_skill_is_refused_when_the_toolset_is_made(dialect: str, put: Put, talk: Talk) -> None:
+def test_a_list_that_names_no_skill_is_refused_when_the_toolset_is_made(
+    dialect: prowess.DialectName, put: Put, talk: Talk
+) -> None:
     put("pdf")
     with pytest.raises(prowess.UnknownSkillError, match="'pfd'; 'allowed' names it; available: pdf"):
         prowess.Toolset(talk(), dialect, allowed=["pdf", "pfd"])
 
 
-def test_a_name_that_is_gone_after_a_refresh_is_an_issue(dialect: str, put: Put, talk: Talk, tmp_path: Path) -> None:
+def test_a_name_that_is_gone_after_a_refresh_is_an_issue(
+    dialect: prowess.DialectName, put: Put, talk: Talk, tmp_path: Path
+) -> None:
     put("pdf")
     csv = put("csv")
     session = talk()

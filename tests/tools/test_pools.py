@@ -178,7 +178,9 @@ class Held:
         return [skill.name for skill in candidates]
 
 
-def test_a_full_queue_of_reads_answers_busy_and_a_prompt_raises(put: Put, talk: Talk, dialect: str) -> None:
+def test_a_full_queue_of_reads_answers_busy_and_a_prompt_raises(
+    put: Put, talk: Talk, dialect: prowess.DialectName
+) -> None:
     put("plain")
     limits = prowess.Limits(max_parallel_reads=1, max_waiting_reads=0)
     held = Held()

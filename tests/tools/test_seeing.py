@@ -106,7 +106,7 @@ def check_strict(schema: dict[str, Any]) -> None:
             check_strict(inner)
 
 
-def test_a_strict_schema_is_closed_and_requires_everything(dialect: str, put: Put, talk: Talk) -> None:
+def test_a_strict_schema_is_closed_and_requires_everything(dialect: prowess.DialectName, put: Put, talk: Talk) -> None:
     put("pdf", files={"a.md": "a", "scripts/x.py": "1"}, fields="context: fork\n")
     for tool in prowess.Toolset(talk(), dialect).tools():
         before = json.dumps(tool.to_json_schema())

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prowess.errors import AlreadyInstalledError, InstallError, Issue, NotInstalledError, SkillError, SourceError
+from prowess.arguments import as_optional_absolute, check_texts
+from prowess.errors import AlreadyInstalledError, InstallError, Issue, NotInstalledError, SkillError
 from prowess.files.folders import exists
 from prowess.install import apply
 from prowess.install.adopt import adopt
@@ -66,10 +67,10 @@ class Installer:
         ``schemes``: how sources may be reached; neither ``http`` nor ``git`` is encrypted. ``allow_private``: archives
         and indexes may also come from machines that are not public.
         """
-        self.user = user_scope(user_dir)
-        self.project = project_scope(project_dir)
+        self.user = user_scope(as_optional_absolute(user_dir, "user_dir"))
+        self.project = project_scope(as_optional_absolute(project_dir, "project_dir"))
         self._limits = limits or DEFAULT_LIMITS
-        self._reach = Reach(tuple(schemes), getattr(git, "run", git), self._limits, allow_private)
+        self._reach = Reach(check_texts(schemes, "schemes"), getattr(git, "run", git), self._limits, allow_private)
         self.issues: tuple[Issue, ...] = ()
         """What the last command found worth saying, though it went on."""
 
@@ -116,7 +117,7 @@ class Installer:
         self._look(scope)
         spec = with_name(spec_for(ref, select))
         locked = read_lock(scope.records, limits=self._limits)
-        plan = plan_install(spec, scope, locked, Wishes(_several(agents), replace, foreign=replace))
+        plan = plan_install(spec, scope, locked, Wishes(check_texts(agents, "agents"), replace, foreign=replace))
         if not replace and not spec.skills:
             apply.refuse_taken(spec.full_name, plan.source, scope, locked)
         return plan
@@ -322,7 +323,7 @@ class Installer:
         scope, _ = resolve(ref, (self.project, self.user))
         name = (ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)).full_name
         with typed(), opened(scope, self._limits) as store:
-            links = change(store, name, _several(agents))
+            links = change(store, name, check_texts(agents, "agents"))
         self.issues += store.issues
         return links
 
@@ -379,12 +380,6 @@ class Installer:
             adopted, issues = adopt(scope, names, self._limits)
         self.issues += tuple(issues)
         return tuple(installed_as(scope, name) for name in adopted)
-
-
-def _several(agents: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(agents, str):
-        raise SourceError(f"agents is a list of names, not the text {agents!r}")
-    return tuple(agents)
 
 
 def _local(path: str | os.PathLike[str]) -> SourceSpec:

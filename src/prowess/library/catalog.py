@@ -8,6 +8,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
+from prowess.arguments import check_method, check_text, path_in_call, refuse
 from prowess.errors import (
     DuplicateSkillError,
     FetchError,
@@ -22,6 +23,7 @@ from prowess.model import Explanation, Place, Shadowed, SkillScope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from typing import Self
 
     from prowess.library.body import LoadedSkill
     from prowess.library.search import SearchHit, SearchIndex
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 _QUIET = frozenset(("unknown-field",))
 """Findings for authors that say nothing about loading: ``validate`` has them, a catalogue does not."""
+
+_NOT_PICKLED = frozenset(("__weakref__", "_index", "_lock"))
 
 
 class SkillSource(Protocol):
@@ -59,6 +63,9 @@ class Catalog:
         """The ``skills``, each name once: the ``first`` wins, or the ``last``, or a repeat is an ``error``."""
         if on_duplicate not in {"first", "last", "error"}:
             raise SourceError(f"on_duplicate must be 'first', 'last' or 'error', not {on_duplicate!r}")
+        if isinstance(skills, str | os.PathLike):
+            remedy = f"pass prowess.scan({path_in_call(skills)}) to look in a folder"
+            refuse("skills", "is a list of prowess.Skill", skills, remedy)
         self._found = tuple(issues)
         self._places = tuple(places)
         self._by_name: dict[str, Skill] = {}
@@ -68,8 +75,12 @@ class Catalog:
         self._lock = Lock()
         shadowed: list[Shadowed] = []
         by_name = self._by_name
-        for skill in skills:
-            other = by_name.setdefault(skill._name, skill)
+        for index, skill in enumerate(skills):
+            # Discovery makes catalogues of thousands of skills: a type is looked at only where something is wrong.
+            try:
+                other = by_name.setdefault(skill._name, skill)
+            except AttributeError:
+                refuse(f"skills[{index}]", "is a prowess.Skill", skill)
             if other is not skill:
                 self._collide(other, skill, on_duplicate, shadowed)
         self._shadowed = tuple(replace(lost, winner=by_name[lost.name].location) for lost in shadowed)
@@ -86,6 +97,27 @@ class Catalog:
         self._by_name[winner.name] = winner
         shadowed.append(Shadowed(loser.name, loser.location, winner.location, _why(winner, loser, on_duplicate)))
 
+    # -- copied ------------------------------------------------------------------------------------------------------
+
+    def __copy__(self) -> Self:
+        """Itself: nobody can change it."""
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        """Itself: nobody can change it."""
+        return self
+
+    def __getstate__(self) -> dict[str, object]:
+        """What a pickle holds: not the lock, and not the index, which is made again when something is searched."""
+        return {slot: getattr(self, slot) for slot in self.__slots__ if slot not in _NOT_PICKLED}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        """Take what a pickle holds."""
+        for slot, value in state.items():
+            setattr(self, slot, value)
+        self._index = None
+        self._lock = Lock()
+
     @classmethod
     def from_sources(cls, sources: Iterable[SkillSource], on_duplicate: OnDuplicate = "first") -> Catalog:
         """The skills of several sources, in their order; ``preload`` of any copy of a name preloads the winner.
@@ -94,7 +126,7 @@ class Catalog:
         such an error: what is known of the skills of one would be taken for the other's.
         """
         found: list[Catalog] = []
-        sources = tuple(sources)
+        sources = _checked_sources(sources)
         _check_namespaces(sources)
         for source in sources:  # those that have to be waited for are waited for side by side
             getattr(source, "begin", _nothing)()
@@ -132,6 +164,8 @@ class Catalog:
         """The skill of that name; ``UnknownSkillError`` (a ``KeyError``) lists those that exist, nearest first."""
         skill = self._by_name.get(name)
         if skill is None:
+            if not isinstance(name, str):
+                refuse("a skill", "is looked up by its name, a text", name, "catalog.skills is in order")
             raise UnknownSkillError(name, self._by_name, why=self._why_not(name))
         return skill
 
@@ -223,6 +257,7 @@ class Catalog:
 
         The index is built when it is first needed and kept as long as the catalogue.
         """
+        check_text(query, "query")
         from prowess.library.search import SearchIndex  # noqa: PLC0415 - loads SQLite
 
         with self._lock:
@@ -274,6 +309,16 @@ class Catalog:
 
 def _nothing() -> None:
     """Most sources need no time."""
+
+
+def _checked_sources(sources: Iterable[SkillSource]) -> tuple[SkillSource, ...]:
+    """The sources; raises ``SourceError`` for a path, or anything else without a ``load``, in their place."""
+    if isinstance(sources, str | os.PathLike):
+        refuse("sources", "is a list of sources", sources, f"pass [Source.directory({path_in_call(sources)})]")
+    given = tuple(sources)
+    for index, source in enumerate(given):
+        check_method(source, f"sources[{index}]", "load", f"pass Source.directory({path_in_call(source)})")
+    return given
 
 
 def _check_namespaces(sources: tuple[SkillSource, ...]) -> None:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.errors import BinaryResourceError, Issue, ResourceError, ResourceTooLargeError, SkillValidationError
+from prowess.errors import (
+    BinaryResourceError,
+    Issue,
+    ResourceError,
+    ResourceNotFoundError,
+    ResourceTooLargeError,
+    SkillValidationError,
+    nearest_first,
+)
 from prowess.files.folders import folder_beneath, plain_names
 from prowess.files.reading import OpenFile, as_resource_error, too_large
 from prowess.files.tree import digest_of, hash_file, list_tree
 from prowess.model import FileList, Resources
 from prowess.names import is_git_name, resource_parts
+from prowess.spec.hidden import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,6 +31,7 @@ _GROUPS = ("scripts", "references", "assets")
 _SHOWN_GROUPS = ("assets", "scripts", "references")
 _INNER = frozenset(_GROUPS)
 _OWN = frozenset(("SKILL.md", "skill.md"))
+_NEAREST = 3
 _CUT = "\n[… cut at {limit} of {size} bytes]"
 _LEFT_OUT = {
     "link-in-skill": "is a link",
@@ -37,6 +47,16 @@ _BOUNDS = {
 
 def _no_files() -> ResourceError:
     return ResourceError("the skill is text only and has no files", code="no-files")
+
+
+def name_nearest(error: ResourceNotFoundError, path: str, paths: Iterable[str]) -> ResourceNotFoundError:
+    """The error with the files that may have been meant: those of the same last name, then those spelled alike."""
+    names = sorted(paths)
+    last = path.replace("\\", "/").rpartition("/")[2].casefold()
+    same = [name for name in names if name.rpartition("/")[2].casefold() == last]
+    meant = [*same, *(name for name in nearest_first(path, names) if name not in same)][:_NEAREST]
+    there = f"; there is {', '.join(map(one_line, meant))}" if meant else ""
+    return ResourceNotFoundError(error.message + there, error.path, error.code)
 
 
 def read_bytes(base: str, parts: tuple[str, ...], path: str, most: int) -> bytes:

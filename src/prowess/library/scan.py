@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from prowess.arguments import check_path, check_texts
 from prowess.errors import SourceError
 from prowess.library.catalog import Catalog
 from prowess.library.load import FILENAME
@@ -41,8 +42,11 @@ def scan(
     """The skills below ``roots``, in a catalogue that also holds every issue met on the way.
 
     Strict mode raises ``SkillLoadError`` with every violation of the first bad file. ``missing="error"`` raises
-    ``SourceError`` for a root that is no folder. An empty root (``""``) is no root.
+    ``SourceError`` for a root that is no folder. A root that is a SKILL.md means its folder. An empty root (``""``)
+    is no root; no root at all raises ``SourceError``.
     """
+    if not roots:
+        raise SourceError("scan needs a folder: scan('skills'); discover() looks in the standard places")
     checked_mode(mode)
     if missing not in {"ignore", "error"}:
         raise SourceError(f"missing must be 'ignore' or 'error', not {missing!r}")
@@ -53,12 +57,25 @@ def scan(
         missing,
         max_depth,
         nested,
-        tuple(skip_prefixes),
+        check_texts(skip_prefixes, "skip_prefixes"),
         filename,
         follow_links,
     )
-    places = [Place(os.path.abspath(os.fspath(root))) for root in roots if os.fspath(root)]
+    places = [Place(folder) for folder in (root_folder(root, filename) for root in roots) if folder]
     return scan_places(places, rules, on_duplicate=on_duplicate)
+
+
+def root_folder(root: str | os.PathLike[str], filename: str = FILENAME) -> str:
+    """The absolute folder that a root means: for a skill's own file the folder around it; ``""`` for ``""``.
+
+    Raises ``SourceError`` for what is neither a text nor a path.
+    """
+    written = check_path(root, "a folder to scan", "pass scan(*folders)")
+    if not written:
+        return ""
+    path = os.path.abspath(written)
+    # Something that is not there stays what it is: it may be made later, and a missing root is told by its own name.
+    return os.path.dirname(path) if os.path.basename(path) == filename and os.path.isfile(path) else path
 
 
 def discover(
@@ -110,7 +127,8 @@ def standard(
 ) -> tuple[tuple[Place, ...], tuple[str, ...]]:
     """The places that ``discover`` looks at, and the folders that links in them may lead to besides."""
     here, house, env = _around(cwd, home)
-    places = standard_places(here, house, agents=tuple(agents or ()), project=project, env=env)
+    chosen = check_texts(agents or (), "agents")
+    places = standard_places(here, house, agents=chosen, project=project, env=env)
     root = git_root(here, house) if project else None
     return places, (*([root] if root else ()), *install_bases(house, env))
 

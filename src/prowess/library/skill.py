@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from prowess.errors import EmptySkillBodyError
+from prowess.errors import EmptySkillBodyError, ResourceNotFoundError, SkillError
 from prowess.library import contents, resources
 from prowess.library.body import LoadedSkill, body_of, loaded, text_of
 from prowess.library.head import Head
@@ -14,6 +14,8 @@ from prowess.spec.render import skill_xml
 from prowess.spec.rules import field_issues
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from prowess.errors import Issue
     from prowess.files.reading import Identity
     from prowess.library.pins import Pin
@@ -59,6 +61,24 @@ class Skill(Housed):
     def __repr__(self) -> str:
         """The name and where it lives."""
         return f"Skill({self._name!r}, {self.location!r})"
+
+    def __copy__(self) -> Self:
+        """Itself: nobody can change it."""
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        """Itself: nobody can change it."""
+        return self
+
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        """What a pickle holds: everything but the files.
+
+        Raises ``SkillError`` for a skill whose files another machine gives: its connection stays in this process.
+        """
+        if self._home.contents is not None:
+            message = f"skill {self._name!r} cannot be pickled: its files are given by another machine"
+            raise SkillError(message, self.location, "not-picklable")
+        return None, {slot: getattr(self, slot) for slot in _STATE}
 
     @property
     def issues(self) -> tuple[Issue, ...]:
@@ -164,6 +184,12 @@ class Skill(Housed):
         ``truncate=True`` cuts instead, at a character, and says so in the last line.
         """
         most = self._home.policy.limits.max_resource_bytes if max_bytes is None else max_bytes
+        try:
+            return self._resource_text(path, most, truncate=truncate)
+        except ResourceNotFoundError as error:
+            raise self._name_nearest(error, path) from None
+
+    def _resource_text(self, path: str, most: int, *, truncate: bool) -> str:
         if self._home.contents is not None:
             return contents.read_text(self._home.contents, path, most, truncate=truncate)
         if self._home.pin is not None:
@@ -173,11 +199,24 @@ class Skill(Housed):
     def read_bytes(self, path: str, max_bytes: int | None = None) -> bytes:
         """The bytes of one of its files; at most ``max_bytes`` (10 MiB), else ``ResourceTooLargeError``."""
         most = self._home.policy.limits.max_file_bytes if max_bytes is None else max_bytes
+        try:
+            return self._resource_bytes(path, most)
+        except ResourceNotFoundError as error:
+            raise self._name_nearest(error, path) from None
+
+    def _resource_bytes(self, path: str, most: int) -> bytes:
         if self._home.contents is not None:
             return contents.read_bytes(self._home.contents, path, most)
         if self._home.pin is not None:
             return resources.within(self._pinned_bytes(path), path, most)
         return resources.read_bytes(self._home.base, self._parts(), path, most)
+
+    def _name_nearest(self, error: ResourceNotFoundError, path: str) -> ResourceNotFoundError:
+        """The error with the files that may have been meant, as far as they are known without fetching anything."""
+        try:
+            return resources.name_nearest(error, path, self.resource_paths())
+        except SkillError:  # a folder that cannot be listed
+            return error
 
     def _pinned_bytes(self, path: str) -> bytes:
         """The whole file, which is what the lock file says: what is given is what was hashed."""

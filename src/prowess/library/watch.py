@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from prowess.library.changes import changes_below
-from prowess.library.scan import discover, scan, standard
+from prowess.library.scan import discover, root_folder, scan, standard
 from prowess.limits import DEFAULT_LIMITS
 from prowess.work import run_in_thread, stop_with
 
@@ -40,9 +40,9 @@ def watch(*roots: Root | Iterable[Root], every: float = 1.0, notice: Notice = "a
 def _flat(roots: Iterable[Root | Iterable[Root]]) -> Iterable[str]:
     for root in roots:
         if isinstance(root, str | os.PathLike):
-            yield os.fspath(root)
+            yield root_folder(root)
         else:
-            yield from (os.fspath(one) for one in root)
+            yield from (root_folder(one) for one in root)
 
 
 class Following(Generic[T]):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from prowess.library.catalog import Catalog
 from prowess.mcp.uris import uri_of
@@ -48,7 +48,7 @@ class ModelTools:
     @cached_property
     def definitions(self) -> list[dict[str, Any]]:
         """The tools to offer."""
-        return [tool.to_mcp() for tool in self._whole.tools() if tool.name not in _LEFT_OUT]
+        return [cast("dict[str, Any]", tool.to_mcp()) for tool in self._whole.tools() if tool.name not in _LEFT_OUT]
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to a call; what goes wrong is an answer too."""

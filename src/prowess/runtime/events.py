@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from prowess.host_errors import log_host_error
@@ -31,16 +32,42 @@ Kind = Literal[
     "host-failed",
 ]
 
+Decision = Literal["", "allowed", "refused", "pending", "approved"]
+
+_DECISIONS: dict[str, Decision] = {
+    "activated": "allowed",
+    "read": "allowed",
+    "expanded": "allowed",
+    "forked": "allowed",
+    "ran": "allowed",
+    "refused": "refused",
+    "pending": "pending",
+    "approved": "approved",
+}
+"""What an event of a kind says was decided; nothing is decided in the others."""
+
+_BEGAN: ContextVar[float | None] = ContextVar("prowess_began", default=None)
 _TOLD: ContextVar[list[str] | None] = ContextVar("prowess_told", default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened: its kind, the skill it is about (``""`` for several), and the particulars."""
+    """One thing that happened: its kind, the skill it is about (``""`` for several), and the particulars.
+
+    The session adds the rest when it tells of the event.
+    """
 
     kind: Kind
     skill: str = ""
     detail: Mapping[str, object] = field(default_factory=dict)
+    time: float = 0.0
+    """When it happened, in seconds since 1970."""
+    session: str = ""
+    """The id of the session."""
+    seconds: float | None = None
+    """How long it took: the script, the command, or the call that it ended; ``None`` where nothing was measured."""
+    decision: Decision = ""
+    """What was decided: ``allowed``, ``refused`` (``code`` in the particulars says why), or ``""`` for nothing."""
 
     def attributes(self) -> dict[str, object]:
         """The event as telemetry attributes, under the names of the OpenTelemetry conventions for skills."""
@@ -52,10 +79,11 @@ class Event:
 class Teller:
     """Passes the events of one conversation on to whoever listens."""
 
-    __slots__ = ("on_event",)
+    __slots__ = ("on_event", "session")
 
-    def __init__(self, on_event: OnEvent | None) -> None:
+    def __init__(self, on_event: OnEvent | None, session: str = "") -> None:
         self.on_event = on_event
+        self.session = session
 
     def tell(self, event: Event) -> None:
         """Pass an event on; a listener that fails does not disturb the conversation."""
@@ -65,7 +93,7 @@ class Teller:
         if self.on_event is None:
             return
         try:
-            self.on_event(event)
+            self.on_event(stamp(event, self.session))
         except Exception as error:  # noqa: BLE001 - the listener is the host's; the conversation goes on
             log_host_error("on_event", error)
             if event.kind == "host-failed":  # it cannot take even this
@@ -85,6 +113,39 @@ class Teller:
         """Log an exception that the host's own code raised, with its traceback, and tell of it."""
         if log_host_error(where, error):
             self.say("host-failed", skill, where=where, error=type(error).__name__)
+
+
+def stamp(event: Event, session: str) -> Event:
+    """The event with the time of now, its session, how long it took and what was decided, where it does not say so."""
+    return replace(
+        event,
+        time=event.time or time.time(),
+        session=event.session or session,
+        seconds=event.seconds if event.seconds is not None else _seconds_of(event),
+        decision=event.decision or _DECISIONS.get(event.kind, ""),
+    )
+
+
+def _seconds_of(event: Event) -> float | None:
+    """How long a program ran, where one did; else the time since the call began that is measured."""
+    ran = event.detail.get("seconds")
+    if isinstance(ran, float):
+        return ran
+    began = _BEGAN.get()
+    return None if began is None else time.perf_counter() - began
+
+
+@contextmanager
+def measured() -> Iterator[None]:
+    """Measure a call: events that are told inside the block took as long as it has been running by then.
+
+    Also a decorator of functions that are not asynchronous. Of blocks inside one another the innermost counts.
+    """
+    token = _BEGAN.set(time.perf_counter())
+    try:
+        yield
+    finally:
+        _BEGAN.reset(token)
 
 
 @contextmanager

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from prowess.errors import NotTrustedError, SandboxError
+from prowess.arguments import as_present_folder, check_instance, refuse
+from prowess.errors import NotTrustedError, ResourceNotFoundError, SandboxError
 from prowess.files.reading import OpenFile
 from prowess.files.temporary import temporary_folder
 from prowess.files.writing import make_folders
-from prowess.limits import DEFAULT_LIMITS
+from prowess.library.resources import name_nearest
+from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.names import resource_parts
 from prowess.runtime import sandbox
 from prowess.runtime.interpreters import interpreter_for
@@ -22,10 +25,9 @@ from prowess.runtime.trust import TrustRequest
 from prowess.spec.substitute import FOLDER_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from prowess.library.skill import Skill
-    from prowess.limits import Limits
     from prowess.runtime.consent import Consent
     from prowess.runtime.interpreters import Interpreter
     from prowess.runtime.processes import Finished, Limit
@@ -66,8 +68,9 @@ class Scripts:
     """How scripts are run: in which sandbox, with which folder, environment and limits.
 
     ``sandbox``: ``auto`` (the best there is, or none at all: an error), ``bwrap``, ``landlock``, or ``none``.
-    ``folder``: where they work and may write, only the size of each file limited; without one, in a new folder that is
-    deleted afterwards. ``env``: variables that they see besides the allow-list. ``network``: whether they may use it.
+    ``folder``: where they work and may write, only the size of each file limited; it has to be there. Without one they
+    work in a new folder that is deleted afterwards. ``env``: variables that they see besides the allow-list.
+    ``network``: whether they may use it.
     """
 
     sandbox: sandbox.Kind = "auto"
@@ -75,6 +78,14 @@ class Scripts:
     env: Mapping[str, str] = field(default_factory=dict)
     network: bool = False
     limits: Limits = DEFAULT_LIMITS
+
+    def __post_init__(self) -> None:
+        """Raise ``SourceError`` for what is not as it should be: a folder that is not there is not made."""
+        if self.folder is not None:
+            object.__setattr__(self, "folder", as_present_folder(self.folder, "folder"))
+        if not isinstance(self.env, Mapping):
+            refuse("env", "is a mapping of texts", self.env)
+        check_instance(self.limits, "limits", Limits, remedy="pass prowess.Limits(…)")
 
     def run(
         self,
@@ -100,8 +111,11 @@ class Scripts:
             )
         with snapshot(skill) as taken:
             path = "/".join(resource_parts(script))
-            with OpenFile(taken.folder, tuple(path.split("/"))) as file:
-                content = file.read_all(self.limits.max_file_bytes)
+            try:
+                with OpenFile(taken.folder, tuple(path.split("/"))) as file:
+                    content = file.read_all(self.limits.max_file_bytes)
+            except ResourceNotFoundError as error:
+                raise name_nearest(error, script, (file for file in taken.files if file != skill.file_name)) from None
             read = given.decode("utf-8", "surrogateescape")
             call = TrustRequest(skill, taken.digest, (), path, tuple(args), taken.files, read)
             trust.require(call)
@@ -146,11 +160,12 @@ class Scripts:
     def _folders(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield a new folder, and those to work in, for temporary files and for shared memory; delete what was made."""
         with temporary_folder() as own:
-            work = os.path.join(own, "work") if self.folder is None else os.path.abspath(os.fspath(self.folder))
-            folders = work, os.path.join(own, "tmp"), os.path.join(own, "shm")
-            for folder in folders:
+            new, temporary, shared_memory = (os.path.join(own, name) for name in ("work", "tmp", "shm"))
+            for folder in (new, temporary, shared_memory):
                 self._make(folder)
-            yield own, *folders
+            # Looked at again: it may have gone since the constructor saw it, and it is the caller's to make.
+            work = new if self.folder is None else as_present_folder(self.folder, "folder")
+            yield own, work, temporary, shared_memory
 
 
 def _checked(args: Sequence[str], stdin: str | bytes, limits: Limits) -> bytes:

@@ -10,6 +10,15 @@ from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.arguments import (
+    check_callable,
+    check_instance,
+    check_method,
+    check_number,
+    check_text,
+    check_texts,
+    path_in_call,
+)
 from prowess.errors import (
     MaxActiveError,
     NotTrustedError,
@@ -19,7 +28,8 @@ from prowess.errors import (
     UnknownSkillError,
 )
 from prowess.library.body import LoadedSkill
-from prowess.limits import DEFAULT_LIMITS
+from prowess.library.catalog import Catalog
+from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.activation import (
     ALLOWED_OTHERWISE,
     ALREADY,
@@ -34,7 +44,7 @@ from prowess.runtime.activation import (
 from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.called import called, parse_call
 from prowess.runtime.consent import Consent
-from prowess.runtime.events import overheard
+from prowess.runtime.events import measured, overheard
 from prowess.runtime.instructions import Instructions
 from prowess.runtime.origins import tagged
 from prowess.runtime.refreshed import Refreshed, carried_over, difference, has_changed
@@ -50,10 +60,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from prowess.errors import Issue
-    from prowess.library.catalog import Catalog
     from prowess.library.live import Live
     from prowess.library.skill import Skill
-    from prowess.limits import Limits
     from prowess.runtime.activation import Step
     from prowess.runtime.events import Event, OnEvent
     from prowess.runtime.instructions import Prepared
@@ -80,7 +88,7 @@ class Session(Sight):
     ``tools``: the most that the host allows (``None``: no ceiling, ``[]``: nothing). ``max_active``: 0 is no limit;
     preloaded skills do not count. ``filter``: a pattern over virtual paths, which are taken relative to ``base_dir``
     (the working folder). ``trust``: whose commands and scripts may run; without it, nothing does.
-    ``on_event`` is called with every ``Event``, outside of any lock.
+    ``on_event`` is called with every ``Event``, outside of any lock; ``id`` is what they call this conversation.
     """
 
     def __init__(  # noqa: PLR0917 - the public signature
@@ -95,9 +103,13 @@ class Session(Sight):
         *,
         limits: Limits | None = None,
         on_event: OnEvent | None = None,
+        id: str | None = None,  # noqa: A002 - the public signature
     ) -> None:
-        super().__init__(catalog, filter, base_dir=base_dir, selector=selector, on_event=on_event)
-        self._ceiling = None if tools is None else without_families(tools)
+        _check_arguments(catalog, max_active, selector, filter, trust, limits=limits, on_event=on_event)
+        if id is not None:
+            check_text(id, "id")
+        super().__init__(catalog, filter, base_dir=base_dir, selector=selector, on_event=on_event, session_id=id)
+        self._ceiling = None if tools is None else without_families(check_texts(tools, "tools"))
         self._max_active = max_active
         self._limits = limits
         self._consent = Consent(trust, self._events)
@@ -211,6 +223,7 @@ class Session(Sight):
             found = active.loaded.skill if active is not None and active.gone else self._catalog.get(name)
             return found if found is not None and self._passes(found, filters) else None
 
+    @measured()
     def set_filter(self, pattern: str) -> tuple[str, ...]:
         """Filter from now on; the names of the skills that this deactivated, sorted."""
         with self._lock:
@@ -226,6 +239,7 @@ class Session(Sight):
 
     # -- activation --------------------------------------------------------------------------------------------------
 
+    @measured()
     def activate(self, name: str, filter: str | None = None) -> Activation:  # noqa: A002 - the public signature
         """The instructions of a skill, and the tools that it brings. ``filter`` replaces the session's for this call.
 
@@ -318,6 +332,7 @@ class Session(Sight):
                     self._active[name] = active._replace(standing=now)
         return now is not None
 
+    @measured()
     def activate_text(self, name: str, *, whole: bool = False) -> str:
         """Activate a skill; its body as the file has it now (``whole``: the file), commands run if it is trusted."""
         texts: list[str] = []
@@ -361,6 +376,7 @@ class Session(Sight):
             return True
         return sum(not entry.preloaded for entry in self._active.values()) < self._max_active
 
+    @measured()
     def deactivate(self, name: str) -> tuple[str, ...]:
         """End a skill; the tools that no other active skill needs, sorted."""
         with self._lock:
@@ -403,6 +419,7 @@ class Session(Sight):
             self._known(name)
         raise filtered_out(name, self._filters())
 
+    @measured()
     def read_resource(self, name: str, path: str, max_bytes: int | None = None) -> str:
         """The text of a file of a skill that the filter lets through."""
         most = self._limits.max_resource_bytes if max_bytes is None and self._limits is not None else max_bytes
@@ -438,6 +455,7 @@ class Session(Sight):
 
     # -- another catalogue -------------------------------------------------------------------------------------------
 
+    @measured()
     def refresh(self, catalog: Catalog) -> Refreshed:
         """Use another catalogue from now on; what was added, removed and changed. A live one is followed no longer.
 
@@ -493,6 +511,7 @@ class Session(Sight):
 
     # -- a user's explicit call --------------------------------------------------------------------------------------
 
+    @measured()
     def expand(self, message: str) -> str:
         """The text to send to the model for ``/name arguments`` (or ``$name arguments``); ``""`` for anything else.
 
@@ -578,3 +597,29 @@ class Session(Sight):
             del session._active[name]
         issues = (older_issue(),) if known.is_older and not widen else ()
         return session, (*issues, *resumed(known.active, session.activate))
+
+
+def _check_arguments(
+    catalog: Catalog | Live,
+    max_active: int,
+    selector: Selector | None,
+    pattern: str,
+    trust: Trust | None,
+    *,
+    limits: Limits | None,
+    on_event: OnEvent | None,
+) -> None:
+    """Raise ``SourceError`` for an argument of a session that is not what it should be."""
+    # A live catalogue is known by what it gives: its module is loaded only by those who watch folders.
+    given = getattr(catalog, "catalog", catalog)
+    check_instance(given, "catalog", Catalog, remedy=f"pass prowess.scan({path_in_call(catalog)})")
+    check_number(max_active, "max_active")
+    check_text(pattern, "filter")
+    check_instance(limits, "limits", Limits, optional=True, remedy="pass prowess.Limits(…)")
+    check_callable(on_event, "on_event")
+    if selector is not None:
+        check_method(selector, "selector", "select", "pass a prowess.Selector")
+    if trust is not None:
+        from prowess.runtime.trust import Trust  # noqa: PLC0415 - a session without trust does not load it
+
+        check_instance(trust, "trust", Trust, optional=True, remedy="pass prowess.Trust()")

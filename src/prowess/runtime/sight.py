@@ -6,11 +6,12 @@ import os
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from prowess.arguments import check_text
 from prowess.errors import SkillFilteredError
 from prowess.host_errors import log_host_error
 from prowess.library.live import Live
 from prowess.runtime.ambient import ambient_filters
-from prowess.runtime.events import Teller
+from prowess.runtime.events import Teller, measured
 from prowess.select.choose import achoose, choose
 from prowess.spec.globs import is_none, passes
 from prowess.spec.render import listed, render_lines
@@ -33,6 +34,7 @@ class Sight:
         base_dir: str | os.PathLike[str] | None = None,
         selector: Selector | None = None,
         on_event: OnEvent | None = None,
+        session_id: str | None = None,
     ) -> None:
         self._lock = RLock()
         self._live = catalog if isinstance(catalog, Live) else None
@@ -43,7 +45,12 @@ class Sight:
         self._base = os.path.abspath(os.fspath(base_dir) if base_dir is not None else os.getcwd())
         self._selector = selector
         self._revision = 0
-        self._events = Teller(on_event)
+        self._events = Teller(on_event, os.urandom(8).hex() if session_id is None else session_id)
+
+    @property
+    def id(self) -> str:
+        """What events call this conversation: the id that the host gave, or one that no other session has."""
+        return self._events.session
 
     @property
     def catalog(self) -> Catalog:
@@ -122,10 +129,12 @@ class Sight:
 
     def candidates(self, query: str = "", under: str = "") -> tuple[Skill, ...]:
         """The skills worth showing for ``query``, by name: what the filter lets through and the selector picks."""
+        check_text(query, "query")
         return choose(self._selector, query, self.eligible(under), self._selector_failed)
 
     async def acandidates(self, query: str = "", under: str = "") -> tuple[Skill, ...]:
         """The same, awaiting an asynchronous selector."""
+        check_text(query, "query")
         return await achoose(self._selector, query, self.eligible(under), self._selector_failed)
 
     def eligible(self, under: str = "") -> tuple[Skill, ...]:
@@ -138,6 +147,7 @@ class Sight:
         log_host_error("selector", error)
         self._events.say("selector-failed", "", error=f"{type(error).__name__}: {error}")
 
+    @measured()
     def index(self, query: str = "", under: str = "") -> str:
         """The candidates as lines of text for a prompt."""
         found = self.candidates(query, under)

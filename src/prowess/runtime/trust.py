@@ -15,6 +15,7 @@ from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
+from prowess.arguments import as_absolute, check_callable
 from prowess.errors import Issue, NotTrustedError, SkillError
 from prowess.files.marks import identity_at
 from prowess.files.owned_json import OwnedJson
@@ -160,7 +161,8 @@ class Trust:
     def __init__(
         self, path: str | os.PathLike[str] | None = None, *, policy: Policy | None = None, ask: Ask | None = None
     ) -> None:
-        self._path = os.path.abspath(os.fspath(path) if path is not None else default_trust_file())
+        check_callable(ask, "ask")
+        self._path = as_absolute(path if path is not None else default_trust_file(), "path")
         self._file = OwnedJson(self._path, "grants", "trust-store")
         self.policy: Policy = policy or ("ask" if ask is not None else "granted")
         self._ask = ask

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from prowess.arguments import check_count
 from prowess.spec.counted import counted
 from prowess.spec.render import Entry, listed, render_entries, render_xml
 from prowess.spec.tokens import COUNTER, estimate_tokens
@@ -63,6 +64,7 @@ def render_catalog(skills: Iterable[Listed], style: Style = "xml", budget: int |
     become blanks; hidden code points are left out. No text of a skill can end its entry or begin another. ``budget``
     (tokens): descriptions are shortened evenly until it fits, then dropped, then entries left out from the end.
     """
+    check_count(budget, "budget", optional=True)
     if budget is None and style == "xml":
         return render_xml(skills)
     return fit(skills, budget, lambda entries: render_entries(entries, style))[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from prowess.arguments import check_count, check_method, check_texts
 from prowess.library.catalog import Catalog
 from prowess.library.search import tags_of
 
@@ -43,7 +44,7 @@ class TagSelector:
     strict = True
 
     def __init__(self, tags: Iterable[str]) -> None:
-        self.tags = tuple(dict.fromkeys(tag.strip() for tag in tags if tag.strip()))
+        self.tags = tuple(dict.fromkeys(tag.strip() for tag in check_texts(tags, "tags") if tag.strip()))
 
     def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:  # noqa: ARG002 - the protocol's signature
         """The names of those that share a tag; none without tags."""
@@ -57,6 +58,7 @@ class LexicalSelector:
     strict = False
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
+        check_count(limit, "limit")
         self.limit = limit
         self._last: tuple[tuple[Skill, ...], Catalog] | None = None
 
@@ -76,6 +78,8 @@ class SelectorChain:
     """Selectors one after the other, each over what the one before has left: ``SelectorChain(tags, lexical)``."""
 
     def __init__(self, *selectors: Selector) -> None:
+        for index, selector in enumerate(selectors):
+            check_method(selector, f"selectors[{index}]", "select", "pass a prowess.Selector")
         self.selectors = selectors
 
     def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from prowess.arguments import as_absolute
 from prowess.errors import SourceError
 from prowess.files.owned_json import OwnedJson
 from prowess.library.places import config_home
@@ -30,7 +31,7 @@ class Approvals:
     """The approvals of a user, by server label and address of the skill, each for one set of files."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self._path = os.path.abspath(os.fspath(path) if path is not None else default_approvals_file())
+        self._path = as_absolute(path if path is not None else default_approvals_file(), "path")
         self._file = OwnedJson(self._path, "approvals", "approval-store")
 
     def __repr__(self) -> str:

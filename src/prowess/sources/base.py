@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.errors import SourceError
+from prowess.arguments import as_optional_absolute, check_texts
 from prowess.sources.directory import DirectorySource
 from prowess.sources.inline import InlineSource
 
@@ -55,7 +55,7 @@ class Source:
                 "missing": missing,
                 "max_depth": max_depth,
                 "nested": nested,
-                "skip_prefixes": tuple(skip_prefixes),
+                "skip_prefixes": check_texts(skip_prefixes, "skip_prefixes"),
                 "filename": filename,
                 "on_duplicate": on_duplicate,
                 "follow_links": follow_links,
@@ -91,7 +91,7 @@ class Source:
             url=url,
             headers=headers,
             env=env,
-            cwd=cwd,
+            cwd=as_optional_absolute(cwd, "cwd"),
             allow_http=allow_http,
             approvals=approvals,
             missing=missing,
@@ -119,8 +119,8 @@ class Source:
             preload=preload,
             context=context,
             model=model,
-            allowed_tools=tuple(allowed_tools),
-            tags=tuple(tags),
+            allowed_tools=check_texts(allowed_tools, "allowed_tools"),
+            tags=check_texts(tags, "tags"),
             metadata=dict(metadata or {}),
         )
 
@@ -150,14 +150,13 @@ class Source:
         from prowess.sources.addresses import Allowed  # noqa: PLC0415 - only for those who fetch
         from prowess.sources.http import UrlSource  # noqa: PLC0415
 
-        if isinstance(allow_redirects_to, str):
-            raise SourceError("allow_redirects_to is a list of hosts")
+        hosts = check_texts(allow_redirects_to, "allow_redirects_to")
         return UrlSource(
             base,
             prefetch=prefetch,
-            allowed=Allowed(allow_private, allow_http, frozenset(host.lower() for host in allow_redirects_to)),
+            allowed=Allowed(allow_private, allow_http, frozenset(host.lower() for host in hosts)),
             headers=headers,
-            cache_dir=cache_dir,
+            cache_dir=as_optional_absolute(cache_dir, "cache_dir"),
             missing=missing,
             on_duplicate=on_duplicate,
             allow_rollback=allow_rollback,
@@ -180,5 +179,5 @@ class Source:
         """
         from prowess.sources.installed import InstalledSource  # noqa: PLC0415 - only for those who install
 
-        bases = (user_dir, project_dir)
+        bases = (as_optional_absolute(user_dir, "user_dir"), as_optional_absolute(project_dir, "project_dir"))
         return InstalledSource(ref, mount_as=mount_as, preload=preload, verify=verify, bases=bases)

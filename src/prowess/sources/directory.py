@@ -6,8 +6,10 @@ import os
 import posixpath
 from typing import TYPE_CHECKING, Any
 
+from prowess.arguments import check_path
 from prowess.errors import SourceError
-from prowess.library.scan import scan
+from prowess.library.load import FILENAME
+from prowess.library.scan import root_folder, scan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +24,7 @@ _GLOB = frozenset("*?[")
 class DirectorySource:
     """A folder to scan."""
 
-    __slots__ = ("_mount_as", "_options", "_path", "_preload", "_scope")
+    __slots__ = ("_folder", "_mount_as", "_options", "_path", "_preload", "_scope")
 
     def __init__(
         self,
@@ -33,7 +35,9 @@ class DirectorySource:
         scope: SkillScope | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        self._path = os.fspath(path)
+        self._path = check_path(path, "path")
+        # Absolute from now on: a program may change its working folder before it loads.
+        self._folder = root_folder(self._path, str((options or {}).get("filename", FILENAME)))
         self._mount_as = mount_as
         self._preload = preload
         self._scope = scope
@@ -47,9 +51,8 @@ class DirectorySource:
     def load(self) -> Catalog:
         """What lies there now."""
         check_mount(self._mount_as)
-        found = scan(self._path, **self._options)
-        root = os.path.abspath(self._path)
-        return found.mapped(lambda skill: self._place(skill, root))
+        found = scan(self._folder, **self._options)
+        return found.mapped(lambda skill: self._place(skill, self._folder))
 
     def _place(self, skill: Skill, root: str) -> Skill:
         virtual = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from prowess.tools.media import media_in
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from prowess.runtime.fork import PreparedFork
     from prowess.runtime.trust import TrustRequest
     from prowess.tools.media import Media
+    from prowess.tools.shapes import AnthropicTool, JsonSchemaTool, McpTool, OpenAIResponsesTool, OpenAITool
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,38 +30,50 @@ class ToolDefinition:
     output: Mapping[str, Any] | None = None
     """What a result looks like, as JSON Schema, where it is JSON."""
 
-    def to_json_schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> JsonSchemaTool:
         """Name, description and parameters."""
         return {"name": self.name, "description": self.description, "parameters": self._schema()}
 
-    def to_openai(self, *, strict: bool = False) -> dict[str, Any]:
+    def to_openai(self, *, strict: bool = False) -> OpenAITool:
         """For the Chat Completions API; ``strict``: with a schema that the model is held to."""
-        return {"type": "function", "function": self._to_function(strict=strict)}
+        function = {"name": self.name, "description": self.description, "parameters": self._parameters(strict=strict)}
+        return cast(
+            "OpenAITool", {"type": "function", "function": {**function, **({"strict": True} if strict else {})}}
+        )
 
-    def to_openai_responses(self, *, strict: bool = False) -> dict[str, Any]:
-        """For the Responses API; ``strict``: with a schema that the model is held to."""
-        return {"type": "function", **self._to_function(strict=strict)}
+    def to_openai_responses(self, *, strict: bool = False) -> OpenAIResponsesTool:
+        """For the Responses API; ``strict``: with a schema that the model is held to.
 
-    def _to_function(self, *, strict: bool) -> dict[str, Any]:
-        function = self.to_json_schema()
-        return {**function, "parameters": make_strict(function["parameters"]), "strict": True} if strict else function
+        Without it, ``strict`` is ``False`` and not left out: the API takes schemas for strict ones that do not say so.
+        """
+        return {
+            "type": "function",
+            "name": self.name,
+            "description": self.description,
+            "parameters": self._parameters(strict=strict),
+            "strict": strict,
+        }
 
-    def to_anthropic(self) -> dict[str, Any]:
+    def _parameters(self, *, strict: bool) -> dict[str, Any]:
+        return make_strict(self._schema()) if strict else self._schema()
+
+    def to_anthropic(self) -> AnthropicTool:
         """For the Messages API."""
         return {"name": self.name, "description": self.description, "input_schema": self._schema()}
 
-    def to_mcp(self) -> dict[str, Any]:
+    def to_mcp(self) -> McpTool:
         """For the Model Context Protocol's ``tools/list``."""
-        hints = {"title": self.title} if self.title else {}
-        shape = {"outputSchema": deepcopy(dict(self.output))} if self.output else {}
-        return {
+        shape: McpTool = {
             "name": self.name,
-            **hints,
             "description": self.description,
             "inputSchema": self._schema(),
-            **shape,
             "annotations": {"readOnlyHint": self.read_only},
         }
+        if self.title:
+            shape["title"] = self.title
+        if self.output:
+            shape["outputSchema"] = deepcopy(dict(self.output))
+        return shape
 
     def _schema(self) -> dict[str, Any]:
         return deepcopy(dict(self.parameters))

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from prowess.model import DialectName
     from prowess.runtime.activation import Activation
     from prowess.tools.definitions import ToolDefinition, ToolResult
     from prowess.tools.view import View
@@ -35,7 +36,7 @@ class Tool(NamedTuple):
 class Dialect(NamedTuple):
     """Tools, prompt, and how an error that no handler foresaw is put."""
 
-    name: str
+    name: DialectName
     tools: tuple[Tool, ...]
     prompt: Callable[[View], str]
     error: Callable[[str, Exception], ToolResult]

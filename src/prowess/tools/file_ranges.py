@@ -7,7 +7,7 @@ import io
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from prowess.errors import BinaryResourceError, ResourceNotFoundError, ResourceTooLargeError, nearest_first
+from prowess.errors import BinaryResourceError, ResourceTooLargeError
 from prowess.runtime.origins import tagged
 from prowess.spec.hidden import one_line
 from prowess.spec.markup import neutralize_tags
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from prowess.tools.view import View
 
 LINES = 2_000
-_NEAREST = 5
 
 
 def read_range(view: View, name: str, path: str, offset: int, limit: int) -> ToolResult:
@@ -29,16 +28,8 @@ def read_range(view: View, name: str, path: str, offset: int, limit: int) -> Too
         whole = skill.read_resource(path, skill.limits.max_file_bytes)
     except BinaryResourceError:
         return _read_binary(view, skill, path)
-    except ResourceNotFoundError as error:
-        raise _with_nearest(error, skill, path) from None
     result = _cut_range(view, whole, {"skill": name, "path": path, "offset": offset}, limit)
     return replace(result, content=tagged(skill, result.content)) if skill.told_by else result
-
-
-def _with_nearest(error: ResourceNotFoundError, skill: Skill, path: str) -> ResourceNotFoundError:
-    paths = nearest_first(path, sorted(skill.resources().paths))[:_NEAREST]
-    there = f"; there is {', '.join(map(one_line, paths))}" if paths else ""
-    return ResourceNotFoundError(error.message + there, error.path)
 
 
 def _most_bytes(view: View) -> int:

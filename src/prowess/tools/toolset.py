@@ -8,9 +8,11 @@ from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from prowess.arguments import check_count, check_instance, check_text, check_texts
 from prowess.errors import Issue, NotTrustedError, SkillError, SourceError, UnknownSkillError
-from prowess.runtime.events import Event
+from prowess.runtime.events import Event, measured
 from prowess.runtime.pools import pools_for
+from prowess.runtime.session import Session
 from prowess.spec.hidden import one_line
 from prowess.spec.markup import CALLED, CONTENT, neutralize_tags
 from prowess.spec.tokens import estimate_tokens
@@ -26,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from prowess.library.skill import Skill
+    from prowess.model import DialectName
     from prowess.runtime.fork import ForkRunner, PreparedFork
     from prowess.runtime.scripts import Scripts
-    from prowess.runtime.session import Session
     from prowess.runtime.trust import TrustRequest
     from prowess.select.budget import BudgetReport
     from prowess.tools.definitions import ToolDefinition
@@ -139,7 +141,7 @@ class Toolset:
     def __init__(
         self,
         session: Session,
-        dialect: str = "prowess",
+        dialect: DialectName = "prowess",
         allowed: Iterable[str] | None = None,
         fork: ForkRunner | Literal["host"] | None = None,
         scripts: Scripts | bool | None = None,  # noqa: FBT001 - the public signature
@@ -151,6 +153,10 @@ class Toolset:
         tokens: Callable[[str], int] | None = None,
         hide_paths: bool = False,
     ) -> None:
+        check_instance(session, "session", Session, remedy="pass Session(catalog)")
+        check_text(dialect, "dialect")
+        check_count(budget, "budget", optional=True)
+        check_count(max_bytes, "max_bytes", optional=True)
         found = DIALECTS.get(dialect)
         if found is None:
             raise SourceError(f"unknown dialect {dialect!r}; one of {', '.join(DIALECTS)}")
@@ -161,7 +167,7 @@ class Toolset:
             _tell_unused("scripts", "runs scripts", dialect)
         self._session = session
         self._dialect = found
-        names = None if allowed is None else tuple(allowed)
+        names = None if allowed is None else check_texts(allowed, "allowed")
         _check_allowed(session, names or ())
         self._options = Options(
             names,
@@ -179,7 +185,7 @@ class Toolset:
         self._report: BudgetReport | None = None
 
     @property
-    def dialect(self) -> str:
+    def dialect(self) -> DialectName:
         return self._dialect.name
 
     @property
@@ -215,8 +221,10 @@ class Toolset:
 
     def _chosen(self, query: str) -> Chosen:
         """The names that the selector picks, asked each time since it may answer otherwise; ``None`` without one."""
+        check_text(query, "query")
         return _names(self._session.candidates(query)) if self._session.has_selector else None
 
+    @measured()
     def _prompt(self, chosen: Chosen) -> str:
         listing = self._listing(chosen)
         self._report = listing.report
@@ -329,6 +337,7 @@ class Toolset:
         self._session.tell(Event("refused", "", {"tool": name[:_SHORT], "code": "unknown-tool"}))
         return _bound_error(ToolResult(message, is_error=True, data={"reason": "unknown-tool"}))
 
+    @measured()
     def _answered(self, tool: Tool, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
         if not self._session.has_listener:
             return self._answer(tool, arguments)

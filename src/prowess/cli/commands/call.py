@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -62,11 +62,12 @@ def command(
 
     settings = settings_of(dialect=dialect, **where)
     session, _ = session_for(settings)
-    able = DIALECTS.get(settings.text("dialect"), DIALECTS["prowess"])
+    spoken = cast("prowess.DialectName", settings.text("dialect"))  # whatever else it says is refused by the toolset
+    able = DIALECTS.get(spoken, DIALECTS["prowess"])
     how = Scripts(settings.text("sandbox"), folder) if scripts and able.runs_scripts else None  # type: ignore[arg-type]  # one of its choices
     if folder is not None and how is None:
         raise click.UsageError("nothing would work in --folder: no script may run, or the dialect has no tool for them")
-    toolset = Toolset(session, settings.text("dialect"), fork="host" if able.forks else None, scripts=how)
+    toolset = Toolset(session, spoken, fork="host" if able.forks else None, scripts=how)
     if tool is None:
         _show_tools(toolset, as_data=as_data)
         return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from prowess.cli.blocks import Block
     from prowess.cli.options import Where
     from prowess.library.settings import Settings
+    from prowess.tools.shapes import JsonSchemaTool
 
 STYLES = ("xml", "markdown", "text", "json")
 DIALECTS = ("prowess", "load_skill", "skill__activate", "read_skill", "skill_load", "use_skill")
@@ -85,9 +86,12 @@ class _Prompt:
         tell_changed(catalog.skills)
         session = Session(catalog, selector=selector, filter=settings.text("filter"))
         self.budget = settings.number("budget")
-        able = BY_NAME.get(settings.text("dialect"), BY_NAME["prowess"])
+        dialect = cast(
+            "prowess.DialectName", settings.text("dialect")
+        )  # whatever else it says is refused by the toolset
+        able = BY_NAME.get(dialect, BY_NAME["prowess"])
         self.fork: Literal["host"] | None = "host" if able.forks else None
-        self.toolset = Toolset(session, settings.text("dialect"), fork=self.fork, budget=self.budget)
+        self.toolset = Toolset(session, dialect, fork=self.fork, budget=self.budget)
         self.style = settings.text("style") or "xml"
         self.skills = session.candidates(query)
         self.query = query
@@ -104,7 +108,7 @@ class _Prompt:
         self.text, report = fit(self.skills, self.budget, lambda entries: render_entries(entries, self.style))  # type: ignore[arg-type]
         return report
 
-    def tools(self) -> list[dict[str, object]]:
+    def tools(self) -> list[JsonSchemaTool]:
         return [] if self.bare else [tool.to_json_schema() for tool in self.toolset.tools(self.query)]
 
     def tools_text(self) -> str:

@@ -1,6 +1,6 @@
 """The table of dialects: each is a module with its tool names, schemas, prompt block and answers.
 
-Adding one touches its own module, this table, and its test.
+Adding one touches its own module, this table, ``DialectName`` in ``model.py``, and its test.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from prowess.tools.dialects import load_skill, prowess, read_skill, skill_activate, skill_load, use_skill
 
 if TYPE_CHECKING:
+    from prowess.model import DialectName
     from prowess.tools.dialect import Dialect
 
-DIALECTS: dict[str, Dialect] = {
+DIALECTS: dict[DialectName, Dialect] = {
     module.DIALECT.name: module.DIALECT
     for module in (load_skill, skill_activate, read_skill, skill_load, use_skill, prowess)
 }

@@ -1,0 +1,137 @@
+"""What a program passes to Prowess, checked where it is passed: the one place that says what was expected.
+
+Every function raises ``SourceError`` (code ``bad-argument``), whose message names the argument, what it should be, what
+it was, and what to pass instead where that can be said. Constructors check at once: an argument that is kept and only
+used later would fail far from the line that is wrong.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from prowess.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, NoReturn
+
+_SHOWN = 80
+
+
+def describe(given: object) -> str:
+    """The value in a message: its type and, for plain data, the beginning of what it is."""
+    if given is None:
+        return "None"
+    if not isinstance(given, str | bytes | int | float | list | tuple | set | dict | os.PathLike):
+        return f"a {type(given).__name__}"
+    written = repr(given)
+    shown = written if len(written) <= _SHOWN else f"{written[:_SHOWN]}…"
+    return f"the {'text' if isinstance(given, str) else type(given).__name__} {shown}"
+
+
+def refuse(argument: str, expected: str, given: object, remedy: str = "") -> NoReturn:
+    """Raise the error for a value that is not what is expected; ``remedy`` says what to pass instead."""
+    hint = f"; {remedy}" if remedy else ""
+    raise SourceError(f"{argument} {expected}, not {describe(given)}{hint}")
+
+
+def path_in_call(given: object) -> str:
+    """What a remedy shows between the parentheses of a call: the path that was given, shortened, or dots."""
+    if not isinstance(given, str | os.PathLike):
+        return "…"
+    written = str(os.fspath(given))
+    return repr(written if len(written) <= _SHOWN else f"{written[:_SHOWN]}…")
+
+
+def check_text(given: object, argument: str) -> None:
+    """Raise ``SourceError`` unless the value is a text."""
+    if not isinstance(given, str):
+        refuse(argument, "is a text", given)
+
+
+def check_texts(given: Iterable[str], argument: str) -> tuple[str, ...]:
+    """The texts of a list, tuple, set or other iterable.
+
+    Raises ``SourceError`` for one text, which would count letter by letter, and for items that are no texts.
+    """
+    values = _items(given, argument, "is a list of texts")
+    for index, value in enumerate(values):
+        check_text(value, f"{argument}[{index}]")
+    return values
+
+
+def _items(given: Iterable[Any], argument: str, expected: str) -> tuple[Any, ...]:
+    if isinstance(given, str | bytes):
+        refuse(argument, expected, given, f"pass [{describe(given).split(' ', 2)[2]}]")
+    try:
+        return tuple(given)
+    except TypeError:
+        refuse(argument, expected, given)
+
+
+def check_number(given: object, argument: str) -> None:
+    """Raise ``SourceError`` unless the value is a whole number."""
+    if not isinstance(given, int) or isinstance(given, bool):
+        refuse(argument, "is a whole number", given)
+
+
+def check_count(given: object, argument: str, *, optional: bool = False) -> None:
+    """Raise ``SourceError`` unless the value is a whole number from 0, or ``None`` where that is ``optional``."""
+    if optional and given is None:
+        return
+    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
+        raise SourceError(f"{argument} is a whole number from 0{' or None' if optional else ''}, not {given!r}")
+
+
+def check_instance(given: object, argument: str, kind: type, *, optional: bool = False, remedy: str = "") -> None:
+    """Raise ``SourceError`` unless the value is of that class of Prowess, or ``None`` where that is ``optional``."""
+    if isinstance(given, kind) or (optional and given is None):
+        return
+    refuse(argument, f"is a prowess.{kind.__name__}{' or None' if optional else ''}", given, remedy)
+
+
+def check_callable(given: object, argument: str) -> None:
+    """Raise ``SourceError`` unless the value can be called, or is ``None``."""
+    if given is not None and not callable(given):
+        refuse(argument, "is callable", given)
+
+
+def check_method(given: object, argument: str, method: str, remedy: str) -> None:
+    """Raise ``SourceError`` unless the value has that method."""
+    if not callable(getattr(given, method, None)):
+        message = f"{argument} has a method {method}(), which {describe(given)} has not; {remedy}"
+        raise SourceError(message)
+
+
+def check_path(given: str | os.PathLike[str], argument: str, remedy: str = "") -> str:
+    """The path as text, as it was given. Raises ``SourceError`` unless it is a text or a path object."""
+    try:
+        written = os.fspath(given)
+    except TypeError:
+        written = None
+    if not isinstance(written, str):
+        refuse(argument, "is a text or a path", given, remedy)
+    return written
+
+
+def as_absolute(given: str | os.PathLike[str], argument: str) -> str:
+    """The absolute path, so that a later change of the working folder changes nothing; ``""`` stays ``""``.
+
+    Raises ``SourceError`` unless it is a text or a path object.
+    """
+    written = check_path(given, argument)
+    return os.path.abspath(written) if written else ""
+
+
+def as_optional_absolute(given: str | os.PathLike[str] | None, argument: str) -> str | None:
+    """``None`` for ``None``, else the absolute path as ``as_absolute`` gives it."""
+    return None if given is None else as_absolute(given, argument)
+
+
+def as_present_folder(given: str | os.PathLike[str], argument: str) -> str:
+    """The absolute path of a folder. Raises ``SourceError`` unless it is one that is there: nothing is made."""
+    folder = as_absolute(given, argument)
+    if not os.path.isdir(folder):
+        refuse(argument, "is a folder that is there", folder, "make it first")
+    return folder

@@ -1,0 +1,152 @@
+"""Telemetry by OpenTelemetry: spans of what happens in a conversation, and of the calls that a model makes.
+
+The names are those of the semantic conventions for generative AI: a call is a span ``execute_tool NAME`` with
+``gen_ai.skill.name``, ``gen_ai.skill.description``, ``gen_ai.skill.source.uri`` and ``gen_ai.skill.resource.name``; the
+conversation is ``gen_ai.conversation.id``. What the conventions have no name for begins with ``prowess.``.
+Instructions, files, arguments and results are in no span. Needs the extra ``otel``, which is the API alone: where the
+host has set up no SDK, nothing is recorded.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from prowess.errors import SourceError
+from prowess.escapes import escape_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from opentelemetry.trace import Span, Tracer, TracerProvider
+
+    from prowess.runtime.events import Event, OnEvent
+    from prowess.tools.definitions import ToolResult
+    from prowess.tools.toolset import Toolset
+
+_OPERATION = "gen_ai.operation.name"
+_EXECUTE_TOOL = "execute_tool"
+_NANOSECONDS = 1_000_000_000
+_LONGEST_NAME = 128
+_LONGEST_VALUE = 4_096  # as long as a path may be
+
+
+def trace_events(tracer_provider: TracerProvider | None = None) -> OnEvent:
+    """A callback for ``Session(on_event=…)`` that makes a span of every event, as long as the event took.
+
+    Each is a child of the span that is current. Where that one is of a tool call (``gen_ai.operation.name`` is
+    ``execute_tool``), whoever began it, it gets the attributes of the skill as well. Raises ``SourceError`` (code
+    ``missing-extra``) where OpenTelemetry is not installed.
+    """
+    tracer = _tracer(tracer_provider)
+    from opentelemetry.trace import get_current_span  # noqa: PLC0415 - the extra is there: the line above has looked
+
+    def record(event: Event) -> None:
+        _annotate_call(get_current_span(), event)
+        ended = int(event.time * _NANOSECONDS)
+        began = ended - int((event.seconds or 0.0) * _NANOSECONDS)
+        span = tracer.start_span(f"skill {event.kind}", start_time=began, attributes=_attributes(event))
+        if event.decision == "refused":
+            _set_failed(span, str(event.detail.get("code", "refused")))
+        span.end(ended)
+
+    return record
+
+
+def trace_call(
+    toolset: Toolset,
+    name: str,
+    arguments: Mapping[str, Any] | str | bytes | None = None,
+    *,
+    tracer_provider: TracerProvider | None = None,
+) -> ToolResult:
+    """What ``toolset.call(name, arguments)`` gives, in a span ``execute_tool NAME``.
+
+    Raises ``SourceError`` (code ``missing-extra``) where OpenTelemetry is not installed, and nothing else.
+    """
+    with _call_span(toolset, name, tracer_provider) as span:
+        result = toolset.call(name, arguments)
+        _describe_result(span, toolset, result)
+    return result
+
+
+async def atrace_call(
+    toolset: Toolset,
+    name: str,
+    arguments: Mapping[str, Any] | str | bytes | None = None,
+    *,
+    tracer_provider: TracerProvider | None = None,
+) -> ToolResult:
+    """What ``await toolset.acall(name, arguments)`` gives, in a span ``execute_tool NAME``.
+
+    Raises ``SourceError`` (code ``missing-extra``) where OpenTelemetry is not installed, and nothing else.
+    """
+    with _call_span(toolset, name, tracer_provider) as span:
+        result = await toolset.acall(name, arguments)
+        _describe_result(span, toolset, result)
+    return result
+
+
+@contextmanager
+def _call_span(toolset: Toolset, name: str, tracer_provider: TracerProvider | None) -> Iterator[Span]:
+    # The name is what a model sent: it may be of any length, and hold anything.
+    shown = _bounded(name, _LONGEST_NAME)
+    attributes = {
+        _OPERATION: _EXECUTE_TOOL,
+        "gen_ai.tool.name": shown,
+        "gen_ai.tool.type": "function",
+        "gen_ai.conversation.id": toolset.session.id,
+    }
+    with _tracer(tracer_provider).start_as_current_span(f"{_EXECUTE_TOOL} {shown}", attributes=attributes) as span:
+        yield span
+
+
+def _tracer(tracer_provider: TracerProvider | None) -> Tracer:
+    try:
+        from opentelemetry.trace import get_tracer  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise SourceError("tracing needs OpenTelemetry: pip install 'prowess[otel]'", code="missing-extra") from None
+    return get_tracer("prowess", tracer_provider=tracer_provider)
+
+
+def _attributes(event: Event) -> dict[str, str]:
+    """The event as attributes of its own span."""
+    decided = {"prowess.decision": event.decision} if event.decision else {}
+    session = {"gen_ai.conversation.id": event.session} if event.session else {}
+    return {**_skill_attributes(event), **session, "prowess.event.kind": event.kind, **decided}
+
+
+def _skill_attributes(event: Event) -> dict[str, str]:
+    return {key: _bounded(str(value), _LONGEST_VALUE) for key, value in event.attributes().items()}
+
+
+def _bounded(text: str, most: int) -> str:
+    """The beginning of a text, on one line and harmless wherever spans are shown."""
+    return escape_line(text[:most])[:most]
+
+
+def _annotate_call(span: Span, event: Event) -> None:
+    """Give the span of a tool call the attributes of its skill.
+
+    Only the SDK's spans can be read; the span of a request, a job or anything else around the call is left alone.
+    """
+    known = getattr(span, "attributes", None) or {}
+    if known.get(_OPERATION) == _EXECUTE_TOOL:
+        span.set_attributes(_skill_attributes(event))
+
+
+def _describe_result(span: Span, toolset: Toolset, result: ToolResult) -> None:
+    name = result.data.get("skill", result.data.get("skill_name"))
+    skill = toolset.session.available(name) if isinstance(name, str) else None
+    if skill is not None:
+        description = _bounded(skill.description, _LONGEST_VALUE)
+        span.set_attributes({"gen_ai.skill.name": skill.name, "gen_ai.skill.description": description})
+    if result.is_error:
+        _set_failed(span, str(result.data.get("reason", "error")))
+
+
+def _set_failed(span: Span, code: str) -> None:
+    from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415 - an extra, which is there: a span was made
+
+    span.set_attribute("error.type", code)
+    span.set_status(Status(StatusCode.ERROR))

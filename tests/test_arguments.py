@@ -1,0 +1,280 @@
+"""Mistakes of a program are refused where they are made, with a sentence that says what was expected."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+import prowess
+
+Mistake = Callable[[Any, Any, Path], object]
+"""A call that no type checker would let through, with Prowess as if it were not typed."""
+
+untyped = cast("Any", prowess)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> prowess.Catalog:
+    folder = tmp_path / "skills" / "pdf"
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: pdf\ndescription: Reads PDF files.\n---\nRead.\n", encoding="utf-8")
+    (folder / "scripts" / "profile.py").write_text("print('profiled')\n", encoding="utf-8")
+    return prowess.scan(tmp_path / "skills")
+
+
+MISTAKES: dict[str, tuple[Mistake, str]] = {
+    "a text as the ceiling": (
+        lambda p, catalog, _: p.Session(catalog, tools="Read"),
+        "tools is a list of texts, not the text 'Read'; pass ['Read']",
+    ),
+    "a number in the ceiling": (
+        lambda p, catalog, _: p.Session(catalog, tools=["Read", 3]),
+        "tools[1] is a text, not the int 3",
+    ),
+    "a number as the ceiling": (
+        lambda p, catalog, _: p.Session(catalog, tools=3),
+        "tools is a list of texts, not the int 3",
+    ),
+    "a text as the allowed names": (
+        lambda p, catalog, _: p.Toolset(p.Session(catalog), allowed="pdf"),
+        "allowed is a list of texts, not the text 'pdf'; pass ['pdf']",
+    ),
+    "a text as agents": (
+        lambda p, _, folder: p.discover(folder, folder, agents="codex"),
+        "agents is a list of texts, not the text 'codex'; pass ['codex']",
+    ),
+    "a text as the agents of an install": (
+        lambda p, _, folder: p.Installer(folder / "u", folder / "p").install(str(folder / "skills"), agents="codex"),
+        "agents is a list of texts, not the text 'codex'; pass ['codex']",
+    ),
+    "a text as tags": (
+        lambda p, _, __: p.TagSelector("pdf"),
+        "tags is a list of texts, not the text 'pdf'; pass ['pdf']",
+    ),
+    "a text as the tools of an inline skill": (
+        lambda p, _, __: p.Source.inline("a", "Does a.", "Do a.", allowed_tools="Read"),
+        "allowed_tools is a list of texts, not the text 'Read'; pass ['Read']",
+    ),
+    "a text as prefixes": (
+        lambda p, _, folder: p.scan(folder, skip_prefixes="."),
+        "skip_prefixes is a list of texts, not the text '.'; pass ['.']",
+    ),
+    "a list as a folder": (
+        lambda p, _, __: p.scan(["a"]),
+        "a folder to scan is a text or a path, not the list ['a']; pass scan(*folders)",
+    ),
+    "no folder": (
+        lambda p, _, __: p.scan(),
+        "scan needs a folder: scan('skills'); discover() looks in the standard places",
+    ),
+    "a catalogue in place of a session": (
+        lambda p, catalog, _: p.Toolset(catalog),
+        "session is a prowess.Session, not a Catalog; pass Session(catalog)",
+    ),
+    "a folder in place of a catalogue": (
+        lambda p, _, __: p.Session("skills"),
+        "catalog is a prowess.Catalog, not the text 'skills'; pass prowess.scan('skills')",
+    ),
+    "a yes in place of trust": (
+        lambda p, catalog, _: p.Session(catalog, trust=True),
+        "trust is a prowess.Trust or None, not the bool True; pass prowess.Trust()",
+    ),
+    "a yes in place of the file of grants": (
+        lambda p, _, __: p.Trust(True),  # noqa: FBT003 - the mistake
+        "path is a text or a path, not the bool True",
+    ),
+    "something to ask that cannot be called": (
+        lambda p, _, folder: p.Trust(folder / "trust.json", ask="yes"),
+        "ask is callable, not the text 'yes'",
+    ),
+    "a listener that cannot be called": (
+        lambda p, catalog, _: p.Session(catalog, on_event="log"),
+        "on_event is callable, not the text 'log'",
+    ),
+    "a selector that selects nothing": (
+        lambda p, catalog, _: p.Session(catalog, selector="lexical"),
+        "selector has a method select(), which the text 'lexical' has not; pass a prowess.Selector",
+    ),
+    "a chain of something else": (
+        lambda p, _, __: p.SelectorChain(p.LexicalSelector(), "tags"),
+        "selectors[1] has a method select(), which the text 'tags' has not; pass a prowess.Selector",
+    ),
+    "a folder in place of skills": (
+        lambda p, _, __: p.Catalog("skills"),
+        "skills is a list of prowess.Skill, not the text 'skills'; pass prowess.scan('skills') to look in a folder",
+    ),
+    "names in place of skills": (
+        lambda p, _, __: p.Catalog(["pdf"]),
+        "skills[0] is a prowess.Skill, not the text 'pdf'",
+    ),
+    "a folder in place of sources": (
+        lambda p, _, __: p.Catalog.from_sources("skills"),
+        "sources is a list of sources, not the text 'skills'; pass [Source.directory('skills')]",
+    ),
+    "a folder in place of a source": (
+        lambda p, _, __: p.Catalog.from_sources(["skills"]),
+        "sources[0] has a method load(), which the text 'skills' has not; pass Source.directory('skills')",
+    ),
+    "a place in place of a name": (
+        lambda _, catalog, __: catalog[0],
+        "a skill is looked up by its name, a text, not the int 0; catalog.skills is in order",
+    ),
+    "a negative budget": (
+        lambda p, catalog, _: p.Toolset(p.Session(catalog), budget=-1),
+        "budget is a whole number from 0 or None, not -1",
+    ),
+    "a negative budget of a listing": (
+        lambda p, catalog, _: p.render_catalog(catalog, budget=-1),
+        "budget is a whole number from 0 or None, not -1",
+    ),
+    "a yes in place of a budget": (
+        lambda p, catalog, _: p.Toolset(p.Session(catalog), budget=True),
+        "budget is a whole number from 0 or None, not True",
+    ),
+    "a negative bound of reads": (
+        lambda p, catalog, _: p.Toolset(p.Session(catalog), max_bytes=-1),
+        "max_bytes is a whole number from 0 or None, not -1",
+    ),
+    "a text as the number of active skills": (
+        lambda p, catalog, _: p.Session(catalog, max_active="2"),
+        "max_active is a whole number, not the text '2'",
+    ),
+    "a filter that is no text": (
+        lambda p, catalog, _: p.Session(catalog, filter=["skills/*"]),
+        "filter is a text, not the list ['skills/*']",
+    ),
+    "a dialect that is no text": (
+        lambda p, catalog, _: p.Toolset(p.Session(catalog), ["prowess"]),
+        "dialect is a text, not the list ['prowess']",
+    ),
+    "a query of a search that is no text": (
+        lambda _, catalog, __: catalog.search(5),
+        "query is a text, not the int 5",
+    ),
+    "a query of a prompt that is no text": (
+        lambda p, catalog, _: p.Toolset(p.Session(catalog)).prompt(None),
+        "query is a text, not None",
+    ),
+    "a query of tools that is no text": (
+        lambda p, catalog, _: p.Toolset(p.Session(catalog)).tools(["pdf"]),
+        "query is a text, not the list ['pdf']",
+    ),
+    "a query of an index that is no text": (
+        lambda p, catalog, _: p.Session(catalog).index(5),
+        "query is a text, not the int 5",
+    ),
+    "an environment that is no mapping": (
+        lambda p, _, __: p.Scripts(env="A=1"),
+        "env is a mapping of texts, not the text 'A=1'",
+    ),
+    "limits that are none": (
+        lambda p, catalog, _: p.Session(catalog, limits=5),
+        "limits is a prowess.Limits or None, not the int 5; pass prowess.Limits(…)",
+    ),
+    "a number in place of the user's folder": (
+        lambda p, _, __: p.Installer(5),
+        "user_dir is a text or a path, not the int 5",
+    ),
+    "a source without a folder": (
+        lambda p, _, __: p.Source.directory(None),
+        "path is a text or a path, not None",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_refused_with_what_was_expected(name: str, catalog: prowess.Catalog, tmp_path: Path) -> None:
+    make, expected = MISTAKES[name]
+    with pytest.raises(prowess.SourceError) as caught:
+        make(untyped, catalog, tmp_path)
+    assert (caught.value.message, caught.value.code) == (expected, "bad-argument")
+
+
+def test_whatever_gives_texts_is_a_list_of_texts(catalog: prowess.Catalog) -> None:
+    for tools in (["Read"], ("Read",), {"Read"}, iter(["Read"]), {"Read": 1}.keys()):
+        assert prowess.Session(catalog, tools=tools).allows("Write") == "refused"
+
+
+def test_a_mistake_shows_at_most_a_line_of_what_was_given(catalog: prowess.Catalog) -> None:
+    with pytest.raises(prowess.SourceError) as caught:
+        prowess.Session(catalog, tools="Read\n" * 10_000)
+    assert len(str(caught.value)) < 500
+    assert str(caught.value).isprintable()
+
+
+# -- folders -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_to_work_in_that_is_not_there_is_refused_and_not_made(tmp_path: Path) -> None:
+    with pytest.raises(prowess.SourceError, match="folder is a folder that is there"):
+        prowess.Scripts(folder=tmp_path / "none")
+    (tmp_path / "file").touch()
+    with pytest.raises(prowess.SourceError, match="folder is a folder that is there"):
+        prowess.Scripts(folder=tmp_path / "file")
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_skill_file_means_its_folder(catalog: prowess.Catalog, tmp_path: Path) -> None:
+    file = tmp_path / "skills" / "pdf" / "SKILL.md"
+    found = prowess.scan(file)
+    assert (found.names, found["pdf"].location) == (("pdf",), str(file))
+    assert catalog["pdf"].location == str(file)
+    assert prowess.Catalog.from_sources([prowess.Source.directory(file)]).names == ("pdf",)
+    with prowess.watch(file) as watch:
+        assert next(watch).names == ("pdf",)
+
+
+def test_a_folder_that_is_called_like_a_skill_file_is_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "SKILL.md" / "pdf"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: pdf\ndescription: Reads.\n---\nRead.\n", encoding="utf-8")
+    assert prowess.scan(tmp_path / "SKILL.md").names == ("pdf",)
+
+
+def test_a_relative_folder_stays_what_it_was_when_the_working_folder_changes(
+    catalog: prowess.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = prowess.Source.directory("skills")
+    scripts = prowess.Scripts(folder="skills")
+    watch = prowess.watch("skills", notice="stat")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert source.load().names == catalog.names == ("pdf",)
+    assert scripts.folder == str(tmp_path / "skills")
+    with watch:
+        assert next(watch).names == ("pdf",)
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("Ärger", "ärger"), ("PDF", "pdf"), ("straße-karten", "Strasse-Karten"), ("\uff50\uff44\uff46", "pdf")],
+)
+def test_a_name_in_another_case_or_normal_form_is_named_first(given: str, meant: str) -> None:
+    names = [*(f"a{number:02}" for number in range(30)), "pdf", "ärger", "Strasse-Karten"]
+    for spelled in (given, unicodedata.normalize("NFD", given)):
+        error = prowess.UnknownSkillError(spelled, names)
+        assert error.available[0] == meant
+
+
+@pytest.mark.parametrize("read", ["resource", "bytes", "session", "script"])
+def test_a_file_without_its_folder_is_told_where_it_is(read: str, catalog: prowess.Catalog, tmp_path: Path) -> None:
+    skill = catalog["pdf"]
+    trust = prowess.Trust(tmp_path / "trust.json")
+    trust.grant(skill)
+    calls: dict[str, Callable[[], object]] = {
+        "resource": lambda: skill.read_resource("profile.py"),
+        "bytes": lambda: skill.read_bytes("profile.py"),
+        "session": lambda: prowess.Session(catalog).read_resource("pdf", "profile.py"),
+        "script": lambda: prowess.Scripts(sandbox="none").run(skill, "profile.py", trust=trust),
+    }
+    with pytest.raises(prowess.ResourceNotFoundError) as caught:
+        calls[read]()
+    assert caught.value.message.endswith("profile.py'; there is scripts/profile.py")

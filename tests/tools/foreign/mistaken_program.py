@@ -1,0 +1,18 @@
+"""A program with mistakes: a type checker names each of the lines that end in ``MISTAKE``."""
+
+from anthropic import Anthropic
+from openai import OpenAI
+
+import prowess
+
+
+def mistake(openai: OpenAI, anthropic: Anthropic, catalog: prowess.Catalog) -> None:
+    session = prowess.Session(catalog)
+    toolset = prowess.Toolset(session, "klingon")  # MISTAKE
+    prowess.Toolset(catalog)  # MISTAKE
+    prowess.Session(catalog, trust=True)  # MISTAKE
+    wrong_way = [tool.to_anthropic() for tool in toolset.tools()]
+    openai.chat.completions.create(model="m", messages=[], tools=wrong_way)  # MISTAKE
+    other_way = [tool.to_openai_responses() for tool in toolset.tools()]
+    anthropic.messages.create(model="m", max_tokens=1, messages=[], tools=other_way)  # MISTAKE
+    toolset.tools()[0].to_mcp()["input_schema"]  # MISTAKE
