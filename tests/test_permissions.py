@@ -36,7 +36,7 @@ prowess.write_packed(prowess.pack(folder), "packed/deep/notes.skill")
 source = prowess.Source.url(site, allow_http=True, allow_private=True, cache_dir="cache/deep")
 source.load().load("pdf")
 prowess.Trust().grant(prowess.read_metadata(folder))
-prowess.Scripts(sandbox="none", folder="work/deep").run(
+prowess.Scripts(sandbox="none").run(
     prowess.read_metadata(folder), "run.sh", trust=prowess.Trust()
 )
 """
@@ -69,7 +69,6 @@ def test_nothing_is_writable_for_others_even_without_a_umask(tmp_path: Path, sit
         "unpacked",
         "new",
         "cache",
-        "work",
     }
     open_to_others = {str(path.relative_to(tmp_path)) for path in made if stat.S_IMODE(path.stat().st_mode) & 0o022}
     assert open_to_others == set()

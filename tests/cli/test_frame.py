@@ -62,7 +62,8 @@ USED: dict[str, set[str]] = {
     "doctor": {"ctypes", "health", "install", "runtime", "subprocess"},
     "trust grant": {"ctypes", "filelock", "logging", "runtime"},
     "trust revoke": {"ctypes", "filelock", "logging", "runtime"},
-    **dict.fromkeys(("call", "call (no tool)"), _TALKING),
+    "call": _TALKING,
+    "call (no tool)": {*_TALKING, "ctypes"},  # the grants are read: which scripts are offered depends on them
     "run-script": {"ctypes", "runtime", "subprocess"},
     "serve": {*_TALKING, "asyncio", "ctypes", "logging", "mcp", "ssl", "subprocess", "yaml"},
     "demo": {

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Process, Terminal
 
-pytestmark = pytest.mark.sampled(0.2)  # each is several processes
+pytestmark = pytest.mark.sampled(0.12)  # each is several processes
 
 COLOUR = re.compile(r"\x1b\[(?:[0-9;]*;)?(?:[34][0-8]|9[0-7]|10[0-7])(?:;[0-9;]*)?m")
 CODES = re.compile(r"\x1b\[(?:\?25[lh]|[0-9;]*[mAK])")

@@ -329,7 +329,7 @@ def test_every_command_has_hostile_cases() -> None:
     assert set(CASES) - {""} == {entry.name for entry in COMMANDS}
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.25)
 def test_as_text_nothing_is_raw_and_no_line_is_forged(case: Case) -> None:
     """Case 40: on both streams, and what is hostile is shown as what it is."""
     status, out, err = run(case)
@@ -341,7 +341,7 @@ def test_as_text_nothing_is_raw_and_no_line_is_forged(case: Case) -> None:
         assert re.search(r"\\x1b|\\\\x1b|\\u001b|\\e\[", out + err), out + err
 
 
-@pytest.mark.sampled(0.2)
+@pytest.mark.sampled(0.1)
 def test_as_data_it_is_json_that_nothing_raw_is_in(case: Case) -> None:
     """Case 40: an answer on one stream, or an error on the other, that a program can read."""
     status, out, err = run(case, *(("--json",) if case.words[0] in CASES else ()))
@@ -354,7 +354,7 @@ def test_as_data_it_is_json_that_nothing_raw_is_in(case: Case) -> None:
         assert json.loads(err.splitlines()[-1])["error"]["code"]
 
 
-@pytest.mark.sampled(0.15)
+@pytest.mark.sampled(0.08)
 def test_on_a_terminal_there_is_what_we_draw_and_nothing_else(case: Case) -> None:
     """Case 40: with both streams on it, bars and colours included; a long line that is wrapped is no forgery."""
     shown = on_terminal(case)
