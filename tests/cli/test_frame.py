@@ -151,7 +151,7 @@ def test_every_command_says_what_it_uses() -> None:
 
 @pytest.mark.parametrize("name", USED)
 @pytest.mark.usefixtures("project")
-@pytest.mark.sampled(0.5, always={"list", "show", "--version", "--help", ""})
+@pytest.mark.sampled(0.3, always={"list", "show", "--version", "--help", ""})
 def test_in_a_pipe_no_command_imports_what_it_does_not_use(name: str) -> None:
     loaded = loaded_by(*line_of(name))
     assert heavy_in(loaded) <= USED[name]

@@ -163,7 +163,7 @@ def test_a_client_finds_every_part_on_http(notes: Path) -> None:
     assert "notes" in found["instructions"]
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize(
     ("part", "gone"), [("extension", "skills"), ("tools", "loaded"), ("instructions", ""), ("prompts", "prompts")]
 )
@@ -228,6 +228,7 @@ def test_changes_are_seen_unless_nobody_is_to_look(notes: Path, watches: bool) -
 
 
 @posix
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("ask", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_on_http_when_it_is_told_to(notes: Path, ask: signal.Signals) -> None:
     """Also while a client listens for changes."""
@@ -245,6 +246,7 @@ def test_it_ends_on_http_when_it_is_told_to(notes: Path, ask: signal.Signals) ->
 
 
 @posix
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("ask", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_on_standard_input_when_it_is_told_to(notes: Path, ask: signal.Signals) -> None:
     """Also while it waits for a client that says nothing."""

@@ -664,6 +664,7 @@ def test_a_first_line_that_names_no_known_program_is_refused(stage: Stage, conte
     assert "scripts/a.sh" in error.message
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("mode", [0o644, 0o755, 0o444])
 @pytest.mark.parametrize("content", ["#!/bin/sh\necho ran\n", "#!/bin/sh\r\necho ran\n"], ids=["lf", "crlf"])
 def test_a_script_runs_whatever_its_mode_and_line_ends(

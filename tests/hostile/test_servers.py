@@ -262,12 +262,12 @@ def listen(name: str) -> bytes:
     return head.encode() + body
 
 
-def test_a_thousand_idle_streams_are_bounded_and_hold_up_nobody(base: Library) -> None:
+def test_many_idle_streams_are_bounded_and_hold_up_nobody(base: Library, full: bool) -> None:
     """Case 127: beyond the bounds they are refused or let go, and whoever comes then is served."""
     with served(base.root) as server:
         good(server)
         before = server.memory() if HAS_PROC else 0
-        streams = [server.connect() for _ in range(1_000)]
+        streams = [server.connect() for _ in range(1_000 if full else 300)]
         try:
             for connection in streams:
                 with suppress(ConnectionError):  # let go already
@@ -286,13 +286,13 @@ def test_a_thousand_idle_streams_are_bounded_and_hold_up_nobody(base: Library) -
                 connection.close()
 
 
-def test_a_thousand_idle_connections_keep_nobody_out(base: Library) -> None:
+def test_many_idle_connections_keep_nobody_out(base: Library, full: bool) -> None:
     """Case 127: of too many, those that have been idle for longest are let go; the newest are served."""
     with served(base.root, max_http_connections=100) as server:
-        idle = [server.connect() for _ in range(1_000)]
+        idle = [server.connect() for _ in range(1_000 if full else 300)]
         try:
             assert all(good(server) for _ in range(20))
-            assert sum(_is_closed_by_now(connection) for connection in idle) >= 900
+            assert sum(_is_closed_by_now(connection) for connection in idle) >= len(idle) - 100
         finally:
             for connection in idle:
                 connection.close()
@@ -465,9 +465,10 @@ def test_a_careless_server_breaks_on_depth(careless: Served) -> None:
 # -- a long day --------------------------------------------------------------------------------------------------------
 
 
-def test_a_server_lasts(seed: int, full: bool) -> None:
+@pytest.mark.full
+def test_a_server_lasts(seed: int) -> None:
     """Case 128: mixed requests while skills change and clients hang up: no error, nothing grows, nothing is stale."""
-    seconds = 20 if full else 6
+    seconds = 20
     run = asyncio.run(soak(seconds, seed=seed))
     assert run.wrong == []
     assert run.told > seconds / 2

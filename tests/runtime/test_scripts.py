@@ -187,6 +187,7 @@ def needs(program: str) -> None:
         pytest.skip(f"needs {program}, which is not on this machine")
 
 
+@pytest.mark.sampled(0.4)  # three sandboxes with each program
 @pytest.mark.parametrize(
     ("script", "content", "program"),
     [
