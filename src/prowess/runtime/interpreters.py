@@ -95,13 +95,15 @@ def _first_line(path: str, words: list[str]) -> tuple[str, tuple[str, ...]]:
 def _python(content: bytes) -> Interpreter | None:
     """The Python that runs Prowess; with inline metadata, ``uv`` where there is one."""
     head = content[: 16 * _HEAD]
+    # Somebody may have started it as ../venv/bin/python: inside of a sandbox the folder before the .. is not there.
+    python = os.path.abspath(sys.executable) if sys.executable else ""
     uv = _on_path("uv") if _METADATA.search(head) else None
     folders = tuple(path for path in dict.fromkeys((sys.prefix, sys.base_prefix)) if not _shows_home(path))
     if uv is not None:
-        own = ("--python", sys.executable) if sys.executable and not _WANTS_PYTHON.search(head) else ()
+        own = ("--python", python) if python and not _WANTS_PYTHON.search(head) else ()
         needs = tuple(dict.fromkeys((*uv.needs, *folders)))
         return uv._replace(argv=(*uv.argv, "run", "--quiet", *own, "--script"), needs=needs)
-    return Interpreter("python", (sys.executable,), folders) if sys.executable else _on_path("python3")
+    return Interpreter("python", (python,), folders) if python else _on_path("python3")
 
 
 def _on_path(name: str) -> Interpreter | None:

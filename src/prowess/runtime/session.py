@@ -579,7 +579,9 @@ class Session(Sight):
         ``filter`` (``None``: as it was saved) replace what was saved. A save of an older version, which has no ceiling,
         allows no tools, and an issue says so. Raises ``SourceError`` for text that is no saved session.
         """
+        check_text(saved, "saved")
         known = from_json(saved)
+        tools = None if tools is None else check_texts(tools, "tools")
         bounds = bounds_of(known, tools, max_active, filter, widen=widen)
         session = cls(
             catalog,

@@ -366,6 +366,10 @@ class Toolset:
         What the child loads, unloads or filters does not touch this session; it has the same catalogue, filters,
         ceiling and trust. With ``prepared`` the tools that the fork allows are its ceiling.
         """
+        # Here and not above: only hosts that run sub-agents need it.
+        from prowess.runtime.fork import PreparedFork  # noqa: PLC0415
+
+        check_instance(prepared, "prepared", PreparedFork, optional=True, remedy="prepare_fork gave an error")
         options = self._options
         bound = prepared.allowed_tools if prepared is not None and prepared.is_bounded else None
         gone = {name for name in options.allowed or () if name not in self._session.catalog}
