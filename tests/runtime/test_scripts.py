@@ -1062,6 +1062,7 @@ def test_a_python_that_was_started_by_a_path_with_dots_runs_scripts_in_the_sandb
     (skill / "scripts").mkdir(parents=True)
     (skill / "SKILL.md").write_text("---\nname: any\ndescription: d\n---\nDo it.\n", encoding="utf-8")
     (skill / "scripts/a.py").write_text("print('ran')", encoding="utf-8")
-    python = f"{tmp_path}/deep/../{os.path.relpath(sys.executable, tmp_path)}"
-    done = subprocess.run([python, "-c", STARTED_BY_A_DETOUR, str(skill)], capture_output=True, text=True, check=True)
+    python = os.path.relpath(sys.executable, tmp_path / "deep")
+    argv = [python, "-c", STARTED_BY_A_DETOUR, str(skill)]
+    done = subprocess.run(argv, cwd=tmp_path / "deep", capture_output=True, text=True, check=True)
     assert "stdout='ran\\n'" in done.stdout
