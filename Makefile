@@ -33,8 +33,13 @@ setup: $(READY) ## make the virtual environment (every other verb does so when n
 demo: $(READY) ## run the demonstration
 	$(BIN)/prowess demo
 
+# Both at one time: tests that wait for a disk or a deadline leave room for the checks, which take a quarter of a minute.
 .PHONY: test
-test: lint ## lint, then run the tests, with samples of the large matrices; ARGS="…" goes to pytest
+test: $(READY) ## lint and run the tests, with samples of the large matrices; ARGS="…" goes to pytest
+	+@$(MAKE) --no-print-directory -j 2 lint run-tests
+
+.PHONY: run-tests
+run-tests: $(READY)
 	$(PYTEST) $(WORKERS) $(ARGS)
 
 .PHONY: test-full

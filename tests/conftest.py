@@ -28,7 +28,7 @@ LATER = {"full": "make test-full", "foreign": "make test-foreign"}
 """Tests with these markers are not part of the ordinary run; ``--full`` runs them all."""
 
 # No database: a failure prints what reproduces it, and no run depends on an earlier one.
-settings.register_profile("default", max_examples=60, deadline=None, derandomize=False, database=None, print_blob=True)
+settings.register_profile("default", max_examples=50, deadline=None, derandomize=False, database=None, print_blob=True)
 settings.register_profile("full", settings.get_profile("default"), max_examples=2000)
 
 

@@ -61,6 +61,7 @@ def run_tests(folder: Path, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="the program that is started is of POSIX")
 def test_what_was_not_tested_and_what_costs_too_much_is_said(tmp_path: Path) -> None:
     said = run_tests(tmp_path, "-n", "1")

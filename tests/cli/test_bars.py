@@ -93,7 +93,7 @@ def work(request: pytest.FixtureRequest, project: Path) -> Work:  # noqa: ARG001
     return chosen
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 def test_long_work_has_a_bar_that_reaches_its_end_and_is_gone_afterwards(work: Work, terminal: Terminal) -> None:
     ran = terminal(*work.words, both=True)
     assert ran.status in {0, 1}, ran.out

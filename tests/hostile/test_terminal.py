@@ -77,7 +77,7 @@ def run(words: list[str]) -> subprocess.CompletedProcess[bytes]:
 
 
 @pytest.mark.usefixtures("hostile")
-@pytest.mark.sampled(0.4)
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: ascii(" ".join(words))[:40])
 def test_no_raw_control_character_reaches_a_pipe(words: list[str]) -> None:
     """Case 40: neither stream has any, in text and in JSON, and JSON keeps the data exact."""

@@ -698,6 +698,7 @@ SHARED_MEMORY = (
 )
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="these limits are kept on Linux")
 @pytest.mark.parametrize(
     ("code", "limits", "name"),
