@@ -290,6 +290,8 @@ def test_the_picture_of_the_readme_is_what_is_recorded_now(
     command: Command, project: Path, pytestconfig: pytest.Config
 ) -> None:
     """To the last byte; ``make manual`` records it again."""
+    if next(kind.name for kind in prowess.sandbox.available() if kind.usable) != "bwrap":
+        pytest.skip("NOT TESTED: the picture of the README; it was recorded with bubblewrap, which does not work here")
     command("demo", "--record", "demo.svg")
     kept = pytestconfig.rootpath / "docs" / "demo.svg"
     assert (project / "demo.svg").read_text(encoding="utf-8") == kept.read_text(encoding="utf-8")
