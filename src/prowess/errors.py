@@ -46,12 +46,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from prowess.escapes import escape_line
 from prowess.hints import HINTS as HINTS  # noqa: PLC0414 - given on: whoever catches an error finds its remedy here
-from prowess.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Severity = Literal["error", "warning", "info"]
+
+MAX_LISTED_NAMES = 20
+"""Names that an error message lists where no ``Limits`` say otherwise; they cannot be asked here, being above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,7 @@ class UnknownSkillError(SkillError, KeyError):
         self,
         name: str,
         available: Iterable[str] = (),
-        most: int = DEFAULT_LIMITS.max_listed_names,
+        most: int = MAX_LISTED_NAMES,
         why: str = "",
     ) -> None:
         names = sorted(available)

@@ -209,6 +209,6 @@ HINTS: dict[str, str] = {
     "case-collision": "two files differ only in case: rename one of them",
     "unsafe-name": "rename the file to something that is a plain name on every platform",
     "left-out": "links and submodules outside a skill are not installed",
-    "bad-argument": "call it again with what the message says is allowed",
+    "bad-argument": "",  # the message itself says what was expected, and what to pass where that can be said
 }
 """What to do about each code: the table behind ``Issue.hint`` and ``SkillError.hint``."""

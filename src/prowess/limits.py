@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from math import inf
+from typing import Any
+
+from prowess.errors import MAX_LISTED_NAMES, SourceError
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -10,6 +14,22 @@ MIB = 1024 * KIB
 MAX_NAME_LENGTH = 64
 MAX_DESCRIPTION_LENGTH = 1024
 MAX_COMPATIBILITY_LENGTH = 500
+
+# Without a place everybody would wait for ever, without a step nothing would be read, without a pause a processor would
+# be busy for ever. Elsewhere 0 means that there is to be nothing of the kind.
+_NEVER_ZERO = frozenset(
+    (
+        "head_step",
+        "max_parallel_reads",
+        "max_parallel_scripts",
+        "max_parallel_forks",
+        "max_large_reads",
+        "max_page_entries",
+        "watch_seconds",
+        "fetch_idle_seconds",
+    )
+)
+_SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +266,7 @@ class Limits:
     max_mcp_kept_bytes: int = 16 * MIB
     """Files of such a server that are kept in memory, by their digests."""
 
-    max_listed_names: int = 20
+    max_listed_names: int = MAX_LISTED_NAMES
     """Names that an error message lists."""
 
     max_install_files: int = 10_000
@@ -278,6 +298,23 @@ class Limits:
 
     max_lock_bytes: int = 16 * MIB
     """The largest lock file, manifest or journal that is read."""
+
+    def __post_init__(self) -> None:
+        """Raise ``SourceError`` (code ``bad-argument``) for a bound that is no number, or one that makes no sense."""
+        for field in fields(self):
+            _check_bound(field.name, getattr(self, field.name), is_whole=field.type == "int")
+
+
+def _check_bound(name: str, given: Any, *, is_whole: bool) -> None:  # noqa: ANN401 - whatever a program passed
+    """Raise ``SourceError`` unless the value is a finite number from 0, or above 0 where nothing makes no sense."""
+    can_be_zero = name not in _NEVER_ZERO
+    is_number = isinstance(given, int) if is_whole else isinstance(given, int | float)
+    if is_number and not isinstance(given, bool) and (0 < given < inf or (can_be_zero and given == 0)):
+        return
+    least = "from 0" if can_be_zero else "from 1" if is_whole else "above 0"
+    shown = repr(given)
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    raise SourceError(f"{name} is a {'whole ' if is_whole else ''}number {least}, not {shown}")
 
 
 DEFAULT_LIMITS = Limits()

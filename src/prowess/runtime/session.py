@@ -368,7 +368,7 @@ class Session(Sight):
             return active.loaded.skill
         skill = self._catalog.get(name)
         if skill is None:
-            raise UnknownSkillError(name, self._names())
+            raise UnknownSkillError(name, self._names(), self.limits.max_listed_names)
         return skill
 
     def _has_room(self) -> bool:

@@ -110,7 +110,7 @@ class View:
         """A skill that the model may have; the error lists those that it may."""
         found = self.session.available(name) if self.may_use(name) else None
         if found is None or not found.model_invocable:
-            raise UnknownSkillError(name, (skill.name for skill in self.skills))
+            raise UnknownSkillError(name, (skill.name for skill in self.skills), self.session.limits.max_listed_names)
         return found
 
     def shown(self, skill: Skill) -> Skill:
