@@ -6,7 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
 import pytest
 
@@ -401,6 +401,141 @@ def test_what_a_callback_decides_is_an_event_as_well(
         events.clear()
         load(prowess.Toolset(talk(trust=prowess.Trust(tmp_path / "t.json", ask=lambda _: answer))), "act")  # noqa: B023
         assert [(event.skill, event.detail["by"]) for event in events if event.kind == kind] == [("act", "ask")]
+
+
+@pytest.mark.usefixtures("act")
+def test_an_event_says_how_long_a_decision_counts(
+    talk: Talk, load: Load, defer: prowess.Trust, tmp_path: Path, events: list[prowess.Event]
+) -> None:
+    def heard() -> list[tuple[str, object]]:
+        return [(event.kind, event.detail["scope"]) for event in events if event.detail.get("by")]
+
+    decided: tuple[tuple[bool | Literal["always"], str, str], ...] = (
+        (False, "refused", "once"),
+        (True, "approved", "once"),
+        ("always", "approved", "always"),
+    )
+    for answer, kind, scope in decided:
+        events.clear()
+        load(prowess.Toolset(talk(trust=prowess.Trust(tmp_path / "t.json", ask=lambda _: answer))), "act")  # noqa: B023
+        assert heard() == [(kind, scope)]
+    session = talk(trust=defer)
+    request = pending(load(prowess.Toolset(session), "act"))
+    events.clear()
+    session.refuse(request)
+    session.approve(request)
+    assert heard() == [("refused", "conversation"), ("approved", "conversation")]
+
+
+# -- saved and restored ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("act")
+@pytest.mark.parametrize("widen", [False, True])
+def test_what_a_person_refused_stays_refused_in_the_session_that_is_restored(
+    talk: Talk, load: Load, defer: prowess.Trust, scripts: prowess.Scripts, widen: bool
+) -> None:
+    session = talk(trust=defer)
+    toolset = prowess.Toolset(session, scripts=scripts)
+    session.refuse(pending(load(toolset, "act")))
+    session.refuse(pending(toolset.call("run_skill_script", CALL)))
+    saved = session.save()
+    for _ in range(2):
+        restored, issues = prowess.Session.restore(session.catalog, saved, trust=defer, widen=widen)
+        again = prowess.Toolset(restored, scripts=scripts)
+        for result in (load(again, "act"), again.call("run_skill_script", CALL)):
+            assert (result.pending, "said no" in result.content, issues) == (None, True, ())
+        assert again.call("run_skill_script", {**CALL, "args": ["b"]}).pending is not None
+        saved = restored.save()
+    restored.approve(pending(toolset.call("run_skill_script", {**CALL, "args": ["b"]})))
+    assert sorted(json.loads(restored.save())["refused"]) == sorted(json.loads(saved)["refused"])
+
+
+def test_nobody_is_asked_again_about_a_preloaded_skill_that_was_refused(put: Put, talk: Talk, tmp_path: Path) -> None:
+    put("act", body=COMMANDS)
+    source = prowess.Source.directory(tmp_path / "skills", preload=True)
+    asked: list[str] = []
+
+    def ask(request: prowess.TrustRequest) -> bool:
+        asked.append(request.id)
+        return False
+
+    session = talk(prowess.Catalog.from_sources([source]), trust=prowess.Trust(tmp_path / "t.json", policy="defer"))
+    session.refuse(requested(session))
+    prowess.Session.restore(session.catalog, session.save(), trust=prowess.Trust(tmp_path / "t.json", ask=ask))
+    assert (asked, has_run(tmp_path)) == ([], False)
+
+
+def requested(session: prowess.Session) -> prowess.TrustRequest:
+    with pytest.raises(prowess.NotTrustedError) as caught:
+        session.activate("act")
+    assert caught.value.request is not None
+    return cast("prowess.TrustRequest", caught.value.request)
+
+
+@pytest.mark.usefixtures("act")
+def test_approvals_are_not_saved_and_a_save_without_refusals_is_read_as_before(
+    talk: Talk, load: Load, defer: prowess.Trust, tmp_path: Path
+) -> None:
+    session = talk(trust=defer)
+    request = pending(load(prowess.Toolset(session), "act"))
+    session.approve(request)
+    saved = session.save()
+    assert request.id not in saved
+    data = json.loads(saved)
+    assert data.pop("refused") == []
+    restored, issues = prowess.Session.restore(session.catalog, json.dumps(data), trust=defer)
+    assert (load(prowess.Toolset(restored), "act").pending is not None, issues) == (True, ())
+    for wrong in ("abc", [1], {"a": 1}, None):
+        with pytest.raises(prowess.SourceError, match="no saved session"):
+            prowess.Session.restore(session.catalog, json.dumps({**data, "refused": wrong}), trust=defer)
+    assert not has_run(tmp_path)
+
+
+# -- a sub-agent's -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("act")
+def test_a_refusal_counts_for_sub_agents_and_they_cannot_lift_it(
+    talk: Talk, defer: prowess.Trust, scripts: prowess.Scripts, tmp_path: Path
+) -> None:
+    parent = prowess.Toolset(talk(trust=defer), scripts=scripts)
+    child = parent.child()
+    grandchild = child.child()
+    request = pending(grandchild.call("run_skill_script", CALL))
+    parent.session.refuse(request)
+    grandchild.session.approve(request)
+    for toolset in (parent, child, grandchild):
+        assert "said no" in toolset.call("run_skill_script", CALL).content
+    assert request.id in grandchild.session.save()
+    assert not has_run(tmp_path)
+    parent.session.approve(request)
+    assert grandchild.call("run_skill_script", CALL).data["stdout"] == "ran a\n"
+
+
+@pytest.mark.usefixtures("act")
+def test_what_is_decided_for_a_sub_agent_counts_neither_for_its_parent_nor_for_another(
+    talk: Talk, load: Load, defer: prowess.Trust, scripts: prowess.Scripts, tmp_path: Path
+) -> None:
+    parent = prowess.Toolset(talk(trust=defer), scripts=scripts)
+    child, other = parent.child(), parent.child()
+    loaded = pending(load(child, "act"))
+    child.session.approve(pending(child.call("run_skill_script", CALL)))
+    child.session.refuse(loaded)
+    for toolset in (parent, other):
+        assert toolset.call("run_skill_script", CALL).pending is not None
+        assert pending(load(toolset, "act")).id == loaded.id
+    assert not has_run(tmp_path)
+    assert child.call("run_skill_script", CALL).data["stdout"] == "ran a\n"
+    assert "said no" in load(child, "act").content
+
+
+@pytest.mark.usefixtures("act")
+def test_an_approval_counts_for_sub_agents_too(talk: Talk, load: Load, defer: prowess.Trust) -> None:
+    parent = prowess.Toolset(talk(trust=defer))
+    child = parent.child()
+    parent.session.approve(pending(load(child, "act")))
+    assert "Now: ran" in load(child, "act").content
 
 
 def test_a_policy_that_does_not_exist_is_refused(tmp_path: Path) -> None:

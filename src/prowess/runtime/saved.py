@@ -39,15 +39,17 @@ class SavedSession(NamedTuple):
     bounds: Bounds
     active: dict[str, str]
     """The digests of the active skills by their names."""
+    refused: tuple[str, ...] = ()
+    """The ids of the requests that a person refused."""
     is_older: bool = False
     """Whether the save does not know the ceiling."""
 
 
-def as_json(bounds: Bounds, active: Mapping[str, Skill]) -> str:
-    """The bounds of a session, and its active skills with the digests of their folders."""
+def as_json(bounds: Bounds, active: Mapping[str, Skill], refused: Iterable[str] = ()) -> str:
+    """The bounds of a session, its active skills with the digests of their folders, and what a person refused."""
     skills = {name: digest_of(skill) for name, skill in sorted(active.items())}
     known = {"filter": bounds.filter, "bounds": bounds.filters, "tools": bounds.tools, "max_active": bounds.max_active}
-    return json.dumps({"version": _VERSION, **known, "active": skills})
+    return json.dumps({"version": _VERSION, **known, "active": skills, "refused": list(refused)})
 
 
 def bounds_of(
@@ -101,9 +103,10 @@ def from_json(text: str) -> SavedSession:
         # Nobody knows what that conversation was allowed, so it is allowed nothing until the host says otherwise.
         return SavedSession(Bounds((), 0, data["filter"]), active, is_older=True)
     bounds = _bounds_in(data) if data.get("version") == _VERSION else None
-    if bounds is None:
+    refused = data.get("refused", [])  # saves of this version that are older have none
+    if bounds is None or not _is_texts(refused):
         raise _unknown()
-    return SavedSession(bounds, active)
+    return SavedSession(bounds, active, tuple(refused))
 
 
 def _unknown() -> SourceError:

@@ -56,7 +56,7 @@ from prowess.spec.tool_patterns import granted, intersect_ceilings, judged, with
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Hashable, Iterable, Mapping
     from contextlib import AbstractContextManager
 
     from prowess.errors import Issue
@@ -91,6 +91,9 @@ class Session(Sight):
     ``on_event`` is called with every ``Event``, outside of any lock; ``id`` is what they call this conversation.
     """
 
+    _refused_before: tuple[str, ...] = ()
+    """Ids of requests that were refused before the session was saved, which ``restore`` sets before ``__init__``."""
+
     def __init__(  # noqa: PLR0917 - the public signature
         self,
         catalog: Catalog | Live,
@@ -112,7 +115,7 @@ class Session(Sight):
         self._ceiling = None if tools is None else without_families(check_texts(tools, "tools"))
         self._max_active = max_active
         self._limits = limits
-        self._consent = Consent(trust, self._events)
+        self._consent = Consent(trust, self._events, refused=self._refused_before)
         self._instructions = Instructions(self._consent, self._base, self.limits, self._events)
         self._active: dict[str, Active] = {}
         for skill in self._catalog:
@@ -451,6 +454,8 @@ class Session(Sight):
             }
             filters = tuple(dict.fromkeys(pattern for pattern in self._filters() if pattern))
             vars(child).update(vars(self), _lock=RLock(), _ceiling=ceiling, _active=preloaded, _bounds=filters)
+            consent = self._consent.open_child()
+            vars(child).update(_consent=consent, _instructions=replace(self._instructions, consent=consent))
         return child
 
     # -- another catalogue -------------------------------------------------------------------------------------------
@@ -549,12 +554,12 @@ class Session(Sight):
     # -- saved and restored ------------------------------------------------------------------------------------------
 
     def save(self) -> str:
-        """The session as JSON: its bounds, and the active skills with the digests of their folders."""
+        """The session as JSON: its bounds, the active skills with the digests of their folders, what was refused."""
         self._follow()
         with self._lock:
             active = {name: entry.loaded.skill for name, entry in self._active.items()}
             bounds = Bounds(self._ceiling, self._max_active, self._filter, self._bounds)
-        return as_json(bounds, active)
+        return as_json(bounds, active, self._consent.refused)
 
     @classmethod
     def restore(
@@ -577,13 +582,17 @@ class Session(Sight):
         It may do what both the save and the arguments allow: the tools of both ceilings, the smaller ``max_active``,
         the skills that pass both filters. ``widen=True``: ``tools`` (``None``: no ceiling), ``max_active`` and
         ``filter`` (``None``: as it was saved) replace what was saved. A save of an older version, which has no ceiling,
-        allows no tools, and an issue says so. Raises ``SourceError`` for text that is no saved session.
+        allows no tools, and an issue says so. What a person refused stays refused, also with ``widen``; approvals are
+        not saved. Raises ``SourceError`` for text that is no saved session.
         """
         check_text(saved, "saved")
         known = from_json(saved)
         tools = None if tools is None else check_texts(tools, "tools")
         bounds = bounds_of(known, tools, max_active, filter, widen=widen)
-        session = cls(
+        session = cls.__new__(cls)
+        vars(session).update(_refused_before=known.refused)  # before __init__: preloaded skills ask for consent there
+        cls.__init__(
+            session,
             catalog,
             bounds.tools,
             bounds.max_active,
@@ -594,11 +603,15 @@ class Session(Sight):
             limits=limits,
             on_event=on_event,
         )
-        session._bounds = bounds.filters
-        for name in session._active.keys() - known.active.keys():  # preloaded, and ended before it was saved
-            del session._active[name]
+        session._resume(known.active, bounds.filters)  # noqa: SLF001 - its own class
         issues = (older_issue(),) if known.is_older and not widen else ()
         return session, (*issues, *resumed(known.active, session.activate))
+
+    def _resume(self, active: Mapping[str, str], filters: tuple[str, ...]) -> None:
+        """Hold to the filters of a save, and end what is preloaded and was ended before it was saved."""
+        self._bounds = filters
+        for name in self._active.keys() - active.keys():
+            del self._active[name]
 
 
 def _check_arguments(
