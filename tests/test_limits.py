@@ -78,6 +78,13 @@ NONSENSE: dict[str, tuple[object, str]] = {
         {"fetch_idle_seconds": 0.0},
         "fetch_idle_seconds is a number above 0, not 0.0",
     ),
+    "no memory for a script, which would be all there is": (
+        {"max_script_memory_bytes": 0},
+        "max_script_memory_bytes is a whole number from 1, not 0",
+    ),
+    "no process for a script": ({"max_script_processes": 0}, "max_script_processes is a whole number from 1, not 0"),
+    "no room for a script": ({"max_script_disk_bytes": 0}, "max_script_disk_bytes is a whole number from 1, not 0"),
+    "no file for a script": ({"max_script_files": 0}, "max_script_files is a whole number from 1, not 0"),
     "a text": ({"max_commands": "5"}, "max_commands is a whole number from 0, not '5'"),
     "a text as seconds": ({"max_scan_seconds": "1"}, "max_scan_seconds is a number from 0, not '1'"),
     "a yes": ({"max_redirects": True}, "max_redirects is a whole number from 0, not True"),

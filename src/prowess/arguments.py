@@ -70,6 +70,12 @@ def _items(given: Iterable[Any], argument: str, expected: str) -> tuple[Any, ...
         refuse(argument, expected, given)
 
 
+def check_flag(given: object, argument: str) -> None:
+    """Raise ``SourceError`` unless the value is ``True`` or ``False``: a text such as ``"no"`` would count as true."""
+    if not isinstance(given, bool):
+        refuse(argument, "is True or False", given)
+
+
 def check_number(given: object, argument: str) -> None:
     """Raise ``SourceError`` unless the value is a whole number."""
     if not isinstance(given, int) or isinstance(given, bool):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import inf
 from typing import Any
 
@@ -16,7 +16,7 @@ MAX_DESCRIPTION_LENGTH = 1024
 MAX_COMPATIBILITY_LENGTH = 500
 
 # Without a place everybody would wait for ever, without a step nothing would be read, without a pause a processor would
-# be busy for ever. Elsewhere 0 means that there is to be nothing of the kind.
+# be busy for ever; and whoever watches a script takes 0 for no limit. Elsewhere 0 means nothing of the kind.
 _NEVER_ZERO = frozenset(
     (
         "head_step",
@@ -25,6 +25,10 @@ _NEVER_ZERO = frozenset(
         "max_parallel_forks",
         "max_large_reads",
         "max_page_entries",
+        "max_script_memory_bytes",
+        "max_script_processes",
+        "max_script_disk_bytes",
+        "max_script_files",
         "watch_seconds",
         "fetch_idle_seconds",
     )
@@ -315,6 +319,13 @@ def _check_bound(name: str, given: Any, *, is_whole: bool) -> None:  # noqa: ANN
     shown = repr(given)
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
     raise SourceError(f"{name} is a {'whole ' if is_whole else ''}number {least}, not {shown}")
+
+
+def narrow_limits(limits: Limits, by: Limits) -> Limits:
+    """``limits``, with every bound of ``by`` that is smaller and not the default: one that is, nobody has chosen."""
+    usual = DEFAULT_LIMITS
+    chosen = {name: getattr(by, name) for name in by.__slots__ if getattr(by, name) != getattr(usual, name)}
+    return replace(limits, **{name: min(bound, getattr(limits, name)) for name, bound in chosen.items()})
 
 
 DEFAULT_LIMITS = Limits()

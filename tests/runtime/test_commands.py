@@ -514,9 +514,12 @@ def test_the_limits_without_a_word_are_ten_seconds_and_64_kib(put: Put, begin: B
     assert instructions(begin()) == "a" * 65536 + "\n[output cut at 65536 bytes]"
 
 
-def test_a_folder_that_is_not_there_is_a_failure_of_each_command(put: Put, begin: Begin, tmp_path: Path) -> None:
+def test_a_folder_that_is_gone_is_a_failure_of_each_command(put: Put, begin: Begin, tmp_path: Path) -> None:
     put("report", body="Now !`echo ran`.")
-    activation = begin(base_dir=tmp_path / "nowhere").activate("report")
+    (tmp_path / "gone").mkdir()
+    session = begin(base_dir=tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    activation = session.activate("report")
     assert activation.instructions.startswith("Now [error executing `echo ran`: cannot start ")
     assert [issue.code for issue in activation.issues] == ["command-failed"]
 

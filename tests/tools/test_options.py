@@ -249,3 +249,27 @@ def test_a_name_whose_file_does_not_load_is_an_issue(put: Put, talk: Talk) -> No
     assert [issue.code for issue in prowess.Toolset(talk(), allowed=["pdf", "csv"]).issues] == ["unknown-skill"]
     with pytest.raises(prowess.UnknownSkillError):
         prowess.Toolset(talk(), allowed=["pdf", "cvs"])
+
+
+@pytest.mark.parametrize(
+    ("of_session", "of_scripts", "kept"),
+    [
+        ({"max_script_output_bytes": 10}, {}, 10),
+        ({"max_script_output_bytes": 10}, {"max_script_output_bytes": 20}, 10),
+        ({"max_script_output_bytes": 20}, {"max_script_output_bytes": 10}, 10),
+        ({"max_body_bytes": 5_000}, {"max_script_output_bytes": 100_000}, 90_000),
+    ],
+    ids=["the session's", "the smaller one", "the scripts'", "a bound that the session leaves as it is"],
+)
+def test_the_limits_of_a_session_bound_the_scripts_that_its_tools_run(  # noqa: PLR0917 - fixtures
+    put: Put, talk: Talk, tmp_path: Path, of_session: dict[str, int], of_scripts: dict[str, int], kept: int
+) -> None:
+    put("act", files={"scripts/a.py": "print('x' * 90_000, end='')\n"})
+    trust = prowess.Trust(tmp_path / "trust.json")
+    session = talk(trust=trust, limits=prowess.Limits(**of_session))
+    trust.grant(session.skill("act"))
+    scripts = prowess.Scripts(sandbox="none", limits=prowess.Limits(**of_scripts))
+    result = prowess.Toolset(session, scripts=scripts).call(
+        "run_skill_script", {"name": "act", "script": "scripts/a.py"}
+    )
+    assert len(result.data["stdout"]) == kept

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from prowess.errors import Issue, SkillError, SourceError
-from prowess.spec.tool_patterns import intersect_ceilings, without_families
+from prowess.spec.tool_patterns import intersect_ceilings, is_tool_pattern, without_families
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -120,7 +120,9 @@ def _bounds_in(data: Mapping[str, Any]) -> Bounds | None:
         return None
     if not isinstance(most, int) or isinstance(most, bool) or most < 0:
         return None
-    return Bounds(None if tools is None else tuple(tools), most, data["filter"], tuple(filters))
+    # A sub-agent's ceiling is what a skill wrote: what is no tool there allows nothing, and is not the host's mistake.
+    allowed = None if tools is None else tuple(filter(is_tool_pattern, tools))
+    return Bounds(allowed, most, data["filter"], tuple(filters))
 
 
 def _is_texts(value: object) -> TypeGuard[list[str]]:

@@ -18,6 +18,7 @@ from prowess.arguments import (
     check_text,
     check_texts,
     path_in_call,
+    refuse,
 )
 from prowess.errors import (
     MaxActiveError,
@@ -52,7 +53,7 @@ from prowess.runtime.saved import Bounds, as_json, bounds_of, from_json, older_i
 from prowess.runtime.sight import Sight, filtered_out
 from prowess.spec.commands import may_have_commands
 from prowess.spec.hidden import hidden_points
-from prowess.spec.tool_patterns import granted, intersect_ceilings, judged, without_families
+from prowess.spec.tool_patterns import granted, intersect_ceilings, is_tool_pattern, judged, without_families
 
 if TYPE_CHECKING:
     import os
@@ -112,7 +113,7 @@ class Session(Sight):
         if id is not None:
             check_text(id, "id")
         super().__init__(catalog, filter, base_dir=base_dir, selector=selector, on_event=on_event, session_id=id)
-        self._ceiling = None if tools is None else without_families(check_texts(tools, "tools"))
+        self._ceiling = None if tools is None else without_families(_check_tools(tools))
         self._max_active = max_active
         self._limits = limits
         self._consent = Consent(trust, self._events, refused=self._refused_before)
@@ -587,7 +588,7 @@ class Session(Sight):
         """
         check_text(saved, "saved")
         known = from_json(saved)
-        tools = None if tools is None else check_texts(tools, "tools")
+        tools = None if tools is None else _check_tools(tools)
         bounds = bounds_of(known, tools, max_active, filter, widen=widen)
         session = cls.__new__(cls)
         vars(session).update(_refused_before=known.refused)  # before __init__: preloaded skills ask for consent there
@@ -612,6 +613,16 @@ class Session(Sight):
         self._bounds = filters
         for name in self._active.keys() - active.keys():
             del self._active[name]
+
+
+def _check_tools(tools: Iterable[str]) -> tuple[str, ...]:
+    """The tools of a ceiling. Raises ``SourceError`` for one that could never allow what its author meant."""
+    written = check_texts(tools, "tools")
+    for index, tool in enumerate(written):
+        if not is_tool_pattern(tool):
+            expected = "is a tool or a tool with a pattern in parentheses"
+            refuse(f"tools[{index}]", expected, tool, "pass 'Bash(git:*)' or 'Bash'")
+    return written
 
 
 def _check_arguments(

@@ -6,7 +6,7 @@ import os
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from prowess.arguments import check_text
+from prowess.arguments import as_present_folder, check_text
 from prowess.errors import SkillFilteredError
 from prowess.host_errors import log_host_error
 from prowess.library.live import Live
@@ -42,7 +42,7 @@ class Sight:
         self._filter = pattern
         self._bounds: tuple[str, ...] = ()
         """Filters that hold besides the session's own and that no call replaces: a saved one, a parent's."""
-        self._base = os.path.abspath(os.fspath(base_dir) if base_dir is not None else os.getcwd())
+        self._base = os.getcwd() if base_dir is None else as_present_folder(base_dir, "base_dir")
         self._selector = selector
         self._revision = 0
         self._events = Teller(on_event, os.urandom(8).hex() if session_id is None else session_id)

@@ -29,6 +29,12 @@ def tool_pattern(written: str) -> ToolPattern:
     return ToolPattern(tool.strip(), rest.removesuffix(")").strip() if parenthesis else None)
 
 
+def is_tool_pattern(written: str) -> bool:
+    """Whether a text is a tool (``Read``), or a tool with a pattern in parentheses behind it (``Bash(git:*)``)."""
+    tool, parenthesis, inside = written.strip().partition("(")
+    return bool(tool.strip()) and ")" not in tool and (not parenthesis or inside.endswith(")"))
+
+
 def granted(wanted: Iterable[str], ceiling: Iterable[str] | None) -> tuple[str, ...]:
     """What a host with this ceiling grants of the tools that a skill wants, sorted; ``None`` is no ceiling.
 

@@ -73,7 +73,8 @@ def run_script(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     if view.options.scripts is None:
         return _error("this host does not run scripts of skills", "scripts-off")
     skill = view.offered(name)
-    found = view.options.scripts.run(skill, script, args, stdin=stdin, trust=view.session.consent)
+    scripts = view.options.scripts.narrowed_by(view.session.limits)
+    found = scripts.run(skill, script, args, stdin=stdin, trust=view.session.consent)
     detail = {"script": script, "status": found.status, "limit": found.limit, "sandbox": found.sandbox}
     view.session.tell(Event("ran", name, {**detail, "seconds": found.seconds}))
     data = {"skill": name, **detail, "stdout": found.stdout, "stderr": found.stderr, "seconds": found.seconds}

@@ -8,7 +8,7 @@ from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from prowess.arguments import check_count, check_instance, check_text, check_texts
+from prowess.arguments import check_count, check_flag, check_instance, check_text, check_texts
 from prowess.errors import Issue, NotTrustedError, SkillError, SourceError, UnknownSkillError
 from prowess.runtime.events import Event, measured
 from prowess.runtime.pools import pools_for
@@ -62,7 +62,13 @@ def _check_allowed(session: Session, names: Iterable[str]) -> None:
 def _checked_tokens(tokens: Callable[[str], int] | None) -> Callable[[str], int]:
     if tokens is not None and not callable(tokens):
         raise SourceError(f"tokens is a function that counts the tokens of a text, or None, not {tokens!r}")
-    return tokens or estimate_tokens
+    if tokens is None:
+        return estimate_tokens
+    try:
+        hash(tokens)
+    except TypeError:  # an object that compares by its fields; listings are kept by how tokens are counted
+        return partial(tokens)
+    return tokens
 
 
 def _checked_scripts(scripts: Scripts | bool | None) -> Scripts | None:  # noqa: FBT001 - the public signature
@@ -157,6 +163,9 @@ class Toolset:
         check_text(dialect, "dialect")
         check_count(budget, "budget", optional=True)
         check_count(max_bytes, "max_bytes", optional=True)
+        check_flag(hint_resources, "hint_resources")
+        check_flag(index_in_description, "index_in_description")
+        check_flag(hide_paths, "hide_paths")
         found = DIALECTS.get(dialect)
         if found is None:
             raise SourceError(f"unknown dialect {dialect!r}; one of {', '.join(DIALECTS)}")
