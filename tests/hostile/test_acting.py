@@ -122,7 +122,7 @@ def texts(session: prowess.Session, name: str = "evil", arguments: str = "x") ->
         tool = toolset.tools()[0]
         yield toolset.call(tool.name, {tool.parameters["required"][0]: name}).content
         yield toolset.prompt()
-    yield session.expand(f"/{name} {arguments}")
+    yield session.expand(f"/{name} {arguments}", inline_forks=True)
     prepared = prowess.Toolset(session, fork="host").prepare_fork(name, arguments)
     if isinstance(prepared, prowess.PreparedFork):
         yield prowess.fork_system_message(prepared)

@@ -526,11 +526,14 @@ class Session(Sight):
     # -- a user's explicit call --------------------------------------------------------------------------------------
 
     @measured()
-    def expand(self, message: str) -> str:
+    def expand(self, message: str, *, inline_forks: bool = False) -> str:
         """The text to send to the model for ``/name arguments`` (or ``$name arguments``); ``""`` for anything else.
 
         The instructions have their placeholders filled; where they have none for the arguments, these stand above as
-        the user's request. Raises ``SkillFilteredError`` for a skill that is not for people to call.
+        the user's request. A skill that runs as a sub-agent is no text for this conversation and gives ``""``: the host
+        prepares it by ``Toolset.prepare_fork(name, arguments, by_person=True)``. ``inline_forks=True`` gives its text
+        all the same, for hosts that run no sub-agents. Raises ``SkillFilteredError`` for a skill that is not for people
+        to call.
         """
         self._follow()
         call = parse_call(message)
@@ -544,6 +547,8 @@ class Session(Sight):
         except SkillError as error:
             self._events.say("refused", name, code=error.code)
             raise
+        if skill.is_fork and not inline_forks:
+            return ""
         activation = self._called(name, arguments)
         return called(activation, arguments, self._base)
 
