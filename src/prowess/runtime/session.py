@@ -17,6 +17,7 @@ from prowess.arguments import (
     check_number,
     check_text,
     check_texts,
+    check_variables,
     path_in_call,
     refuse,
 )
@@ -90,6 +91,9 @@ class Session(Sight):
     preloaded skills do not count. ``filter``: a pattern over virtual paths, which are taken relative to ``base_dir``
     (the working folder). ``trust``: whose commands and scripts may run; without it, nothing does.
     ``on_event`` is called with every ``Event``, outside of any lock; ``id`` is what they call this conversation.
+    ``command_env``: variables of the host's environment that commands see besides the usual few, by name.
+    ``explicit_only``: skills that are not shown to models, by name, whatever their files say
+    (``UnknownSkillError`` for a name that no skill has).
     """
 
     _refused_before: tuple[str, ...] = ()
@@ -108,16 +112,29 @@ class Session(Sight):
         limits: Limits | None = None,
         on_event: OnEvent | None = None,
         id: str | None = None,  # noqa: A002 - the public signature
+        command_env: Iterable[str] = (),
+        explicit_only: Iterable[str] = (),
     ) -> None:
         _check_arguments(catalog, max_active, selector, filter, trust, limits=limits, on_event=on_event)
         if id is not None:
             check_text(id, "id")
-        super().__init__(catalog, filter, base_dir=base_dir, selector=selector, on_event=on_event, session_id=id)
+        super().__init__(
+            catalog,
+            filter,
+            base_dir=base_dir,
+            selector=selector,
+            on_event=on_event,
+            session_id=id,
+            explicit_only=frozenset(check_texts(explicit_only, "explicit_only")),
+        )
+        # A name that is mistyped would show a skill that was to be kept for explicit calls.
+        self._catalog.check_names(self._explicit_only, "explicit_only")
         self._ceiling = None if tools is None else without_families(_check_tools(tools))
         self._max_active = max_active
         self._limits = limits
         self._consent = Consent(trust, self._events, refused=self._refused_before)
-        self._instructions = Instructions(self._consent, self._base, self.limits, self._events)
+        variables = check_variables(command_env, "command_env")
+        self._instructions = Instructions(self._consent, self._base, self.limits, self._events, variables)
         self._active: dict[str, Active] = {}
         for skill in self._catalog:
             if skill.preload:
@@ -166,8 +183,9 @@ class Session(Sight):
         self._consent.approve(request)
 
     def refuse(self, request: TrustRequest) -> None:
-        """Refuse what a pending call would run: nobody is asked again, and the model is told that a person said no.
+        """Refuse what a pending call would run: nobody is asked again.
 
+        Of a script the model is told that a person said no; commands stay as they are written.
         Raises ``NotTrustedError`` for a session without trust.
         """
         self._consent.refuse(request)
@@ -244,18 +262,27 @@ class Session(Sight):
     # -- activation --------------------------------------------------------------------------------------------------
 
     @measured()
-    def activate(self, name: str, filter: str | None = None) -> Activation:  # noqa: A002 - the public signature
+    def activate(
+        self,
+        name: str,
+        filter: str | None = None,  # noqa: A002 - the public signature
+        *,
+        run: bool = True,
+    ) -> Activation:
         """The instructions of a skill, and the tools that it brings. ``filter`` replaces the session's for this call.
 
         Activating again gives what was loaded the first time, unless it was granted, or its grant revoked, since.
-        Raises ``UnknownSkillError``, ``SkillFilteredError``, ``MaxActiveError``, or whatever reading the file raises.
+        ``run=False``: no command in the instructions runs, and they are what the file has. Raises
+        ``UnknownSkillError``, ``SkillFilteredError``, ``MaxActiveError``, or whatever reading the file raises.
         """
-        wish = _Wish(name, ambient_filters(), filter)
+        wish = _Wish(name, ambient_filters(), filter, run=run)
         try:
-            return self._activate(wish)
+            activation = self._activate(wish)
         except SkillError as error:
             self._tell_refusal(name, error)
             raise
+        # It may be active with its commands run, by the host or as a preloaded skill.
+        return activation if run else replace(activation, instructions=activation.written, outputs=(), issues=())
 
     def _decide(self, wish: _Wish, skill: Skill, *, is_read: bool = False, before: Active | None = None) -> Step:
         """What the activation of ``skill`` does next; under the lock. Raises when it may not go on."""
@@ -317,9 +344,10 @@ class Session(Sight):
         unrun: bool = False,
     ) -> Active:
         """What is remembered of a skill that was made ready, with the tools that the ceiling leaves it."""
-        loaded, expanded, standing = prepared
+        loaded, expanded, standing, written = prepared
         tools = granted(loaded.skill.allowed_tools, self._ceiling)
-        return Active(loaded, tools, expanded.outputs, expanded.issues, preloaded, stale, gone, unrun, standing)
+        outputs, issues = expanded.outputs, expanded.issues
+        return Active(loaded, tools, outputs, issues, preloaded, stale, gone, unrun, standing, written)
 
     def _say_activated(self, name: str, skill: Skill, entry: Active) -> None:
         if self._events.on_event is not None:  # looking for hidden text costs as much as reading it
@@ -337,12 +365,15 @@ class Session(Sight):
         return now is not None
 
     @measured()
-    def activate_text(self, name: str, *, whole: bool = False) -> str:
-        """Activate a skill; its body as the file has it now (``whole``: the file), commands run if it is trusted."""
+    def activate_text(self, name: str, *, whole: bool = False, run: bool = True) -> str:
+        """Activate a skill; its body as the file has it now (``whole``: the file), commands run if it is trusted.
+
+        ``run=False``: no command runs.
+        """
         texts: list[str] = []
 
         def make_text(skill: Skill) -> None:
-            texts.append(self._instructions.text(skill, whole=whole))
+            texts.append(self._instructions.text(skill, whole=whole, run=run))
 
         try:
             skill = self._activate(_Wish(name, ambient_filters(), run=False), make_text).skill
@@ -405,12 +436,13 @@ class Session(Sight):
         """What a listing for a model depends on besides its catalogue and selector: equal keys, equal listings."""
         visible = sorted(self._visible().items())
         preloaded = tuple(
-            (entry.loaded.skill.location, entry.loaded.instructions, entry.outputs)
+            (entry.loaded.skill.location, entry.loaded.instructions, entry.outputs, entry.written)
             for _, entry in visible
             if entry.preloaded
         )
         grants = None if self.trust is None else (self.trust, self.trust.mark())
-        return self._filters(), self._base, tuple(name for name, _ in visible), preloaded, grants
+        active = tuple(name for name, _ in visible)
+        return self._filters(), self._base, active, preloaded, grants, self._explicit_only
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -518,11 +550,14 @@ class Session(Sight):
     # -- a user's explicit call --------------------------------------------------------------------------------------
 
     @measured()
-    def expand(self, message: str) -> str:
+    def expand(self, message: str, *, inline_forks: bool = False) -> str:
         """The text to send to the model for ``/name arguments`` (or ``$name arguments``); ``""`` for anything else.
 
         The instructions have their placeholders filled; where they have none for the arguments, these stand above as
-        the user's request. Raises ``SkillFilteredError`` for a skill that is not for people to call.
+        the user's request. A skill that runs as a sub-agent is no text for this conversation and gives ``""``: the host
+        prepares it by ``Toolset.prepare_fork(name, arguments, by_person=True)``. ``inline_forks=True`` gives its text
+        all the same, for hosts that run no sub-agents. Raises ``SkillFilteredError`` for a skill that is not for people
+        to call.
         """
         self._follow()
         call = parse_call(message)
@@ -536,6 +571,8 @@ class Session(Sight):
         except SkillError as error:
             self._events.say("refused", name, code=error.code)
             raise
+        if skill.is_fork and not inline_forks:
+            return ""
         activation = self._called(name, arguments)
         return called(activation, arguments, self._base)
 
@@ -549,8 +586,9 @@ class Session(Sight):
         if not activation.outputs or activation.note != ALREADY:
             return activation
         # active before: what was printed then is not now
-        loaded, found, _ = self._instructions.prepared(activation.skill, arguments)
-        return replace(activation, instructions=loaded.instructions, outputs=found.outputs, issues=found.issues)
+        prepared = self._instructions.prepared(activation.skill, arguments)
+        instructions, found = prepared.loaded.instructions, prepared.found
+        return replace(activation, instructions=instructions, outputs=found.outputs, issues=found.issues)
 
     # -- saved and restored ------------------------------------------------------------------------------------------
 
@@ -559,7 +597,8 @@ class Session(Sight):
         self._follow()
         with self._lock:
             active = {name: entry.loaded.skill for name, entry in self._active.items()}
-            bounds = Bounds(self._ceiling, self._max_active, self._filter, self._bounds)
+            kept = tuple(sorted(self._explicit_only))
+            bounds = Bounds(self._ceiling, self._max_active, self._filter, self._bounds, kept)
         return as_json(bounds, active, self._consent.refused)
 
     @classmethod
@@ -576,20 +615,24 @@ class Session(Sight):
         selector: Selector | None = None,
         base_dir: str | os.PathLike[str] | None = None,
         on_event: OnEvent | None = None,
+        command_env: Iterable[str] = (),
+        explicit_only: Iterable[str] | None = None,
         widen: bool = False,
     ) -> tuple[Session, tuple[Issue, ...]]:
         """A session as it was saved, over a catalogue of now; and what has changed or is missing since.
 
         It may do what both the save and the arguments allow: the tools of both ceilings, the smaller ``max_active``,
-        the skills that pass both filters. ``widen=True``: ``tools`` (``None``: no ceiling), ``max_active`` and
-        ``filter`` (``None``: as it was saved) replace what was saved. A save of an older version, which has no ceiling,
-        allows no tools, and an issue says so. What a person refused stays refused, also with ``widen``; approvals are
-        not saved. Raises ``SourceError`` for text that is no saved session.
+        the skills that pass both filters; what either keeps for explicit calls is kept. ``widen=True``: ``tools``
+        (``None``: no ceiling), ``max_active``, ``filter`` and ``explicit_only`` (``None``: as it was saved) replace
+        what was saved. A save of an older version, which has no ceiling, allows no tools, and an issue says so. What a
+        person refused stays refused, also with ``widen``; approvals are not saved. Raises ``SourceError`` for text that
+        is no saved session.
         """
         check_text(saved, "saved")
         known = from_json(saved)
         tools = None if tools is None else _check_tools(tools)
-        bounds = bounds_of(known, tools, max_active, filter, widen=widen)
+        given = None if explicit_only is None else check_texts(explicit_only, "explicit_only")
+        bounds = bounds_of(known, tools, max_active, filter, given, widen=widen)
         session = cls.__new__(cls)
         vars(session).update(_refused_before=known.refused)  # before __init__: preloaded skills ask for consent there
         cls.__init__(
@@ -603,14 +646,17 @@ class Session(Sight):
             trust,
             limits=limits,
             on_event=on_event,
+            command_env=command_env,
+            explicit_only=given or (),
         )
-        session._resume(known.active, bounds.filters)  # noqa: SLF001 - its own class
+        session._resume(known.active, bounds)  # noqa: SLF001 - its own class
         issues = (older_issue(),) if known.is_older and not widen else ()
         return session, (*issues, *resumed(known.active, session.activate))
 
-    def _resume(self, active: Mapping[str, str], filters: tuple[str, ...]) -> None:
+    def _resume(self, active: Mapping[str, str], bounds: Bounds) -> None:
         """Hold to the filters of a save, and end what is preloaded and was ended before it was saved."""
-        self._bounds = filters
+        self._bounds = bounds.filters
+        self._explicit_only = frozenset(bounds.explicit_only)  # not checked: what was saved may be gone since
         for name in self._active.keys() - active.keys():
             del self._active[name]
 
