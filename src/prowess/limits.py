@@ -58,6 +58,9 @@ class Limits:
     max_dirs_per_root: int = 200_000
     """Folders looked at below one scanned root."""
 
+    max_noted_folders: int = 100
+    """Folders skipped by their names that are issues one by one; of the rest of a root only the number is told."""
+
     max_entries_per_folder: int = 250_000
     """Entries of one folder that discovery looks at, files included."""
 
