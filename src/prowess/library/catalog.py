@@ -6,7 +6,7 @@ import os
 import unicodedata
 from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, overload
 
 from prowess.arguments import check_method, check_text, path_in_call, refuse
 from prowess.errors import (
@@ -23,12 +23,13 @@ from prowess.model import Explanation, Place, Shadowed, SkillScope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Self
+    from typing import Literal, Self
 
     from prowess.files.folders import Entries
-    from prowess.library.body import LoadedSkill
+    from prowess.library.body import LoadedSkill, OnBadBytes
     from prowess.library.search import SearchHit, SearchIndex
     from prowess.library.skill import Skill
+    from prowess.limits import Bound
     from prowess.model import OnDuplicate
 
 _QUIET = frozenset(("unknown-field",))
@@ -245,12 +246,22 @@ class Catalog:
         """The skill and its instructions, read from its file now."""
         return self[name].load()
 
-    def load_body(self, name: str) -> str:
-        """Everything after the frontmatter, byte for byte."""
-        return self[name].read_body()
+    @overload
+    def load_body(
+        self, name: str, *, errors: Literal["strict", "replace"] = "strict", max_bytes: Bound = ...
+    ) -> str: ...
 
-    def read_resource(self, name: str, path: str, max_bytes: int | None = None) -> str:
-        """The text of a file of the skill."""
+    @overload
+    def load_body(self, name: str, *, errors: Literal["bytes"], max_bytes: Bound = ...) -> bytes: ...
+
+    def load_body(self, name: str, *, errors: OnBadBytes = "strict", max_bytes: Bound = ...) -> str | bytes:
+        """Everything after the frontmatter, byte for byte; the keywords are those of ``Skill.read_body``."""
+        if errors == "bytes":
+            return self[name].read_body(errors="bytes", max_bytes=max_bytes)
+        return self[name].read_body(errors=errors, max_bytes=max_bytes)
+
+    def read_resource(self, name: str, path: str, max_bytes: Bound = ...) -> str:
+        """The text of a file of the skill; ``max_bytes=None`` lifts the bound."""
         return self[name].read_resource(path, max_bytes)
 
     def search(self, query: str, limit: int = 10) -> tuple[SearchHit, ...]:
