@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import ResourceError, SkillError, SkillLoadError, SkillValidationError
+from prowess.authoring.findings import read_skill_file
+from prowess.errors import SkillError, SkillLoadError, SkillValidationError
 from prowess.files.calls import set_mode
-from prowess.files.reading import OpenFile
 from prowess.files.writing import write_atomic
 from prowess.library.load import FILENAME, parse_skill
 from prowess.limits import DEFAULT_LIMITS
@@ -121,11 +121,7 @@ def _file_of(path: str | os.PathLike[str]) -> str:
 
 def _text(where: str, limits: Limits) -> str:
     try:
-        with OpenFile(os.path.dirname(where), (os.path.basename(where),)) as file:
-            data = file.read_all(limits.max_frontmatter_bytes + limits.max_body_bytes)
-        return data.decode("utf-8")
-    except ResourceError as error:
-        raise SkillValidationError(f"cannot read the file: {error.message}", where, error.code) from None
+        return read_skill_file(where, limits).decode("utf-8")
     except UnicodeDecodeError:
         raise SkillValidationError("the file is not UTF-8", where, "not-utf8") from None
 
