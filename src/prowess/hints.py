@@ -68,6 +68,7 @@ HINTS: dict[str, str] = {
     "missing-root": "create the folder, or leave it out",
     "not-a-directory": "name a folder",
     "unreadable-directory": "check its permissions",
+    "not-served-over-mcp": "quote numbers and truth values, write lists as text, keep a skill within what is served",
     "filename-case": "name the file SKILL.md",
     "filename-collision": "keep one of the two files",
     "folder-collision": "rename one: they are one folder on systems that ignore case or Unicode form",

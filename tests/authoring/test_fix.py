@@ -157,3 +157,36 @@ def test_what_may_be_a_field_of_its_own_is_not_folded_into_a_text(tmp_path: Path
 def test_lines_below_that_are_text_are_folded_still(tmp_path: Path) -> None:
     where = write(tmp_path, "---\nname: one\ndescription: >- Does it.\n  Note: all of it.\n---\nDo it.\n")
     assert 'description: "Does it. Note: all of it."\n' in prowess.fix(where).after
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_numbers_in_metadata_are_quoted_and_every_other_byte_stays(tmp_path: Path, end: str) -> None:
+    rows = [
+        "---",
+        "name: one",
+        "description: Größe — does it.",
+        "metadata:   # what others read",
+        "    größe:   1.50  # as written",
+        '    "on" : true',
+        "    none: ~",
+        "    empty:",
+        "    author:  me ",
+        "    date: 2024-01-01",
+        "version: 3",
+        "---",
+        "Body: 3",
+        "",
+    ]
+    where = write(tmp_path, end.join(rows))
+    mended = prowess.fix(where)
+    rows[4:8] = ['    größe:   "1.50"  # as written', '    "on" : "true"', '    none: "~"', '    empty: ""']
+    assert (mended.after, mended.codes) == (end.join(rows), ("not-served-over-mcp",))
+    prowess.apply_fix(mended)
+    assert prowess.check(where).ok(strict=True)
+    assert prowess.mcp.check(tmp_path) == ()
+
+
+def test_numbers_in_metadata_in_braces_are_quoted_one_by_one(tmp_path: Path) -> None:
+    head = "---\nname: one\ndescription: Does it.\n"
+    where = write(tmp_path, head + "metadata: {a: 1, b: c, d: 2}\nlicense: 3\n---\nBody\n")
+    assert prowess.fix(where).after == head + 'metadata: {a: "1", b: c, d: "2"}\nlicense: "3"\n---\nBody\n'

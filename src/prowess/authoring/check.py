@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from prowess.authoring.findings import placed, read_skill_file, rows_of
-from prowess.authoring.fix import fix
+from prowess.authoring.fix import NOT_SERVED, fix, unquoted_issues
 from prowess.authoring.new import is_unwritten
 from prowess.authoring.similar import similar_issues
 from prowess.errors import Issue, SkillError, SkillValidationError, SourceError
 from prowess.files.folders import exists, folder_info
 from prowess.library.load import FILENAME, read_metadata, text_issues, validate
+from prowess.library.mcp_rules import why_not_served
 from prowess.library.scan import scan
 from prowess.limits import DEFAULT_LIMITS
 from prowess.select.budget import listing_costs, render_catalog
@@ -73,7 +74,7 @@ def check(
         return reference_issues(text.encode("utf-8"), folder=_named(path), path=path, limits=limits)
 
     def judge_by_rules(text: str, path: str) -> Iterable[Issue]:
-        return text_issues(text, path, limits=limits)
+        return (*text_issues(text, path, limits=limits), *unquoted_issues(text, path, limits=limits))
 
     if spec:
         issues = [issue for file in stepped(files, _named) for issue in _reference_findings(file, limits)]
@@ -85,12 +86,28 @@ def check(
 
 def _own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits) -> Iterator[Issue]:
     """What Prowess finds in each skill, and between them."""
+    wrong: set[str] = set()
     for file in stepped(files, _named):
-        yield from validate(file, limits=limits)
+        issues = validate(file, limits=limits)
+        wrong.update(issue.path for issue in issues if issue.severity == "error")
+        yield from issues
+    # Every error keeps a skill from being served; what else does is told once there are none.
+    for skill in skills:
+        if skill.location not in wrong:
+            yield from _not_served(skill, limits)
     yield from (_odd_case(file) for file in files if os.path.basename(file) != FILENAME)
     for file in files:
         yield from _unwritten(file, limits)
     yield from similar_issues(skills, limits)
+
+
+def _not_served(skill: Skill, limits: Limits) -> Iterator[Issue]:
+    """Why a server of MCP's extension for skills leaves out a skill that is valid here."""
+    lines = skill.peek().lines
+    for reason in why_not_served(skill, skill.folder_name, limits):
+        message = f"{reason.message}; an MCP server leaves the skill out of its skills"
+        line = reason.line or lines.get(reason.field, 1)
+        yield Issue(NOT_SERVED, reason.field, message, skill.location, line, "warning")
 
 
 def _reference_findings(file: str, limits: Limits) -> Iterator[Issue]:

@@ -12,20 +12,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.authoring.findings import read_skill_file
-from prowess.errors import SkillError, SkillLoadError, SkillValidationError
+from prowess.errors import Issue, SkillError, SkillLoadError, SkillValidationError
 from prowess.files.calls import set_mode
 from prowess.files.writing import write_atomic
 from prowess.library.load import FILENAME, parse_skill
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.rules import EXTENSIONS, SPECIFIED, is_spec_name
+from prowess.spec.typed import unquoted_values
 from prowess.spec.wrapping import looks_wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from prowess.errors import Issue
     from prowess.library.load import ParsedSkill
     from prowess.limits import Limits
+
+NOT_SERVED = "not-served-over-mcp"
 
 _MOST_ROUNDS = 50
 _KEY = re.compile(r"[A-Za-z_][\w.-]{0,127}[ \t]*:")
@@ -150,11 +152,21 @@ def _issues(text: str, where: str, read: ParsedSkill, limits: Limits) -> tuple[I
     if repaired:
         return repaired
     try:
-        return parse_skill(text, where, limits=limits).issues
+        return (*parse_skill(text, where, limits=limits).issues, *unquoted_issues(text, where, limits=limits))
     except SkillLoadError as error:
         return error.issues
     except SkillError:
         return ()
+
+
+def unquoted_issues(text: str, path: str, *, limits: Limits = DEFAULT_LIMITS) -> tuple[Issue, ...]:
+    """A ``not-served-over-mcp`` for each value that an MCP server could serve once it is quoted; none for bad text."""
+    message = "is not text unless it is quoted"
+    try:
+        values = unquoted_values(text.encode("utf-8", "surrogatepass"), limits=limits)
+    except SkillError:
+        return ()
+    return tuple(Issue(NOT_SERVED, value.field, message, path, value.line, "warning") for value in values)
 
 
 def _lenient(text: str, where: str, limits: Limits) -> ParsedSkill | None:
@@ -269,6 +281,18 @@ def _plain_breaks(file: _File, _issue: Issue) -> Iterator[str]:
     yield "".join(rows)
 
 
+def _quoted_in_place(file: _File, _issue: Issue) -> Iterator[str]:
+    """Every value that is no text without quotes gets them; no other character changes."""
+    rows = [*file.rows]
+    # From the end, so that the columns of the values before it on its line still hold.
+    values = unquoted_values("".join(rows).encode())
+    for value in sorted(values, key=lambda one: (one.line, one.column), reverse=True):
+        row = rows[value.line - 1]
+        before, after = row[: value.column], row[value.column + len(value.text) :]
+        rows[value.line - 1] = f"{before}{'' if value.text else ' '}{_double(value.text)}{after}"
+    yield "".join(rows)
+
+
 _MENDERS: dict[str, Callable[[_File, Issue], Iterator[str]]] = {
     "repaired-colon": _rewritten,
     "repaired-block-text": _rewritten,
@@ -286,5 +310,6 @@ _MENDERS: dict[str, Callable[[_File, Issue], Iterator[str]]] = {
     "name-mismatch": _renamed,
     "bad-name": _renamed,
     "blank-field": _removed,
+    NOT_SERVED: _quoted_in_place,
 }
 _NAMES = frozenset(("missing-name", "name-mismatch", "bad-name", "repaired-name"))

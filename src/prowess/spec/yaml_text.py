@@ -54,7 +54,18 @@ def parse_yaml_value(text: str, limits: Limits = DEFAULT_LIMITS) -> Value:
 class Plain(str):
     """A scalar that was written without quotes, so that a reader may take it for something else than text."""
 
-    __slots__ = ()
+    __slots__ = ("column", "line")
+    line: int
+    """The line of the YAML on which it begins, counted from 0."""
+    column: int
+    """The character of that line at which it begins, counted from 0."""
+
+    @classmethod
+    def at(cls, text: str, line: int, column: int) -> Plain:
+        """The scalar ``text``, which begins at ``line`` and ``column``."""
+        scalar = cls(text)
+        scalar.line, scalar.column = line, column
+        return scalar
 
 
 def parse_yaml_styled(text: str, limits: Limits = DEFAULT_LIMITS) -> dict[str, Value]:
@@ -203,11 +214,13 @@ class _Builder:
 
 
 class _StyledBuilder(_Builder):
-    """The same, remembering which scalars had no quotes."""
+    """What ``_Builder`` gives, remembering which scalars had no quotes, and where these stand."""
 
     def _value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
-        found = super()._value(event, prefix, level)
-        return Plain(found) if isinstance(found, str) and not event.style else found
+        value = super()._value(event, prefix, level)
+        if not isinstance(value, str) or event.style:
+            return value
+        return Plain.at(value, event.start_mark.line, event.start_mark.column)
 
 
 class _BlockBuilder(_Builder):
