@@ -190,3 +190,20 @@ def test_numbers_in_metadata_in_braces_are_quoted_one_by_one(tmp_path: Path) -> 
     head = "---\nname: one\ndescription: Does it.\n"
     where = write(tmp_path, head + "metadata: {a: 1, b: c, d: 2}\nlicense: 3\n---\nBody\n")
     assert prowess.fix(where).after == head + 'metadata: {a: "1", b: c, d: "2"}\nlicense: "3"\n---\nBody\n'
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "name: one\ndescription: Use when: x\nlicense: MIT\n",
+        "name: two\ndescription: Does it.\nlicense: MIT\n",
+        "description: Does it.\nlicense: ''\n",
+        "name: one\ndescription: Does\u2028it.\nlicense: MIT\n",
+        "name: one\ndescription: *bold* text\n---# Title\n",
+    ],
+)
+def test_mending_keeps_the_line_ends_of_the_file(tmp_path: Path, head: str) -> None:
+    text = f"---\n{head}---\nBody\n\nmore\n"
+    plain, windows = (prowess.fix(write(tmp_path, text.replace("\n", end))) for end in ("\n", "\r\n"))
+    assert plain.codes == windows.codes != ()
+    assert windows.after == plain.after.replace("\n", "\r\n")

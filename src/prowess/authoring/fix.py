@@ -34,7 +34,8 @@ _KEY = re.compile(r"[A-Za-z_][\w.-]{0,127}[ \t]*:")
 _INDENTED_KEY = re.compile(r"([ \t]+)([A-Za-z_][\w.-]{0,127})[ \t]*:(?:[ \t]+(\S)|[ \t]*\r?$)")
 _SAFE = re.compile(r"[A-Za-z][\w ()/,.;+-]*")
 _FENCE = re.compile(r"---[ \t]*")
-_ODD_BREAKS = re.compile("[\r\x85\u2028\u2029]")
+_ODD_BREAKS = re.compile("\r(?!\n)|[\x85\u2028\u2029]")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,11 @@ class _File(NamedTuple):
     rows: list[str]
     read: ParsedSkill
     folder: str
+
+    @property
+    def end(self) -> str:
+        """How lines end in this file, so that a line which is written anew ends as the others do."""
+        return "\r\n" if self.rows[0].endswith("\r\n") else "\n"
 
     @property
     def close(self) -> int:
@@ -138,7 +144,7 @@ def _next(text: str, where: str, limits: Limits, done: tuple[str, ...]) -> tuple
         if mender is None or done.count(issue.code) > _MOST_ROUNDS // 2:
             continue
         folder = os.path.basename(os.path.dirname(where))
-        for mended in mender(_File(text.splitlines(keepends=True), read, folder), issue):
+        for mended in mender(_File(_LINE.findall(text), read, folder), issue):
             if mended != text and _says_the_same(read, mended, where, limits, renamed=issue.code in _NAMES):
                 return issue.code, mended
     return None
@@ -205,7 +211,7 @@ def _rewritten(file: _File, issue: Issue) -> Iterator[str]:
     if at is None or value is None or any(map(_may_be_a_key, file.rows[at[0] + 1 : at[1]])):
         return
     for written in (quoted(value), _double(value)):
-        yield "".join([*file.rows[: at[0]], f"{key}: {written}\n", *file.rows[at[1] :]])
+        yield "".join([*file.rows[: at[0]], f"{key}: {written}{file.end}", *file.rows[at[1] :]])
 
 
 def _may_be_a_key(row: str) -> bool:
@@ -237,7 +243,7 @@ def _renamed(file: _File, _issue: Issue) -> Iterator[str]:
     if not is_spec_name(file.folder):
         return
     at = file.entry("name")
-    row = f"name: {file.folder}\n"
+    row = f"name: {file.folder}{file.end}"
     if at is None:
         yield "".join([file.rows[0], row, *file.rows[1:]])
     else:
@@ -254,9 +260,10 @@ def _unglued(file: _File, _issue: Issue) -> Iterator[str]:
     """``---# Title`` on two lines."""
     for at, row in enumerate(file.rows):
         if at and row.startswith("---") and not _FENCE.fullmatch(row.rstrip("\r\n")):
-            yield "".join([*file.rows[:at], "---\n", row[3:].lstrip(), *file.rows[at + 1 :]])
+            yield "".join([*file.rows[:at], f"---{file.end}", row[3:].lstrip(), *file.rows[at + 1 :]])
         elif at and row.rstrip().endswith("---") and row.strip("- \t\r\n"):
-            yield "".join([*file.rows[:at], row.rstrip()[:-3].rstrip() + "\n", "---\n", *file.rows[at + 1 :]])
+            before = row.rstrip()[:-3].rstrip()
+            yield "".join([*file.rows[:at], f"{before}{file.end}---{file.end}", *file.rows[at + 1 :]])
 
 
 def _unwrapped(file: _File, _issue: Issue) -> Iterator[str]:
@@ -274,11 +281,8 @@ def _unwrapped(file: _File, _issue: Issue) -> Iterator[str]:
 
 
 def _plain_breaks(file: _File, _issue: Issue) -> Iterator[str]:
-    rows = [
-        _ODD_BREAKS.sub(" ", row[:-1].removesuffix("\r")) + "\n" if at < file.close else row
-        for at, row in enumerate(file.rows)
-    ]
-    yield "".join(rows)
+    close = file.close
+    yield "".join([*(_ODD_BREAKS.sub(" ", row) for row in file.rows[:close]), *file.rows[close:]])
 
 
 def _quoted_in_place(file: _File, _issue: Issue) -> Iterator[str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from prowess.model import Value
 
 _ODD_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
+_OPENED_QUOTE = re.compile(r"""[ \t]*+[\w.-]++[ \t]*+:[ \t]++(["'])(?:(?!\1).)*+\Z""")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -98,8 +99,25 @@ def _events(text: str, *, fast: bool = True) -> Iterator[Any]:
         yield from yaml.parse(text, Loader=loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        line = mark.line if mark else 0
+        opening = _unclosed_quote_line(text, line)
+        if opening is not None:
+            raise YamlError("yaml-syntax", "the quotes around the value are not closed on this line", opening) from None
         message = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        raise YamlError("yaml-syntax", str(message), mark.line if mark else 0) from None
+        raise YamlError("yaml-syntax", str(message), line) from None
+
+
+def _unclosed_quote_line(text: str, line: int) -> int | None:
+    """The line above ``line``, where a parser stumbled, on which quotes open that are not closed before it, if any.
+
+    A parser reads on to the next such quote, or to the end, and stumbles there, far from what is to be mended.
+    """
+    rows = text.split("\n")[:line]
+    for number in range(len(rows) - 1, -1, -1):
+        opened = _OPENED_QUOTE.match(rows[number])
+        if opened:
+            return None if any(opened[1] in row for row in rows[number + 1 :]) else number
+    return None
 
 
 def _judged(events: Iterable[Any], limits: Limits) -> Iterator[Any]:
