@@ -47,7 +47,7 @@ test-full: lint ## the same with the whole matrices
 	$(PYTEST) $(WORKERS) --full $(ARGS)
 
 .PHONY: test-foreign
-test-foreign: $(READY) ## the tests with programs of others (FastMCP, the MCP Inspector, pre-commit), which it installs
+test-foreign: $(READY) ## the tests with programs of others (FastMCP, the MCP Inspector, pre-commit, skills-ref), which it installs
 	$(PYTEST) --full -m foreign $(ARGS)
 
 .PHONY: test-types

@@ -13,6 +13,7 @@ from unittest.mock import ANY
 import pytest
 
 import prowess
+from prowess.authoring.fix import unquoted_issues
 
 BROKEN = Path(__file__).resolve().parents[2] / "examples" / "broken"
 
@@ -85,7 +86,7 @@ def test_in_a_skill_too_large_to_be_listed_no_file_is_called_missing(tmp_path: P
     for name in ("x", "y", "z"):
         (where / name).write_text(name, encoding="utf-8")
     few = prowess.Limits(max_files_per_skill=3, max_entries_per_skill=3)
-    assert codes(prowess.check(where, limits=few)) == ["too-many-files"]
+    assert codes(prowess.check(where, limits=few)) == ["not-served-over-mcp", "too-many-files"]
 
 
 def test_no_more_missing_files_are_reported_than_a_skill_may_have(tmp_path: Path) -> None:
@@ -188,7 +189,8 @@ def _mended(file: Path) -> None:
     after = prowess.parse_skill(found.after, file, "lenient")
     assert after.body == before.body
     assert after.skill.description == before.skill.description
-    assert len(after.issues) < len(before.issues) or after.skill.name != before.skill.name
+    unquoted = [len(unquoted_issues(text, str(file))) for text in (found.before, found.after)]
+    assert len(after.issues) < len(before.issues) or after.skill.name != before.skill.name or unquoted[1] < unquoted[0]
 
 
 FOUND = re.compile(r"^(.+?):(\d+):(\d+): (error|warning|info)\[([a-z-]+)\] ", re.MULTILINE)
@@ -265,3 +267,44 @@ def test_a_folder_that_no_skill_can_be_named_after_is_to_be_renamed(
     (where / "SKILL.md").write_text(text, encoding="utf-8")
     (said,) = [one.message for one in prowess.check(where).findings if one.code == "name-mismatch"]
     assert f"rename the folder to {better!r}" in said
+
+
+# -- what an MCP server would leave out --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("head", "field", "part", "fixable"),
+    [
+        ("metadata:\n  author: me\n  count: 3\n", "metadata.count", "3", True),
+        ("metadata:\n  on: true\n", "metadata.on", "true", True),
+        ("metadata: {count: 1.5, author: me}\n", "metadata.count", "metadata: {count: 1.5, author: me}", True),
+        ("license: 2.0\n", "license", "2.0", True),
+        ("allowed-tools:\n  - Read\n", "allowed-tools", "allowed-tools", False),
+    ],
+)
+def test_a_valid_skill_that_an_mcp_server_leaves_out_has_a_warning_where_the_cause_stands(
+    tmp_path: Path, head: str, field: str, part: str, fixable: bool
+) -> None:
+    (finding,) = prowess.check(put(tmp_path, "one", head=head)).findings
+    assert (finding.code, finding.severity, finding.field) == ("not-served-over-mcp", "warning", field)
+    assert (meant(finding), finding.fixable) == (part, fixable)
+
+
+def test_the_warning_about_mcp_is_given_for_exactly_what_the_server_leaves_out(tmp_path: Path) -> None:
+    heads = ("", "metadata:\n  count: 3\n", "metadata:\n  count: '3'\n", "version: 1.0\n", "allowed-tools: [Read]\n")
+    for number, head in enumerate(heads):
+        put(tmp_path, f"skill-{number}", head=head)
+    many = put(tmp_path, "skill-many")
+    for number in range(4):
+        (many / f"{number}.txt").write_text("x", encoding="utf-8")
+    limits = prowess.Limits(max_served_files=3)
+    warned = {one.path for one in prowess.check(tmp_path, limits=limits).findings if one.code == "not-served-over-mcp"}
+    refused = {one.location for one in prowess.mcp.check(tmp_path, limits=limits)}
+    assert warned == refused
+    assert len(warned) == 3
+
+
+def test_a_skill_with_errors_has_no_second_finding_about_mcp(tmp_path: Path) -> None:
+    where = put(tmp_path, "one", head="metadata:\n  count: 3\n")
+    where.rename(tmp_path / "two")
+    assert codes(prowess.check(tmp_path / "two")) == ["name-mismatch"]

@@ -157,3 +157,53 @@ def test_what_may_be_a_field_of_its_own_is_not_folded_into_a_text(tmp_path: Path
 def test_lines_below_that_are_text_are_folded_still(tmp_path: Path) -> None:
     where = write(tmp_path, "---\nname: one\ndescription: >- Does it.\n  Note: all of it.\n---\nDo it.\n")
     assert 'description: "Does it. Note: all of it."\n' in prowess.fix(where).after
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_numbers_in_metadata_are_quoted_and_every_other_byte_stays(tmp_path: Path, end: str) -> None:
+    rows = [
+        "---",
+        "name: one",
+        "description: Größe — does it.",
+        "metadata:   # what others read",
+        "    größe:   1.50  # as written",
+        '    "on" : true',
+        "    none: ~",
+        "    empty:",
+        "    author:  me ",
+        "    date: 2024-01-01",
+        "version: 3",
+        "---",
+        "Body: 3",
+        "",
+    ]
+    where = write(tmp_path, end.join(rows))
+    mended = prowess.fix(where)
+    rows[4:8] = ['    größe:   "1.50"  # as written', '    "on" : "true"', '    none: "~"', '    empty: ""']
+    assert (mended.after, mended.codes) == (end.join(rows), ("not-served-over-mcp",))
+    prowess.apply_fix(mended)
+    assert prowess.check(where).ok(strict=True)
+    assert prowess.mcp.check(tmp_path) == ()
+
+
+def test_numbers_in_metadata_in_braces_are_quoted_one_by_one(tmp_path: Path) -> None:
+    head = "---\nname: one\ndescription: Does it.\n"
+    where = write(tmp_path, head + "metadata: {a: 1, b: c, d: 2}\nlicense: 3\n---\nBody\n")
+    assert prowess.fix(where).after == head + 'metadata: {a: "1", b: c, d: "2"}\nlicense: "3"\n---\nBody\n'
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "name: one\ndescription: Use when: x\nlicense: MIT\n",
+        "name: two\ndescription: Does it.\nlicense: MIT\n",
+        "description: Does it.\nlicense: ''\n",
+        "name: one\ndescription: Does\u2028it.\nlicense: MIT\n",
+        "name: one\ndescription: *bold* text\n---# Title\n",
+    ],
+)
+def test_mending_keeps_the_line_ends_of_the_file(tmp_path: Path, head: str) -> None:
+    text = f"---\n{head}---\nBody\n\nmore\n"
+    plain, windows = (prowess.fix(write(tmp_path, text.replace("\n", end))) for end in ("\n", "\r\n"))
+    assert plain.codes == windows.codes != ()
+    assert windows.after == plain.after.replace("\n", "\r\n")

@@ -114,6 +114,21 @@ def test_a_finding_shows_its_line_underlined_and_a_remedy(command: Command, brok
     assert rows[-1].startswith("1 skill: 1 error; listing costs about ")
 
 
+def test_the_check_by_the_specification_ends_as_its_reference_validator_would(command: Command, project: Path) -> None:
+    folder = project / "forms"
+    folder.mkdir()
+    text = "---\nname: forms\ndescription: Fills in forms.\nversion: 1\n---\nDo it.\n"
+    (folder / "SKILL.md").write_text(text, encoding="utf-8")
+    assert command("check", "forms").status == 0
+    ran = command("check", "forms", "--spec")
+    assert (ran.status, ran.out.splitlines()[0]) == (
+        1,
+        "forms/SKILL.md:4:1: error[unknown-field] version: is no field of the specification",
+    )
+    (folder / "SKILL.md").write_text(text.replace("version: 1\n", ""), encoding="utf-8")
+    assert command("check", "forms", "--spec").status == 0
+
+
 def test_a_file_that_is_named_and_not_there_is_a_warning(command: Command, project: Path) -> None:
     folder = project / "forms"
     (folder / "references").mkdir(parents=True)

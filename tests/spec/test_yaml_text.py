@@ -172,3 +172,21 @@ TREE = st.recursive(
 def test_whatever_yaml_can_write_is_read_back(values: dict[str, object], flow: bool) -> None:
     text = yaml.dump(values, Dumper=yaml.SafeDumper, default_flow_style=flow, allow_unicode=True)
     assert parse_yaml(text)[0] == values
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('name: one\ndescription: "abc\nlicense: MIT\n', 1),
+        ('name: one\ndescription: "abc\nlicense: "MIT"\n', 1),
+        ("name: one\ndescription: 'abc\nlicense: MIT\nversion: 'b'\n", 1),
+        ('name: "one\ndescription: "abc"\n', 0),
+        ("name: one\ndescription: \"abc\nlicense: it's MIT\nversion: 1\n", 1),
+        ('name: "one\n  two"\ndescription: a: b\n', 2),
+        ('name: one\ndescription: "abc" def\n', 1),
+    ],
+)
+def test_a_quote_that_is_not_closed_is_told_at_its_own_line(text: str, line: int) -> None:
+    with pytest.raises(YamlError) as caught:
+        parse_yaml(text)
+    assert (caught.value.code, caught.value.line) == ("yaml-syntax", line)

@@ -6,27 +6,31 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from prowess.authoring.findings import placed, rows_of
-from prowess.authoring.fix import fix
+from prowess.authoring.findings import placed, read_skill_file, rows_of
+from prowess.authoring.fix import NOT_SERVED, fix, unquoted_issues
 from prowess.authoring.new import is_unwritten
 from prowess.authoring.similar import similar_issues
-from prowess.errors import Issue, SkillError, SourceError
+from prowess.errors import Issue, SkillError, SkillValidationError, SourceError
 from prowess.files.folders import exists, folder_info
 from prowess.library.load import FILENAME, read_metadata, text_issues, validate
+from prowess.library.mcp_rules import why_not_served
 from prowess.library.scan import scan
 from prowess.limits import DEFAULT_LIMITS
 from prowess.select.budget import listing_costs, render_catalog
 from prowess.spec.counted import counted
+from prowess.spec.reference import REFERENCE_FILENAMES, reference_issues
 from prowess.spec.tokens import estimate_tokens
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from prowess.authoring.findings import Finding
     from prowess.errors import Severity
     from prowess.library.skill import Skill
     from prowess.limits import Limits
+
+    Judge = Callable[[str, str], Iterable[Issue]]
 
 _RANK: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 
@@ -52,22 +56,72 @@ class CheckReport:
         return not self.count("error") and not (strict and self.count("warning"))
 
 
-def check(*paths: str | os.PathLike[str], budget: int | None = None, limits: Limits = DEFAULT_LIMITS) -> CheckReport:
+def check(
+    *paths: str | os.PathLike[str], budget: int | None = None, spec: bool = False, limits: Limits = DEFAULT_LIMITS
+) -> CheckReport:
     """Every finding about the skills at, or below, ``paths``: a skill's folder, its SKILL.md, or a collection of them.
 
     Several skills are also compared with each other, and the cost of listing them with ``budget`` (tokens). Every
-    finding names a line. A skill that is reached in several ways, such as by a link, counts once. Raises
-    ``SourceError`` for a path without a skill.
+    finding names a line. A skill that is reached in several ways, such as by a link, counts once. With ``spec`` the
+    findings are only those of the specification's reference validator, ``skills-ref``, so that ``ok()`` is its verdict.
+    Raises ``SourceError`` for a path without a skill.
     """
     files = distinct(file for path in paths for file in skill_files(path, limits=limits))
     skills = [skill for file in files if (skill := _loaded(file, limits)) is not None]
-    issues = [issue for file in stepped(files, _named) for issue in validate(file, limits=limits)]
-    issues += [_odd_case(file) for file in files if os.path.basename(file) != FILENAME]
-    issues += [issue for file in files for issue in _unwritten(file, limits)]
-    issues += similar_issues(skills, limits)
     tokens = estimate_tokens(render_catalog(skills))
-    issues += _over_budget(skills, tokens, budget)
-    return CheckReport(files, tuple(_sorted(_findings(issues, limits))), tokens, listing_costs(skills))
+
+    def judge_by_reference(text: str, path: str) -> Iterable[Issue]:
+        return reference_issues(text.encode("utf-8"), folder=_named(path), path=path, limits=limits)
+
+    def judge_by_rules(text: str, path: str) -> Iterable[Issue]:
+        return (*text_issues(text, path, limits=limits), *unquoted_issues(text, path, limits=limits))
+
+    if spec:
+        issues = [issue for file in stepped(files, _named) for issue in _reference_findings(file, limits)]
+    else:
+        issues = [*_own_issues(files, skills, limits), *_over_budget(skills, tokens, budget)]
+    findings = _findings(issues, judge_by_reference if spec else judge_by_rules, limits)
+    return CheckReport(files, tuple(_sorted(findings)), tokens, listing_costs(skills))
+
+
+def _own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits) -> Iterator[Issue]:
+    """What Prowess finds in each skill, and between them."""
+    wrong: set[str] = set()
+    for file in stepped(files, _named):
+        issues = validate(file, limits=limits)
+        wrong.update(issue.path for issue in issues if issue.severity == "error")
+        yield from issues
+    # Every error keeps a skill from being served; what else does is told once there are none.
+    for skill in skills:
+        if skill.location not in wrong:
+            yield from _not_served(skill, limits)
+    yield from (_odd_case(file) for file in files if os.path.basename(file) != FILENAME)
+    for file in files:
+        yield from _unwritten(file, limits)
+    yield from similar_issues(skills, limits)
+
+
+def _not_served(skill: Skill, limits: Limits) -> Iterator[Issue]:
+    """Why a server of MCP's extension for skills leaves out a skill that is valid here."""
+    lines = skill.peek().lines
+    for reason in why_not_served(skill, skill.folder_name, limits):
+        message = f"{reason.message}; an MCP server leaves the skill out of its skills"
+        line = reason.line or lines.get(reason.field, 1)
+        yield Issue(NOT_SERVED, reason.field, message, skill.location, line, "warning")
+
+
+def _reference_findings(file: str, limits: Limits) -> Iterator[Issue]:
+    """What the reference validator finds in the skill of this file."""
+    name = os.path.basename(file)
+    if name not in REFERENCE_FILENAMES:
+        yield Issue("filename-case", "", f"the file is named {name}; skills-ref finds {FILENAME} and skill.md", file)
+        return
+    try:
+        data = read_skill_file(file, limits)
+    except SkillValidationError as error:
+        yield Issue(error.code, "", error.message, file)
+        return
+    yield from reference_issues(data, folder=_named(file), path=file, limits=limits)
 
 
 def skill_files(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> tuple[str, ...]:
@@ -135,16 +189,16 @@ def _over_budget(skills: list[Skill], tokens: int, budget: int | None) -> Iterat
         )
 
 
-def _findings(issues: Iterable[Issue], limits: Limits) -> Iterator[Finding]:
+def _findings(issues: Iterable[Issue], judge: Judge, limits: Limits) -> Iterator[Finding]:
     by_file: dict[str, list[Issue]] = {}
     for issue in issues:
         by_file.setdefault(issue.path, []).append(replace(issue, line=max(issue.line, 1)))
     for path in stepped([*by_file], _named):
         found = by_file[path]
-        yield from placed(found, rows_of(*os.path.split(path), limits), _mendable(path, found, limits))
+        yield from placed(found, rows_of(*os.path.split(path), limits), _mendable(path, found, judge, limits))
 
 
-def _mendable(path: str, found: list[Issue], limits: Limits) -> frozenset[tuple[str, str]]:
+def _mendable(path: str, found: list[Issue], judge: Judge, limits: Limits) -> frozenset[tuple[str, str]]:
     """Code and field of what ``fix`` would put right: said of the text as it is, and not of the text as mended."""
     try:
         mended = fix(path, limits=limits) if any(issue.severity != "info" for issue in found) else None
@@ -153,8 +207,7 @@ def _mendable(path: str, found: list[Issue], limits: Limits) -> frozenset[tuple[
     if not mended:
         return frozenset()
     before, after = (
-        {(issue.code, issue.field) for issue in text_issues(text, path, limits=limits)}
-        for text in (mended.before, mended.after)
+        {(issue.code, issue.field) for issue in judge(text, path)} for text in (mended.before, mended.after)
     )
     return frozenset(before - after)
 

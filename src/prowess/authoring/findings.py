@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prowess.errors import ResourceError
+from prowess.errors import ResourceError, SkillValidationError
 from prowess.files.reading import OpenFile
 from prowess.hints import HINTS
 from prowess.spec.hidden import hidden_at
@@ -42,6 +43,16 @@ class Finding:
     def hint(self) -> str:
         """What to do about it."""
         return HINTS.get(self.code, "")
+
+
+def read_skill_file(path: str, limits: Limits) -> bytes:
+    """The whole of a SKILL.md; raises ``SkillValidationError`` where it cannot be read, or is larger than a skill's."""
+    folder, name = os.path.split(path)
+    try:
+        with OpenFile(folder, (name,)) as file:
+            return file.read_all(limits.max_frontmatter_bytes + limits.max_body_bytes)
+    except ResourceError as error:
+        raise SkillValidationError(f"cannot read the file: {error.message}", path, error.code) from None
 
 
 def rows_of(folder: str, name: str, limits: Limits) -> list[str]:

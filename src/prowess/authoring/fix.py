@@ -11,29 +11,32 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import ResourceError, SkillError, SkillLoadError, SkillValidationError
+from prowess.authoring.findings import read_skill_file
+from prowess.errors import Issue, SkillError, SkillLoadError, SkillValidationError
 from prowess.files.calls import set_mode
-from prowess.files.reading import OpenFile
 from prowess.files.writing import write_atomic
 from prowess.library.load import FILENAME, parse_skill
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.fields import SPECIFIED
 from prowess.spec.rules import EXTENSIONS, is_spec_name
+from prowess.spec.typed import unquoted_values
 from prowess.spec.wrapping import looks_wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from prowess.errors import Issue
     from prowess.library.load import ParsedSkill
     from prowess.limits import Limits
+
+NOT_SERVED = "not-served-over-mcp"
 
 _MOST_ROUNDS = 50
 _KEY = re.compile(r"[A-Za-z_][\w.-]{0,127}[ \t]*:")
 _INDENTED_KEY = re.compile(r"([ \t]+)([A-Za-z_][\w.-]{0,127})[ \t]*:(?:[ \t]+(\S)|[ \t]*\r?$)")
 _SAFE = re.compile(r"[A-Za-z][\w ()/,.;+-]*")
 _FENCE = re.compile(r"---[ \t]*")
-_ODD_BREAKS = re.compile("[\r\x85\u2028\u2029]")
+_ODD_BREAKS = re.compile("\r(?!\n)|[\x85\u2028\u2029]")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,11 @@ class _File(NamedTuple):
     rows: list[str]
     read: ParsedSkill
     folder: str
+
+    @property
+    def end(self) -> str:
+        """How lines end in this file, so that a line which is written anew ends as the others do."""
+        return "\r\n" if self.rows[0].endswith("\r\n") else "\n"
 
     @property
     def close(self) -> int:
@@ -122,11 +130,7 @@ def _file_of(path: str | os.PathLike[str]) -> str:
 
 def _text(where: str, limits: Limits) -> str:
     try:
-        with OpenFile(os.path.dirname(where), (os.path.basename(where),)) as file:
-            data = file.read_all(limits.max_frontmatter_bytes + limits.max_body_bytes)
-        return data.decode("utf-8")
-    except ResourceError as error:
-        raise SkillValidationError(f"cannot read the file: {error.message}", where, error.code) from None
+        return read_skill_file(where, limits).decode("utf-8")
     except UnicodeDecodeError:
         raise SkillValidationError("the file is not UTF-8", where, "not-utf8") from None
 
@@ -141,7 +145,7 @@ def _next(text: str, where: str, limits: Limits, done: tuple[str, ...]) -> tuple
         if mender is None or done.count(issue.code) > _MOST_ROUNDS // 2:
             continue
         folder = os.path.basename(os.path.dirname(where))
-        for mended in mender(_File(text.splitlines(keepends=True), read, folder), issue):
+        for mended in mender(_File(_LINE.findall(text), read, folder), issue):
             if mended != text and _says_the_same(read, mended, where, limits, renamed=issue.code in _NAMES):
                 return issue.code, mended
     return None
@@ -155,11 +159,21 @@ def _issues(text: str, where: str, read: ParsedSkill, limits: Limits) -> tuple[I
     if repaired:
         return repaired
     try:
-        return parse_skill(text, where, limits=limits).issues
+        return (*parse_skill(text, where, limits=limits).issues, *unquoted_issues(text, where, limits=limits))
     except SkillLoadError as error:
         return error.issues
     except SkillError:
         return ()
+
+
+def unquoted_issues(text: str, path: str, *, limits: Limits = DEFAULT_LIMITS) -> tuple[Issue, ...]:
+    """A ``not-served-over-mcp`` for each value that an MCP server could serve once it is quoted; none for bad text."""
+    message = "is not text unless it is quoted"
+    try:
+        values = unquoted_values(text.encode("utf-8", "surrogatepass"), limits=limits)
+    except SkillError:
+        return ()
+    return tuple(Issue(NOT_SERVED, value.field, message, path, value.line, "warning") for value in values)
 
 
 def _lenient(text: str, where: str, limits: Limits) -> ParsedSkill | None:
@@ -198,7 +212,7 @@ def _rewritten(file: _File, issue: Issue) -> Iterator[str]:
     if at is None or value is None or any(map(_may_be_a_key, file.rows[at[0] + 1 : at[1]])):
         return
     for written in (quoted(value), _double(value)):
-        yield "".join([*file.rows[: at[0]], f"{key}: {written}\n", *file.rows[at[1] :]])
+        yield "".join([*file.rows[: at[0]], f"{key}: {written}{file.end}", *file.rows[at[1] :]])
 
 
 def _may_be_a_key(row: str) -> bool:
@@ -230,7 +244,7 @@ def _renamed(file: _File, _issue: Issue) -> Iterator[str]:
     if not is_spec_name(file.folder):
         return
     at = file.entry("name")
-    row = f"name: {file.folder}\n"
+    row = f"name: {file.folder}{file.end}"
     if at is None:
         yield "".join([file.rows[0], row, *file.rows[1:]])
     else:
@@ -247,9 +261,10 @@ def _unglued(file: _File, _issue: Issue) -> Iterator[str]:
     """``---# Title`` on two lines."""
     for at, row in enumerate(file.rows):
         if at and row.startswith("---") and not _FENCE.fullmatch(row.rstrip("\r\n")):
-            yield "".join([*file.rows[:at], "---\n", row[3:].lstrip(), *file.rows[at + 1 :]])
+            yield "".join([*file.rows[:at], f"---{file.end}", row[3:].lstrip(), *file.rows[at + 1 :]])
         elif at and row.rstrip().endswith("---") and row.strip("- \t\r\n"):
-            yield "".join([*file.rows[:at], row.rstrip()[:-3].rstrip() + "\n", "---\n", *file.rows[at + 1 :]])
+            before = row.rstrip()[:-3].rstrip()
+            yield "".join([*file.rows[:at], f"{before}{file.end}---{file.end}", *file.rows[at + 1 :]])
 
 
 def _unwrapped(file: _File, _issue: Issue) -> Iterator[str]:
@@ -267,10 +282,19 @@ def _unwrapped(file: _File, _issue: Issue) -> Iterator[str]:
 
 
 def _plain_breaks(file: _File, _issue: Issue) -> Iterator[str]:
-    rows = [
-        _ODD_BREAKS.sub(" ", row[:-1].removesuffix("\r")) + "\n" if at < file.close else row
-        for at, row in enumerate(file.rows)
-    ]
+    close = file.close
+    yield "".join([*(_ODD_BREAKS.sub(" ", row) for row in file.rows[:close]), *file.rows[close:]])
+
+
+def _quoted_in_place(file: _File, _issue: Issue) -> Iterator[str]:
+    """Every value that is no text without quotes gets them; no other character changes."""
+    rows = [*file.rows]
+    # From the end, so that the columns of the values before it on its line still hold.
+    values = unquoted_values("".join(rows).encode())
+    for value in sorted(values, key=lambda one: (one.line, one.column), reverse=True):
+        row = rows[value.line - 1]
+        before, after = row[: value.column], row[value.column + len(value.text) :]
+        rows[value.line - 1] = f"{before}{'' if value.text else ' '}{_double(value.text)}{after}"
     yield "".join(rows)
 
 
@@ -291,5 +315,6 @@ _MENDERS: dict[str, Callable[[_File, Issue], Iterator[str]]] = {
     "name-mismatch": _renamed,
     "bad-name": _renamed,
     "blank-field": _removed,
+    NOT_SERVED: _quoted_in_place,
 }
 _NAMES = frozenset(("missing-name", "name-mismatch", "bad-name", "repaired-name"))

@@ -6,22 +6,10 @@ from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import (
-    Issue,
-    PathTraversalError,
-    ResourceChangedError,
-    ResourceError,
-    ResourceNotFoundError,
-    SkillError,
-    SkillLoadError,
-    SkillValidationError,
-)
-from prowess.files.marks import hash_marked, marked_files, read_marked
-from prowess.files.reading import as_resource_error
+from prowess.errors import ResourceChangedError, ResourceNotFoundError
+from prowess.files.marks import hash_marked, read_marked
+from prowess.library.mcp_rules import refuse_size, served_files, strict_fields
 from prowess.mcp.uris import SKILL_MD, uri_of
-from prowess.names import relative_parts
-from prowess.spec.document import STRICT, read_document
-from prowess.spec.typed import field_types, typed_frontmatter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,31 +48,6 @@ class Manifest(NamedTuple):
             for file in self.files
         ]
         return {"uri": uri_of(path, SKILL_MD), "frontmatter": self.fields, "resources": rows}
-
-
-def served_files(skill: Skill, limits: Limits) -> list[tuple[str, Identity]]:
-    """Every file of a skill with its identity; raises ``SkillError`` where they are not such as can be served."""
-    most = limits.max_served_files
-    try:
-        files, bound = marked_files(skill.base, skill.parts, limits, most)
-    except OSError as error:
-        raise as_resource_error(error, skill.folder_name) from None
-    if bound:
-        raise SkillValidationError(f"more than {most} files, or not all of them can be listed", "", bound)
-    _refuse_size(sum(mark[2] for _, mark in files), limits)
-    for path, _ in files:
-        try:
-            relative_parts(path)
-        except PathTraversalError as error:
-            raise SkillValidationError(error.message, "", "bad-file-name") from None
-    if not any(path == SKILL_MD for path, _ in files):
-        raise SkillValidationError(f"{skill.folder_name} holds no {SKILL_MD}", "", "missing-skill-md")
-    return files
-
-
-def _refuse_size(size: int, limits: Limits) -> None:
-    if size > limits.max_served_bytes:
-        raise SkillValidationError(f"{size} bytes; at most {limits.max_served_bytes} are served", "", "too-many-bytes")
 
 
 class Manifests:
@@ -134,19 +97,8 @@ class Manifests:
             if path != SKILL_MD:
                 hashed[path] = same or hash_marked(skill.base, (*skill.parts, *path.split("/")), limit)
         files = tuple(Listed(path, hashed[path]) for path, _ in marks)
-        _refuse_size(sum(file.size for file in files), self._limits)  # as read: some files say that they are empty
+        refuse_size(sum(file.size for file in files), self._limits)  # as read: some files say that they are empty
         return Manifest(strict_fields(data, skill, self._limits), files)
-
-
-def strict_fields(data: bytes, skill: Skill, limits: Limits) -> dict[str, Json]:
-    """The frontmatter, typed; raises ``SkillError`` for what the specification does not allow."""
-    most = limits.max_frontmatter_bytes
-    whole = len(data) <= most
-    read_document(data[:most], whole=whole, policy=STRICT, folder=skill.folder_name)
-    fields = typed_frontmatter(data[:most], whole=whole, limits=limits)
-    if problems := field_types(fields):
-        raise SkillLoadError(problems)
-    return fields
 
 
 def _is_still(known: Manifest, files: list[tuple[str, Identity]]) -> bool:
@@ -156,10 +108,3 @@ def _is_still(known: Manifest, files: list[tuple[str, Identity]]) -> bool:
         old.hashed.settled and old.path == path and old.hashed.identity == mark
         for old, (path, mark) in zip(known.files, files, strict=True)
     )
-
-
-def reasons(error: SkillError) -> tuple[Issue, ...]:
-    """An error about a skill as the findings that it stands for."""
-    if isinstance(error, SkillLoadError):
-        return error.issues
-    return (Issue(error.code, error.path if isinstance(error, ResourceError) else "", error.message),)

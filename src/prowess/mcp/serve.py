@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from prowess.errors import Issue, SkillError, SourceError
 from prowess.files.folders import Folder, folder_info
+from prowess.library.mcp_rules import reasons
 from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.binding import check_token, is_loopback, parse_bind
 from prowess.mcp.keeper import Loader
-from prowess.mcp.manifests import Manifests, reasons
+from prowess.mcp.manifests import Manifests
 from prowess.mcp.shelf import Refused
 
 if TYPE_CHECKING:

@@ -8,20 +8,13 @@ address gets it all the same.
 from __future__ import annotations
 
 import os
-import re
 from bisect import bisect_right
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import Issue, PathTraversalError, SkillError
+from prowess.errors import Issue
 from prowess.files.paths import inner_path
 from prowess.library.catalog import Catalog
-from prowess.limits import MAX_DESCRIPTION_LENGTH
-from prowess.mcp.manifests import reasons, served_files, strict_fields
-from prowess.mcp.uris import SKILL_MD
-from prowess.names import relative_parts
-from prowess.spec.hidden import has_hidden
-from prowess.spec.rules import field_issues
+from prowess.library.mcp_rules import why_not_served
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,15 +23,6 @@ if TYPE_CHECKING:
     from prowess.library.skill import Skill
     from prowess.limits import Limits
     from prowess.model import Place
-
-_SUSPECT = re.compile(
-    rb"(?m):[ \t]+(?:[-+]?\.?[0-9][0-9a-fA-FoxE.+-]*|[Tt]rue|TRUE|[Ff]alse|FALSE|[Nn]ull|NULL|~|[-+]?\.\w+)"
-    rb"[ \t]*(?:#.*)?$"
-    rb"|^(?:license|compatibility|allowed-tools):[ \t]*(?:$|[\[{>|'\"])|^metadata:[ \t]*\S|^[ \t]+[^\n:]*:[ \t]*$"
-    rb"|^[ \t]+[^\n:]*:[ \t]*[\[{]|^metadata:[ \t]*(?:\n[ \t]*-|\n\S|\s*\Z)|^compatibility:.{400}|^tags:[ \t]*\{"
-    rb"|\.(?:[iI]nf|INF|[nN][aA][nN])\b|[0-9]{18}|[0-9.][eE]\+?[0-9]{3}"
-)
-"""Values that may be no text to a reader that types them, or that a rule may refuse: worth parsing the head for."""
 
 
 class Refused(NamedTuple):
@@ -93,7 +77,7 @@ def build_shelf(found: Found, limits: Limits) -> Shelf:
     refused: list[Refused] = []
     for skill in found.skills:
         path = _path_of(skill, found.places)
-        problems = _problems(skill, path, limits)
+        problems = why_not_served(skill, path, limits)
         if not problems and path in skills:
             where = skills[path].location
             problems = [Issue("duplicate-name", "", f"its path, {path}, is taken by {where}", skill.location)]
@@ -109,7 +93,7 @@ def shelf_of(catalog: Catalog, limits: Limits) -> Shelf:
     skills: dict[str, Skill] = {}
     refused: list[Refused] = []
     for skill in catalog:
-        problems = _problems(skill, skill.name, limits) if skill.is_local else [_no_folder(skill)]
+        problems = why_not_served(skill, skill.name, limits) if skill.is_local else [_no_folder(skill)]
         if problems:
             refused.append(Refused(skill.location, tuple(problems)))
         else:
@@ -129,51 +113,3 @@ def _path_of(skill: Skill, places: Sequence[Place]) -> str:
         if inner:
             return inner.replace(os.sep, "/")
     return skill.folder_name
-
-
-# -- what is valid -----------------------------------------------------------------------------------------------------
-
-
-def _problems(skill: Skill, path: str, limits: Limits) -> list[Issue]:
-    """Why a skill cannot be served; empty for nearly all."""
-    try:
-        relative_parts(path)
-        found = [] if _is_surely_valid(skill) else _head_problems(skill, limits)
-        if not found:
-            served_files(skill, limits)
-    except PathTraversalError as error:
-        return [Issue("bad-file-name", "", error.message, skill.location)]
-    except SkillError as error:
-        return [replace(issue, path=skill.location) for issue in reasons(error)]
-    return found
-
-
-def _head_problems(skill: Skill, limits: Limits) -> list[Issue]:
-    front = skill.peek()
-    fields = field_issues(front, mode="strict", folder=skill.folder_name, path=skill.location)
-    found = [*skill.mended, *(issue for issue in fields if issue.severity == "error")]
-    if skill.file_name != SKILL_MD:
-        found.append(Issue("filename-case", "", f"the file is named {skill.file_name}", skill.location))
-    if not found:
-        strict_fields(skill.read_bytes(SKILL_MD, limits.max_served_bytes), skill, limits)
-    return found
-
-
-def _is_surely_valid(skill: Skill) -> bool:
-    """Whether a head that was understood at a glance holds nothing that needs another look."""
-    head = skill.plain_head
-    return (
-        head is not None
-        and skill.name == skill.folder_name
-        and _says(head, skill.name)
-        and skill.file_name == SKILL_MD
-        and len(skill.description) <= MAX_DESCRIPTION_LENGTH
-        and not has_hidden(skill.description)
-        and not _SUSPECT.search(head)
-    )
-
-
-def _says(head: bytes, name: str) -> bool:
-    """Whether the head itself gives that name: it may be the folder's, taken in the place of one that breaks rules."""
-    line = b"name: %s\n" % name.encode()
-    return head.startswith(line) or b"\n" + line in head

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from prowess.errors import InvalidFrontmatterError, Issue
 from prowess.limits import DEFAULT_LIMITS
@@ -43,9 +43,14 @@ def typed_frontmatter(head: bytes, *, whole: bool = True, limits: Limits = DEFAU
 
 def styled_frontmatter(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT_LIMITS) -> dict[str, Value]:
     """The fields with every scalar as it was written; ``Plain`` where it had no quotes."""
+    return _styled(head, whole=whole, limits=limits)[0]
+
+
+def _styled(head: bytes, *, whole: bool, limits: Limits) -> tuple[dict[str, Value], int]:
+    """The fields as they were written, and the number of the first line between the dashes."""
     text, line = strict_text(head, whole=whole, limits=limits)
     try:
-        return parse_yaml_styled(text, limits)
+        return parse_yaml_styled(text, limits), line
     except YamlError as error:
         raise _invalid(error.code, "", error.message, line + error.line) from None
 
@@ -68,6 +73,34 @@ def _written(front: Frontmatter) -> dict[str, Value]:
     known: dict[str, Value] = {key: getattr(front, key) for key in texts}
     known |= {"metadata": dict(front.metadata), "allowed-tools": front.allowed_tools_raw or "", "tags": [*front.tags]}
     return {**{key: value for key, value in known.items() if value}, **front.extra}
+
+
+class Unquoted(NamedTuple):
+    """A value without quotes that is no text to a reader that types it, though its field holds text."""
+
+    field: str
+    """The name of the field, as findings give it: ``license``, ``metadata.count``."""
+    text: str
+    line: int
+    """The line of the file, counted from 1."""
+    column: int
+    """The character of that line, counted from 0."""
+
+
+def unquoted_values(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT_LIMITS) -> list[Unquoted]:
+    """The values that ``field_types`` finds fault with and that quotes would make text, in the order of the fields.
+
+    Raises ``InvalidFrontmatterError`` where no host could read the head of the SKILL.md.
+    """
+    fields, first = _styled(head, whole=whole, limits=limits)
+    texts: dict[str, Value] = {key: fields[key] for key in _TEXT_FIELDS if key in fields}
+    if isinstance(metadata := fields.get("metadata"), dict):
+        texts |= {f"metadata.{key}": value for key, value in metadata.items()}
+    return [
+        Unquoted(field, value, first + value.line, value.column)
+        for field, value in texts.items()
+        if isinstance(value, Plain) and may_be_typed(value)
+    ]
 
 
 def field_types(fields: dict[str, Json]) -> list[Issue]:

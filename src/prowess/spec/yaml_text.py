@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.model import Value
 
+_ODD_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
+_OPENED_QUOTE = re.compile(r"""[ \t]*+[\w.-]++[ \t]*+:[ \t]++(["'])(?:(?!\1).)*+\Z""")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -53,7 +55,18 @@ def parse_yaml_value(text: str, limits: Limits = DEFAULT_LIMITS) -> Value:
 class Plain(str):
     """A scalar that was written without quotes, so that a reader may take it for something else than text."""
 
-    __slots__ = ()
+    __slots__ = ("column", "line")
+    line: int
+    """The line of the YAML on which it begins, counted from 0."""
+    column: int
+    """The character of that line at which it begins, counted from 0."""
+
+    @classmethod
+    def at(cls, text: str, line: int, column: int) -> Plain:
+        """The scalar ``text``, which begins at ``line`` and ``column``."""
+        scalar = cls(text)
+        scalar.line, scalar.column = line, column
+        return scalar
 
 
 def parse_yaml_styled(text: str, limits: Limits = DEFAULT_LIMITS) -> dict[str, Value]:
@@ -61,16 +74,50 @@ def parse_yaml_styled(text: str, limits: Limits = DEFAULT_LIMITS) -> dict[str, V
     return _StyledBuilder(list(_judged(_events(text), limits))).document()[0]
 
 
-def _events(text: str) -> Iterator[Any]:
+def parse_yaml_blocks(text: str, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Value], dict[str, int]]:
+    """What ``parse_yaml`` gives, for the subset of YAML that the specification's reference validator reads.
+
+    Beyond what ``parse_yaml`` refuses, ``[a]`` and ``{a: b}`` raise ``YamlRefusedError``, and so do mappings below one
+    mapping that are indented differently.
+    """
+    # The validator's YAML 1.2 parser is a fork of PyYAML's Python one, so the two agree where the C parser does not,
+    # most often about tabs. It ends lines at LF only; PyYAML would also end them at these three.
+    events = list(_judged(_events(_ODD_LINE_ENDS.sub("\ufffd", text), fast=False), limits))
+    for event in events:
+        if getattr(event, "flow_style", False):
+            message = "lists and mappings in brackets or braces are not allowed"
+            raise YamlRefusedError("yaml-flow", message, event.start_mark.line)
+    return _BlockBuilder(events).document()
+
+
+def _events(text: str, *, fast: bool = True) -> Iterator[Any]:
+    """The events of PyYAML's C parser where it is there, or (not ``fast``) of the one in Python."""
     import yaml  # noqa: PLC0415 - most heads never need it
 
-    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader) if fast else yaml.BaseLoader
     try:
         yield from yaml.parse(text, Loader=loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        line = mark.line if mark else 0
+        opening = _unclosed_quote_line(text, line)
+        if opening is not None:
+            raise YamlError("yaml-syntax", "the quotes around the value are not closed on this line", opening) from None
         message = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        raise YamlError("yaml-syntax", str(message), mark.line if mark else 0) from None
+        raise YamlError("yaml-syntax", str(message), line) from None
+
+
+def _unclosed_quote_line(text: str, line: int) -> int | None:
+    """The line above ``line``, where a parser stumbled, on which quotes open that are not closed before it, if any.
+
+    A parser reads on to the next such quote, or to the end, and stumbles there, far from what is to be mended.
+    """
+    rows = text.split("\n")[:line]
+    for number in range(len(rows) - 1, -1, -1):
+        opened = _OPENED_QUOTE.match(rows[number])
+        if opened:
+            return None if any(opened[1] in row for row in rows[number + 1 :]) else number
+    return None
 
 
 def _judged(events: Iterable[Any], limits: Limits) -> Iterator[Any]:
@@ -185,8 +232,33 @@ class _Builder:
 
 
 class _StyledBuilder(_Builder):
-    """The same, remembering which scalars had no quotes."""
+    """What ``_Builder`` gives, remembering which scalars had no quotes, and where these stand."""
 
     def _value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
-        found = super()._value(event, prefix, level)
-        return Plain(found) if isinstance(found, str) and not event.style else found
+        value = super()._value(event, prefix, level)
+        if not isinstance(value, str) or event.style:
+            return value
+        return Plain.at(value, event.start_mark.line, event.start_mark.column)
+
+
+class _BlockBuilder(_Builder):
+    """What ``_Builder`` gives; refuses mappings that are values of one mapping and begin in different columns."""
+
+    def __init__(self, events: list[Any]) -> None:
+        super().__init__(events)
+        self._columns: list[int | None] = []
+
+    def _mapping(self, prefix: str, level: int) -> dict[str, Value]:
+        self._columns.append(None)
+        items = super()._mapping(prefix, level)
+        self._columns.pop()
+        return items
+
+    def _value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
+        if prefix and type(event).__name__ == "MappingStartEvent":  # only an entry of a list has no prefix
+            column = event.start_mark.column
+            if self._columns[-1] not in {None, column}:
+                message = "mappings side by side are indented differently"
+                raise YamlRefusedError("yaml-indentation", message, event.start_mark.line)
+            self._columns[-1] = column
+        return super()._value(event, prefix, level)

@@ -44,6 +44,7 @@ def _code_option(name: str, about: str) -> Callable[[Callable[..., T]], Callable
     ("prowess check", "the skill in this folder, or the project's skills"),
     ("prowess check skills/ --strict", "a collection; warnings count"),
     ("prowess check skills/ --fix", "mend what is mechanical, and show how"),
+    ("prowess check --spec", "would skills-ref accept it?"),
     ("prowess check --format github", "annotations for a pull request"),
 )
 @click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATH]...")
@@ -61,6 +62,7 @@ def _code_option(name: str, about: str) -> Callable[[Callable[..., T]], Callable
 @_code_option("--ignore", "Leave out findings of this code (docs/errors.md lists them).")
 @_code_option("--only", "Only findings of this code.")
 @click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="What listing them all may cost.")
+@click.option("--spec", is_flag=True, help="Only the verdict of the specification's reference validator, skills-ref.")
 @json_option
 def command(
     paths: tuple[str, ...],
@@ -72,6 +74,7 @@ def command(
     ignore: tuple[str, ...],
     only: tuple[str, ...],
     budget: int | None,
+    spec: bool,
     as_data: bool,
 ) -> int:
     """Check skills: every finding with its line, the text that it is about, and what to do.
@@ -84,7 +87,7 @@ def command(
     as_json = as_data or form == "json"
     with output.busy("checking"):
         fixes = _fixes(chosen, write=mend) if mend or only_show else []
-        report = check(*chosen, budget=settings.number("budget"))
+        report = check(*chosen, budget=settings.number("budget"), spec=spec)
     report = _narrowed(report, frozenset(only), frozenset(ignore))
     if form == "github" and not as_json:
         for finding in report.findings:
