@@ -1,0 +1,372 @@
+"""Where Prowess differs, the few lines that give what the other system does: each is tried here."""
+
+import os
+import posixpath
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import prowess
+
+Put = Callable[..., Path]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder of the test's own, with no variable that moves a place of skills."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(folder))
+    for variable in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    return folder
+
+
+def test_a_scan_lists_every_name_of_the_widest_rule(put: Put, tmp_path: Path) -> None:
+    """S0-13: lenient mode, the default of scan, keeps the names as they are written; strict mode refuses the first."""
+    names = ["_", "-a", "a-", "a--b", "a_b"]
+    for name in names:
+        put(f"skills/{name}", name=f'"{name}"')
+    catalog = prowess.scan(tmp_path / "skills", skip_prefixes=())
+    assert sorted(catalog.names) == sorted(names)
+    assert {issue.code for issue in catalog.issues} == {"bad-name"}
+    with pytest.raises(prowess.SkillLoadError):
+        prowess.scan(tmp_path / "skills", mode="strict")
+
+
+@pytest.mark.parametrize(
+    ("variable", "setting", "names"),
+    [("kit", "other", ["of-kit"]), ("  ", "other", ["of-other"]), ("", "", ["of-work"]), ("-", "other", [])],
+)
+def test_a_host_may_let_a_variable_and_a_setting_name_the_folder(
+    variable: str, setting: str, names: list[str], put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S0-35: two lines of the host: the variable, the setting, the folder of the working folder; a dash is nothing."""
+    put("kit/of-kit")
+    put("other/of-other")
+    monkeypatch.chdir(put(".fizeau/skills/of-work").parents[3])
+    monkeypatch.setenv("FIZEAU_SKILLS_DIR", variable)
+    folder = os.environ.get("FIZEAU_SKILLS_DIR", "").strip() or setting or ".fizeau/skills"
+    catalog = prowess.Catalog() if folder == "-" else prowess.scan(folder)
+    assert list(catalog.names) == names
+    assert bool(prowess.Toolset(prowess.Session(catalog), "load_skill").tools()) == bool(names)
+
+
+@pytest.mark.parametrize("path", ["refs/deep/../d", "refs/none/../d", "./refs/../refs//d"])
+def test_a_host_may_clean_a_path_before_it_is_read(path: str, put: Put, tmp_path: Path) -> None:
+    """S1-27, S3-24: posixpath.normpath takes out dots that stay inside; those that lead out stay refused."""
+    folder = put("pdf").parent
+    (folder / "refs").mkdir()
+    (folder / "refs/d").write_bytes(b"text\n")
+    skill = prowess.scan(tmp_path)["pdf"]
+    with pytest.raises(prowess.PathTraversalError):
+        skill.read_resource(path)
+    assert skill.read_resource(posixpath.normpath(path)) == "text\n"
+    with pytest.raises(prowess.PathTraversalError):
+        skill.read_resource(posixpath.normpath(f"{path}/../../../x"))
+
+
+def test_a_host_may_follow_a_link_that_stays_inside(put: Put, tmp_path: Path) -> None:
+    """S1-29: it resolves the path and compares it with the folder; Prowess itself counts no link as a file."""
+    folder = put("pdf").parent
+    (folder / "d").write_bytes(b"text\n")
+    (folder / "link").symlink_to("d")
+    (folder / "out").symlink_to("../x")
+    skill = prowess.scan(tmp_path)["pdf"]
+    assert skill.dir is not None
+    assert "link" not in skill.files()
+    with pytest.raises(prowess.PathTraversalError):
+        skill.read_bytes("link")
+    inside = (skill.dir / "link").resolve()
+    assert inside.is_relative_to(skill.dir.resolve())
+    assert inside.read_bytes() == b"text\n"
+    assert not (skill.dir / "out").resolve().is_relative_to(skill.dir.resolve())
+
+
+def test_text_in_another_encoding_is_read_with_replacements_by_the_host(put: Put, tmp_path: Path) -> None:
+    """S3-24: as that system reads it."""
+    (put("pdf").parent / "latin").write_bytes("Grüße\n".encode("latin-1"))
+    skill = prowess.scan(tmp_path)["pdf"]
+    with pytest.raises(prowess.BinaryResourceError):
+        skill.read_resource("latin")
+    assert skill.read_bytes("latin").decode(errors="replace") == "Gr��e\n"
+
+
+def test_links_of_installers_are_followed_and_others_are_issues(put: Put, tmp_path: Path) -> None:
+    """S1-16: a folder inside the scanned root is entered by its link too, each skill once; one outside is not."""
+    put("skills/real/pdf")
+    put("outside/csv")
+    (tmp_path / "skills/inner").symlink_to("real")
+    (tmp_path / "skills/outer").symlink_to(tmp_path / "outside")
+    catalog = prowess.scan(tmp_path / "skills", max_depth=None, nested=True, skip_prefixes=())
+    assert (catalog.names, catalog.shadowed) == (("pdf",), ())
+    assert [(issue.code, Path(issue.path).name) for issue in catalog.issues] == [("link-refused", "outer")]
+
+
+def test_the_exact_file_name_is_what_strict_mode_asks_for(put: Put, tmp_path: Path) -> None:
+    """S1-16: another case is a skill with a warning in lenient mode and none in strict mode."""
+    put("pdf", file="skill.md")
+    lenient = prowess.scan(tmp_path)
+    assert (lenient.names, [issue.code for issue in lenient.issues]) == (("pdf",), ["filename-case"])
+    assert prowess.scan(tmp_path, mode="strict").names == ()
+
+
+def test_a_search_ends_at_sixty_four_levels_unless_the_limits_say_more(put: Put, tmp_path: Path) -> None:
+    """S0-26, S1-16: with an issue, so that nobody takes the search for complete."""
+    put("/".join("d" * 70) + "/pdf")
+    shallow = prowess.scan(tmp_path, max_depth=None)
+    assert (shallow.names, [issue.code for issue in shallow.issues]) == ((), ["too-deep"])
+    assert prowess.scan(tmp_path, max_depth=None, limits=prowess.Limits(max_scan_depth=80)).names == ("pdf",)
+
+
+def test_the_folders_of_the_other_product_are_given_to_the_installer(put: Put, home: Path, tmp_path: Path) -> None:
+    """S1-58: an install that it made is listed, resolved and a source."""
+    put("work/.promptkit/skills/acme/pdf", name="pdf")
+    put("home/.config/promptkit/skills/acme/csv", name="csv")
+    user, project = home / ".config/promptkit/skills", tmp_path / "work/.promptkit/skills"
+    installer = prowess.Installer(user, project)
+    listed = [(one.location, one.full_name) for one in installer.list()]
+    assert listed == [("project", "acme/pdf"), ("user", "acme/csv")]
+    assert installer.resolve("@acme/csv@v1") == user / "acme/csv"
+    sources = [prowess.Source.installed(f"@acme/{name}", user_dir=user, project_dir=project) for name in ("pdf", "csv")]
+    assert prowess.Catalog.from_sources(sources).names == ("csv", "pdf")
+
+
+def test_an_installer_serves_the_project_around_the_working_folder(
+    put: Put, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S1-58: a subfolder has no installs of its own, and a relative XDG_CONFIG_HOME does not count."""
+    (tmp_path / "repo/.git").mkdir(parents=True)
+    (tmp_path / "repo/sub").mkdir()
+    monkeypatch.chdir(tmp_path / "repo/sub")
+    monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
+    folder = put("brought/pdf").parent
+    assert prowess.Installer().install_local(folder, project=True) == tmp_path / "repo/.prowess/skills/local/pdf"
+    assert prowess.default_project_dir() == tmp_path / "repo/sub/.prowess/skills"
+    assert prowess.default_user_dir() == home / ".config/prowess/skills"
+
+
+def test_names_that_no_reference_can_have_are_not_listed(tmp_path: Path) -> None:
+    """S1-66: hidden folders and such with blanks are left out, because nothing could resolve or remove them."""
+    for path in ("user/acme/pdf", "user/.hidden/x", "user/acme/.hidden", "user/a b/x"):
+        (tmp_path / path).mkdir(parents=True)
+    assert [one.full_name for one in prowess.Installer(tmp_path / "user", tmp_path / "none").list()] == ["acme/pdf"]
+
+
+def test_activations_are_counted_and_ordered_from_the_results(put: Put, tmp_path: Path) -> None:
+    """S1-68: what its three checks ask of a conversation; a repeated call counts again, a refused one does not."""
+    for name in ("ant", "bee", "cat"):
+        put(name)
+    toolset = prowess.Toolset(prowess.Session(prowess.scan(tmp_path)), "skill__activate")
+    asked = ("bee", "ant", "dog", "bee")
+    names = [name for name in asked if not toolset.call("skill__activate", {"name": name}).is_error]
+    assert names == ["bee", "ant", "bee"]
+    assert names.count("bee") >= 2
+    assert "cat" not in names
+    order = iter(names)
+    assert all(name in order for name in ("ant", "bee"))
+
+
+def test_activations_are_events_in_every_dialect(put: Put, tmp_path: Path) -> None:
+    """S1-68: an event tells of the first activation of a skill, whichever tool or program asked for it."""
+    put("ant")
+    put("bee")
+    catalog = prowess.scan(tmp_path)
+    for dialect in prowess.DIALECTS:
+        events: list[prowess.Event] = []
+        toolset = prowess.Toolset(prowess.Session(catalog, on_event=events.append), dialect)
+        tool = toolset.tools()[0]
+        for name in ("bee", "ant", "bee"):
+            toolset.call(tool.name, {tool.parameters["required"][0]: name})
+        assert [event.skill for event in events if event.kind == "activated"] == ["bee", "ant"], dialect
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [("repo/sub/.claude/skills", "repo/.agents/skills"), (None, "home/.codex/skills")]
+)
+def test_the_places_of_another_order_are_named_from_strongest_to_weakest(
+    ours: str | None, theirs: str, put: Put, home: Path, tmp_path: Path
+) -> None:
+    """S2-2: scan takes them in that order; discover prefers the nearest folder and asks no other agent's."""
+    (tmp_path / "repo/.git").mkdir(parents=True)
+    put("repo/sub/README/x")
+    put(f"{theirs}/pdf", description="Theirs.")
+    if ours is not None:
+        put(f"{ours}/pdf", description="Ours.")
+    cwd = tmp_path / "repo/sub"
+    places = [cwd / ".agents", cwd.parent / ".agents", cwd / ".claude", home / ".agents", home / ".claude"]
+    catalog = prowess.scan(*(place / "skills" for place in (*places, home / ".codex")))
+    assert [skill.description for skill in catalog] == ["Theirs."]
+    found = prowess.discover(cwd=cwd, home=home)
+    assert [skill.description for skill in found] == (["Ours."] if ours else [])
+
+
+def test_a_kit_folder_replaces_everything_where_the_host_says_so(
+    put: Put, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S2-4: the host reads the variable; the command line has one of its own, PROWESS_FOLDERS."""
+    put("home/.agents/skills/mine")
+    put("kit/skills/group/theirs")
+    put("kit/skills/group/theirs/inner")
+    monkeypatch.setenv("DOCKER_AGENT_KIT_DIR", str(tmp_path / "kit"))
+    kit = os.environ.get("DOCKER_AGENT_KIT_DIR")
+    catalog = prowess.scan(Path(kit, "skills"), max_depth=None, nested=True) if kit else prowess.discover()
+    assert catalog.names == ("inner", "theirs")
+    settings = prowess.load_settings(tmp_path, home, env={"PROWESS_FOLDERS": str(tmp_path / "kit")})
+    assert settings["folders"] == (str(tmp_path / "kit"),)
+
+
+def test_one_variable_moves_one_place(put: Put, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S2-4: as it does for the program that it belongs to; the other places stay."""
+    put("home/.agents/skills/mine")
+    put("home/.claude/skills/old")
+    put("moved/skills/new")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "moved"))
+    monkeypatch.chdir(home)
+    assert prowess.discover().names == ("mine", "new")
+
+
+def test_a_list_of_names_is_what_a_toolset_allows(put: Put, tmp_path: Path) -> None:
+    """S2-9: in the order of the catalogue, inline skills included; an unknown name is told, [] is nothing, None all."""
+    for name in ("ant", "bee"):
+        put(name)
+    catalog = prowess.scan(tmp_path) | prowess.Source.inline("cat", "Purrs.", "Purr.").load()
+    session = prowess.Session(catalog)
+
+    def listed(allowed: list[str] | None) -> list[str]:
+        prompt = prowess.Toolset(session, "read_skill", allowed).prompt()
+        return [line.strip()[6:-7] for line in prompt.splitlines() if "<name>" in line]
+
+    assert listed(["cat", "ant"]) == ["ant", "cat"]
+    assert (listed([]), listed(None)) == ([], ["ant", "bee", "cat"])
+    with pytest.raises(prowess.UnknownSkillError):
+        prowess.Toolset(session, "read_skill", ["dog"])
+
+
+def test_a_backslash_or_a_colon_is_refused_as_a_path(put: Put, tmp_path: Path) -> None:
+    """S2-28: on every platform; a missing file is told with those that there are."""
+    (put("pdf").parent / "a.md").touch()
+    toolset = prowess.Toolset(prowess.Session(prowess.scan(tmp_path)), "read_skill")
+
+    def read(path: str) -> str:
+        return toolset.call("read_skill_file", {"skill_name": "pdf", "path": path}).content
+
+    assert [read(path) for path in ("a\\b", "C:x")] == ['invalid file path "a\\b"', 'invalid file path "C:x"']
+    assert read("b.md").startswith("no file 'pdf/b.md'; there is a.md")
+
+
+def test_a_host_writes_any_other_block_from_the_candidates(put: Put, tmp_path: Path) -> None:
+    """S2-30: the fields are there as they were written, for a host that wants them unescaped."""
+    put("pdf", description='"Reads <b> & fills."')
+    session = prowess.Session(prowess.scan(tmp_path))
+    block = "".join(f"<skill>{skill.name}: {skill.description}</skill>" for skill in session.candidates())
+    assert block == "<skill>pdf: Reads <b> & fills.</skill>"
+    assert "Reads &lt;b&gt; &amp; fills." in prowess.Toolset(session, "read_skill").prompt()
+
+
+def test_a_fork_may_be_told_in_the_hosts_own_words() -> None:
+    """S2-41: what is prepared has every part; the message of Prowess adds that only the last answer is read."""
+    prepared = prowess.PreparedFork("audit", "Look.", "Audit it.")
+    ours = prowess.fork_system_message(prepared, ["/x/y"])
+    assert '"audit"' in ours
+    assert ours.endswith("<attached_files>\n- /x/y\n</attached_files>")
+    assert "<task>" not in ours
+    assert "answer with the result alone" in ours
+    assert (prepared.title, prepared.task) == ("Skill: audit", "Look.")
+
+
+def test_a_call_may_have_blanks_before_it_and_any_blank_after_the_name(put: Put, tmp_path: Path) -> None:
+    """S2-43: a chat box adds them; theirs takes a slash at the first byte and one space."""
+    put("pdf")
+    session = prowess.Session(prowess.scan(tmp_path))
+    for message in ("/pdf fill it", " /pdf fill it", "/pdf\nfill it", "$pdf fill it"):
+        assert "User's request: fill it\n" in session.expand(message)
+    assert (session.expand("/PDF fill it"), session.expand("/pdfs")) == ("", "")
+
+
+def test_only_two_folders_are_looked_in_when_they_are_the_sources(
+    put: Put, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S4-2: each with its scope; discover looks in more places, and up to the root of the repository."""
+    (tmp_path / "work/.git").mkdir(parents=True)
+    put("work/.agents/skills/above")
+    put("work/sub/.agents/skills/pdf")
+    put("work/sub/.claude/skills/other")
+    put("home/.agents/skills/csv")
+    monkeypatch.chdir(tmp_path / "work/sub")
+    user = prowess.Source.directory(home / ".agents/skills", scope=prowess.SkillScope.USER)
+    project = prowess.Source.directory(".agents/skills", scope=prowess.SkillScope.PROJECT)
+    catalog = prowess.Catalog.from_sources([user, project], on_duplicate="last")
+    assert {skill.name: str(skill.scope.value) for skill in catalog if skill.scope} == {"csv": "user", "pdf": "project"}
+    assert prowess.discover().names == ("above", "csv", "other", "pdf")
+
+
+def test_a_stripped_body_keeps_its_line_ends_and_instructions_have_line_feeds(put: Put, tmp_path: Path) -> None:
+    """S1-6, S1-23, S4-6: a body is the file's own text; what is loaded for a model has one kind of line end."""
+    put("pdf", text=b"---\r\nname: pdf\r\ndescription: d\r\n---\r\n\r\nOne.\r\nTwo.\r\n")
+    catalog = prowess.scan(tmp_path)
+    assert catalog["pdf"].read_body(strip=True) == "One.\r\nTwo."
+    assert prowess.parse_skill_file(tmp_path / "pdf").body == "One.\r\nTwo."
+    assert catalog.load("pdf").instructions == "One.\nTwo."
+
+
+def test_blanks_after_the_closing_dashes_are_allowed_everywhere() -> None:
+    """S1-4: nobody who looks at the file sees them."""
+    parsed = prowess.parse_skill("---\nname: pdf\ndescription: d\n--- \t\nBody.\n", check_dir=False)
+    assert parsed.body == "Body."
+
+
+def test_a_number_in_a_list_of_tools_is_its_text() -> None:
+    """S3-9: like every scalar; an empty entry is a violation, and an empty text is no list at all."""
+    text = "---\nname: pdf\ndescription: d\nallowed-tools: {}\n---\nBody.\n"
+    mixed = prowess.parse_skill(text.format("[Read, 5, '']"), check_dir=False, mode="lenient")
+    assert (mixed.skill.allowed_tools, [issue.code for issue in mixed.issues]) == (("Read", "5"), ["wrong-type"])
+    for nothing in ("''", ""):
+        parsed = prowess.parse_skill(text.format(nothing), check_dir=False)
+        assert (parsed.skill.allowed_tools_raw, parsed.issues) == (None, ())
+
+
+def test_a_list_with_a_name_that_no_skill_has_is_refused_when_the_toolset_is_made(put: Put, tmp_path: Path) -> None:
+    """S3-27: unless the names that exist are picked first, as a host of that system may."""
+    put("pdf")
+    catalog = prowess.scan(tmp_path)
+    wanted = ["pdf", "nope"]
+    with pytest.raises(prowess.UnknownSkillError):
+        prowess.Toolset(prowess.Session(catalog), "skill_load", wanted)
+    toolset = prowess.Toolset(prowess.Session(catalog), "skill_load", [name for name in wanted if name in catalog])
+    assert toolset.call("skill_load", {"name": "nope"}).data["reason"] == "not_allowed"
+
+
+def test_a_file_that_is_no_text_cannot_be_read_by_the_tool(put: Put, tmp_path: Path) -> None:
+    """S3-30: the reason is that of every file that cannot be read; theirs inlines it with replacement characters."""
+    folder = put("pdf").parent / "assets"
+    folder.mkdir()
+    (folder / "a.bin").write_bytes(b"\xff\x00")
+    toolset = prowess.Toolset(prowess.Session(prowess.scan(tmp_path)), "skill_load")
+    result = toolset.call("skill_resource", {"name": "pdf", "resource": "assets/a.bin"})
+    assert (result.is_error, result.data["reason"]) == (True, "read_failed")
+
+
+def test_what_lies_flat_in_a_place_is_seen_with_hidden_folders_and_links(put: Put, tmp_path: Path) -> None:
+    """S4-10: one level, every folder, every link; a host asks the disk which folders hold no skill."""
+    root = tmp_path / "work/.agents/skills"
+    put("work/.agents/skills/.dot")
+    put("work/.agents/skills/group/deep")
+    put("elsewhere/pdf-v2", name="pdf")
+    (root / "pdf").symlink_to(tmp_path / "elsewhere/pdf-v2")
+    catalog = prowess.scan(root, max_depth=1, skip_prefixes=(), follow_links=True)
+    assert catalog.names == (".dot", "pdf")
+    without = sorted({folder.name for folder in root.iterdir() if folder.is_dir()} - {s.folder_name for s in catalog})
+    assert without == ["group"]
+
+
+def test_the_later_place_and_the_later_folder_win_when_that_is_asked_for(put: Put, tmp_path: Path) -> None:
+    """S4-11: the user's first, the project's last; the copies that lost are named, the order is by name."""
+    put("user/pdf", description="Of the user.")
+    put("project/a", name="pdf", description="Of a.")
+    put("project/b", name="pdf", description="Of b.")
+    catalog = prowess.scan(tmp_path / "user", tmp_path / "project", on_duplicate="last")
+    assert catalog["pdf"].description == "Of b."
+    assert [Path(lost.location).parent.name for lost in catalog.shadowed] == ["pdf", "a"]
