@@ -370,3 +370,54 @@ def test_the_later_place_and_the_later_folder_win_when_that_is_asked_for(put: Pu
     catalog = prowess.scan(tmp_path / "user", tmp_path / "project", on_duplicate="last")
     assert catalog["pdf"].description == "Of b."
     assert [Path(lost.location).parent.name for lost in catalog.shadowed] == ["pdf", "a"]
+
+
+def test_arguments_that_are_null_are_no_object(put: Put, tmp_path: Path) -> None:
+    """S0-33: every other mistake is told in the words and the order of that system."""
+    put("pdf")
+    toolset = prowess.Toolset(prowess.Session(prowess.scan(tmp_path)), "load_skill")
+    assert toolset.call("load_skill", "null").content.startswith("load_skill: invalid params: ")
+    assert toolset.call("load_skill", {"skill_name": "pdf", "other": 1}).content == "Do it.\n"
+
+
+def test_only_hidden_folders_are_left_out_when_no_other_beginning_is_given(put: Put, tmp_path: Path) -> None:
+    """S2-5: skip_prefixes=("."), since by default an underscore and node_modules are left out too."""
+    for folder in ("_draft", ".hidden", "ok"):
+        put(folder)
+    assert prowess.scan(tmp_path, max_depth=1).names == ("ok",)
+    assert prowess.scan(tmp_path, max_depth=1, skip_prefixes=(".",)).names == ("_draft", "ok")
+
+
+def test_a_line_end_of_windows_at_the_end_of_output_is_one(put: Put, tmp_path: Path) -> None:
+    """S2-34: theirs keeps the carriage return; other blanks stay in both."""
+    put("pdf", body="A!`printf 'a \\r\\n\\n'`B\n")
+    catalog = prowess.scan(tmp_path)
+    trust = prowess.Trust(tmp_path / "trust.json")
+    trust.grant(catalog["pdf"])
+    assert prowess.Session(catalog, trust=trust).activate("pdf").instructions == "Aa B"
+
+
+def test_a_blank_license_is_kept_as_empty_text() -> None:
+    """S3-11: with its warning; a list or a mapping in its place is left out."""
+    text = "---\nname: pdf\ndescription: d\nlicense: {}\n---\nBody.\n"
+    blank = prowess.parse_skill(text.format("' '"), check_dir=False, mode="lenient")
+    assert ((blank.skill.license or "").strip(), [issue.code for issue in blank.issues]) == ("", ["blank-field"])
+    wrong = prowess.parse_skill(text.format("[MIT]"), check_dir=False, mode="lenient")
+    assert (wrong.skill.license, [issue.code for issue in wrong.issues]) == (None, ["wrong-type"])
+
+
+def test_a_skill_without_instructions_is_an_empty_element() -> None:
+    """S4-17: theirs raises; a host that wants that asks for the stripped body."""
+    skill = prowess.Skill(prowess.Frontmatter(name="pdf", description="d"), body=" ")
+    toolset = prowess.Toolset(prowess.Session(prowess.Catalog([skill])), "use_skill")
+    result = toolset.call("from_scratch__use_skill", {"name": "pdf"})
+    assert (result.is_error, result.content.split()) == (False, ["<skill_content", 'name="pdf">', "</skill_content>"])
+    with pytest.raises(prowess.EmptySkillBodyError):
+        skill.read_body(strip=True)
+
+
+def test_an_entry_has_no_blanks_where_its_description_is_cut() -> None:
+    """S3-31: theirs keeps one that stands at the two hundredth place."""
+    skill = prowess.Skill(prowess.Frontmatter(name="pdf", description="w " * 300), body="x")
+    prompt = prowess.Toolset(prowess.Session(prowess.Catalog([skill])), "skill_load").prompt()
+    assert prompt.endswith("- pdf: " + ("w " * 100).strip())
