@@ -95,6 +95,19 @@ def test_preloading_is_upgraded_by_any_source(first: bool, second: bool, put: Pu
     assert [loaded.skill.description for loaded in catalog.preloaded()] == ["First."]
 
 
+def test_preloading_is_kept_when_catalogues_are_merged(put: Put, tmp_path: Path) -> None:
+    """S1-12: the first has the text, either of them preloads."""
+    put("one/pdf", description="First.")
+    put("two/pdf", description="Second.")
+    first = load(prowess.Source.directory(tmp_path / "one"))
+    second = load(prowess.Source.directory(tmp_path / "two", preload=True))
+    for merged in (first | second, second | first, first | second | first):
+        assert [skill.preload for skill in merged] == [True]
+        assert prowess.Session(merged).active_skills == ("pdf",)
+    assert (first | second)["pdf"].description == "First."
+    assert not (first | first)["pdf"].preload
+
+
 def test_nothing_is_preloaded_unless_a_source_says_so(put: Put, tmp_path: Path) -> None:
     """S1-12: and a source speaks only for the names that it has."""
     put("one/pdf")

@@ -17,7 +17,7 @@ def session(put: Put, tmp_path: Path) -> prowess.Session:
     folder = put("pdf", description="Fills forms.", fields="allowed-tools: [fill, read]\n", body="Fill it.\n").parent
     (folder / "refs").mkdir()
     (folder / "refs/forms.md").write_text("Gr\u00fc\u00dfe\n", encoding="utf-8")
-    put("csv", description="Profiles tables.", fields="allowed-tools: [read]\n", body="Profile it.\n")
+    put("csv", description="Profiles tables.", fields="allowed-tools: [read]\n", body="Profile it: !`ls`.\n")
     return prowess.Session(prowess.scan(tmp_path))
 
 
@@ -74,7 +74,7 @@ def test_results_are_json_objects(toolset: prowess.Toolset) -> None:
     """S1-53: also as data for the host."""
     expected = {
         ("skill__activate", "pdf"): {"instructions": "Fill it.", "added_tools": ["fill", "read"]},
-        ("skill__activate", "csv"): {"instructions": "Profile it.", "added_tools": ["read"]},
+        ("skill__activate", "csv"): {"instructions": "Profile it: !`ls`.", "added_tools": ["read"]},
         ("skill__deactivate", "pdf"): {"removed_tools": ["fill"]},
         ("skill__deactivate", "csv"): {"removed_tools": ["read"]},
     }

@@ -85,16 +85,17 @@ def test_only_skills_in_a_folder_run_commands(put: Put, begin: Begin, tmp_path: 
     session.refresh(session.catalog | prowess.Catalog.from_sources([inline]))
     toolset = prowess.Toolset(session, "read_skill")
     assert toolset.call("read_skill", {"name": "report"}).content.endswith("---\nran")
-    assert toolset.call("read_skill", {"name": "inline"}).content.startswith("!`touch ran`\n\n[1 command ")
+    assert toolset.call("read_skill", {"name": "inline"}).content == "!`touch ran`"
     assert list((tmp_path / "work").iterdir()) == []
 
 
 def test_commands_need_a_grant(put: Put, begin: Begin, tmp_path: Path) -> None:
-    """S2-32: of a person, for this very state of the skill; without one the text says so."""
+    """S2-32: of a person, for this very state of the skill; without one the text stays as it is written."""
     put("skills/report", body="Now !`touch ran`.")
     session = begin(trusted=False)
     content = prowess.Toolset(session, "read_skill").call("read_skill", {"name": "report"}).content
-    assert "Now !`touch ran`.\n\n[1 command in these instructions did not run: " in content
+    assert content.endswith("---\nNow !`touch ran`.")
+    assert [issue.code for issue in session.activate("report").issues] == ["commands-not-run"]
     assert list((tmp_path / "work").iterdir()) == []
 
 
@@ -168,7 +169,8 @@ def test_a_person_is_asked_about_all_commands_of_a_skill_at_once(put: Put, tmp_p
     session = prowess.Session(catalog, trust=prowess.Trust(tmp_path / "trust.json", ask=ask))
     assert (session.activate("report").instructions, asked) == ("a b", [("echo a", "echo b")])
     nobody = prowess.Session(catalog).activate("report")
-    assert nobody.instructions.startswith("!`echo a` !`echo b`\n\n[2 commands in these instructions did not run")
+    assert nobody.instructions == "!`echo a` !`echo b`"
+    assert nobody.issues[0].message.startswith("2 commands in these instructions did not run")
 
 
 def test_who_is_asked_may_break_off(put: Put, tmp_path: Path) -> None:

@@ -276,6 +276,17 @@ def test_what_is_no_command_gives_nothing(message: str, toolset: prowess.Toolset
     assert toolset.session.expand(message) == ""
 
 
+def test_a_command_for_a_fork_gives_nothing_and_the_host_prepares_it(put: Put, tmp_path: Path) -> None:
+    """S2-43: a fork is no text for this conversation; a host that runs none may ask for it all the same."""
+    put("audit", fields="context: fork\n", body="Audit it.\n")
+    toolset = tools_of(prowess.Source.directory(tmp_path))
+    assert (toolset.session.expand("/audit src"), toolset.session.active_skills) == ("", ())
+    prepared = toolset.prepare_fork("audit", "src", by_person=True)
+    assert isinstance(prepared, prowess.PreparedFork)
+    assert (prepared.skill_name, prepared.task) == ("audit", "src")
+    assert "Audit it." in toolset.session.expand("/audit src", inline_forks=True)
+
+
 def test_a_command_for_a_file_that_has_gone_is_an_error(toolset: prowess.Toolset, library: Path) -> None:
     """S2-43: which names the file."""
     (library / "pdf/SKILL.md").unlink()

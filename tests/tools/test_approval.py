@@ -121,7 +121,7 @@ def test_a_plain_call_inside_a_loop_says_how_to_await_it(talk: Talk, tmp_path: P
 
 @pytest.mark.usefixtures("act")
 def test_a_load_that_needs_consent_is_pending_and_activates_nothing(  # noqa: PLR0917 - fixtures
-    dialect: prowess.DialectName,
+    running: prowess.DialectName,
     talk: Talk,
     load: Load,
     defer: prowess.Trust,
@@ -129,7 +129,7 @@ def test_a_load_that_needs_consent_is_pending_and_activates_nothing(  # noqa: PL
     events: list[prowess.Event],
 ) -> None:
     session = talk(trust=defer)
-    toolset = prowess.Toolset(session, dialect)
+    toolset = prowess.Toolset(session, running)
     result = load(toolset, "act")
     request = pending(result)
     assert (request.commands, request.script) == (("touch ran.txt; echo ran",), "")
@@ -143,10 +143,10 @@ def test_a_load_that_needs_consent_is_pending_and_activates_nothing(  # noqa: PL
 
 @pytest.mark.usefixtures("act")
 def test_what_was_approved_runs_when_the_call_is_made_again(
-    dialect: prowess.DialectName, talk: Talk, load: Load, defer: prowess.Trust, events: list[prowess.Event]
+    running: prowess.DialectName, talk: Talk, load: Load, defer: prowess.Trust, events: list[prowess.Event]
 ) -> None:
     session = talk(trust=defer)
-    toolset = prowess.Toolset(session, dialect)
+    toolset = prowess.Toolset(session, running)
     request = pending(load(toolset, "act"))
     session.approve(request)
     result = load(toolset, "act")
@@ -202,16 +202,16 @@ def test_an_approval_ends_with_the_first_changed_byte(
 
 
 @pytest.mark.usefixtures("act")
-def test_what_was_refused_is_not_asked_again_and_the_model_hears_that_a_person_said_no(  # noqa: PLR0917 - fixtures
+def test_what_was_refused_is_not_asked_again_and_of_a_script_the_model_hears_that(  # noqa: PLR0917 - fixtures
     talk: Talk, load: Load, defer: prowess.Trust, scripts: prowess.Scripts, tmp_path: Path, events: list[prowess.Event]
 ) -> None:
     session = talk(trust=defer)
     toolset = prowess.Toolset(session, scripts=scripts)
-    calls: tuple[Callable[[], prowess.ToolResult], ...] = (
-        lambda: load(toolset, "act"),
-        lambda: toolset.call("run_skill_script", CALL),
+    calls: tuple[tuple[Callable[[], prowess.ToolResult], str], ...] = (
+        (lambda: load(toolset, "act"), COMMANDS),
+        (lambda: toolset.call("run_skill_script", CALL), "said no"),
     )
-    for call in calls:
+    for call, answer in calls:
         request = pending(call())
         events.clear()
         session.refuse(request)
@@ -220,7 +220,7 @@ def test_what_was_refused_is_not_asked_again_and_the_model_hears_that_a_person_s
         ]
         for _ in range(2):
             result = call()
-            assert (result.pending, "said no" in result.content) == (None, True)
+            assert (result.pending, answer in result.content) == (None, True)
     assert not has_run(tmp_path)
     session.approve(pending_again := request)
     assert toolset.call("run_skill_script", CALL).data["stdout"] == "ran a\n", pending_again
@@ -385,7 +385,7 @@ def test_nothing_can_be_approved_where_nothing_may_run(
     assert caught.value.code == "no-trust"
     never = talk(trust=prowess.Trust(defer.path, policy="never"))
     never.approve(request)
-    assert "did not run" in load(prowess.Toolset(never), "act").content
+    assert "!`touch ran.txt; echo ran`" in load(prowess.Toolset(never), "act").content
     for wrong in (request.id, request.to_dict(), None):
         with pytest.raises(prowess.NotTrustedError) as caught:
             talk(trust=defer).approve(wrong)  # type: ignore[arg-type]

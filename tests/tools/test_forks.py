@@ -172,6 +172,16 @@ def test_a_task_may_be_left_out(forking: prowess.DialectName, talk: Talk) -> Non
     assert (result.is_error, result.content) == (False, "Skill: audit: ")
 
 
+def test_a_person_may_have_a_fork_that_models_may_not_and_not_one_that_is_for_models(put: Put, talk: Talk) -> None:
+    put("hidden", fields="context: fork\ndisable-model-invocation: true\n")
+    put("inner", fields="context: fork\nuser-invocable: false\n")
+    toolset = prowess.Toolset(talk(), fork="host")
+    assert refused(toolset, "hidden")[1] == "unknown-skill"
+    assert isinstance(toolset.prepare_fork("hidden", TASK, by_person=True), prowess.PreparedFork)
+    assert isinstance(toolset.prepare_fork("inner", TASK), prowess.PreparedFork)
+    assert isinstance(toolset.prepare_fork("inner", TASK, by_person=True), prowess.ToolResult)
+
+
 # -- what is prepared -----------------------------------------------------------------------------------------------
 
 

@@ -135,10 +135,8 @@ class Catalog:
                 found.append(source.load())
             except SourceError as error:
                 raise SourceError(f"sources[{index}]: {error.message}", error.path, error.code) from None
-        skills = [skill for catalog in found for skill in catalog.skills]
-        preloaded = {skill.name for skill in skills if skill.preload}
         merged = cls(
-            (skill.placed(preload=True) if skill.name in preloaded else skill for skill in skills),
+            _share_preload(skill for catalog in found for skill in catalog.skills),
             on_duplicate,
             issues=(issue for catalog in found for issue in catalog._found),
             places=(place for catalog in found for place in catalog._places),
@@ -225,10 +223,11 @@ class Catalog:
         return tuple(loaded)
 
     def __or__(self, other: Catalog) -> Catalog:
-        """Both catalogues in one; where both have a name, this one's skill stays."""
+        """Both catalogues in one; where both have a name, this one's skill stays, preloaded if either copy is."""
         if not isinstance(other, Catalog):
             return NotImplemented
-        merged = Catalog((*self.skills, *other.skills), issues=(*self._found, *other._found))
+        skills = _share_preload((*self.skills, *other.skills))
+        merged = Catalog(skills, issues=(*self._found, *other._found))
         merged._places = self._places + other._places
         merged._shadowed = self._shadowed + other._shadowed + merged._shadowed
         return merged
@@ -309,6 +308,13 @@ class Catalog:
 
 def _nothing() -> None:
     """Most sources need no time."""
+
+
+def _share_preload(skills: Iterable[Skill]) -> list[Skill]:
+    """The skills in their order, each preloaded if any of its name is: whoever wins, what was preloaded stays so."""
+    given = list(skills)
+    preloaded = {skill.name for skill in given if skill.preload}
+    return [skill.placed(preload=True) if skill.name in preloaded else skill for skill in given]
 
 
 def _checked_sources(sources: Iterable[SkillSource]) -> tuple[SkillSource, ...]:

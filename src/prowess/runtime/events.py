@@ -25,6 +25,7 @@ Kind = Literal[
     "refreshed",
     "selector-failed",
     "expanded",
+    "not-expanded",
     "forked",
     "ran",
     "pending",
@@ -41,10 +42,14 @@ _DECISIONS: dict[str, Decision] = {
     "forked": "allowed",
     "ran": "allowed",
     "refused": "refused",
+    "not-expanded": "refused",
     "pending": "pending",
     "approved": "approved",
 }
 """What an event of a kind says was decided; nothing is decided in the others."""
+
+_WARNINGS = frozenset(("refused", "not-expanded", "selector-failed", "host-failed"))
+"""The kinds that a log has as warnings."""
 
 _BEGAN: ContextVar[float | None] = ContextVar("prowess_began", default=None)
 _TOLD: ContextVar[list[str] | None] = ContextVar("prowess_told", default=None)
@@ -166,7 +171,7 @@ def log_events(logger_name: str = "prowess") -> OnEvent:
     logger = logging.getLogger(logger_name)
 
     def write(event: Event) -> None:
-        level = logging.WARNING if event.kind in {"refused", "selector-failed", "host-failed"} else logging.INFO
+        level = logging.WARNING if event.kind in _WARNINGS else logging.INFO
         logger.log(level, "%s %r %r", event.kind, event.skill, dict(event.detail))
 
     return write

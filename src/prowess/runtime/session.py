@@ -162,8 +162,9 @@ class Session(Sight):
         self._consent.approve(request)
 
     def refuse(self, request: TrustRequest) -> None:
-        """Refuse what a pending call would run: nobody is asked again, and the model is told that a person said no.
+        """Refuse what a pending call would run: nobody is asked again.
 
+        Of a script the model is told that a person said no; commands stay as they are written.
         Raises ``NotTrustedError`` for a session without trust.
         """
         self._consent.refuse(request)
@@ -240,18 +241,27 @@ class Session(Sight):
     # -- activation --------------------------------------------------------------------------------------------------
 
     @measured()
-    def activate(self, name: str, filter: str | None = None) -> Activation:  # noqa: A002 - the public signature
+    def activate(
+        self,
+        name: str,
+        filter: str | None = None,  # noqa: A002 - the public signature
+        *,
+        run: bool = True,
+    ) -> Activation:
         """The instructions of a skill, and the tools that it brings. ``filter`` replaces the session's for this call.
 
         Activating again gives what was loaded the first time, unless it was granted, or its grant revoked, since.
-        Raises ``UnknownSkillError``, ``SkillFilteredError``, ``MaxActiveError``, or whatever reading the file raises.
+        ``run=False``: no command in the instructions runs, and they are what the file has. Raises
+        ``UnknownSkillError``, ``SkillFilteredError``, ``MaxActiveError``, or whatever reading the file raises.
         """
-        wish = _Wish(name, ambient_filters(), filter)
+        wish = _Wish(name, ambient_filters(), filter, run=run)
         try:
-            return self._activate(wish)
+            activation = self._activate(wish)
         except SkillError as error:
             self._tell_refusal(name, error)
             raise
+        # It may be active with its commands run, by the host or as a preloaded skill.
+        return activation if run else replace(activation, instructions=activation.written, outputs=(), issues=())
 
     def _decide(self, wish: _Wish, skill: Skill, *, is_read: bool = False, before: Active | None = None) -> Step:
         """What the activation of ``skill`` does next; under the lock. Raises when it may not go on."""
@@ -313,9 +323,10 @@ class Session(Sight):
         unrun: bool = False,
     ) -> Active:
         """What is remembered of a skill that was made ready, with the tools that the ceiling leaves it."""
-        loaded, expanded, standing = prepared
+        loaded, expanded, standing, written = prepared
         tools = granted(loaded.skill.allowed_tools, self._ceiling)
-        return Active(loaded, tools, expanded.outputs, expanded.issues, preloaded, stale, gone, unrun, standing)
+        outputs, issues = expanded.outputs, expanded.issues
+        return Active(loaded, tools, outputs, issues, preloaded, stale, gone, unrun, standing, written)
 
     def _say_activated(self, name: str, skill: Skill, entry: Active) -> None:
         if self._events.on_event is not None:  # looking for hidden text costs as much as reading it
@@ -333,12 +344,15 @@ class Session(Sight):
         return now is not None
 
     @measured()
-    def activate_text(self, name: str, *, whole: bool = False) -> str:
-        """Activate a skill; its body as the file has it now (``whole``: the file), commands run if it is trusted."""
+    def activate_text(self, name: str, *, whole: bool = False, run: bool = True) -> str:
+        """Activate a skill; its body as the file has it now (``whole``: the file), commands run if it is trusted.
+
+        ``run=False``: no command runs.
+        """
         texts: list[str] = []
 
         def make_text(skill: Skill) -> None:
-            texts.append(self._instructions.text(skill, whole=whole))
+            texts.append(self._instructions.text(skill, whole=whole, run=run))
 
         try:
             skill = self._activate(_Wish(name, ambient_filters(), run=False), make_text).skill
@@ -401,7 +415,7 @@ class Session(Sight):
         """What a listing for a model depends on besides its catalogue and selector: equal keys, equal listings."""
         visible = sorted(self._visible().items())
         preloaded = tuple(
-            (entry.loaded.skill.location, entry.loaded.instructions, entry.outputs)
+            (entry.loaded.skill.location, entry.loaded.instructions, entry.outputs, entry.written)
             for _, entry in visible
             if entry.preloaded
         )
@@ -512,11 +526,14 @@ class Session(Sight):
     # -- a user's explicit call --------------------------------------------------------------------------------------
 
     @measured()
-    def expand(self, message: str) -> str:
+    def expand(self, message: str, *, inline_forks: bool = False) -> str:
         """The text to send to the model for ``/name arguments`` (or ``$name arguments``); ``""`` for anything else.
 
         The instructions have their placeholders filled; where they have none for the arguments, these stand above as
-        the user's request. Raises ``SkillFilteredError`` for a skill that is not for people to call.
+        the user's request. A skill that runs as a sub-agent is no text for this conversation and gives ``""``: the host
+        prepares it by ``Toolset.prepare_fork(name, arguments, by_person=True)``. ``inline_forks=True`` gives its text
+        all the same, for hosts that run no sub-agents. Raises ``SkillFilteredError`` for a skill that is not for people
+        to call.
         """
         self._follow()
         call = parse_call(message)
@@ -530,6 +547,8 @@ class Session(Sight):
         except SkillError as error:
             self._events.say("refused", name, code=error.code)
             raise
+        if skill.is_fork and not inline_forks:
+            return ""
         activation = self._called(name, arguments)
         return called(activation, arguments, self._base)
 
@@ -543,8 +562,9 @@ class Session(Sight):
         if not activation.outputs or activation.note != ALREADY:
             return activation
         # active before: what was printed then is not now
-        loaded, found, _ = self._instructions.prepared(activation.skill, arguments)
-        return replace(activation, instructions=loaded.instructions, outputs=found.outputs, issues=found.issues)
+        prepared = self._instructions.prepared(activation.skill, arguments)
+        instructions, found = prepared.loaded.instructions, prepared.found
+        return replace(activation, instructions=instructions, outputs=found.outputs, issues=found.issues)
 
     # -- saved and restored ------------------------------------------------------------------------------------------
 

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 _CUT = "[cut: it printed more]"
 
 
-def prepare_fork(view: View, name: str, task: str) -> PreparedFork | ToolResult:
+def prepare_fork(view: View, name: str, task: str, *, by_person: bool = False) -> PreparedFork | ToolResult:
     """What a sub-agent needs to carry out a skill; or the result that says why it cannot."""
     skill = view.session.available(name) if view.may_use(name) else None
-    if skill is None or not skill.model_invocable:
+    if skill is None or not (skill.user_invocable if by_person else skill.model_invocable):
         return _error(f'skill "{name}" not found', "unknown-skill")
     try:
         fresh = skill.load().skill  # the tools of one version must not go with the instructions of another

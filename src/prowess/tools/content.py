@@ -44,8 +44,13 @@ def load_content(
     return skill_content(skill, filled.text, notes=notes, files=files), filled
 
 
-def preload_plain(activation: Activation) -> str:
-    """The instructions of a preloaded skill as they are."""
+def preload_written(activation: Activation) -> str:
+    """The instructions of a preloaded skill as the file has them, with no command run."""
+    return activation.written
+
+
+def preload_expanded(activation: Activation) -> str:
+    """The instructions of a preloaded skill, with what their commands printed."""
     return activation.instructions
 
 

@@ -295,7 +295,7 @@ class Toolset:
         """The text of a user's message that has the model load a skill by its tool, whatever the listing shows."""
         found = None if self._dialect.loads_hidden else self._session.available(name)
         if found is not None and not found.model_invocable:  # its tool would refuse: the instructions go along
-            return self._view("").hide(self._session.expand(f"/{name} {request}"))
+            return self._view("").hide(self._session.expand(f"/{name} {request}", inline_forks=True))
         tool = self._dialect.tools[0]
         key = next(iter(tool.describe(self._view("")).parameters["required"]))
         said = f"This is a user-explicit skill activation. Call the {tool.name} tool with {key}={name!r}."
@@ -349,13 +349,14 @@ class Toolset:
 
     # -- sub-agents --------------------------------------------------------------------------------------------------
 
-    def prepare_fork(self, name: str, task: str = "") -> PreparedFork | ToolResult:
+    def prepare_fork(self, name: str, task: str = "", *, by_person: bool = False) -> PreparedFork | ToolResult:
         """What a sub-agent needs to carry out a skill; or a result with ``is_error`` that says why it cannot.
 
+        ``by_person``: a person asked for it, so that it is to be one that people may call, not one that models may.
         Under the policy ``defer`` the result has ``pending`` where a person is to be asked about its commands.
         """
         try:
-            prepared = prepare_fork(self._view(""), name, task)
+            prepared = prepare_fork(self._view(""), name, task, by_person=by_person)
         except SkillError as error:
             return self._describe_error("run_skill", error)
         return _bound_error(prepared) if isinstance(prepared, ToolResult) else prepared

@@ -9,6 +9,7 @@ from prowess.spec.hidden import one_line
 from prowess.spec.markup import escape_attribute, escape_xml
 from prowess.tools.acting import run_skill
 from prowess.tools.arguments import optional_text
+from prowess.tools.content import preload_expanded
 from prowess.tools.definitions import ToolDefinition, ToolResult, schema, text
 from prowess.tools.dialect import Dialect, Tool
 from prowess.tools.offers import has_files, has_forks, has_skills
@@ -128,4 +129,5 @@ DIALECT = Dialect(
     ),
     _write_prompt,
     _put_error,
+    preload_expanded,
 )

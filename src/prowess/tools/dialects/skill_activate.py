@@ -42,7 +42,7 @@ def _answer_activate(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """Instructions and the tools that came with them."""
     name = required_text(arguments, "name")
     require_allowed(view, name)
-    activation = view.session.activate(name)
+    activation = view.session.activate(name, run=False)
     return _as_json({"instructions": activation.instructions, "added_tools": list(activation.added_tools)})
 
 
