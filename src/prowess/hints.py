@@ -63,6 +63,8 @@ HINTS: dict[str, str] = {
     "git-in-skill": "take it out: '.git', however it is spelled, and what git takes for a repository are git's own",
     "special-file": "only regular files belong in a skill",
     "missing-root": "create the folder, or leave it out",
+    "skipped-directory": "pass skip_prefixes without that beginning, or name the folder as a root",
+    "nested-skill": "pass nested=True to find it as a skill of its own",
     "not-a-directory": "name a folder",
     "unreadable-directory": "check its permissions",
     "filename-case": "name the file SKILL.md",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from types import EllipsisType
+from typing import TypeAlias
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -10,6 +13,16 @@ MIB = 1024 * KIB
 MAX_NAME_LENGTH = 64
 MAX_DESCRIPTION_LENGTH = 1024
 MAX_COMPATIBILITY_LENGTH = 500
+
+Bound: TypeAlias = int | EllipsisType | None
+"""A bound that one call may set: ``...`` is the one of the ``Limits``, ``None`` is no bound."""
+
+
+def bound_of(given: Bound, usual: int) -> int:
+    """The most that a call may read: ``usual`` unless it set a bound of its own, or lifted it with ``None``."""
+    if given is None:
+        return sys.maxsize
+    return usual if isinstance(given, EllipsisType) else given
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +70,9 @@ class Limits:
 
     max_dirs_per_root: int = 200_000
     """Folders looked at below one scanned root."""
+
+    max_noted_folders: int = 100
+    """Folders skipped by their names that are issues one by one; of the rest of a root only the number is told."""
 
     max_entries_per_folder: int = 250_000
     """Entries of one folder that discovery looks at, files included."""

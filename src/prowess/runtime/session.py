@@ -436,7 +436,8 @@ class Session(Sight):
     @measured()
     def read_resource(self, name: str, path: str, max_bytes: int | None = None) -> str:
         """The text of a file of a skill that the filter lets through."""
-        most = self._limits.max_resource_bytes if max_bytes is None and self._limits is not None else max_bytes
+        usual = ... if self._limits is None else self._limits.max_resource_bytes
+        most = usual if max_bytes is None else max_bytes
         try:
             skill = self.skill(name)
             text = tagged(skill, skill.read_resource(path, most))

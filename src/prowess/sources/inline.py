@@ -51,6 +51,11 @@ class InlineSource:
         """The skill's name."""
         return f"Source.inline({self._front.name!r})"
 
+    @property
+    def dir(self) -> None:
+        """``None``: a text has no folder."""
+        return None
+
     def load(self) -> Catalog:
         """The one skill; raises ``SourceError`` when its text would not make a skill in a file either."""
         self._check()

@@ -81,6 +81,17 @@ def interpret(
     return Head(frontmatter_of(values, {key: fences.line + n for key, n in lines.items()}), fences.body, issues)
 
 
+def body_offset(head: bytes, *, whole: bool, repair: bool, limits: Limits = DEFAULT_LIMITS) -> int:
+    """The byte at which the body begins, whatever stands between the dashes.
+
+    Raises ``InvalidFrontmatterError`` when there are no dashes that open and close, or none within the limits.
+    """
+    try:
+        return interpret(head, whole=whole, lenient=True, repair=repair, limits=limits).body
+    except InvalidFrontmatterError:  # raised again below where the dashes are at fault
+        return _find(head, whole=whole, repair=repair, limits=limits)[0].body
+
+
 def strict_text(head: bytes, *, whole: bool, limits: Limits = DEFAULT_LIMITS) -> tuple[str, int]:
     """The text between the dashes and the number of its first line; nothing mended, odd line breaks refused."""
     fences, _ = _find(head, whole=whole, repair=False, limits=limits)
