@@ -421,3 +421,27 @@ def test_an_entry_has_no_blanks_where_its_description_is_cut() -> None:
     skill = prowess.Skill(prowess.Frontmatter(name="pdf", description="w " * 300), body="x")
     prompt = prowess.Toolset(prowess.Session(prowess.Catalog([skill])), "skill_load").prompt()
     assert prompt.endswith("- pdf: " + ("w " * 100).strip())
+
+
+@pytest.mark.parametrize("granted", [False, True])
+def test_what_looks_like_a_command_is_text_where_a_system_knows_none(
+    granted: bool,  # noqa: FBT001 - a case
+    put: Put,
+    tmp_path: Path,
+) -> None:
+    """S0-34, S1-31, S3-28, S4-16: as it is written, granted or not; instructions that are trimmed have line feeds."""
+    put("skills/pdf", body="Say !`echo hi`.\r\nTwice.\n")
+    catalog = prowess.scan(tmp_path / "skills")
+    trust = prowess.Trust(tmp_path / "trust.json")
+    if granted:
+        trust.grant(catalog["pdf"])
+
+    def answer(dialect: prowess.DialectName) -> str:
+        toolset = prowess.Toolset(prowess.Session(catalog, trust=trust), dialect)
+        tool = toolset.tools()[0]
+        return toolset.call(tool.name, {tool.parameters["required"][0]: "pdf"}).content
+
+    assert answer("load_skill") == "Say !`echo hi`.\r\nTwice.\n"
+    assert answer("skill_load") == "Say !`echo hi`.\nTwice."
+    assert '"instructions": "Say !`echo hi`.\\nTwice."' in answer("skill__activate")
+    assert "\nSay !`echo hi`.\nTwice.\n" in answer("use_skill")

@@ -53,12 +53,6 @@ def no_git(args: Sequence[str], _cwd: str, _env: Mapping[str, str]) -> bytes:
     raise prowess.GitError(f"no network for {args[0]}")
 
 
-def listed(*entries: dict[str, str]) -> list[prowess.SkillSource]:
-    """Return the sources that a file with these entries lists."""
-    Path("sources.json").write_text(json.dumps(entries), encoding="utf-8")
-    return prowess.load_sources("sources.json")
-
-
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """The names that a check may use, in a working folder with the examples."""
@@ -82,7 +76,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
             "inside": inside,
             "io": io,
             "json": json,
-            "listed": listed,
             "no_git": no_git,
             "prowess": prowess,
             "raises": raises,
