@@ -425,7 +425,7 @@ def test_an_entry_has_no_blanks_where_its_description_is_cut() -> None:
 
 @pytest.mark.parametrize("granted", [False, True])
 def test_what_looks_like_a_command_is_text_where_a_system_knows_none(
-    granted: bool,  # noqa: FBT001 - a case
+    granted: bool,
     put: Put,
     tmp_path: Path,
 ) -> None:
