@@ -1,5 +1,6 @@
 """Where Prowess differs, the few lines that give what the other system does: each is tried here."""
 
+import io
 import os
 import posixpath
 from collections.abc import Callable
@@ -445,3 +446,120 @@ def test_what_looks_like_a_command_is_text_where_a_system_knows_none(
     assert answer("skill_load") == "Say !`echo hi`.\nTwice."
     assert '"instructions": "Say !`echo hi`.\\nTwice."' in answer("skill__activate")
     assert "\nSay !`echo hi`.\nTwice.\n" in answer("use_skill")
+
+
+def test_a_host_has_empty_fields_and_the_first_violation_where_it_wants_them() -> None:
+    """S0-7, S0-12: from the error, which has every violation in the order of the name, then the description."""
+    front = prowess.Frontmatter()
+    try:
+        front, offset = prowess.parse_frontmatter(io.BytesIO(b"# Title\n"))
+    except prowess.NoFrontmatterError:
+        offset = 0
+    assert (front, offset) == (prowess.Frontmatter(), 0)
+    with pytest.raises(prowess.SkillLoadError) as caught:
+        prowess.Frontmatter(name="A", description="").validate()
+    assert [issue.code for issue in caught.value.issues] == ["bad-name", "missing-description"]
+
+
+def test_lengths_in_other_units_are_counted_by_the_host() -> None:
+    """S0-14, S1-7, S3-6: bytes, or UTF-16 units, of a text whose characters keep to the limit."""
+    skill = prowess.parse_skill(f"---\nname: pdf\ndescription: {'😀' * 1000}\n---\nBody.\n", check_dir=False).skill
+    assert len(skill.description) == 1000 <= prowess.MAX_DESCRIPTION_LENGTH
+    assert len(skill.description.encode()) == 4000 > prowess.MAX_DESCRIPTION_LENGTH
+    assert len(skill.description.encode("utf-16-le")) // 2 == 2000 > prowess.MAX_DESCRIPTION_LENGTH
+
+
+def test_an_absolute_path_is_made_relative_by_the_host(put: Put, tmp_path: Path) -> None:
+    """S1-28: the file of the skill with that path, or none."""
+    (put("pdf").parent / "d").write_bytes(b"text\n")
+    skill = prowess.scan(tmp_path)["pdf"]
+    assert skill.read_bytes("/d".lstrip("/")) == b"text\n"
+    with pytest.raises(FileNotFoundError):
+        skill.read_bytes("/etc/passwd".lstrip("/"))
+
+
+def test_a_pattern_that_is_no_literal_folder_matches_one_place(put: Put, tmp_path: Path) -> None:
+    """S1-39: a set of one character makes a pattern of it."""
+    put("skills/billing", name="billing")
+    put("skills/billing/refund")
+    catalog = prowess.scan(tmp_path / "skills", nested=True)
+    for pattern, names in (("skills/billing", ["billing", "refund"]), ("skills/[b]illing", ["billing"])):
+        session = prowess.Session(catalog, filter=pattern, base_dir=tmp_path)
+        assert [skill.name for skill in session.candidates()] == names
+
+
+def test_an_index_of_everything_is_that_of_a_session_without_filters(put: Put, tmp_path: Path) -> None:
+    """S1-45: sessions are cheap, and share their listings."""
+    put("pdf")
+    session = prowess.Session(prowess.scan(tmp_path), filter="none")
+    assert session.index() == "No skills available."
+    assert prowess.Session(session.catalog).index() == "Available skills:\n- pdf: Does one thing."
+
+
+def test_every_folder_below_the_home_folder_is_named_by_the_host(put: Put, home: Path) -> None:
+    """S2-3: the later generation's walk, nearest first, past the root of the repository."""
+    put("home/work/.agents/skills/above")
+    put("home/work/repo/.agents/skills/mine")
+    repo = home / "work/repo"
+    (repo / ".git").mkdir()
+    walk = [folder for folder in (repo, *repo.parents) if folder.is_relative_to(home) and folder != home]
+    assert prowess.scan(*(folder / ".agents/skills" for folder in walk)).names == ("above", "mine")
+    assert prowess.discover(cwd=repo, home=home).names == ("mine",)
+
+
+def test_without_a_repository_a_project_of_prowess_bounds_the_walk(put: Put, home: Path) -> None:
+    """S2-3: its lock file, its manifest or its installs say where it begins; without them it is the working folder."""
+    put("home/work/.agents/skills/above")
+    put("home/work/sub/.agents/skills/mine")
+    assert prowess.discover(cwd=home / "work/sub", home=home).names == ("mine",)
+    (home / "work/prowess.toml").touch()
+    assert prowess.discover(cwd=home / "work/sub", home=home).names == ("above", "mine")
+
+
+def test_the_order_of_discovery_is_that_of_the_paths(put: Put, tmp_path: Path) -> None:
+    """S3-20, S3-22: a host sorts by them; of a name the first wins in both."""
+    for folder, name in (("a", "zebra"), ("b", "ant"), ("c", "zebra")):
+        put(folder, name=name)
+    catalog = prowess.scan(tmp_path)
+    assert catalog.names == ("ant", "zebra")
+    assert [skill.name for skill in sorted(catalog, key=lambda skill: skill.location)] == ["zebra", "ant"]
+    assert catalog["zebra"].folder_name == "a"
+
+
+def test_folders_among_the_resources_are_listed_by_the_host(put: Put, tmp_path: Path) -> None:
+    """S3-23: they lie in skill.dir."""
+    folder = put("pdf").parent / "scripts"
+    (folder / "lib").mkdir(parents=True)
+    (folder / "a.py").touch()
+    skill = prowess.scan(tmp_path)["pdf"]
+    assert skill.dir is not None
+    assert skill.resources().scripts == ("a.py",)
+    assert sorted(path.name for path in (skill.dir / "scripts").iterdir()) == ["a.py", "lib"]
+
+
+def test_a_location_without_links_is_the_resolved_path(put: Put, tmp_path: Path) -> None:
+    """S4-1: skill.path.resolve()."""
+    real = put("real/pdf")
+    (tmp_path / "root").symlink_to("real")
+    skill = prowess.scan(tmp_path / "root")["pdf"]
+    assert skill.path is not None
+    assert (skill.path, skill.path.resolve()) == (tmp_path / "root/pdf/SKILL.md", real.resolve())
+
+
+def test_skills_without_instructions_are_left_out_by_their_issue(put: Put, tmp_path: Path) -> None:
+    """S4-7: parsing tells of them; a scan, which reads heads, does not look at bodies."""
+    put("empty", body=" \n")
+    put("pdf")
+    catalog = prowess.scan(tmp_path)
+    empty = {s.name for s in catalog if "empty-body" in {issue.code for issue in prowess.validate(s.folder)}}
+    assert (catalog.names, empty) == (("empty", "pdf"), {"empty"})
+
+
+def test_hidden_resources_are_among_all_files(put: Put, tmp_path: Path) -> None:
+    """S4-12: files() has them, at every depth."""
+    folder = put("pdf").parent / "scripts"
+    folder.mkdir()
+    (folder / ".env").touch()
+    skill = prowess.scan(tmp_path)["pdf"]
+    assert skill.resources().scripts == ()
+    assert [path for path in skill.files() if path.startswith("scripts/")] == ["scripts/.env"]
