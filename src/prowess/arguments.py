@@ -61,6 +61,15 @@ def check_texts(given: Iterable[str], argument: str) -> tuple[str, ...]:
     return values
 
 
+def check_variables(given: Iterable[str], argument: str) -> tuple[str, ...]:
+    """The names of variables of the environment. Raises ``SourceError`` for what names none."""
+    names = check_texts(given, argument)
+    for name in names:
+        if not name or "=" in name or "\0" in name:
+            refuse(argument, "is a list of names of variables", name)
+    return names
+
+
 def _items(given: Iterable[Any], argument: str, expected: str) -> tuple[Any, ...]:
     if isinstance(given, str | bytes):
         refuse(argument, expected, given, f"pass [{describe(given).split(' ', 2)[2]}]")

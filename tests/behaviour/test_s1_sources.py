@@ -248,6 +248,16 @@ def test_an_inline_skill_is_checked_like_a_file(name: str, description: str, ins
         load(prowess.Source.inline(name, description, instructions))
 
 
+def test_a_preloaded_inline_skill_needs_no_description() -> None:
+    """S1-20: its instructions are in the prompt from the start, so nobody chooses it by what it says of itself."""
+    catalog = load(prowess.Source.inline("style", "", "Write short sentences.", preload=True))
+    assert [loaded.instructions for loaded in catalog.preloaded()] == ["Write short sentences."]
+    for dialect in prowess.DIALECTS:
+        toolset = prowess.Toolset(prowess.Session(catalog), dialect)
+        assert "Write short sentences." in toolset.prompt()
+        assert "None" not in toolset.prompt() + str(toolset.tools()[0].description)
+
+
 def test_skills_are_listed_by_name_all_or_those_under_a_folder(put: Put, tmp_path: Path) -> None:
     """S1-22: by virtual path and whole segments; the folder itself counts, and inline skills only in the whole list."""
     for folder in ("billing/refund", "billing/deep/audit", "billing-x/other"):

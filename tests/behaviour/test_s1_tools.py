@@ -33,6 +33,14 @@ def test_there_are_three_tools(toolset: prowess.Toolset) -> None:
     assert prowess.Toolset(prowess.Session(prowess.Catalog()), "skill__activate").tools() == ()
 
 
+def test_the_names_of_the_tools_and_of_their_executor_are_public(toolset: prowess.Toolset) -> None:
+    """S1-50, S1-54: the tools begin with the namespace, and a host may look them up by these names."""
+    public = (prowess.SKILL_ACTIVATE_TOOL, prowess.SKILL_DEACTIVATE_TOOL, prowess.SKILL_READ_RESOURCE_TOOL)
+    assert tuple(tool.name for tool in toolset.tools()) == public
+    assert (prowess.SKILL_NAMESPACE, prowess.SKILL_EXECUTOR_NAME) == ("skill", "skill")
+    assert all(name.startswith(f"{prowess.SKILL_NAMESPACE}__") for name in public)
+
+
 def test_the_tools_take_and_give_named_texts(toolset: prowess.Toolset) -> None:
     """S1-51: every input is a required text; outputs are objects with texts and lists of texts."""
     text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}

@@ -120,6 +120,18 @@ def test_the_shell_is_bash_or_sh_whatever_the_variable_says(
     assert expanded("!`echo ran`") == "ran"
 
 
+def test_the_host_says_which_variables_commands_see(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S2-33: a short list without secrets, and those that are named."""
+    monkeypatch.setenv("GH_TOKEN", "secret")
+    put("skills/report", body="<!`echo $GH_TOKEN`>")
+    catalog = prowess.scan(tmp_path / "skills")
+    trust = prowess.Trust(tmp_path / "trust.json")
+    trust.grant(catalog["report"])
+    assert prowess.Session(catalog, trust=trust).activate("report").instructions == "<>"
+    named = prowess.Session(catalog, trust=trust, command_env=("GH_TOKEN",))
+    assert named.activate("report").instructions == "<secret>"
+
+
 def test_output_is_not_searched_for_commands(expanded: Callable[..., str], tmp_path: Path) -> None:
     """S2-33: one pass over the author's text."""
     assert expanded("!`printf '!\\140touch ran\\140'`") == "!`touch ran`"
@@ -215,6 +227,19 @@ def test_what_is_prepared_holds_the_expanded_file_and_the_wishes(put: Put, begin
     head = f"---\nname: audit\ndescription: Does one thing.\n{FORK}---\n"
     assert prepared == prowess.PreparedFork("audit", "Look.", f"{head}Audit 3 files.\n", "small", ("Read", "Grep*"))
     assert (forked(begin(), "simple").model, forked(begin(), "simple").allowed_tools) == ("", ())
+
+
+@pytest.mark.parametrize("written", ["[web, mcp:github]", "web, mcp:github", "\n  - web\n  - mcp:github"])
+def test_what_is_prepared_names_the_toolsets_that_the_skill_wishes_for(written: str, put: Put, begin: Begin) -> None:
+    """S2-38: a list or a text with commas; they are names, and what the host makes of them is its own."""
+    put("skills/audit", fields=f"{FORK}toolsets: {written}\n")
+    put("skills/bare", fields=FORK)
+    session = begin()
+    assert forked(session).toolsets == ("web", "mcp:github")
+    assert forked(session, "bare").toolsets == ()
+    inline = prowess.Source.inline("inline", "d", "Do it.", context="fork", toolsets=["web"])
+    session.refresh(session.catalog | prowess.Catalog.from_sources([inline]))
+    assert forked(session, "inline").toolsets == ("web",)
 
 
 @pytest.mark.parametrize("context", ["Fork", "forked", "none"])

@@ -746,6 +746,25 @@ def test_they_see_an_environment_of_a_few_variables(
     assert (seen["PROJECT_DIR"], seen["LANG"], seen["ARGUMENTS"]) == (str(work), "C.UTF-8", "some words")
 
 
+def test_a_host_passes_variables_on_by_name(put: Put, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GH_TOKEN", "OTHER_TOKEN", "SKILL_DIR"):
+        monkeypatch.setenv(name, "TOPSECRET-MARKER")
+    put("report", body='<!`echo "$GH_TOKEN|$OTHER_TOKEN|$NOT_SET|$(ls "$SKILL_DIR")"`>')
+    session = begin(command_env=("GH_TOKEN", "NOT_SET", "SKILL_DIR"))
+    assert instructions(session) == "<TOPSECRET-MARKER|||SKILL.md>"
+    restored, _ = prowess.Session.restore(
+        session.catalog, session.save(), trust=session.trust, command_env=["GH_TOKEN"]
+    )
+    assert instructions(restored) == "<TOPSECRET-MARKER|||SKILL.md>"
+    assert instructions(begin()) == "<|||SKILL.md>"
+
+
+@pytest.mark.parametrize("names", ["GH_TOKEN", ("A=B",), ("",), ("a\0b",), (7,)])
+def test_what_names_no_variable_is_refused(names: Any, begin: Begin) -> None:  # noqa: ANN401 - what is wrong
+    with pytest.raises(prowess.SourceError, match="command_env"):
+        begin(prowess.Catalog(), command_env=names)
+
+
 def test_they_have_no_input_and_no_terminal(put: Put, begin: Begin) -> None:
     put("report", body="<!`cat; test -t 0 || echo none; (: < /dev/tty) 2> /dev/null || echo no terminal`>")
     assert instructions(begin()) == "<none\nno terminal>"

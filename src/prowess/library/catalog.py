@@ -187,6 +187,15 @@ class Catalog:
         own = any(os.path.basename(os.path.dirname(path)) == name for path in files)
         return name not in self._by_name and (own or len(files) < len(errors))
 
+    def check_names(self, names: Iterable[str], argument: str) -> None:
+        """Raise ``UnknownSkillError`` for a name that no skill has; one whose source failed may be there later.
+
+        ``argument``: what the caller gave the names as, for the message.
+        """
+        for name in names:
+            if name not in self._by_name and not self.may_lack(name):
+                raise UnknownSkillError(name, self.names, why=f"{argument!r} names it")
+
     def get(self, name: str) -> Skill | None:
         """The skill of that name, or ``None``."""
         return self._by_name.get(name)

@@ -46,6 +46,8 @@ class Expander:
     folder: str
     limits: Limits
     told: Told
+    variables: tuple[str, ...] = ()
+    """The variables of the host's environment that they see besides the allow-list, by name."""
 
     def expanded(self, skill: Skill, read: Read, *, arguments: str = "", begin: Read | None = None) -> Expanded:
         """What ``read`` gives of a skill, with its commands run if that is trusted.
@@ -109,7 +111,7 @@ class Expander:
                 [shell, "-c", "--", command, *(split_arguments(said) or (shell,))],
                 Bounds.of_commands(self.limits),
                 cwd=self.folder,
-                env=passed_on({**folders, "ARGUMENTS": said}),
+                env=passed_on({**folders, "ARGUMENTS": said}, self.variables),
             )
         except SkillError as error:
             self.told(command, None)

@@ -51,6 +51,9 @@ class PreparedFork:
     """How many characters of the content stand before the instructions; ``None``: whatever is its frontmatter."""
     allows_nothing: bool = False
     """Whether the session's ceiling leaves the child no tool at all."""
+    toolsets: tuple[str, ...] = ()
+    """The toolsets of the host that the skill wishes for besides, by name. No list bounds them: which of them a skill
+    may have is for the host to decide."""
 
     @property
     def title(self) -> str:

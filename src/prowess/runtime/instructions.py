@@ -40,6 +40,8 @@ class Instructions:
     """Where commands run."""
     limits: Limits
     events: Teller
+    variables: tuple[str, ...] = ()
+    """The variables of the host's environment that commands see besides the allow-list, by name."""
 
     def prepared(self, skill: Skill, arguments: str = "", *, run: bool = True) -> Prepared:
         """A skill with its instructions, their commands run if it is trusted; ``run=False``: left as they are."""
@@ -110,4 +112,4 @@ class Instructions:
             outcome = {"status": found.status, "limit": found.limit, "seconds": found.seconds} if found else {}
             self.events.say("expanded", skill.name, command=command, **outcome)
 
-        return Expander(self.consent, self.folder, self.limits, told)
+        return Expander(self.consent, self.folder, self.limits, told, self.variables)

@@ -31,6 +31,8 @@ class Bounds(NamedTuple):
     filter: str = ""
     filters: tuple[str, ...] = ()
     """Filters that hold besides, which the session cannot change."""
+    explicit_only: tuple[str, ...] = ()
+    """The skills that are not shown to models, by name."""
 
 
 class SavedSession(NamedTuple):
@@ -47,7 +49,7 @@ def as_json(bounds: Bounds, active: Mapping[str, Skill]) -> str:
     """The bounds of a session, and its active skills with the digests of their folders."""
     skills = {name: digest_of(skill) for name, skill in sorted(active.items())}
     known = {"filter": bounds.filter, "bounds": bounds.filters, "tools": bounds.tools, "max_active": bounds.max_active}
-    return json.dumps({"version": _VERSION, **known, "active": skills})
+    return json.dumps({"version": _VERSION, **known, "explicit_only": bounds.explicit_only, "active": skills})
 
 
 def bounds_of(
@@ -55,6 +57,7 @@ def bounds_of(
     tools: Iterable[str] | None,
     max_active: int | None,
     pattern: str | None,
+    explicit_only: Iterable[str] | None = None,
     *,
     widen: bool,
 ) -> Bounds:
@@ -66,13 +69,17 @@ def bounds_of(
     allowed = None if tools is None else without_families(tools)
     if widen:
         counted = known.max_active if max_active is None else max_active
-        return Bounds(allowed, counted, *((known.filter, known.filters) if pattern is None else (pattern, ())))
+        filters = (known.filter, known.filters) if pattern is None else (pattern, ())
+        return Bounds(
+            allowed, counted, *filters, known.explicit_only if explicit_only is None else tuple(explicit_only)
+        )
     counts = [count for count in (known.max_active, max_active or 0) if count > 0]
     ceiling = intersect_ceilings(known.tools, allowed)
+    kept = tuple(dict.fromkeys((*known.explicit_only, *(explicit_only or ()))))
     if not pattern or pattern == known.filter:
-        return Bounds(ceiling, min(counts, default=0), known.filter, known.filters)
+        return Bounds(ceiling, min(counts, default=0), known.filter, known.filters, kept)
     besides = (*known.filters, *((known.filter,) if known.filter else ()))
-    return Bounds(ceiling, min(counts, default=0), pattern, tuple(dict.fromkeys(besides)))
+    return Bounds(ceiling, min(counts, default=0), pattern, tuple(dict.fromkeys(besides)), kept)
 
 
 def digest_of(skill: Skill) -> str:
@@ -113,11 +120,13 @@ def _unknown() -> SourceError:
 def _bounds_in(data: Mapping[str, Any]) -> Bounds | None:
     """The bounds in a save; ``None`` where one is missing or is no bound: a ceiling is never guessed."""
     tools, filters, most = data.get("tools", ...), data.get("bounds"), data.get("max_active")
-    if not _is_texts(filters) or not (tools is None or _is_texts(tools)):
+    explicit_only = data.get("explicit_only", [])  # saves of before have none
+    if not _is_texts(filters) or not _is_texts(explicit_only) or not (tools is None or _is_texts(tools)):
         return None
     if not isinstance(most, int) or isinstance(most, bool) or most < 0:
         return None
-    return Bounds(None if tools is None else tuple(tools), most, data["filter"], tuple(filters))
+    ceiling = None if tools is None else tuple(tools)
+    return Bounds(ceiling, most, data["filter"], tuple(filters), tuple(explicit_only))
 
 
 def _is_texts(value: object) -> TypeGuard[list[str]]:

@@ -17,6 +17,7 @@ from prowess.arguments import (
     check_number,
     check_text,
     check_texts,
+    check_variables,
     path_in_call,
 )
 from prowess.errors import (
@@ -89,6 +90,9 @@ class Session(Sight):
     preloaded skills do not count. ``filter``: a pattern over virtual paths, which are taken relative to ``base_dir``
     (the working folder). ``trust``: whose commands and scripts may run; without it, nothing does.
     ``on_event`` is called with every ``Event``, outside of any lock; ``id`` is what they call this conversation.
+    ``command_env``: variables of the host's environment that commands see besides the usual few, by name.
+    ``explicit_only``: skills that are not shown to models, by name, whatever their files say
+    (``UnknownSkillError`` for a name that no skill has).
     """
 
     def __init__(  # noqa: PLR0917 - the public signature
@@ -104,16 +108,29 @@ class Session(Sight):
         limits: Limits | None = None,
         on_event: OnEvent | None = None,
         id: str | None = None,  # noqa: A002 - the public signature
+        command_env: Iterable[str] = (),
+        explicit_only: Iterable[str] = (),
     ) -> None:
         _check_arguments(catalog, max_active, selector, filter, trust, limits=limits, on_event=on_event)
         if id is not None:
             check_text(id, "id")
-        super().__init__(catalog, filter, base_dir=base_dir, selector=selector, on_event=on_event, session_id=id)
+        super().__init__(
+            catalog,
+            filter,
+            base_dir=base_dir,
+            selector=selector,
+            on_event=on_event,
+            session_id=id,
+            explicit_only=frozenset(check_texts(explicit_only, "explicit_only")),
+        )
+        # A name that is mistyped would show a skill that was to be kept for explicit calls.
+        self._catalog.check_names(self._explicit_only, "explicit_only")
         self._ceiling = None if tools is None else without_families(check_texts(tools, "tools"))
         self._max_active = max_active
         self._limits = limits
         self._consent = Consent(trust, self._events)
-        self._instructions = Instructions(self._consent, self._base, self.limits, self._events)
+        variables = check_variables(command_env, "command_env")
+        self._instructions = Instructions(self._consent, self._base, self.limits, self._events, variables)
         self._active: dict[str, Active] = {}
         for skill in self._catalog:
             if skill.preload:
@@ -420,7 +437,8 @@ class Session(Sight):
             if entry.preloaded
         )
         grants = None if self.trust is None else (self.trust, self.trust.mark())
-        return self._filters(), self._base, tuple(name for name, _ in visible), preloaded, grants
+        active = tuple(name for name, _ in visible)
+        return self._filters(), self._base, active, preloaded, grants, self._explicit_only
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -574,7 +592,8 @@ class Session(Sight):
         self._follow()
         with self._lock:
             active = {name: entry.loaded.skill for name, entry in self._active.items()}
-            bounds = Bounds(self._ceiling, self._max_active, self._filter, self._bounds)
+            kept = tuple(sorted(self._explicit_only))
+            bounds = Bounds(self._ceiling, self._max_active, self._filter, self._bounds, kept)
         return as_json(bounds, active)
 
     @classmethod
@@ -591,19 +610,23 @@ class Session(Sight):
         selector: Selector | None = None,
         base_dir: str | os.PathLike[str] | None = None,
         on_event: OnEvent | None = None,
+        command_env: Iterable[str] = (),
+        explicit_only: Iterable[str] | None = None,
         widen: bool = False,
     ) -> tuple[Session, tuple[Issue, ...]]:
         """A session as it was saved, over a catalogue of now; and what has changed or is missing since.
 
         It may do what both the save and the arguments allow: the tools of both ceilings, the smaller ``max_active``,
-        the skills that pass both filters. ``widen=True``: ``tools`` (``None``: no ceiling), ``max_active`` and
-        ``filter`` (``None``: as it was saved) replace what was saved. A save of an older version, which has no ceiling,
-        allows no tools, and an issue says so. Raises ``SourceError`` for text that is no saved session.
+        the skills that pass both filters; what either keeps for explicit calls is kept. ``widen=True``: ``tools``
+        (``None``: no ceiling), ``max_active``, ``filter`` and ``explicit_only`` (``None``: as it was saved) replace
+        what was saved. A save of an older version, which has no ceiling, allows no tools, and an issue says so. Raises
+        ``SourceError`` for text that is no saved session.
         """
         check_text(saved, "saved")
         known = from_json(saved)
         tools = None if tools is None else check_texts(tools, "tools")
-        bounds = bounds_of(known, tools, max_active, filter, widen=widen)
+        given = None if explicit_only is None else check_texts(explicit_only, "explicit_only")
+        bounds = bounds_of(known, tools, max_active, filter, given, widen=widen)
         session = cls(
             catalog,
             bounds.tools,
@@ -614,8 +637,11 @@ class Session(Sight):
             trust,
             limits=limits,
             on_event=on_event,
+            command_env=command_env,
+            explicit_only=given or (),
         )
         session._bounds = bounds.filters
+        session._explicit_only = frozenset(bounds.explicit_only)  # not checked: what was saved may be gone since
         for name in session._active.keys() - known.active.keys():  # preloaded, and ended before it was saved
             del session._active[name]
         issues = (older_issue(),) if known.is_older and not widen else ()

@@ -118,8 +118,12 @@ class Source:
         allowed_tools: Sequence[str] = (),
         tags: Sequence[str] = (),
         metadata: Mapping[str, str] | None = None,
+        toolsets: Sequence[str] = (),
     ) -> InlineSource:
-        """One skill that is text in a program: no folder, no files."""
+        """One skill that is text in a program: no folder, no files. One that is preloaded needs no description.
+
+        ``toolsets``: toolsets of the host that a skill with ``context="fork"`` wishes for (``PreparedFork.toolsets``).
+        """
         return InlineSource(
             name,
             description,
@@ -130,6 +134,7 @@ class Source:
             allowed_tools=check_texts(allowed_tools, "allowed_tools"),
             tags=check_texts(tags, "tags"),
             metadata=dict(metadata or {}),
+            toolsets=check_texts(toolsets, "toolsets"),
         )
 
     @staticmethod

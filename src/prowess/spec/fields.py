@@ -131,11 +131,16 @@ def _tools(value: Value | None, note: Note) -> str | None:
 
 
 def _tags(value: Value, note: Note) -> tuple[str, ...]:
+    tags = split_names(value)
+    if tags is None:
+        note("wrong-type", "tags", "must be a list of texts")
+    return tags or ()
+
+
+def split_names(value: object) -> tuple[str, ...] | None:
+    """The names in a text with commas, or in a list of texts, blank ones left out; ``None`` for anything else."""
     if isinstance(value, str):
-        return tuple(tag for part in value.split(",") if (tag := part.strip()))
-    if isinstance(value, list):
-        good = [item for item in value if isinstance(item, str)]
-        if len(good) == len(value):
-            return tuple(tag for item in good if (tag := item.strip()))
-    note("wrong-type", "tags", "must be a list of texts")
-    return ()
+        return tuple(name for part in value.split(",") if (name := part.strip()))
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(name for item in value if (name := item.strip()))
+    return None

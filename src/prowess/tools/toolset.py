@@ -9,7 +9,7 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from prowess.arguments import check_count, check_instance, check_text, check_texts
-from prowess.errors import Issue, NotTrustedError, SkillError, SourceError, UnknownSkillError
+from prowess.errors import Issue, NotTrustedError, SkillError, SourceError
 from prowess.runtime.events import Event, measured
 from prowess.runtime.pools import pools_for
 from prowess.runtime.session import Session
@@ -49,14 +49,6 @@ def _checked_fork(fork: ForkRunner | Literal["host"] | None) -> ForkRunner | Lit
     if fork is None or fork == "host" or callable(fork):
         return fork
     raise SourceError(f"fork is a callable, 'host' or None, not {fork!r}")
-
-
-def _check_allowed(session: Session, names: Iterable[str]) -> None:
-    """Raise ``UnknownSkillError`` for a name that no skill has; one whose source failed may be there later."""
-    catalog = session.catalog
-    for name in names:
-        if name not in catalog and not session.is_available(name) and not catalog.may_lack(name):
-            raise UnknownSkillError(name, catalog.names, why="'allowed' names it")
 
 
 def _checked_tokens(tokens: Callable[[str], int] | None) -> Callable[[str], int]:
@@ -168,7 +160,8 @@ class Toolset:
         self._session = session
         self._dialect = found
         names = None if allowed is None else check_texts(allowed, "allowed")
-        _check_allowed(session, names or ())
+        # An active skill may be gone from the catalogue and is usable all the same.
+        session.catalog.check_names((name for name in names or () if not session.is_available(name)), "allowed")
         self._options = Options(
             names,
             budget,
@@ -294,7 +287,9 @@ class Toolset:
     def explicit(self, name: str, request: str = "") -> str:
         """The text of a user's message that has the model load a skill by its tool, whatever the listing shows."""
         found = None if self._dialect.loads_hidden else self._session.available(name)
-        if found is not None and not found.model_invocable:  # its tool would refuse: the instructions go along
+        if found is not None and not self._session.is_for_models(
+            found
+        ):  # its tool would refuse: the instructions go along
             return self._view("").hide(self._session.expand(f"/{name} {request}", inline_forks=True))
         tool = self._dialect.tools[0]
         key = next(iter(tool.describe(self._view("")).parameters["required"]))

@@ -109,7 +109,7 @@ class View:
     def offered(self, name: str) -> Skill:
         """A skill that the model may have; the error lists those that it may."""
         found = self.session.available(name) if self.may_use(name) else None
-        if found is None or not found.model_invocable:
+        if found is None or not self.session.is_for_models(found):
             raise UnknownSkillError(name, (skill.name for skill in self.skills))
         return found
 
