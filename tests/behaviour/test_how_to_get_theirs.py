@@ -563,3 +563,21 @@ def test_hidden_resources_are_among_all_files(put: Put, tmp_path: Path) -> None:
     skill = prowess.scan(tmp_path)["pdf"]
     assert skill.resources().scripts == ()
     assert [path for path in skill.files() if path.startswith("scripts/")] == ["scripts/.env"]
+
+
+def test_an_inline_skill_loads_as_an_equal_object_every_time() -> None:
+    """S1-20: it cannot be changed, so that it does not matter whose it is; blanks in a name are refused."""
+    catalog = prowess.Source.inline("greet", "Greets.", "Say hello.").load()
+    assert catalog.load("greet") == catalog.load("greet")
+    for name in ("two words", "a/b", "x" * 65):
+        with pytest.raises(prowess.SourceError):
+            prowess.Source.inline(name, "Greets.", "Say hello.").load()
+
+
+def test_a_name_that_cannot_be_used_gives_way_to_the_folders(put: Put, tmp_path: Path) -> None:
+    """S2-13: one that is too long, or leads elsewhere in a path; every other loads as it is written."""
+    for folder, name in (("long", "y" * 65), ("leads", "a/b"), ("blank", "two words"), ("case", "Upper")):
+        put(folder, name=name)
+    catalog = prowess.scan(tmp_path)
+    assert sorted(catalog.names) == ["Upper", "leads", "long", "two words"]
+    assert {issue.severity for issue in catalog.issues} == {"warning"}
