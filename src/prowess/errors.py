@@ -5,7 +5,7 @@
     SkillError
     ├── SkillValidationError            a skill that cannot be used; also: a file that cannot be read
     │   ├── SkillLoadError              carries every issue of the file
-    │   │   └── InvalidFrontmatterError
+    │   │   └── InvalidFrontmatterError also: without a name or a description
     │   │       ├── NoFrontmatterError
     │   │       └── UnterminatedFrontmatterError
     │   └── EmptySkillBodyError
@@ -151,9 +151,19 @@ def _subject(issue: Issue) -> str:
 
 
 class InvalidFrontmatterError(SkillLoadError):
-    """Frontmatter that is missing, not closed, not YAML, or against the YAML rules."""
+    """Frontmatter that is missing, not closed, not YAML, against the YAML rules, or without a required field."""
 
     code = "invalid-frontmatter"
+
+
+def load_error(issues: Iterable[Issue], path: str = "") -> SkillLoadError:
+    """The error for a file with these issues: an ``InvalidFrontmatterError`` if it lacks a required field as text."""
+    found = tuple(issues)
+    return (InvalidFrontmatterError if any(map(_is_required_field_lost, found)) else SkillLoadError)(found, path)
+
+
+def _is_required_field_lost(issue: Issue) -> bool:
+    return issue.field in {"name", "description"} and issue.code in {f"missing-{issue.field}", "wrong-type"}
 
 
 class NoFrontmatterError(InvalidFrontmatterError):

@@ -57,7 +57,8 @@ def test_every_field_is_there_although_discovery_read_only_two(put: Put, tmp_pat
     assert skill.metadata == {"author": "x", "v": "1.10"}
     assert (skill.allowed_tools, skill.allowed_tools_raw) == (("Bash(git:*)", "Read"), "Bash(git:*) Read")
     assert skill.tags == ("a", "b")
-    assert skill.extra == {"user-invocable": "false"}
+    extra = {"tags": ["a", "b"], "version": "2.0", "model": "m", "context": "fork", "user-invocable": "false"}
+    assert skill.extra == extra
     assert (skill.is_fork, skill.user_invocable, skill.model_invocable) == (True, False, True)
 
 

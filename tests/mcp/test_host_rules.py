@@ -443,6 +443,7 @@ def test_fields_that_ask_for_more_are_ignored(plan: Plan, connect: Connect, key:
     for skill in (listed, loaded):
         assert (skill.model, skill.context, skill.is_fork) == (None, None, False)
         assert dict(skill.extra) == {"argument-hint": "[file]"}
+        assert key not in skill.frontmatter.typed()
     assert listed.allowed_tools == (), "what was announced was not looked at by anybody"
     assert loaded.allowed_tools == (("Read",) if is_approved else ())
     toolset = prowess.Toolset(prowess.Session(catalog), fork="host")

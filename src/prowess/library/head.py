@@ -137,4 +137,4 @@ def _front_of(raw: bytes) -> Frontmatter:
     if parsed is None:  # pragma: no cover - glance accepts only what parse_plain reads; a test compares them
         raise SkillValidationError("the head was understood at first and is not now")
     values, lines = parsed
-    return frontmatter_of(values, {key: line + 2 for key, line in lines.items()})
+    return frontmatter_of(values, {key: line + 2 for key, line in lines.items()}, raw)
