@@ -3,6 +3,7 @@
 import io
 import os
 import posixpath
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -361,6 +362,8 @@ def test_what_lies_flat_in_a_place_is_seen_with_hidden_folders_and_links(put: Pu
     assert catalog.names == (".dot", "pdf")
     without = sorted({folder.name for folder in root.iterdir() if folder.is_dir()} - {s.folder_name for s in catalog})
     assert without == ["group"]
+    found = prowess.discover(cwd=tmp_path / "work", home=tmp_path / "home", max_depth=1, skip_prefixes=())
+    assert found.names == (".dot",)
 
 
 def test_the_later_place_and_the_later_folder_win_when_that_is_asked_for(put: Put, tmp_path: Path) -> None:
@@ -581,3 +584,21 @@ def test_a_name_that_cannot_be_used_gives_way_to_the_folders(put: Put, tmp_path:
     catalog = prowess.scan(tmp_path)
     assert sorted(catalog.names) == ["Upper", "leads", "long", "two words"]
     assert {issue.severity for issue in catalog.issues} == {"warning"}
+
+
+def test_issues_become_python_warnings_where_a_host_wants_them(put: Put, tmp_path: Path) -> None:
+    """S4-19: one function, given to the scan, with a class of the host's own for each code that it tells apart."""
+
+    class NameMismatchWarning(UserWarning):
+        pass
+
+    def warn(issue: prowess.Issue) -> None:
+        warnings.warn(str(issue), {"name-mismatch": NameMismatchWarning}.get(issue.code, UserWarning), stacklevel=2)
+
+    put("pdf", name="other")
+    with pytest.warns(NameMismatchWarning, match="other"):
+        catalog = prowess.scan(tmp_path, on_issue=warn)
+    assert catalog.names == ("other",)
+    with pytest.raises(prowess.SkillValidationError) as caught:
+        prowess.parse_skill_file(tmp_path)
+    assert not isinstance(caught.value, prowess.InvalidFrontmatterError)
