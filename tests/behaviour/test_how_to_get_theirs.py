@@ -602,3 +602,19 @@ def test_issues_become_python_warnings_where_a_host_wants_them(put: Put, tmp_pat
     with pytest.raises(prowess.SkillValidationError) as caught:
         prowess.parse_skill_file(tmp_path)
     assert not isinstance(caught.value, prowess.InvalidFrontmatterError)
+
+
+def test_a_body_that_no_model_could_take_is_an_error_result(put: Put, tmp_path: Path) -> None:
+    """S0-34, S4-6: bytes that are no text, or more than the limit, which a caller raises or lifts."""
+    long = "x" * ((1 << 20) + 1)
+    put("long", body=long)
+    put("latin", text=b"---\nname: latin\ndescription: d\n---\nGr\xfc\xdfe\n")
+    catalog = prowess.scan(tmp_path, limits=prowess.Limits(max_body_bytes=2 << 20))
+    toolset = prowess.Toolset(prowess.Session(catalog), "load_skill")
+    assert toolset.call("load_skill", {"skill_name": "latin"}).is_error
+    assert toolset.call("load_skill", {"skill_name": "long"}).content == long
+    usual = prowess.scan(tmp_path)
+    with pytest.raises(prowess.SkillValidationError):
+        usual["long"].read_body(strip=True)
+    assert usual["long"].read_body(strip=True, max_bytes=None) == long
+    assert usual["latin"].read_body(strip=True, errors="replace") == "Gr��e"
