@@ -67,10 +67,11 @@ format: $(READY) ## format the code and apply the safe fixes
 	$(BIN)/ruff format
 
 .PHONY: manual
-manual: $(READY) ## write docs/cli.md, docs/cli-json.md and the table of agents from the code, and the picture of the demonstration
+manual: $(READY) ## write docs/cli.md, docs/cli-json.md, the tables of agents and of symbols, and the picture of the demonstration
 	$(BIN)/python -m prowess.cli.manual > docs/cli.md
 	$(BIN)/python -m prowess.cli.manual json < docs/cli.schema.json > docs/cli-json.md
 	page=$$(cat docs/discovery.md; echo .); printf '%s' "$${page%.}" | $(BIN)/python -m prowess.cli.manual agents > docs/discovery.md
+	$(BIN)/python -m tests.docs.symbol_tables
 	$(BIN)/prowess demo --record docs/demo.svg > /dev/null
 
 .PHONY: bench
