@@ -180,8 +180,11 @@ class Limits:
     max_large_reads: int = 2
     """Files of more than 256 KiB that a server reads at one time: others are answered in between."""
 
+    max_awaited_entries: int = 4_000
+    """Files and folders that a served library may have so that the first answer always waits for its listing."""
+
     max_handshake_seconds: float = 0.5
-    """How long a first answer may wait for the listing (a large one: a tenth of the start); else it tells of search."""
+    """How long a first answer waits for the listing of a larger one (at most a tenth of the start)."""
 
     max_http_body_bytes: int = 4 * MIB
     """One request to a server: questions are small, and only answers may be large."""

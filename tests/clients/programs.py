@@ -89,8 +89,11 @@ wire_api = "responses"
 
 
 def _prepare_gemini(home: Path, printed: str, address: str) -> Start:
+    servers = json.loads(printed)
+    # Without a person at a terminal it hides the tools that it would have to ask about.
+    servers["mcpServers"]["skills"]["trust"] = True
     settings = {
-        **json.loads(printed),
+        **servers,
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},
         "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
