@@ -50,6 +50,10 @@ test-full: lint ## the same with the whole matrices
 test-foreign: $(READY) ## the tests with programs of others (FastMCP, the MCP Inspector, pre-commit, skills-ref), which it installs
 	$(PYTEST) --full -m foreign $(ARGS)
 
+.PHONY: test-clients
+test-clients: $(READY) ## real clients (Claude Code, Codex, Gemini CLI, …), which it installs, with models on loopback
+	$(PYTEST) --clients -m clients tests/clients $(ARGS)
+
 .PHONY: test-types
 test-types: $(READY) ## check typed programs against openai, anthropic and mcp with mypy and pyright, which it installs
 	$(PYTEST) --full -m foreign tests/tools/test_types.py $(ARGS)
@@ -96,7 +100,7 @@ fuzz: $(READY) ## disturb inputs of everything that parses for ten minutes; ARGS
 
 .PHONY: clean
 clean: ## remove everything that the other verbs made
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .clients .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	find . -path ./.git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY): $(MADE) requirements/dev.txt pyproject.toml
