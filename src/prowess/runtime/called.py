@@ -62,7 +62,7 @@ def note_arguments(skill: Skill, filled: Filled, arguments: str | None) -> str:
 
 def write_notes(*notes: str) -> str:
     """Notes as they stand below instructions, a paragraph each; empty ones are left out."""
-    return "".join(f"\n\nNote: {note}." for note in notes if note)
+    return "".join([f"\n\nNote: {note}." for note in notes if note])
 
 
 def called(activation: Activation, arguments: str, project: str) -> str:
