@@ -75,6 +75,30 @@ def test_a_skill_is_a_fork_or_not_whether_or_not_the_whole_head_was_parsed(tmp_p
         assert skill.is_fork == (skill.frontmatter.context == "fork"), file.read_text()
 
 
+@pytest.mark.parametrize(
+    ("written", "takes"),
+    [
+        ("arguments: [who]", True),
+        ("arguments:\n  - who", True),
+        ("argument-hint: <who>", True),
+        ("argument: who", False),
+        ("metadata:\n  arguments: who", False),
+        ("license: none", False),
+    ],
+)
+def test_a_skill_takes_arguments_or_not_whether_or_not_the_whole_head_was_parsed(
+    tmp_path: Path, written: str, takes: bool
+) -> None:
+    file = tmp_path / "kit" / "SKILL.md"
+    file.parent.mkdir()
+    file.write_text(f"---\nname: kit\ndescription: Does it.\n{written}\n---\nBody.\n")
+    skill = prowess.scan(tmp_path)["kit"]
+    assert skill.plain_head is not None
+    assert skill.takes_arguments is takes
+    assert skill.frontmatter is not None
+    assert skill.takes_arguments is takes
+
+
 def _odd(folder: Path, kind: str) -> None:
     if kind == "link":
         (folder / "other.md").symlink_to("SKILL.md")

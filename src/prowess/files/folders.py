@@ -267,7 +267,7 @@ def plain_names(base: str, parts: tuple[str, ...], inner: frozenset[str], most: 
 def _plain_files(fd: int, key: str, found: dict[str, list[str]], most: int) -> list[str] | None:
     """Put the sorted names of a folder's files into ``found``; the names of its folders.
 
-    ``None`` where ``plain_names`` gives up: for a link, a special file, a name that is not ASCII, over ``most`` entries.
+    ``None`` where ``plain_names`` gives up: a link, a special file, a name that is not ASCII, over ``most`` entries.
     """
     folders: list[str] = []
     files: list[str] = []

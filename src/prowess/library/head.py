@@ -116,6 +116,14 @@ class Head:
         return self.context == "fork"
 
     @property
+    def takes_arguments(self) -> bool:
+        """Whether it says what arguments it takes (``arguments`` or ``argument-hint``)."""
+        # Fast path, as in ``is_fork``: shell code has a ``$`` in many skills, and few of them take arguments.
+        if self._front is None and b"argument" not in self._raw:
+            return False
+        return "arguments" in self.extra or "argument-hint" in self.extra
+
+    @property
     def user_invocable(self) -> bool:
         """Whether people may call it by name."""
         if self._front is None and b"nvo" not in self._raw:
