@@ -109,7 +109,19 @@ class Head:
     @property
     def is_fork(self) -> bool:
         """Whether it asks to run as a sub-agent of its own (``context: fork``)."""
+        # Fast path of the bench row "load_skill, first call", which parsing the head made half as long again: in a head
+        # that was only glanced at, a colon follows each key at once. tests/library/test_short_cuts.py compares the two.
+        if self._front is None and b"context:" not in self._raw:
+            return False
         return self.context == "fork"
+
+    @property
+    def takes_arguments(self) -> bool:
+        """Whether it says what arguments it takes (``arguments`` or ``argument-hint``)."""
+        # Fast path, as in ``is_fork``: shell code has a ``$`` in many skills, and few of them take arguments.
+        if self._front is None and b"argument" not in self._raw:
+            return False
+        return "arguments" in self.extra or "argument-hint" in self.extra
 
     @property
     def user_invocable(self) -> bool:

@@ -180,11 +180,11 @@ class Skill(Housed):
 
     def resource_paths(self) -> tuple[str, ...]:
         """``resources().paths`` alone, with fewer steps; of a remote skill what is known without fetching it."""
-        if self._home.contents is not None:
-            return contents.known_paths(self._home.contents)
-        return resources.list_paths(
-            self._home.base, self._parts(), self._home.file, self.location, self._home.policy.limits
-        )
+        home = self._home
+        if home.contents is not None:
+            return contents.known_paths(home.contents)
+        paths = resources.list_plain_paths(home.base, self._parts(), home.file, home.policy.limits)
+        return self.resources().paths if paths is None else paths
 
     def may_have_files(self) -> bool:
         """Whether it has a supporting file, or might have one that only fetching it would tell."""

@@ -25,7 +25,8 @@ def skill_content(skill: Skill, instructions: str, *, notes: str = "", files: bo
     ``notes``: what stands below them, as ``write_notes`` gives it.
     """
     listed = _files(skill) if files else ""
-    place = f"\n\nSkill directory: {one_line(skill.folder)}\n{_RULE}{listed}" if skill.folder else listed
+    folder = skill.folder
+    place = f"\n\nSkill directory: {one_line(folder)}\n{_RULE}{listed}" if folder else listed
     return wrap_text(CONTENT, skill.name, f"{instructions}{notes}{place}\n")
 
 

@@ -260,8 +260,10 @@ class Toolset:
         """The prompt with a listing of at most ``left`` tokens."""
         view = self._view_of(lambda: chosen, left)
         preloads = (one for one in self._session.preloads() if view.may_use(one.skill.name))
-        preloaded = (replace(one, skill=view.shown(one.skill)) for one in preloads)
-        blocks = (self._dialect.prompt(view), *map(self._dialect.preloaded, preloaded))
+        blocks = (
+            self._dialect.prompt(view),
+            *(self._dialect.preloaded(view.show_activation(one)) for one in preloads),
+        )
         text = view.hide("\n\n".join(block for block in blocks if block))
         report = replace(view.report, budget=self._options.budget, text=view.hide(view.report.text))
         return Listing(text, report, left)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from prowess.library.skill import Skill
+    from prowess.runtime.activation import Activation
     from prowess.runtime.fork import ForkRunner
     from prowess.runtime.scripts import Scripts
     from prowess.runtime.session import Session
@@ -116,6 +118,11 @@ class View:
     def shown(self, skill: Skill) -> Skill:
         """A skill as the model is to know it: where paths are hidden, its folder is ``.``, as its tools take paths."""
         return skill.known_as(".") if self.options.hide_paths and skill.folder else skill
+
+    def show_activation(self, activation: Activation) -> Activation:
+        """An activation whose skill is as the model is to know it."""
+        skill = self.shown(activation.skill)
+        return activation if skill is activation.skill else replace(activation, skill=skill)
 
     @property
     def project(self) -> str:
