@@ -26,7 +26,6 @@ from prowess.errors import (
     SkillError,
     SkillFilteredError,
     SkillNotActiveError,
-    UnknownSkillError,
 )
 from prowess.library.body import LoadedSkill
 from prowess.library.catalog import Catalog
@@ -372,7 +371,7 @@ class Session(Sight):
             return active.loaded.skill
         skill = self._catalog.get(name)
         if skill is None:
-            raise UnknownSkillError(name, self._names(), self.limits.max_listed_names)
+            raise self._catalog.unknown(name, self._names(), self.limits.max_listed_names)
         return skill
 
     def _has_room(self) -> bool:

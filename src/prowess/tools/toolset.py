@@ -9,7 +9,7 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from prowess.arguments import check_count, check_flag, check_instance, check_text, check_texts
-from prowess.errors import Issue, NotTrustedError, SkillError, SourceError, UnknownSkillError
+from prowess.errors import Issue, NotTrustedError, SkillError, SourceError
 from prowess.runtime.events import Event, measured
 from prowess.runtime.pools import pools_for
 from prowess.runtime.session import Session
@@ -56,7 +56,7 @@ def _check_allowed(session: Session, names: Iterable[str]) -> None:
     catalog = session.catalog
     for name in names:
         if name not in catalog and not session.is_available(name) and not catalog.may_lack(name):
-            raise UnknownSkillError(name, catalog.names, why="'allowed' names it")
+            raise catalog.unknown(name, catalog.names, why="'allowed' names it")
 
 
 def _checked_tokens(tokens: Callable[[str], int] | None) -> Callable[[str], int]:
