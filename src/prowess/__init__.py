@@ -100,7 +100,17 @@ if TYPE_CHECKING:
     from prowess.tools.definitions import ToolDefinition, ToolResult
     from prowess.tools.dialects import DIALECTS
     from prowess.tools.preview import Preview, preview
-    from prowess.tools.shapes import AnthropicTool, JsonSchemaTool, McpTool, OpenAIResponsesTool, OpenAITool
+    from prowess.tools.shapes import (
+        AnthropicTool,
+        AnthropicToolResult,
+        JsonSchemaTool,
+        McpResult,
+        McpTool,
+        OpenAIMessage,
+        OpenAIResponsesOutput,
+        OpenAIResponsesTool,
+        OpenAITool,
+    )
     from prowess.tools.toolset import Toolset
 
 __version__ = "0.1.0"
@@ -109,6 +119,7 @@ __version__ = "0.1.0"
 _LATER = {
     "Activation": "runtime.activation",
     "AnthropicTool": "tools.shapes",
+    "AnthropicToolResult": "tools.shapes",
     "Approvals": "sources.approvals",
     "BudgetReport": "select.budget",
     "CheckReport": "authoring.check",
@@ -129,9 +140,12 @@ _LATER = {
     "JsonSchemaTool": "tools.shapes",
     "LexicalSelector": "select.selectors",
     "Live": "library.live",
+    "McpResult": "tools.shapes",
     "McpTool": "tools.shapes",
     "ModelDrivenSelector": "select.selectors",
     "OpenAIResponsesTool": "tools.shapes",
+    "OpenAIMessage": "tools.shapes",
+    "OpenAIResponsesOutput": "tools.shapes",
     "OpenAITool": "tools.shapes",
     "Outdated": "install.updates",
     "Packed": "authoring.pack",
@@ -221,6 +235,7 @@ __all__ = [
     "Agent",
     "AlreadyInstalledError",
     "AnthropicTool",
+    "AnthropicToolResult",
     "Approvals",
     "BadReferenceError",
     "BinaryResourceError",
@@ -260,12 +275,15 @@ __all__ = [
     "LocalEditsError",
     "LockMismatchError",
     "MaxActiveError",
+    "McpResult",
     "McpTool",
     "ModelDrivenSelector",
     "NameTakenError",
     "NoFrontmatterError",
     "NotInstalledError",
     "NotTrustedError",
+    "OpenAIMessage",
+    "OpenAIResponsesOutput",
     "OpenAIResponsesTool",
     "OpenAITool",
     "Outdated",
