@@ -11,24 +11,15 @@ from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.arguments import (
-    check_callable,
-    check_instance,
-    check_method,
-    check_number,
     check_text,
-    check_texts,
-    path_in_call,
-    refuse,
 )
 from prowess.errors import (
     MaxActiveError,
     NotTrustedError,
     SkillError,
     SkillFilteredError,
-    SkillNotActiveError,
 )
 from prowess.library.body import LoadedSkill
-from prowess.library.catalog import Catalog
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.activation import (
     ALLOWED_OTHERWISE,
@@ -41,18 +32,20 @@ from prowess.runtime.activation import (
     next_step,
     tools_of,
 )
+from prowess.runtime.active_skills import ActiveSkills
 from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.called import called, parse_call
 from prowess.runtime.consent import Consent
 from prowess.runtime.events import measured, overheard
 from prowess.runtime.instructions import Instructions
 from prowess.runtime.origins import tagged
-from prowess.runtime.refreshed import Refreshed, carried_over, difference, has_changed
+from prowess.runtime.refreshed import Refreshed, has_changed
 from prowess.runtime.saved import Bounds, as_json, bounds_of, from_json, older_issue, resumed
+from prowess.runtime.session_arguments import check_arguments, check_tools
 from prowess.runtime.sight import Sight, filtered_out
 from prowess.spec.commands import may_have_commands
 from prowess.spec.hidden import hidden_points
-from prowess.spec.tool_patterns import granted, intersect_ceilings, is_tool_pattern, judged, without_families
+from prowess.spec.tool_patterns import judged, without_families
 
 if TYPE_CHECKING:
     import os
@@ -60,6 +53,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from prowess.errors import Issue
+    from prowess.library.catalog import Catalog
     from prowess.library.live import Live
     from prowess.library.skill import Skill
     from prowess.runtime.activation import Step
@@ -108,16 +102,15 @@ class Session(Sight):
         on_event: OnEvent | None = None,
         id: str | None = None,  # noqa: A002 - the public signature
     ) -> None:
-        _check_arguments(catalog, max_active, selector, filter, trust, limits=limits, on_event=on_event)
+        check_arguments(catalog, max_active, selector, filter, trust, limits=limits, on_event=on_event)
         if id is not None:
             check_text(id, "id")
         super().__init__(catalog, filter, base_dir=base_dir, selector=selector, on_event=on_event, session_id=id)
-        self._ceiling = None if tools is None else without_families(_check_tools(tools))
-        self._max_active = max_active
+        ceiling = None if tools is None else without_families(check_tools(tools))
         self._limits = limits
         self._consent = Consent(trust, self._events, refused=self._refused_before)
         self._instructions = Instructions(self._consent, self._base, self.limits, self._events)
-        self._active: dict[str, Active] = {}
+        self._active = ActiveSkills(ceiling, max_active)
         for skill in self._catalog:
             if skill.preload:
                 self._preload(skill)
@@ -129,7 +122,7 @@ class Session(Sight):
         except SkillError as error:
             self._events.say("refused", skill.name, code=error.code)
             return
-        self._active[skill.name] = self._entry(prepared, preloaded=True, unrun=unrun)
+        self._active.remember(skill.name, prepared, preloaded=True, unrun=unrun)
 
     def _prepare_preload(self, skill: Skill) -> tuple[Prepared, bool]:
         """Return a skill made ready, and whether its commands were left for later: no call is there to answer yet."""
@@ -178,7 +171,7 @@ class Session(Sight):
     @property
     def ceiling(self) -> tuple[str, ...] | None:
         """The most that the host allows; ``None``: there is no ceiling."""
-        return self._ceiling
+        return self._active.ceiling
 
     @property
     def max_resource_bytes(self) -> int:
@@ -199,7 +192,8 @@ class Session(Sight):
         self._follow()
         filters = self._filters()
         with self._lock:
-            return {name: entry for name, entry in self._active.items() if self._passes(entry.loaded.skill, filters)}
+            entries = self._active.entries.items()
+            return {name: entry for name, entry in entries if self._passes(entry.loaded.skill, filters)}
 
     def allows(self, tool: str, command: str | None = None) -> Answer:
         """Whether the active skills pre-approve a call: ``allowed``, ``refused``, or ``not-mentioned`` by any.
@@ -207,7 +201,7 @@ class Session(Sight):
         ``refused``: beyond the ceiling, or mentioned and not covered; a command with a shell operator, a substitution
         or a line break is never covered by a pattern.
         """
-        if self._ceiling is not None and judged(tool, command, self._ceiling, has_families=True) != "allowed":
+        if self._active.is_beyond_ceiling(tool, command):
             return "refused"
         return judged(tool, command, self.active_tools)
 
@@ -222,7 +216,7 @@ class Session(Sight):
         self._follow()
         filters = self._filters()
         with self._lock:
-            active = self._active.get(name)
+            active = self._active.entries.get(name)
             found = active.loaded.skill if active is not None and active.gone else self._catalog.get(name)
             return found if found is not None and self._passes(found, filters) else None
 
@@ -232,9 +226,7 @@ class Session(Sight):
         with self._lock:
             self._filter = pattern
             filters = (pattern, *self._bounds)
-            ended = sorted(n for n, entry in self._active.items() if not self._passes(entry.loaded.skill, filters))
-            for name in ended:
-                del self._active[name]
+            ended = self._active.end_where(lambda skill: not self._passes(skill, filters))
             self._revision += 1
         for name in ended:
             self._events.say("deactivated", name, reason="filter", filter=pattern)
@@ -261,9 +253,9 @@ class Session(Sight):
         filters = self._filters_of(wish)
         state = ActivationState(
             passes_filter=self._passes(skill, filters),
-            has_room=self._has_room(),
+            has_room=self._active.has_room(),
             run=wish.run,
-            active=self._active.get(wish.name),
+            active=self._active.entries.get(wish.name),
             is_read=is_read,
             before=before,
         )
@@ -271,7 +263,7 @@ class Session(Sight):
         if step == "refuse-filtered":
             raise filtered_out(wish.name, filters)
         if step == "refuse-full":
-            raise MaxActiveError(f"cannot activate {wish.name!r}: {self._max_active} skills are active already")
+            raise MaxActiveError(f"cannot activate {wish.name!r}: {self._active.most} skills are active already")
         return step
 
     def _filters_of(self, wish: _Wish) -> tuple[str, ...]:
@@ -284,7 +276,7 @@ class Session(Sight):
             catalog = self._catalog
             skill = self._known(wish.name)
             step = self._decide(wish, skill)
-            active = self._active.get(wish.name)
+            active = self._active.entries.get(wish.name)
         if active is not None and (step == "keep" or (step == "check-grant" and self._stands(wish.name, active))):
             return again(active)
         prepared = self._instructions.prepared(skill, wish.arguments, run=wish.run)
@@ -293,32 +285,18 @@ class Session(Sight):
         with self._lock:  # whatever happened while the file was read counts
             now = self._catalog.get(wish.name)
             second = self._decide(wish, now or skill, is_read=True, before=active)
-            raced = self._active.get(wish.name)
+            raced = self._active.entries.get(wish.name)
             if raced is not None and second == "keep":
                 return again(raced)
             changed = self._catalog is not catalog and now is not None and has_changed(prepared.loaded.skill, now)
             preloaded = raced is not None and raced.preloaded
             unrun = not wish.run and may_have_commands(prepared.loaded.instructions)
-            entry = self._entry(prepared, preloaded=preloaded, stale=changed, gone=now is None, unrun=unrun)
-            self._active[wish.name] = entry
+            states = {"preloaded": preloaded, "stale": changed, "gone": now is None, "unrun": unrun}
+            entry = self._active.remember(wish.name, prepared, **states)
             self._revision += 1
         self._say_activated(wish.name, skill, entry)
         note = ALLOWED_OTHERWISE if step == "check-grant" else CHANGED if raced is not None and raced.stale else ""
         return again(entry, note)
-
-    def _entry(
-        self,
-        prepared: Prepared,
-        *,
-        preloaded: bool = False,
-        stale: bool = False,
-        gone: bool = False,
-        unrun: bool = False,
-    ) -> Active:
-        """What is remembered of a skill that was made ready, with the tools that the ceiling leaves it."""
-        loaded, expanded, standing = prepared
-        tools = granted(loaded.skill.allowed_tools, self._ceiling)
-        return Active(loaded, tools, expanded.outputs, expanded.issues, preloaded, stale, gone, unrun, standing)
 
     def _say_activated(self, name: str, skill: Skill, entry: Active) -> None:
         if self._events.on_event is not None:  # looking for hidden text costs as much as reading it
@@ -331,8 +309,7 @@ class Session(Sight):
         now = self._instructions.still(active.loaded.skill, active.standing)
         if now is not None and now != active.standing:
             with self._lock:
-                if self._active.get(name) is active:
-                    self._active[name] = active._replace(standing=now)
+                self._active.update_standing(name, active, now)
         return now is not None
 
     @measured()
@@ -366,7 +343,7 @@ class Session(Sight):
         return self._instructions.expanded_text(self.skill(name), whole=True)
 
     def _known(self, name: str) -> Skill:
-        active = self._active.get(name)
+        active = self._active.entries.get(name)
         if active is not None and active.gone:
             return active.loaded.skill
         skill = self._catalog.get(name)
@@ -374,21 +351,12 @@ class Session(Sight):
             raise self._catalog.unknown(name, self._names(), self.limits.max_listed_names)
         return skill
 
-    def _has_room(self) -> bool:
-        if self._max_active <= 0 or len(self._active) < self._max_active:
-            return True
-        return sum(not entry.preloaded for entry in self._active.values()) < self._max_active
-
     @measured()
     def deactivate(self, name: str) -> tuple[str, ...]:
         """End a skill; the tools that no other active skill needs, sorted."""
         with self._lock:
-            entry = self._active.pop(name, None)
-            if entry is None:
-                raise SkillNotActiveError(f"skill {name!r} is not active")
+            removed = self._active.end(name)
             self._revision += 1
-            kept = tools_of(self._active.values())
-        removed = tuple(tool for tool in entry.tools if tool not in kept)
         self._events.say("deactivated", name, reason="asked", tools=removed)
         return removed
 
@@ -446,14 +414,8 @@ class Session(Sight):
         self._follow()
         child = Session.__new__(type(self))  # not by __init__, which would run the commands of preloaded skills again
         with self._lock:
-            ceiling = intersect_ceilings(self._ceiling, tools)
-            preloaded = {
-                name: entry._replace(tools=granted(entry.loaded.skill.allowed_tools, ceiling))
-                for name, entry in self._active.items()
-                if entry.preloaded
-            }
             filters = tuple(dict.fromkeys(pattern for pattern in self._filters() if pattern))
-            vars(child).update(vars(self), _lock=RLock(), _ceiling=ceiling, _active=preloaded, _bounds=filters)
+            vars(child).update(vars(self), _lock=RLock(), _active=self._active.open_child(tools), _bounds=filters)
             consent = self._consent.open_child()
             vars(child).update(_consent=consent, _instructions=replace(self._instructions, consent=consent))
         return child
@@ -482,9 +444,8 @@ class Session(Sight):
         self._say_refreshed(report)
 
     def _replace_catalog(self, catalog: Catalog) -> Refreshed:
-        report = difference(self._catalog, catalog, self._active)
+        report = self._active.carry_over(self._catalog, catalog)
         self._catalog = catalog
-        self._active = carried_over(self._active, catalog, report)
         self._revision += 1
         return report
 
@@ -525,7 +486,7 @@ class Session(Sight):
         """
         self._follow()
         call = parse_call(message)
-        if call is None or (call[0] not in self._catalog and call[0] not in self._active):
+        if call is None or (call[0] not in self._catalog and call[0] not in self._active.entries):
             return ""
         name, arguments = call
         try:
@@ -557,8 +518,8 @@ class Session(Sight):
         """The session as JSON: its bounds, the active skills with the digests of their folders, what was refused."""
         self._follow()
         with self._lock:
-            active = {name: entry.loaded.skill for name, entry in self._active.items()}
-            bounds = Bounds(self._ceiling, self._max_active, self._filter, self._bounds)
+            active = {name: entry.loaded.skill for name, entry in self._active.entries.items()}
+            bounds = Bounds(self._active.ceiling, self._active.most, self._filter, self._bounds)
         return as_json(bounds, active, self._consent.refused)
 
     @classmethod
@@ -587,7 +548,7 @@ class Session(Sight):
         """
         check_text(saved, "saved")
         known = from_json(saved)
-        tools = None if tools is None else _check_tools(tools)
+        tools = None if tools is None else check_tools(tools)
         bounds = bounds_of(known, tools, max_active, filter, widen=widen)
         session = cls.__new__(cls)
         vars(session).update(_refused_before=known.refused)  # before __init__: preloaded skills ask for consent there
@@ -610,41 +571,4 @@ class Session(Sight):
     def _resume(self, active: Mapping[str, str], filters: tuple[str, ...]) -> None:
         """Hold to the filters of a save, and end what is preloaded and was ended before it was saved."""
         self._bounds = filters
-        for name in self._active.keys() - active.keys():
-            del self._active[name]
-
-
-def _check_tools(tools: Iterable[str]) -> tuple[str, ...]:
-    """The tools of a ceiling. Raises ``SourceError`` for one that could never allow what its author meant."""
-    written = check_texts(tools, "tools")
-    for index, tool in enumerate(written):
-        if not is_tool_pattern(tool):
-            expected = "is a tool or a tool with a pattern in parentheses"
-            refuse(f"tools[{index}]", expected, tool, "pass 'Bash(git:*)' or 'Bash'")
-    return written
-
-
-def _check_arguments(
-    catalog: Catalog | Live,
-    max_active: int,
-    selector: Selector | None,
-    pattern: str,
-    trust: Trust | None,
-    *,
-    limits: Limits | None,
-    on_event: OnEvent | None,
-) -> None:
-    """Raise ``SourceError`` for an argument of a session that is not what it should be."""
-    # A live catalogue is known by what it gives: its module is loaded only by those who watch folders.
-    given = getattr(catalog, "catalog", catalog)
-    check_instance(given, "catalog", Catalog, remedy=f"pass prowess.scan({path_in_call(catalog)})")
-    check_number(max_active, "max_active")
-    check_text(pattern, "filter")
-    check_instance(limits, "limits", Limits, optional=True, remedy="pass prowess.Limits(…)")
-    check_callable(on_event, "on_event")
-    if selector is not None:
-        check_method(selector, "selector", "select", "pass a prowess.Selector")
-    if trust is not None:
-        from prowess.runtime.trust import Trust  # noqa: PLC0415 - a session without trust does not load it
-
-        check_instance(trust, "trust", Trust, optional=True, remedy="pass prowess.Trust()")
+        self._active.end_others(active)
