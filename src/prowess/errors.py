@@ -195,7 +195,7 @@ class UnknownSkillError(SkillError, KeyError):
         self.available = nearest_first(name, names)
         shown = ", ".join(self.available[:most])
         more = f" and {len(names) - most} more" if len(names) > most else ""
-        known = f"available: {shown}{more}" if names else _nothing_found(folders, most)
+        known = f"available: {shown}{more}" if names else _describe_nothing(folders, most)
         reason = f"; {why}" if why else ""
         super().__init__(f"unknown skill {name[:_LONGEST]!r}{reason}; {known}")
         self._made_from = (name, tuple(names), most, why, folders)
@@ -206,7 +206,7 @@ class UnknownSkillError(SkillError, KeyError):
         return HINTS["unknown-skill" if self.available else "no-skills"]
 
 
-def _nothing_found(folders: tuple[str, ...], most: int) -> str:
+def _describe_nothing(folders: tuple[str, ...], most: int) -> str:
     if not folders:
         return "no skills are available"
     more = f" and {len(folders) - most} more" if len(folders) > most else ""

@@ -167,10 +167,10 @@ class Catalog:
         if skill is None:
             if not isinstance(name, str):
                 refuse("a skill", "is looked up by its name, a text", name, "catalog.skills is in order")
-            raise self.unknown(name, self._by_name, why=self._why_not(name))
+            raise self.make_unknown_error(name, self._by_name, why=self._why_not(name))
         return skill
 
-    def unknown(
+    def make_unknown_error(
         self, name: str, names: Iterable[str], most: int = MAX_LISTED_NAMES, why: str = ""
     ) -> UnknownSkillError:
         """The error for a name that no skill has, which lists ``names``; where there are none, where was looked."""

@@ -87,7 +87,7 @@ class Scripts:
             refuse("env", "is a mapping of texts", self.env)
         check_instance(self.limits, "limits", Limits, remedy="pass prowess.Limits(…)")
 
-    def narrowed_by(self, limits: Limits) -> Scripts:
+    def narrow_by(self, limits: Limits) -> Scripts:
         """These scripts, each bound no larger than in ``limits``, where that is not the default."""
         return replace(self, limits=narrow_limits(self.limits, limits))
 

@@ -348,7 +348,7 @@ class Session(Sight):
             return active.loaded.skill
         skill = self._catalog.get(name)
         if skill is None:
-            raise self._catalog.unknown(name, self._names(), self.limits.max_listed_names)
+            raise self._catalog.make_unknown_error(name, self._names(), self.limits.max_listed_names)
         return skill
 
     @measured()
@@ -520,7 +520,7 @@ class Session(Sight):
         with self._lock:
             active = {name: entry.loaded.skill for name, entry in self._active.entries.items()}
             bounds = Bounds(self._active.ceiling, self._active.most, self._filter, self._bounds)
-        return as_json(bounds, active, self._consent.refused)
+        return as_json(bounds, active, self._consent.refused_ids)
 
     @classmethod
     def restore(

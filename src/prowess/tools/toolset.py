@@ -54,7 +54,7 @@ def _check_allowed(session: Session, names: Iterable[str]) -> None:
     catalog = session.catalog
     for name in names:
         if name not in catalog and not session.is_available(name) and not catalog.may_lack(name):
-            raise catalog.unknown(name, catalog.names, why="'allowed' names it")
+            raise catalog.make_unknown_error(name, catalog.names, why="'allowed' names it")
 
 
 def _checked_tokens(tokens: Callable[[str], int] | None) -> Callable[[str], int]:
