@@ -313,6 +313,36 @@ def test_a_name_in_another_case_or_normal_form_is_named_first(given: str, meant:
         assert error.available[0] == meant
 
 
+@pytest.mark.parametrize("find", ["session", "catalog", "toolset"])
+def test_where_there_are_no_skills_the_error_says_where_it_looked(find: str, tmp_path: Path) -> None:
+    for name in ("empty", "bare"):
+        (tmp_path / name).mkdir()
+    catalog = prowess.scan(tmp_path / "empty", tmp_path / "bare")
+    session = prowess.Session(catalog)
+    calls: dict[str, Callable[[], object]] = {
+        "session": lambda: session.activate("pdf"),
+        "catalog": lambda: catalog["pdf"],
+        "toolset": lambda: prowess.Toolset(session, allowed=["pdf"]),
+    }
+    with pytest.raises(prowess.UnknownSkillError) as caught:
+        calls[find]()
+    looked = f"no skills were found in {tmp_path}/empty, {tmp_path}/bare"
+    assert looked in caught.value.message
+    assert "names listed" not in str(caught.value)
+    assert "catalog.issues" in str(caught.value)
+
+
+def test_a_session_over_a_folder_that_is_not_there_says_so(tmp_path: Path) -> None:
+    with pytest.raises(prowess.UnknownSkillError, match=f"{tmp_path}/gone does not exist; no skills are available"):
+        prowess.Session(prowess.scan(tmp_path / "gone")).activate("pdf")
+
+
+def test_an_empty_catalogue_that_looked_nowhere_says_so() -> None:
+    with pytest.raises(prowess.UnknownSkillError) as caught:
+        prowess.Session(prowess.Catalog()).activate("pdf")
+    assert caught.value.message == "unknown skill 'pdf'; no skills are available"
+
+
 @pytest.mark.parametrize("read", ["resource", "bytes", "session", "script"])
 def test_a_file_without_its_folder_is_told_where_it_is(read: str, catalog: prowess.Catalog, tmp_path: Path) -> None:
     skill = catalog["pdf"]

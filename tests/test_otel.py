@@ -76,6 +76,16 @@ def test_a_refusal_is_a_span_with_an_error(toolset: prowess.Toolset, spans: Span
     assert (span.attributes or {})["error.type"] == "unknown-skill"
 
 
+def test_a_decision_of_a_person_is_a_span_that_says_how_long_it_counts(
+    folder: Path, provider: TracerProvider, spans: Spans, tmp_path: Path
+) -> None:
+    trust = prowess.Trust(tmp_path / "trust.json", policy="defer")
+    session = prowess.Session(prowess.scan(folder.parent), trust=trust, on_event=otel.trace_events(provider))
+    session.approve(prowess.TrustRequest(session.skill("pdf"), "digest", ("ls",)))
+    attributes = spans()["skill approved"].attributes or {}
+    assert (attributes["prowess.decision"], attributes["prowess.scope"]) == ("approved", "conversation")
+
+
 def test_a_call_is_a_span_as_the_conventions_have_it(
     toolset: prowess.Toolset, provider: TracerProvider, folder: Path, spans: Spans
 ) -> None:

@@ -107,7 +107,17 @@ if TYPE_CHECKING:
         SKILL_READ_RESOURCE_TOOL,
     )
     from prowess.tools.preview import Preview, preview
-    from prowess.tools.shapes import AnthropicTool, JsonSchemaTool, McpTool, OpenAIResponsesTool, OpenAITool
+    from prowess.tools.shapes import (
+        AnthropicTool,
+        AnthropicToolResult,
+        JsonSchemaTool,
+        McpResult,
+        McpTool,
+        OpenAIMessage,
+        OpenAIResponsesOutput,
+        OpenAIResponsesTool,
+        OpenAITool,
+    )
     from prowess.tools.toolset import Toolset
 
 __version__ = "0.1.0"
@@ -116,6 +126,7 @@ __version__ = "0.1.0"
 _LATER = {
     "Activation": "runtime.activation",
     "AnthropicTool": "tools.shapes",
+    "AnthropicToolResult": "tools.shapes",
     "Approvals": "sources.approvals",
     "BudgetReport": "select.budget",
     "CheckReport": "authoring.check",
@@ -141,9 +152,12 @@ _LATER = {
     "JsonSchemaTool": "tools.shapes",
     "LexicalSelector": "select.selectors",
     "Live": "library.live",
+    "McpResult": "tools.shapes",
     "McpTool": "tools.shapes",
     "ModelDrivenSelector": "select.selectors",
     "OpenAIResponsesTool": "tools.shapes",
+    "OpenAIMessage": "tools.shapes",
+    "OpenAIResponsesOutput": "tools.shapes",
     "OpenAITool": "tools.shapes",
     "Outdated": "install.updates",
     "Packed": "authoring.pack",
@@ -238,6 +252,7 @@ __all__ = [
     "Agent",
     "AlreadyInstalledError",
     "AnthropicTool",
+    "AnthropicToolResult",
     "Approvals",
     "BadReferenceError",
     "BinaryResourceError",
@@ -277,12 +292,15 @@ __all__ = [
     "LocalEditsError",
     "LockMismatchError",
     "MaxActiveError",
+    "McpResult",
     "McpTool",
     "ModelDrivenSelector",
     "NameTakenError",
     "NoFrontmatterError",
     "NotInstalledError",
     "NotTrustedError",
+    "OpenAIMessage",
+    "OpenAIResponsesOutput",
     "OpenAIResponsesTool",
     "OpenAITool",
     "Outdated",

@@ -197,16 +197,30 @@ class UnknownSkillError(SkillError, KeyError):
         available: Iterable[str] = (),
         most: int = MAX_LISTED_NAMES,
         why: str = "",
+        looked_in: Iterable[str] = (),
     ) -> None:
+        folders = tuple(looked_in)
         names = sorted(available)
         self.name = name
         self.available = nearest_first(name, names)
         shown = ", ".join(self.available[:most])
         more = f" and {len(names) - most} more" if len(names) > most else ""
-        known = f"available: {shown}{more}" if names else "no skills are available"
+        known = f"available: {shown}{more}" if names else _describe_nothing(folders, most)
         reason = f"; {why}" if why else ""
         super().__init__(f"unknown skill {name[:_LONGEST]!r}{reason}; {known}")
-        self._made_from = (name, tuple(names), most, why)
+        self._made_from = (name, tuple(names), most, why, folders)
+
+    @property
+    def hint(self) -> str:
+        """What to do about it: where there are no skills, none is to be chosen."""
+        return HINTS["unknown-skill" if self.available else "no-skills"]
+
+
+def _describe_nothing(folders: tuple[str, ...], most: int) -> str:
+    if not folders:
+        return "no skills are available"
+    more = f" and {len(folders) - most} more" if len(folders) > most else ""
+    return f"no skills were found in {', '.join(folders[:most])}{more}"
 
 
 class DuplicateSkillError(SkillError):

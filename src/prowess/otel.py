@@ -10,13 +10,14 @@ host has set up no SDK, nothing is recorded.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import SourceError
 from prowess.escapes import escape_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from opentelemetry.trace import Span, Tracer, TracerProvider
 
@@ -64,10 +65,8 @@ def trace_call(
 
     Raises ``SourceError`` (code ``missing-extra``) where OpenTelemetry is not installed, and nothing else.
     """
-    with _call_span(toolset, name, tracer_provider) as span:
-        result = toolset.call(name, arguments)
-        _describe_result(span, toolset, result)
-    return result
+    with _call_span(toolset, name, tracer_provider) as describe:
+        return describe(toolset.call(name, arguments))
 
 
 async def atrace_call(
@@ -81,14 +80,15 @@ async def atrace_call(
 
     Raises ``SourceError`` (code ``missing-extra``) where OpenTelemetry is not installed, and nothing else.
     """
-    with _call_span(toolset, name, tracer_provider) as span:
-        result = await toolset.acall(name, arguments)
-        _describe_result(span, toolset, result)
-    return result
+    with _call_span(toolset, name, tracer_provider) as describe:
+        return describe(await toolset.acall(name, arguments))
 
 
 @contextmanager
-def _call_span(toolset: Toolset, name: str, tracer_provider: TracerProvider | None) -> Iterator[Span]:
+def _call_span(
+    toolset: Toolset, name: str, tracer_provider: TracerProvider | None
+) -> Iterator[Callable[[ToolResult], ToolResult]]:
+    """A span around a call; what it yields takes the result into the span, and gives it back."""
     # The name is what a model sent: it may be of any length, and hold anything.
     shown = _bounded(name, _LONGEST_NAME)
     attributes = {
@@ -98,7 +98,7 @@ def _call_span(toolset: Toolset, name: str, tracer_provider: TracerProvider | No
         "gen_ai.conversation.id": toolset.session.id,
     }
     with _tracer(tracer_provider).start_as_current_span(f"{_EXECUTE_TOOL} {shown}", attributes=attributes) as span:
-        yield span
+        yield partial(_describe_result, span, toolset)
 
 
 def _tracer(tracer_provider: TracerProvider | None) -> Tracer:
@@ -113,7 +113,8 @@ def _attributes(event: Event) -> dict[str, str]:
     """The event as attributes of its own span."""
     decided = {"prowess.decision": event.decision} if event.decision else {}
     session = {"gen_ai.conversation.id": event.session} if event.session else {}
-    return {**_skill_attributes(event), **session, "prowess.event.kind": event.kind, **decided}
+    scope = {"prowess.scope": str(event.detail["scope"])} if "scope" in event.detail else {}
+    return {**_skill_attributes(event), **session, "prowess.event.kind": event.kind, **decided, **scope}
 
 
 def _skill_attributes(event: Event) -> dict[str, str]:
@@ -135,7 +136,7 @@ def _annotate_call(span: Span, event: Event) -> None:
         span.set_attributes(_skill_attributes(event))
 
 
-def _describe_result(span: Span, toolset: Toolset, result: ToolResult) -> None:
+def _describe_result(span: Span, toolset: Toolset, result: ToolResult) -> ToolResult:
     name = result.data.get("skill", result.data.get("skill_name"))
     skill = toolset.session.available(name) if isinstance(name, str) else None
     if skill is not None:
@@ -143,6 +144,7 @@ def _describe_result(span: Span, toolset: Toolset, result: ToolResult) -> None:
         span.set_attributes({"gen_ai.skill.name": skill.name, "gen_ai.skill.description": description})
     if result.is_error:
         _set_failed(span, str(result.data.get("reason", "error")))
+    return result
 
 
 def _set_failed(span: Span, code: str) -> None:

@@ -185,6 +185,9 @@ def modules_of(name: str) -> set[str]:
     ("words", "said"),
     [
         (["lst"], "Did you mean 'list'"),
+        (["uninstall", "pdf"], "No such command 'uninstall'. Did you mean 'remove'?"),
+        (["upgrade"], "No such command 'upgrade'. Did you mean 'update'?"),
+        (["ls"], "No such command 'ls'. Did you mean 'list'?"),
         (["nonsense"], "See 'prowess'"),
         (["list", "--nope"], "--nope"),
         (["show"], "NAME"),

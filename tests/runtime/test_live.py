@@ -248,3 +248,13 @@ def test_the_first_scan_raises_what_it_meets(put: Put, root: Path) -> None:
     with pytest.raises(prowess.DuplicateSkillError):
         prowess.live(root, on_duplicate="error")
     assert not set(threading.enumerate()) - before
+
+
+def test_a_live_catalogue_is_asked_as_the_catalogue_of_now_is(following: Opened, put: Put) -> None:
+    with following() as live:
+        assert ([skill.name for skill in live], len(live), live["first"]) == (["first"], 1, live.catalog["first"])
+        assert ("first" in live, "second" in live) == (True, False)
+        after(live, partial(put, "second"), partial(has, "second"))
+        assert ([skill.name for skill in live], len(live), "second" in live) == (["first", "second"], 2, True)
+        with pytest.raises(prowess.UnknownSkillError):
+            live["third"]

@@ -320,3 +320,40 @@ def test_results_are_the_callers_to_change(put: Put, talk: Talk) -> None:
 def _lists(data: object) -> Iterator[list[object]]:
     assert isinstance(data, dict)
     yield from (value for value in data.values() if isinstance(value, list))
+
+
+# -- what a model is told to do next -----------------------------------------------------------------------------------
+
+
+def test_a_missing_file_is_not_answered_with_the_advice_to_list_files_where_no_tool_does(
+    reading: prowess.DialectName, put: Put, talk: Talk, read: Read
+) -> None:
+    put("pdf", files={"references/guide.md": "Read.\n"})
+    said = read(prowess.Toolset(talk(), reading), "pdf", "guide.md").content
+    assert "references/guide.md" in said
+    assert "ist the skill's files" not in said
+
+
+def test_a_script_without_its_folder_is_told_where_it_is(put: Put, talk: Talk, tmp_path: Path) -> None:
+    put("pdf", files={"scripts/profile.py": "print(1)\n"})
+    trust = prowess.Trust(tmp_path / "trust.json", policy="defer")
+    toolset = prowess.Toolset(talk(trust=trust), scripts=prowess.Scripts(sandbox="none"))
+    said = toolset.call("run_skill_script", {"name": "pdf", "script": "profile.py"}).content
+    assert "there is scripts/profile.py" in said
+    assert "ist the skill's files" not in said
+
+
+def test_the_arguments_of_a_script_say_how_to_name_a_file_of_the_skill_and_it_is_found_so(
+    put: Put, talk: Talk, tmp_path: Path
+) -> None:
+    cat = "import os, sys\nprint(open(sys.argv[1]).read(), sys.argv[2:], os.environ['SKILL_DIR'] in sys.argv[1])\n"
+    put("pdf", files={"scripts/cat.py": cat, "assets/a.csv": "a,b"})
+    trust = prowess.Trust(tmp_path / "trust.json")
+    session = talk(trust=trust)
+    trust.grant(session.skill("pdf"))
+    toolset = prowess.Toolset(session, scripts=prowess.Scripts(sandbox="none"))
+    definition = next(tool for tool in toolset.tools() if tool.name == "run_skill_script")
+    assert "${SKILL_DIR}/assets/" in definition.parameters["properties"]["args"]["description"]
+    args = ["${SKILL_DIR}/assets/a.csv", "$SKILL_DIR", "${HOME}", "$(pwd)", "\\${SKILL_DIRS}"]
+    result = toolset.call("run_skill_script", {"name": "pdf", "script": "scripts/cat.py", "args": args})
+    assert result.data["stdout"] == f"a,b {args[1:]} True\n"

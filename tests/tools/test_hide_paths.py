@@ -1,10 +1,15 @@
 """``hide_paths=True``: no absolute path of the host reaches the model, by any tool of any dialect."""
 
+import json
 import os
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import prowess
 from prowess.runtime.path_mask import mask_paths
@@ -113,3 +118,57 @@ def test_the_host_still_has_every_path(put: Put, talk: Talk) -> None:
     folder = put("pdf")
     result = prowess.Toolset(talk(), hide_paths=True).call("load_skill", {"name": "pdf"})
     assert result.data["location"] == str(folder / "SKILL.md")
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        json.dumps,
+        lambda path: json.dumps({"a": path}),
+        lambda path: json.dumps(path).replace("/", "\\/"),
+        lambda path: json.dumps(json.dumps(path)),
+        lambda path: json.dumps(path, ensure_ascii=False),
+        shlex.quote,
+        lambda path: re.sub(r"([^\w/.-])", r"\\\1", path),
+        lambda path: Path(path).as_uri(),
+    ],
+    ids=["JSON", "in JSON", "JSON with slashes", "JSON in JSON", "JSON in UTF-8", "quoted", "escaped", "an address"],
+)
+def test_a_path_is_hidden_however_it_is_written(write: Callable[[str], str]) -> None:
+    folder = '/srv/Ann\'s ärger "x"/skills'
+    said = f"see {write(f'{folder}/pdf/a.md')} and {write(folder)}!"
+    hidden = mask_paths(said, ["/srv", folder])
+    assert not any(part in hidden for part in ("srv", "Ann", "rger", "skills", "u00e4", "C3%A4")), hidden
+    assert "pdf" in hidden
+
+
+def test_a_program_that_prints_json_does_not_show_where_it_ran(put: Put, talk: Talk, tmp_path: Path) -> None:
+    work = tmp_path / "my wörk"
+    work.mkdir()
+    put("pdf", body="Here: !`printf '%q' \"$PWD\"`, !`pwd | sed 's,/,\\\\/,g'`.\n")
+    catalog = prowess.scan(tmp_path / "skills")
+    trust = prowess.Trust(tmp_path / "trust.json")
+    trust.grant(catalog["pdf"])
+    session = talk(catalog, trust=trust, base_dir=work)
+    content = prowess.Toolset(session, hide_paths=True).call("load_skill", {"name": "pdf"}).content
+    assert_hidden(content, tmp_path)
+    assert tmp_path.name not in content
+
+
+def test_folders_without_skills_are_hidden_as_well(dialect: prowess.DialectName, load: Load, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    session = prowess.Session(prowess.scan(tmp_path / "empty"), base_dir="/")
+    refused = load(prowess.Toolset(session, dialect, hide_paths=True), "pdf")
+    assert refused.is_error
+    assert_hidden(refused.content, tmp_path)
+
+
+def test_a_run_of_backslashes_is_gone_through_once() -> None:
+    """From each of its places it would take minutes."""
+    text = "\\" * 1_000_000
+    assert mask_paths(text, ["/srv/skills"]) == text
+
+
+@given(st.text("\\/%'\"ux0123aAsrv. -", max_size=40))
+def test_text_without_a_hidden_folder_stays_as_it_is(text: str) -> None:
+    assert mask_paths(text, ["/elsewhere/skills"]) == text

@@ -27,6 +27,20 @@ STATUSES = {
 }
 """What an exit status means; ``run-script`` ends with the status of the script."""
 
+_OTHER_WORDS = {
+    **dict.fromkeys(("uninstall", "rm", "delete"), "remove"),
+    **dict.fromkeys(("add", "get"), "install"),
+    **dict.fromkeys(("lint", "validate"), "check"),
+    "ls": "list",
+    "upgrade": "update",
+    "init": "new",
+    "create": "new",
+    "info": "show",
+    "cat": "read",
+    "find": "search",
+}
+"""What other programs call our commands; ``uninstall`` is spelled like ``install`` and means its opposite."""
+
 _ABOUT = "Find, check, write, install and run Agent Skills."
 
 
@@ -58,7 +72,8 @@ class Commands(click.Group):
         if args and args[0] not in BY_NAME and not args[0].startswith("-"):
             from difflib import get_close_matches  # noqa: PLC0415 - only when something went wrong
 
-            close = get_close_matches(args[0], BY_NAME, n=3)
+            meant = _OTHER_WORDS.get(args[0])
+            close = [meant] if meant else get_close_matches(args[0], BY_NAME, n=3)
             meant = f" Did you mean {' or '.join(map(repr, close))}?" if close else " See 'prowess' for the commands."
             ctx.fail(f"No such command {args[0]!r}.{meant}")
         return super().resolve_command(ctx, args)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, overload
 
 from prowess.arguments import check_method, check_text, path_in_call, refuse
 from prowess.errors import (
+    MAX_LISTED_NAMES,
     DuplicateSkillError,
     FetchError,
     Issue,
@@ -166,8 +167,19 @@ class Catalog:
         if skill is None:
             if not isinstance(name, str):
                 refuse("a skill", "is looked up by its name, a text", name, "catalog.skills is in order")
-            raise UnknownSkillError(name, self._by_name, why=self._why_not(name))
+            raise self.make_unknown_error(name, self._by_name, why=self._why_not(name))
         return skill
+
+    def make_unknown_error(
+        self, name: str, names: Iterable[str], most: int = MAX_LISTED_NAMES, why: str = ""
+    ) -> UnknownSkillError:
+        """The error for a name that no skill has, which lists ``names``; where there are none, where was looked."""
+        if self._by_name:
+            return UnknownSkillError(name, names, most, why)
+        absent = [f"{path} does not exist" for path in self._missing_roots()[:1]]
+        reasons = "; ".join(dict.fromkeys(filter(None, [why, *absent])))
+        there = [place.path for place in self._places if place.state != "missing" and os.path.isabs(place.path)]
+        return UnknownSkillError(name, names, most, reasons, there)
 
     def _why_not(self, name: str) -> str:
         """What kept a skill in a folder of that name from loading, or which root there is none of."""
@@ -194,7 +206,7 @@ class Catalog:
         """
         for name in names:
             if name not in self._by_name and not self.may_lack(name):
-                raise UnknownSkillError(name, self.names, why=f"{argument!r} names it")
+                raise self.make_unknown_error(name, self.names, why=f"{argument!r} names it")
 
     def get(self, name: str) -> Skill | None:
         """The skill of that name, or ``None``."""

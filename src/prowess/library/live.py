@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from prowess.library.catalog import Catalog
     from prowess.library.changes import Notice
+    from prowess.library.skill import Skill
     from prowess.library.watch import Watch
 
     Root = str | os.PathLike[str]
@@ -31,7 +32,11 @@ def live(*roots: Root | Iterable[Root], every: float = 1.0, notice: Notice = "au
 
 
 class Live:
-    """A catalogue that is replaced as a whole after every change; each of them stays what it was."""
+    """A catalogue that is replaced as a whole after every change; each of them stays what it was.
+
+    ``live["name"]``, ``"name" in live``, ``len(live)`` and iteration ask the catalogue of now; for several questions
+    about one state, keep ``live.catalog``.
+    """
 
     def __init__(self, catalogs: Watch) -> None:
         self._catalogs = catalogs
@@ -53,6 +58,20 @@ class Live:
     def catalog(self) -> Catalog:
         """The catalogue of now; after ``close``, the last one."""
         return self._catalog
+
+    def __len__(self) -> int:
+        return len(self._catalog)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._catalog
+
+    def __getitem__(self, name: str) -> Skill:
+        """The skill of that name in the catalogue of now; raises ``UnknownSkillError`` where it has none."""
+        return self._catalog[name]
+
+    def __iter__(self) -> Iterator[Skill]:
+        """The skills of the catalogue of now, all of one catalogue, whatever changes meanwhile."""
+        return iter(self._catalog)
 
     def wait_for_change(self, seen: Catalog, timeout: float | None = None) -> Catalog:
         """The catalogue as soon as it is another than ``seen``; as it is once the time is over, or it was closed."""

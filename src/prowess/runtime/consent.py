@@ -39,9 +39,9 @@ class Consent:
         return Consent(self.trust, self._events, parent=self)
 
     @property
-    def refused(self) -> tuple[str, ...]:
+    def refused_ids(self) -> tuple[str, ...]:
         """The ids of the requests that a person refused here or in a conversation above, sorted."""
-        above = () if self._parent is None else self._parent.refused
+        above = () if self._parent is None else self._parent.refused_ids
         own = (request_id for request_id, allowed in tuple(self._decisions.items()) if not allowed)
         return tuple(sorted({*above, *own}))
 
@@ -69,10 +69,10 @@ class Consent:
         self._decisions[request.id] = allowed
         self._changes += 1
 
-    def decision_on(self, request_id: str) -> bool | None:
+    def find_decision(self, request_id: str) -> bool | None:
         """What a person decided on a request, here or above; ``None``: nothing. A refusal anywhere counts."""
         own = self._decisions.get(request_id)
-        above = None if self._parent is None else self._parent.decision_on(request_id)
+        above = None if self._parent is None else self._parent.find_decision(request_id)
         if own is False or above is False:
             return False
         return own or above
@@ -87,7 +87,7 @@ class Consent:
             name = request.skill.name
             raise NotTrustedError(f"nothing of {name!r} runs: no trust was given", request.skill.location, "no-trust")
         standing = self.trust.judge(request)
-        decision = self.decision_on(request.id) if standing in {"ask", "defer"} else None
+        decision = self.find_decision(request.id) if standing in {"ask", "defer"} else None
         if decision is True:
             return "once"
         if decision is False:

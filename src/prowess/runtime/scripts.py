@@ -22,7 +22,7 @@ from prowess.runtime.pools import pools_for
 from prowess.runtime.processes import Bounds, passed_on, run_supervised
 from prowess.runtime.snapshot import snapshot
 from prowess.runtime.trust import TrustRequest
-from prowess.spec.substitute import FOLDER_NAMES
+from prowess.spec.substitute import FOLDER_NAMES, fill_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -87,7 +87,7 @@ class Scripts:
             refuse("env", "is a mapping of texts", self.env)
         check_instance(self.limits, "limits", Limits, remedy="pass prowess.Limits(…)")
 
-    def narrowed_by(self, limits: Limits) -> Scripts:
+    def narrow_by(self, limits: Limits) -> Scripts:
         """These scripts, each bound no larger than in ``limits``, where that is not the default."""
         return replace(self, limits=narrow_limits(self.limits, limits))
 
@@ -102,7 +102,8 @@ class Scripts:
     ) -> ScriptResult:
         """Run a script of a skill that ``trust`` grants.
 
-        ``args``, a list or tuple of texts, reach it as they are, never through a shell. Raises ``NotTrustedError``
+        ``args``, a list or tuple of texts, reach it as they are, never through a shell; only ``${SKILL_DIR}`` is filled
+        with the folder in which the script finds the files of its skill. Raises ``NotTrustedError``
         (under the policy ``defer`` with the request in ``request``), ``SandboxError`` (code ``bad-argument``: arguments
         or input that are not what a program can be given), ``ResourceError`` when there is no such file, or
         ``SkillError`` (code ``busy``) when ``max_waiting_scripts`` wait for a place already.
@@ -134,7 +135,8 @@ class Scripts:
             work, temporary, shared_memory = folders
             jail = sandbox.Jail(taken.folder, work, temporary, shared_memory, program.needs, self.network)
             places = sandbox.places(kind.name, jail)
-            argv = [*program.argv, f"{places.skill}/{words[0]}", *words[1:]]
+            given = (fill_folder(word, places.skill) for word in words[1:])
+            argv = [*program.argv, f"{places.skill}/{words[0]}", *given]
             finished = run_supervised(
                 sandbox.confine_command(kind.name, argv, jail),
                 Bounds.of_scripts(self.limits),

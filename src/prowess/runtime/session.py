@@ -11,26 +11,17 @@ from threading import RLock
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.arguments import (
-    check_callable,
-    check_instance,
-    check_method,
-    check_number,
     check_text,
     check_texts,
     check_variables,
-    path_in_call,
-    refuse,
 )
 from prowess.errors import (
     MaxActiveError,
     NotTrustedError,
     SkillError,
     SkillFilteredError,
-    SkillNotActiveError,
-    UnknownSkillError,
 )
 from prowess.library.body import LoadedSkill
-from prowess.library.catalog import Catalog
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.activation import (
     ALLOWED_OTHERWISE,
@@ -43,18 +34,20 @@ from prowess.runtime.activation import (
     next_step,
     tools_of,
 )
+from prowess.runtime.active_skills import ActiveSkills
 from prowess.runtime.ambient import ambient_filters
 from prowess.runtime.called import called, parse_call
 from prowess.runtime.consent import Consent
 from prowess.runtime.events import measured, overheard
 from prowess.runtime.instructions import Instructions
 from prowess.runtime.origins import tagged
-from prowess.runtime.refreshed import Refreshed, carried_over, difference, has_changed
+from prowess.runtime.refreshed import Refreshed, has_changed
 from prowess.runtime.saved import Bounds, as_json, bounds_of, from_json, older_issue, resumed
+from prowess.runtime.session_arguments import check_arguments, read_ceiling
 from prowess.runtime.sight import Sight, filtered_out
 from prowess.spec.commands import may_have_commands
 from prowess.spec.hidden import hidden_points
-from prowess.spec.tool_patterns import ANY, Ceiling, intersect_ceilings, is_tool_pattern, judged
+from prowess.spec.tool_patterns import judged
 
 if TYPE_CHECKING:
     import os
@@ -62,6 +55,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from prowess.errors import Issue
+    from prowess.library.catalog import Catalog
     from prowess.library.live import Live
     from prowess.library.skill import Skill
     from prowess.runtime.activation import Step
@@ -116,7 +110,7 @@ class Session(Sight):
         command_env: Iterable[str] = (),
         explicit_only: Iterable[str] = (),
     ) -> None:
-        _check_arguments(catalog, max_active, selector, filter, trust, limits=limits, on_event=on_event)
+        check_arguments(catalog, max_active, selector, filter, trust, limits=limits, on_event=on_event)
         if id is not None:
             check_text(id, "id")
         super().__init__(
@@ -130,13 +124,11 @@ class Session(Sight):
         )
         # A name that is mistyped would show a skill that was to be kept for explicit calls.
         self._catalog.check_names(self._explicit_only, "explicit_only")
-        self._ceiling = _read_ceiling(tools)
-        self._max_active = max_active
         self._limits = limits
         self._consent = Consent(trust, self._events, refused=self._refused_before)
         variables = check_variables(command_env, "command_env")
         self._instructions = Instructions(self._consent, self._base, self.limits, self._events, variables)
-        self._active: dict[str, Active] = {}
+        self._active = ActiveSkills(read_ceiling(tools), max_active)
         for skill in self._catalog:
             if skill.preload:
                 self._preload(skill)
@@ -148,7 +140,7 @@ class Session(Sight):
         except SkillError as error:
             self._events.say("refused", skill.name, code=error.code)
             return
-        self._active[skill.name] = self._entry(prepared, preloaded=True, unrun=unrun)
+        self._active.remember(skill.name, prepared, preloaded=True, unrun=unrun)
 
     def _prepare_preload(self, skill: Skill) -> tuple[Prepared, bool]:
         """Return a skill made ready, and whether its commands were left for later: no call is there to answer yet."""
@@ -198,12 +190,12 @@ class Session(Sight):
     @property
     def ceiling(self) -> tuple[str, ...] | None:
         """The most that the host allows; ``None``: there is no ceiling."""
-        return self._ceiling.tools
+        return self._active.ceiling.tools
 
     @property
     def grants_tools(self) -> bool:
         """True when the host said which tools skills may approve; else none of them approves any."""
-        return self._ceiling.grants
+        return self._active.ceiling.grants
 
     @property
     def max_resource_bytes(self) -> int:
@@ -224,7 +216,8 @@ class Session(Sight):
         self._follow()
         filters = self._filters()
         with self._lock:
-            return {name: entry for name, entry in self._active.items() if self._passes(entry.loaded.skill, filters)}
+            entries = self._active.entries.items()
+            return {name: entry for name, entry in entries if self._passes(entry.loaded.skill, filters)}
 
     def allows(self, tool: str, command: str | None = None) -> Answer:
         """Whether the active skills pre-approve a call: ``allowed``, ``refused``, or ``not-mentioned`` by any.
@@ -232,8 +225,7 @@ class Session(Sight):
         ``refused``: beyond the ceiling, or mentioned and not covered; a command with a shell operator, a substitution
         or a line break is never covered by a pattern. Where the host gave no ``tools``, no skill mentions any.
         """
-        ceiling = self._ceiling.tools
-        if ceiling is not None and judged(tool, command, ceiling, has_families=True) != "allowed":
+        if self._active.is_beyond_ceiling(tool, command):
             return "refused"
         return judged(tool, command, self.active_tools)
 
@@ -248,7 +240,7 @@ class Session(Sight):
         self._follow()
         filters = self._filters()
         with self._lock:
-            active = self._active.get(name)
+            active = self._active.entries.get(name)
             found = active.loaded.skill if active is not None and active.gone else self._catalog.get(name)
             return found if found is not None and self._passes(found, filters) else None
 
@@ -258,9 +250,7 @@ class Session(Sight):
         with self._lock:
             self._filter = pattern
             filters = (pattern, *self._bounds)
-            ended = sorted(n for n, entry in self._active.items() if not self._passes(entry.loaded.skill, filters))
-            for name in ended:
-                del self._active[name]
+            ended = self._active.end_where(lambda skill: not self._passes(skill, filters))
             self._revision += 1
         for name in ended:
             self._events.say("deactivated", name, reason="filter", filter=pattern)
@@ -296,9 +286,9 @@ class Session(Sight):
         filters = self._filters_of(wish)
         state = ActivationState(
             passes_filter=self._passes(skill, filters),
-            has_room=self._has_room(),
+            has_room=self._active.has_room(),
             run=wish.run,
-            active=self._active.get(wish.name),
+            active=self._active.entries.get(wish.name),
             is_read=is_read,
             before=before,
         )
@@ -306,7 +296,7 @@ class Session(Sight):
         if step == "refuse-filtered":
             raise filtered_out(wish.name, filters)
         if step == "refuse-full":
-            raise MaxActiveError(f"cannot activate {wish.name!r}: {self._max_active} skills are active already")
+            raise MaxActiveError(f"cannot activate {wish.name!r}: {self._active.most} skills are active already")
         return step
 
     def _filters_of(self, wish: _Wish) -> tuple[str, ...]:
@@ -319,7 +309,7 @@ class Session(Sight):
             catalog = self._catalog
             skill = self._known(wish.name)
             step = self._decide(wish, skill)
-            active = self._active.get(wish.name)
+            active = self._active.entries.get(wish.name)
         if active is not None and (step == "keep" or (step == "check-grant" and self._stands(wish.name, active))):
             return again(active)
         prepared = self._instructions.prepared(skill, wish.arguments, run=wish.run)
@@ -328,33 +318,18 @@ class Session(Sight):
         with self._lock:  # whatever happened while the file was read counts
             now = self._catalog.get(wish.name)
             second = self._decide(wish, now or skill, is_read=True, before=active)
-            raced = self._active.get(wish.name)
+            raced = self._active.entries.get(wish.name)
             if raced is not None and second == "keep":
                 return again(raced)
             changed = self._catalog is not catalog and now is not None and has_changed(prepared.loaded.skill, now)
             preloaded = raced is not None and raced.preloaded
             unrun = not wish.run and may_have_commands(prepared.loaded.instructions)
-            entry = self._entry(prepared, preloaded=preloaded, stale=changed, gone=now is None, unrun=unrun)
-            self._active[wish.name] = entry
+            states = {"preloaded": preloaded, "stale": changed, "gone": now is None, "unrun": unrun}
+            entry = self._active.remember(wish.name, prepared, **states)
             self._revision += 1
         self._say_activated(wish.name, skill, entry)
         note = ALLOWED_OTHERWISE if step == "check-grant" else CHANGED if raced is not None and raced.stale else ""
         return again(entry, note)
-
-    def _entry(
-        self,
-        prepared: Prepared,
-        *,
-        preloaded: bool = False,
-        stale: bool = False,
-        gone: bool = False,
-        unrun: bool = False,
-    ) -> Active:
-        """What is remembered of a skill that was made ready, with the tools that the ceiling leaves it."""
-        loaded, expanded, standing, written = prepared
-        tools = self._ceiling.grant(loaded.skill.allowed_tools)
-        outputs, issues = expanded.outputs, expanded.issues
-        return Active(loaded, tools, outputs, issues, preloaded, stale, gone, unrun, standing, written)
 
     def _say_activated(self, name: str, skill: Skill, entry: Active) -> None:
         if self._events.on_event is not None:  # looking for hidden text costs as much as reading it
@@ -367,8 +342,7 @@ class Session(Sight):
         now = self._instructions.still(active.loaded.skill, active.standing)
         if now is not None and now != active.standing:
             with self._lock:
-                if self._active.get(name) is active:
-                    self._active[name] = active._replace(standing=now)
+                self._active.update_standing(name, active, now)
         return now is not None
 
     @measured()
@@ -405,29 +379,20 @@ class Session(Sight):
         return self._instructions.expanded_text(self.skill(name), whole=True)
 
     def _known(self, name: str) -> Skill:
-        active = self._active.get(name)
+        active = self._active.entries.get(name)
         if active is not None and active.gone:
             return active.loaded.skill
         skill = self._catalog.get(name)
         if skill is None:
-            raise UnknownSkillError(name, self._names(), self.limits.max_listed_names)
+            raise self._catalog.make_unknown_error(name, self._names(), self.limits.max_listed_names)
         return skill
-
-    def _has_room(self) -> bool:
-        if self._max_active <= 0 or len(self._active) < self._max_active:
-            return True
-        return sum(not entry.preloaded for entry in self._active.values()) < self._max_active
 
     @measured()
     def deactivate(self, name: str) -> tuple[str, ...]:
         """End a skill; the tools that no other active skill needs, sorted."""
         with self._lock:
-            entry = self._active.pop(name, None)
-            if entry is None:
-                raise SkillNotActiveError(f"skill {name!r} is not active")
+            removed = self._active.end(name)
             self._revision += 1
-            kept = tools_of(self._active.values())
-        removed = tuple(tool for tool in entry.tools if tool not in kept)
         self._events.say("deactivated", name, reason="asked", tools=removed)
         return removed
 
@@ -487,14 +452,8 @@ class Session(Sight):
         self._follow()
         child = Session.__new__(type(self))  # not by __init__, which would run the commands of preloaded skills again
         with self._lock:
-            ceiling = self._ceiling._replace(tools=intersect_ceilings(self._ceiling.tools, tools))
-            preloaded = {
-                name: entry._replace(tools=ceiling.grant(entry.loaded.skill.allowed_tools))
-                for name, entry in self._active.items()
-                if entry.preloaded
-            }
             filters = tuple(dict.fromkeys(pattern for pattern in self._filters() if pattern))
-            vars(child).update(vars(self), _lock=RLock(), _ceiling=ceiling, _active=preloaded, _bounds=filters)
+            vars(child).update(vars(self), _lock=RLock(), _active=self._active.open_child(tools), _bounds=filters)
             consent = self._consent.open_child()
             vars(child).update(_consent=consent, _instructions=replace(self._instructions, consent=consent))
         return child
@@ -523,9 +482,8 @@ class Session(Sight):
         self._say_refreshed(report)
 
     def _replace_catalog(self, catalog: Catalog) -> Refreshed:
-        report = difference(self._catalog, catalog, self._active)
+        report = self._active.carry_over(self._catalog, catalog)
         self._catalog = catalog
-        self._active = carried_over(self._active, catalog, report)
         self._revision += 1
         return report
 
@@ -569,7 +527,7 @@ class Session(Sight):
         """
         self._follow()
         call = parse_call(message)
-        if call is None or (call[0] not in self._catalog and call[0] not in self._active):
+        if call is None or (call[0] not in self._catalog and call[0] not in self._active.entries):
             return ""
         name, arguments = call
         try:
@@ -604,10 +562,10 @@ class Session(Sight):
         """The session as JSON: its bounds, the active skills with the digests of their folders, what was refused."""
         self._follow()
         with self._lock:
-            active = {name: entry.loaded.skill for name, entry in self._active.items()}
+            active = {name: entry.loaded.skill for name, entry in self._active.entries.items()}
             kept = tuple(sorted(self._explicit_only))
-            bounds = Bounds(self._ceiling, self._max_active, self._filter, self._bounds, kept)
-        return as_json(bounds, active, self._consent.refused)
+            bounds = Bounds(self._active.ceiling, self._active.most, self._filter, self._bounds, kept)
+        return as_json(bounds, active, self._consent.refused_ids)
 
     @classmethod
     def restore(
@@ -640,7 +598,7 @@ class Session(Sight):
         check_text(saved, "saved")
         known = from_json(saved)
         given = None if explicit_only is None else check_texts(explicit_only, "explicit_only")
-        bounds = bounds_of(known, _read_ceiling(tools), max_active, filter, given, widen=widen)
+        bounds = bounds_of(known, read_ceiling(tools), max_active, filter, given, widen=widen)
         session = cls.__new__(cls)
         vars(session).update(_refused_before=known.refused)  # before __init__: preloaded skills ask for consent there
         cls.__init__(
@@ -665,50 +623,5 @@ class Session(Sight):
         """Hold to the bounds of a save, and end what is preloaded and was ended before it was saved."""
         self._bounds = bounds.filters
         self._explicit_only = frozenset(bounds.explicit_only)  # not checked: what was saved may be gone since
-        self._ceiling = bounds.ceiling
-        self._active = {
-            name: entry._replace(tools=bounds.ceiling.grant(entry.loaded.skill.allowed_tools))
-            for name, entry in self._active.items()
-            if name in active
-        }
-
-
-def _check_tools(tools: Iterable[str]) -> tuple[str, ...]:
-    """The tools of a ceiling. Raises ``SourceError`` for one that could never allow what its author meant."""
-    written = check_texts(tools, "tools")
-    for index, tool in enumerate(written):
-        if not is_tool_pattern(tool):
-            expected = "is a tool or a tool with a pattern in parentheses"
-            refuse(f"tools[{index}]", expected, tool, "pass 'Bash(git:*)' or 'Bash'")
-    return written
-
-
-def _read_ceiling(tools: Iterable[str] | Literal["any"] | None) -> Ceiling:
-    """The ceiling for what a host gave as ``tools``; raises ``SourceError`` for another text, or what is no text."""
-    return Ceiling.of(tools if tools is None or tools == ANY else _check_tools(tools))
-
-
-def _check_arguments(
-    catalog: Catalog | Live,
-    max_active: int,
-    selector: Selector | None,
-    pattern: str,
-    trust: Trust | None,
-    *,
-    limits: Limits | None,
-    on_event: OnEvent | None,
-) -> None:
-    """Raise ``SourceError`` for an argument of a session that is not what it should be."""
-    # A live catalogue is known by what it gives: its module is loaded only by those who watch folders.
-    given = getattr(catalog, "catalog", catalog)
-    check_instance(given, "catalog", Catalog, remedy=f"pass prowess.scan({path_in_call(catalog)})")
-    check_number(max_active, "max_active")
-    check_text(pattern, "filter")
-    check_instance(limits, "limits", Limits, optional=True, remedy="pass prowess.Limits(…)")
-    check_callable(on_event, "on_event")
-    if selector is not None:
-        check_method(selector, "selector", "select", "pass a prowess.Selector")
-    if trust is not None:
-        from prowess.runtime.trust import Trust  # noqa: PLC0415 - a session without trust does not load it
-
-        check_instance(trust, "trust", Trust, optional=True, remedy="pass prowess.Trust()")
+        self._active.end_others(active)
+        self._active.hold_to(bounds.ceiling)

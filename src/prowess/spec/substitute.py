@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 FOLDER_NAMES = ("SKILL_DIR", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT", "SKILL_ROOT", "PROWESS_SKILL_DIR")
 PROJECT_NAMES = ("PROJECT_DIR", "CLAUDE_PROJECT_DIR")
 SESSION_NAMES = ("SESSION_ID", "CLAUDE_SESSION_ID")
+_FOLDER = re.compile(r"\$\{(?:" + "|".join(FOLDER_NAMES) + r")\}")
 
 _TOKEN = re.compile(
     r"(?P<escape>\\)?(?:"
@@ -61,6 +62,11 @@ class Filled(NamedTuple):
     spans: tuple[Span, ...] = ()
     placeholders: tuple[str, ...] = ()
     """The placeholders for arguments, as they were written, each once."""
+
+
+def fill_folder(word: str, folder: str) -> str:
+    """An argument of a script in which ``${SKILL_DIR}``, by whichever of its names, is the folder of the skill."""
+    return _FOLDER.sub(lambda _: folder, word)
 
 
 def substitute(

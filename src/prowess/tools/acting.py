@@ -84,7 +84,7 @@ def run_script(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     if view.options.scripts is None:
         return _error("this host does not run scripts of skills", "scripts-off")
     skill = view.offered(name)
-    scripts = view.options.scripts.narrowed_by(view.session.limits)
+    scripts = view.options.scripts.narrow_by(view.session.limits)
     found = scripts.run(skill, script, args, stdin=stdin, trust=view.session.consent)
     detail = {"script": script, "status": found.status, "limit": found.limit, "sandbox": found.sandbox}
     view.session.tell(Event("ran", name, {**detail, "seconds": found.seconds}))

@@ -14,7 +14,19 @@ if TYPE_CHECKING:
     from prowess.runtime.fork import PreparedFork
     from prowess.runtime.trust import TrustRequest
     from prowess.tools.media import Media
-    from prowess.tools.shapes import AnthropicTool, JsonSchemaTool, McpTool, OpenAIResponsesTool, OpenAITool
+    from prowess.tools.shapes import (
+        AnthropicTool,
+        AnthropicToolResult,
+        JsonSchemaTool,
+        McpResult,
+        McpText,
+        McpTool,
+        OpenAIMessage,
+        OpenAIResponsesOutput,
+        OpenAIResponsesTool,
+        OpenAITool,
+        OpenAIToolMessage,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,30 +109,38 @@ class ToolResult:
     pending: TrustRequest | None = None
     """What a person is to decide on before the call does anything (``Trust(policy="defer")``); nothing has run."""
 
-    def to_anthropic(self, tool_use_id: str) -> dict[str, Any]:
+    def to_anthropic(self, tool_use_id: str) -> AnthropicToolResult:
         """The ``tool_result`` block for the Messages API; an image or a PDF is a block in it."""
-        content = [{"type": "text", "text": self.content}, *(one.to_anthropic() for one in self._media())]
-        return {"type": "tool_result", "tool_use_id": tool_use_id, "content": content, "is_error": self.is_error}
+        media = (one.to_anthropic() for one in self._media())
+        return {
+            "type": "tool_result",
+            "tool_use_id": tool_use_id,
+            "content": [{"type": "text", "text": self.content}, *media],
+            "is_error": self.is_error,
+        }
 
-    def to_openai(self, tool_call_id: str) -> list[dict[str, Any]]:
+    def to_openai(self, tool_call_id: str) -> list[OpenAIMessage]:
         """The messages for the Chat Completions API: that of the tool, and one of the user's with an image or a PDF.
 
         That API takes only text from tools. Answer all calls of one turn with their tool messages first.
         """
-        answer: dict[str, Any] = {"role": "tool", "tool_call_id": tool_call_id, "content": self.content}
+        answer: OpenAIToolMessage = {"role": "tool", "tool_call_id": tool_call_id, "content": self.content}
         parts = [one.to_openai() for one in self._media()]
         return [answer, {"role": "user", "content": parts}] if parts else [answer]
 
-    def to_openai_responses(self, call_id: str) -> dict[str, Any]:
+    def to_openai_responses(self, call_id: str) -> OpenAIResponsesOutput:
         """The output item for the Responses API; an image or a PDF is a part of it."""
         parts = [one.to_openai_responses() for one in self._media()]
-        output = [{"type": "input_text", "text": self.content}, *parts] if parts else self.content
-        return {"type": "function_call_output", "call_id": call_id, "output": output}
+        return {
+            "type": "function_call_output",
+            "call_id": call_id,
+            "output": [{"type": "input_text", "text": self.content}, *parts] if parts else self.content,
+        }
 
-    def to_mcp(self) -> dict[str, Any]:
+    def to_mcp(self) -> McpResult:
         """The result for the Model Context Protocol's ``tools/call``; an image or a PDF is a block in it."""
-        content = [{"type": "text", "text": self.content}, *(one.to_mcp() for one in self._media())]
-        return {"content": content, "isError": self.is_error}
+        text: McpText = {"type": "text", "text": self.content}
+        return {"content": [text, *(one.to_mcp() for one in self._media())], "isError": self.is_error}
 
     def _media(self) -> tuple[Media, ...]:
         media = media_in(self.data)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import quote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from prowess.tools.shapes import AnthropicMedia, McpMedia, OpenAIMedia, OpenAIResponsesMedia
 
 PDF = "application/pdf"
 _SIGNATURES = (
@@ -36,26 +38,25 @@ class Media(NamedTuple):
         """The file as a ``data:`` address."""
         return f"data:{self.media_type};base64,{self.base64}"
 
-    def to_anthropic(self) -> dict[str, Any]:
+    def to_anthropic(self) -> AnthropicMedia:
         """A block for a ``tool_result`` of the Messages API."""
         source = {"type": "base64", "media_type": self.media_type, "data": self.base64}
-        if self.media_type == PDF:
-            return {"type": "document", "source": source, "title": self.name}
-        return {"type": "image", "source": source}
+        block = {"type": "document", "title": self.name} if self.media_type == PDF else {"type": "image"}
+        return cast("AnthropicMedia", {**block, "source": source})
 
-    def to_openai(self) -> dict[str, Any]:
+    def to_openai(self) -> OpenAIMedia:
         """A part of a user's message in the Chat Completions API."""
         if self.media_type == PDF:
             return {"type": "file", "file": {"filename": self.name, "file_data": self.url}}
         return {"type": "image_url", "image_url": {"url": self.url}}
 
-    def to_openai_responses(self) -> dict[str, Any]:
+    def to_openai_responses(self) -> OpenAIResponsesMedia:
         """A part of a function's output in the Responses API."""
         if self.media_type == PDF:
             return {"type": "input_file", "filename": self.name, "file_data": self.url}
         return {"type": "input_image", "image_url": self.url, "detail": "auto"}
 
-    def to_mcp(self) -> dict[str, Any]:
+    def to_mcp(self) -> McpMedia:
         """A block of a tool's result in the Model Context Protocol."""
         if self.media_type == PDF:
             uri = f"skill://{quote(self.skill, safe='')}/{quote(self.path)}"

@@ -6,10 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 from prowess.errors import SkillError, SkillNotActiveError, UnknownSkillError
 from prowess.escapes import escape_line
+from prowess.spec.markup import CALLED, CONTENT, neutralize_tags
 from prowess.tools.definitions import ToolResult
 
 if TYPE_CHECKING:
     from prowess.tools.view import View
+
+_LONGEST_ERROR = 2_000
+_SHOWN_END = 128
+
+
+def bound_error(result: ToolResult) -> ToolResult:
+    """An error as a model receives it: at most 2,000 characters, without tags of the elements around instructions.
+
+    Errors name folders, files and skills, and what a model sent; none of them decides how much comes back, or how it
+    is read.
+    """
+    content = neutralize_tags(result.content, CONTENT, CALLED)
+    if len(content) > _LONGEST_ERROR:
+        content = content[: _LONGEST_ERROR - _SHOWN_END] + " … " + content[-_SHOWN_END:]
+    data = {key: value[:_LONGEST_ERROR] if isinstance(value, str) else value for key, value in result.data.items()}
+    return ToolResult(content, is_error=True, data=data)
 
 
 def error_result(message: str, **data: Any) -> ToolResult:  # noqa: ANN401 - data for the host

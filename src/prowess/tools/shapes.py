@@ -1,4 +1,4 @@
-"""The shapes that providers want tools in, as types.
+"""The shapes that providers want tools and the results of calls in, as types.
 
 For a type checker they are the types of the providers' own packages, so that an export goes into their calls as it is,
 whichever version of them is installed; a copy here would stop fitting with the next optional key that they add. Where a
@@ -36,11 +36,62 @@ class McpTool(TypedDict):
     annotations: McpAnnotations
 
 
+class McpText(TypedDict):
+    """A block of text in a result."""
+
+    type: Literal["text"]
+    text: str
+
+
+class McpImage(TypedDict):
+    """A block with an image in a result, in base64."""
+
+    type: Literal["image"]
+    data: str
+    mimeType: str
+
+
+class McpBlob(TypedDict):
+    """A file in a result, in base64."""
+
+    uri: str
+    mimeType: str
+    blob: str
+
+
+class McpResource(TypedDict):
+    """A block with a file in a result."""
+
+    type: Literal["resource"]
+    resource: McpBlob
+
+
+McpMedia = McpImage | McpResource
+
+
+class McpResult(TypedDict):
+    """What the Model Context Protocol's ``tools/call`` gives."""
+
+    content: list[McpText | McpMedia]
+    isError: bool
+
+
 if TYPE_CHECKING:
+    from anthropic.types import DocumentBlockParam, ImageBlockParam
     from anthropic.types import ToolParam as AnthropicTool
+    from anthropic.types import ToolResultBlockParam as AnthropicToolResult
+    from openai.types.chat import ChatCompletionContentPartParam as OpenAIMedia
     from openai.types.chat import ChatCompletionFunctionToolParam as OpenAITool
+    from openai.types.chat import ChatCompletionToolMessageParam as OpenAIToolMessage
+    from openai.types.chat import ChatCompletionUserMessageParam as OpenAIUserMessage
     from openai.types.responses import FunctionToolParam as OpenAIResponsesTool
+    from openai.types.responses import ResponseInputFileContentParam, ResponseInputImageContentParam
+    from openai.types.responses.response_input_param import FunctionCallOutput as OpenAIResponsesOutput
+
+    AnthropicMedia = ImageBlockParam | DocumentBlockParam
+    OpenAIResponsesMedia = ResponseInputImageContentParam | ResponseInputFileContentParam
 else:
+    AnthropicMedia = OpenAIMedia = OpenAIResponsesMedia = dict[str, Any]
 
     class OpenAITool(TypedDict):
         """A tool for OpenAI's Chat Completions API."""
@@ -64,5 +115,56 @@ else:
         description: str
         input_schema: dict[str, Any]
 
+    class AnthropicToolResult(TypedDict):
+        """The result of a call for Anthropic's Messages API: a block of a user's message."""
 
-__all__ = ["AnthropicTool", "JsonSchemaTool", "McpAnnotations", "McpTool", "OpenAIResponsesTool", "OpenAITool"]
+        type: Literal["tool_result"]
+        tool_use_id: str
+        content: list[dict[str, Any]]
+        is_error: bool
+
+    class OpenAIToolMessage(TypedDict):
+        """The result of a call for OpenAI's Chat Completions API: a message."""
+
+        role: Literal["tool"]
+        tool_call_id: str
+        content: str
+
+    class OpenAIUserMessage(TypedDict):
+        """A user's message with what a tool cannot say in that API: an image or a PDF document."""
+
+        role: Literal["user"]
+        content: list[dict[str, Any]]
+
+    class OpenAIResponsesOutput(TypedDict):
+        """The result of a call for OpenAI's Responses API: an item of the input."""
+
+        type: Literal["function_call_output"]
+        call_id: str
+        output: str | list[dict[str, Any]]
+
+
+OpenAIMessage = OpenAIToolMessage | OpenAIUserMessage
+
+__all__ = [
+    "AnthropicMedia",
+    "AnthropicTool",
+    "AnthropicToolResult",
+    "JsonSchemaTool",
+    "McpAnnotations",
+    "McpBlob",
+    "McpImage",
+    "McpMedia",
+    "McpResource",
+    "McpResult",
+    "McpText",
+    "McpTool",
+    "OpenAIMedia",
+    "OpenAIMessage",
+    "OpenAIResponsesMedia",
+    "OpenAIResponsesOutput",
+    "OpenAIResponsesTool",
+    "OpenAITool",
+    "OpenAIToolMessage",
+    "OpenAIUserMessage",
+]

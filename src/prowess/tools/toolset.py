@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from dataclasses import replace
 from functools import partial
-from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from prowess.arguments import check_count, check_flag, check_instance, check_text, check_texts
@@ -21,8 +19,9 @@ from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.definitions import ToolResult, copy_definition
 from prowess.tools.dialects import DIALECTS
 from prowess.tools.listings import PROMPTS, TOOLS, Listing
+from prowess.tools.refusals import bound_error
+from prowess.tools.sub_agents import SubAgents
 from prowess.tools.view import Options, View
-from prowess.work import LoopRunningError, await_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -42,7 +41,6 @@ T = TypeVar("T")
 _SHORT = 128
 # One for what stands around the listing; the others since a cut listing adds a sentence, and tokens are not additive.
 _FITTINGS = 6
-_LONGEST_ERROR = 2_000
 
 
 def _checked_fork(fork: ForkRunner | Literal["host"] | None) -> ForkRunner | Literal["host"] | None:
@@ -84,43 +82,8 @@ def _tell_unused(keyword: str, what: str, dialect: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=3)
 
 
-def _is_coroutine_function(runner: ForkRunner) -> bool:
-    """Whether calling it runs nothing yet: a coroutine function, or an object whose call is one."""
-    return iscoroutinefunction(runner) or iscoroutinefunction(getattr(runner, "__call__", None))  # noqa: B004 - its kind
-
-
-def _try_runner(runner: ForkRunner, prepared: PreparedFork) -> object:
-    """Return what a runner gives, or what it raises: a ``StopIteration`` cannot be raised in a coroutine."""
-    try:
-        return runner(prepared)
-    except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
-        return error
-
-
-def _await_answer(answer: Awaitable[str]) -> str:
-    """Return what a coroutine gives, in plain code; raises ``SkillError`` inside a running loop."""
-    try:
-        return await_result(answer)
-    except LoopRunningError:
-        message = "the runner of forks is asynchronous: use 'await toolset.acall(…)' here"
-        raise SkillError(message, code="fork-failed") from None
-
-
 def _names(skills: Iterable[Skill]) -> frozenset[str]:
     return frozenset(skill.name for skill in skills)
-
-
-def _bound_error(result: ToolResult) -> ToolResult:
-    """An error as a model receives it: at most 2,000 characters, without tags of the elements around instructions.
-
-    Errors name folders, files and skills, and what a model sent; none of them decides how much comes back, or how it
-    is read.
-    """
-    content = neutralize_tags(result.content, CONTENT, CALLED)
-    if len(content) > _LONGEST_ERROR:
-        content = content[: _LONGEST_ERROR - _SHORT] + " … " + content[-_SHORT:]
-    data = {key: value[:_LONGEST_ERROR] if isinstance(value, str) else value for key, value in result.data.items()}
-    return ToolResult(content, is_error=True, data=data)
 
 
 class Toolset:
@@ -183,6 +146,7 @@ class Toolset:
             _checked_tokens(tokens),
             hide_paths,
         )
+        self._sub_agents = SubAgents(session, found, runner) if callable(runner) else None
         self._tools_by_name = {tool.name: tool for tool in found.tools}
         self._report: BudgetReport | None = None
 
@@ -329,9 +293,9 @@ class Toolset:
         if tool is None:
             return self._unknown(name)
         result = self._answered(tool, arguments)
-        if result.fork is None or self._options.fork == "host":
+        if result.fork is None or self._sub_agents is None:  # without one, the host runs it
             return result
-        return self._forked(tool, result.fork)
+        return self._sub_agents.answer(tool.name, result.fork)
 
     def _unknown(self, name: str) -> ToolResult:
         """The answer to a call of no tool: those that are offered now, as ``tools`` has them."""
@@ -341,7 +305,7 @@ class Toolset:
             f"unknown skill tool: {one_line(name[:_SHORT])}; {f'known: {offered}' if offered else 'none is offered'}"
         )
         self._session.tell(Event("refused", "", {"tool": name[:_SHORT], "code": "unknown-tool"}))
-        return _bound_error(ToolResult(message, is_error=True, data={"reason": "unknown-tool"}))
+        return bound_error(ToolResult(message, is_error=True, data={"reason": "unknown-tool"}))
 
     @measured()
     def _answered(self, tool: Tool, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
@@ -365,7 +329,7 @@ class Toolset:
             prepared = prepare_fork(self._view(""), name, task, by_person=by_person)
         except SkillError as error:
             return self._describe_error("run_skill", error)
-        return _bound_error(prepared) if isinstance(prepared, ToolResult) else prepared
+        return bound_error(prepared) if isinstance(prepared, ToolResult) else prepared
 
     def child(self, prepared: PreparedFork | None = None) -> Toolset:
         """The toolset of a sub-agent: the same over a session of its own, and it cannot fork again.
@@ -392,56 +356,6 @@ class Toolset:
             tokens=options.tokens,
             hide_paths=options.hide_paths,
         )
-
-    def _forked(self, tool: Tool, prepared: PreparedFork) -> ToolResult:
-        try:
-            made = self._runner()(prepared)
-            answer = _await_answer(made) if isinstance(made, Awaitable) else made
-        except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
-            return self._fork_failed(tool, prepared, error)
-        return self._fork_answer(tool, prepared, answer)
-
-    async def _aforked(self, tool: Tool, prepared: PreparedFork) -> ToolResult:
-        runner = self._runner()
-        try:
-            if _is_coroutine_function(runner):  # on the host's loop, and cancelled there
-                made: object = runner(prepared)
-            else:
-                made = await pools_for(self._session.limits).forks.run(partial(_try_runner, runner, prepared))
-            if isinstance(made, Exception):
-                return self._fork_failed(tool, prepared, made)
-            answer = await made if isinstance(made, Awaitable) else made
-        except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
-            return self._fork_failed(tool, prepared, error)
-        return self._fork_answer(tool, prepared, answer)
-
-    def _runner(self) -> ForkRunner:
-        runner = self._options.fork
-        assert callable(runner)  # noqa: S101 - checked when the toolset was made
-        return runner
-
-    def _fork_answer(self, tool: Tool, prepared: PreparedFork, answer: object) -> ToolResult:
-        if not isinstance(answer, str):
-            return self._fork_failed(tool, prepared, SkillError("the sub-agent gave no text"), said=":")
-        most = self._session.limits.max_fork_output_bytes
-        data = answer.encode("utf-8", "surrogatepass")
-        kept = data[:most].decode("utf-8", "ignore")
-        text = answer if len(data) <= most else f"{kept}\n[cut: the answer is longer]"
-        return ToolResult(text, data={"skill": prepared.skill_name, "title": prepared.title})
-
-    def _fork_failed(
-        self, tool: Tool, prepared: PreparedFork, error: Exception, *, said: str = " failed:"
-    ) -> ToolResult:
-        """The result for a fork that gave no answer; of what the host's own code raised, the host alone hears."""
-        busy = isinstance(error, SkillError) and error.code == "busy"
-        code = "busy" if busy else "fork-failed"
-        if isinstance(error, SkillError):
-            why = error.message
-        else:
-            self._session.report_host_error("fork", error, prepared.skill_name)
-            why = "the host could not run it"
-        self._session.tell(Event("refused", prepared.skill_name, {"tool": tool.name, "code": code}))
-        return _bound_error(self._dialect.error(tool.name, SkillError(f"{prepared.title}{said} {why}", code=code)))
 
     def _refused(self, tool: Tool, result: ToolResult, arguments: Mapping[str, Any] | str | bytes | None) -> None:
         """Tell of a refusal that the session did not see."""
@@ -472,9 +386,9 @@ class Toolset:
         except SkillError as error:  # busy: whatever else goes wrong is a result already
             self._session.tell(Event("refused", "", {"tool": name[:_SHORT], "code": error.code}))
             return self._describe_error(name[:_SHORT], error)
-        if result.fork is None or self._options.fork == "host":
+        if result.fork is None or self._sub_agents is None:  # without one, the host runs it
             return result
-        return await self._aforked(tool, result.fork)
+        return await self._sub_agents.aanswer(tool.name, result.fork)
 
     async def _read(self, function: Callable[[], T]) -> T:
         """Return what ``function`` returns in a thread; raises ``SkillError`` (``busy``) when too many calls wait."""
@@ -491,13 +405,13 @@ class Toolset:
             result = self._dialect.error(tool.name, SkillError("it failed inside the host", code="host-failed"))
         result = self._hide_paths(result)  # before an error is cut: half a path would not be known for one
         # What a script printed is bounded already, and none of it is to be lost.
-        return _bound_error(result) if result.is_error and "stdout" not in result.data else result
+        return bound_error(result) if result.is_error and "stdout" not in result.data else result
 
     def _describe_error(self, tool: str, error: SkillError | BadArgumentsError) -> ToolResult:
         """What a model is told of an error; one that a person can lift is no error, but a result that is pending."""
         request: TrustRequest | None = error.request if isinstance(error, NotTrustedError) else None
         if request is None:
-            return _bound_error(self._hide_paths(self._dialect.error(tool, error)))
+            return bound_error(self._hide_paths(self._dialect.error(tool, error)))
         said = (
             f"What {one_line(request.skill.name)} would run waits for a person's approval: nothing was done. "
             "Make the same call again when the person has decided."

@@ -10,19 +10,15 @@ def answer(client: Anthropic, toolset: prowess.Toolset, messages: list[MessagePa
     """The results of the calls that a model makes."""
     tools = [tool.to_anthropic() for tool in toolset.tools()]
     message = client.messages.create(model="m", max_tokens=100, system=toolset.prompt(), messages=messages, tools=tools)
-    results: list[ToolResultBlockParam] = []
-    for block in message.content:
-        if block.type == "tool_use":
-            result = toolset.call(block.name, block.input)
-            results.append(
-                {
-                    "type": "tool_result",
-                    "tool_use_id": block.id,
-                    "content": result.content,
-                    "is_error": result.is_error,
-                }
-            )
-    return results
+    calls = [block for block in message.content if block.type == "tool_use"]
+    return [toolset.call(block.name, block.input).to_anthropic(block.id) for block in calls]
+
+
+def reply(toolset: prowess.Toolset, messages: list[MessageParam]) -> str:
+    """A message with a result, and what the shape holds, read back."""
+    result = toolset.call("load_skill", {"name": "pdf"}).to_anthropic("call-1")
+    messages.append({"role": "user", "content": [result]})
+    return result["tool_use_id"]
 
 
 async def count(client: AsyncAnthropic, toolset: prowess.Toolset) -> int:

@@ -12,9 +12,14 @@ def listed(toolset: prowess.Toolset) -> types.ListToolsResult:
 
 def called(toolset: prowess.Toolset, name: str, arguments: dict[str, object]) -> types.CallToolResult:
     """The answer to ``tools/call``."""
-    result = toolset.call(name, arguments)
-    text = types.TextContent(type="text", text=result.content)
-    return types.CallToolResult.model_validate({"content": [text], "isError": result.is_error})
+    return types.CallToolResult.model_validate(toolset.call(name, arguments).to_mcp())
+
+
+def has_failed(toolset: prowess.Toolset, name: str) -> bool:
+    """What the shape of a result holds, read back."""
+    result = toolset.call(name).to_mcp()
+    failed: bool = result["isError"]
+    return failed and [block["type"] for block in result["content"]] == ["text"]
 
 
 def read_only(toolset: prowess.Toolset) -> list[str]:

@@ -16,3 +16,8 @@ def mistake(openai: OpenAI, anthropic: Anthropic, catalog: prowess.Catalog) -> N
     other_way = [tool.to_openai_responses() for tool in toolset.tools()]
     anthropic.messages.create(model="m", max_tokens=1, messages=[], tools=other_way)  # MISTAKE
     toolset.tools()[0].to_mcp()["input_schema"]  # MISTAKE
+    result = toolset.call("load_skill")
+    anthropic.messages.create(model="m", max_tokens=1, messages=result.to_openai("call-1"))  # MISTAKE
+    openai.chat.completions.create(model="m", messages=[result.to_anthropic("call-1")])  # MISTAKE
+    openai.responses.create(model="m", input=[result.to_mcp()])  # MISTAKE
+    result.to_mcp()["is_error"]  # MISTAKE

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _HITS = 10
 _MOST_HITS = 50
+_ARGS = "Its arguments, one item each; a file of the skill is ${SKILL_DIR}/assets/table.csv"
+_HINTS = {"not-found": "name a file as the skill's instructions do, relative to its directory"}
+"""Remedies for a model where the usual one would have it do what no tool of this dialect does."""
 
 
 # -- the prompt --------------------------------------------------------------------------------------------------------
@@ -151,7 +154,7 @@ def _define_script(view: View) -> ToolDefinition:
     parameters = {
         "name": text("The skill's name", **list_values(view, names)),
         "script": text("The script, relative to the skill's directory, such as scripts/convert.py"),
-        "args": {"type": "array", "items": text(), "description": "Its arguments, one item each"},
+        "args": {"type": "array", "items": text(), "description": _ARGS},
         "stdin": text("What it reads from standard input"),
     }
     return ToolDefinition(
@@ -196,7 +199,7 @@ def _put_error(tool: str, error: Exception) -> ToolResult:
     if isinstance(error, BadArgumentsError):
         message = f"{tool}: {error}. Call it again with the parameters of its schema."
         return error_result(message, reason="bad-arguments")
-    hint = getattr(error, "hint", "")
+    hint = _HINTS.get(code, getattr(error, "hint", ""))
     said = describe_error(error)
     return error_result(f"{said}. {hint[:1].upper()}{hint[1:]}." if hint else said, reason=code)
 

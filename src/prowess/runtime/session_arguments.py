@@ -1,0 +1,68 @@
+"""What a host gives a session, checked before anything is made of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from prowess.arguments import (
+    check_callable,
+    check_instance,
+    check_method,
+    check_number,
+    check_text,
+    check_texts,
+    path_in_call,
+    refuse,
+)
+from prowess.library.catalog import Catalog
+from prowess.limits import Limits
+from prowess.spec.tool_patterns import ANY, Ceiling, is_tool_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from prowess.library.live import Live
+    from prowess.runtime.events import OnEvent
+    from prowess.runtime.trust import Trust
+    from prowess.select.selectors import Selector
+
+
+def read_ceiling(tools: Iterable[str] | Literal["any"] | None) -> Ceiling:
+    """The ceiling for what a host gave as ``tools``; raises ``SourceError`` for another text, or what is no text."""
+    return Ceiling.of(tools if tools is None or tools == ANY else _check_tools(tools))
+
+
+def _check_tools(tools: Iterable[str]) -> tuple[str, ...]:
+    """The tools of a ceiling. Raises ``SourceError`` for one that could never allow what its author meant."""
+    written = check_texts(tools, "tools")
+    for index, tool in enumerate(written):
+        if not is_tool_pattern(tool):
+            expected = "is a tool or a tool with a pattern in parentheses"
+            refuse(f"tools[{index}]", expected, tool, "pass 'Bash(git:*)' or 'Bash'")
+    return written
+
+
+def check_arguments(
+    catalog: Catalog | Live,
+    max_active: int,
+    selector: Selector | None,
+    pattern: str,
+    trust: Trust | None,
+    *,
+    limits: Limits | None,
+    on_event: OnEvent | None,
+) -> None:
+    """Raise ``SourceError`` for an argument of a session that is not what it should be."""
+    # A live catalogue is known by what it gives: its module is loaded only by those who watch folders.
+    given = getattr(catalog, "catalog", catalog)
+    check_instance(given, "catalog", Catalog, remedy=f"pass prowess.scan({path_in_call(catalog)})")
+    check_number(max_active, "max_active")
+    check_text(pattern, "filter")
+    check_instance(limits, "limits", Limits, optional=True, remedy="pass prowess.Limits(…)")
+    check_callable(on_event, "on_event")
+    if selector is not None:
+        check_method(selector, "selector", "select", "pass a prowess.Selector")
+    if trust is not None:
+        from prowess.runtime.trust import Trust  # noqa: PLC0415 - a session without trust does not load it
+
+        check_instance(trust, "trust", Trust, optional=True, remedy="pass prowess.Trust()")

@@ -1,0 +1,99 @@
+"""Sub-agents: a prepared fork run by whoever the host named, and what the model that called for it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from functools import partial
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING
+
+from prowess.errors import SkillError
+from prowess.runtime.events import Event
+from prowess.runtime.pools import pools_for
+from prowess.tools.definitions import ToolResult
+from prowess.tools.refusals import bound_error
+from prowess.work import LoopRunningError, await_result
+
+if TYPE_CHECKING:
+    from prowess.runtime.fork import ForkRunner, PreparedFork
+    from prowess.runtime.session import Session
+    from prowess.tools.dialect import Dialect
+
+
+class SubAgents:
+    """The sub-agents of one conversation: they are run by ``runner``, and whatever that does is a result."""
+
+    def __init__(self, session: Session, dialect: Dialect, runner: ForkRunner) -> None:
+        self._session = session
+        self._dialect = dialect
+        self._runner = runner
+
+    def answer(self, tool: str, prepared: PreparedFork) -> ToolResult:
+        """Return what the sub-agent answers to a call of ``tool``, or the result that says why there is no answer."""
+        try:
+            made = self._runner(prepared)
+            answer = _await_answer(made) if isinstance(made, Awaitable) else made
+        except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
+            return self._describe_failure(tool, prepared, error)
+        return self._describe_answer(tool, prepared, answer)
+
+    async def aanswer(self, tool: str, prepared: PreparedFork) -> ToolResult:
+        """Return what ``answer`` does, from asynchronous code: coroutines on its loop, plain functions in a thread."""
+        runner = self._runner
+        try:
+            if _is_coroutine_function(runner):  # on the host's loop, and cancelled there
+                made: object = runner(prepared)
+            else:
+                made = await pools_for(self._session.limits).forks.run(partial(_try_runner, runner, prepared))
+            if isinstance(made, Exception):
+                return self._describe_failure(tool, prepared, made)
+            answer = await made if isinstance(made, Awaitable) else made
+        except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
+            return self._describe_failure(tool, prepared, error)
+        return self._describe_answer(tool, prepared, answer)
+
+    def _describe_answer(self, tool: str, prepared: PreparedFork, answer: object) -> ToolResult:
+        """The result with the answer, cut where it is longer than ``Limits`` allows."""
+        if not isinstance(answer, str):
+            return self._describe_failure(tool, prepared, SkillError("the sub-agent gave no text"), said=":")
+        most = self._session.limits.max_fork_output_bytes
+        data = answer.encode("utf-8", "surrogatepass")
+        kept = data[:most].decode("utf-8", "ignore")
+        text = answer if len(data) <= most else f"{kept}\n[cut: the answer is longer]"
+        return ToolResult(text, data={"skill": prepared.skill_name, "title": prepared.title})
+
+    def _describe_failure(
+        self, tool: str, prepared: PreparedFork, error: Exception, *, said: str = " failed:"
+    ) -> ToolResult:
+        """The result for a fork that gave no answer; of what the host's own code raised, the host alone hears."""
+        busy = isinstance(error, SkillError) and error.code == "busy"
+        code = "busy" if busy else "fork-failed"
+        if isinstance(error, SkillError):
+            why = error.message
+        else:
+            self._session.report_host_error("fork", error, prepared.skill_name)
+            why = "the host could not run it"
+        self._session.tell(Event("refused", prepared.skill_name, {"tool": tool, "code": code}))
+        return bound_error(self._dialect.error(tool, SkillError(f"{prepared.title}{said} {why}", code=code)))
+
+
+def _is_coroutine_function(runner: ForkRunner) -> bool:
+    """Whether calling it runs nothing yet: a coroutine function, or an object whose call is one."""
+    return iscoroutinefunction(runner) or iscoroutinefunction(getattr(runner, "__call__", None))  # noqa: B004 - its kind
+
+
+def _try_runner(runner: ForkRunner, prepared: PreparedFork) -> object:
+    """Return what a runner gives, or what it raises: a ``StopIteration`` cannot be raised in a coroutine."""
+    try:
+        return runner(prepared)
+    except Exception as error:  # noqa: BLE001 - whatever the host's runner does, the conversation goes on
+        return error
+
+
+def _await_answer(answer: Awaitable[str]) -> str:
+    """Return what a coroutine gives, in plain code; raises ``SkillError`` inside a running loop."""
+    try:
+        return await_result(answer)
+    except LoopRunningError:
+        message = "the runner of forks is asynchronous: use 'await toolset.acall(…)' here"
+        raise SkillError(message, code="fork-failed") from None
