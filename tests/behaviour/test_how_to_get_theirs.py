@@ -618,3 +618,16 @@ def test_a_body_that_no_model_could_take_is_an_error_result(put: Put, tmp_path: 
         usual["long"].read_body(strip=True)
     assert usual["long"].read_body(strip=True, max_bytes=None) == long
     assert usual["latin"].read_body(strip=True, errors="replace") == "Gr��e"
+
+
+def test_a_fork_and_a_call_fill_placeholders_that_a_host_can_keep(put: Put, tmp_path: Path) -> None:
+    """S2-38, S2-43: with the task or the request; read_text and read_body give the text as it is written."""
+    put("audit", fields="context: fork\n", body="Audit $ARGUMENTS.\n")
+    put("pdf", body="Fill $ARGUMENTS.\n")
+    session = prowess.Session(prowess.scan(tmp_path))
+    prepared = prowess.Toolset(session, "read_skill", fork="host").prepare_fork("audit", "it all")
+    assert isinstance(prepared, prowess.PreparedFork)
+    assert prepared.content.endswith("---\nAudit it all.\n")
+    assert session.read_text("audit", whole=True).endswith("---\nAudit $ARGUMENTS.\n")
+    assert session.expand("/pdf a form") == 'Use the following skill.\n\n<skill name="pdf">\nFill a form.\n</skill>'
+    assert session.skill("pdf").read_body() == "Fill $ARGUMENTS.\n"
