@@ -18,7 +18,7 @@ def session(put: Put, tmp_path: Path) -> prowess.Session:
     (folder / "refs").mkdir()
     (folder / "refs/forms.md").write_text("Gr\u00fc\u00dfe\n", encoding="utf-8")
     put("csv", description="Profiles tables.", fields="allowed-tools: [read]\n", body="Profile it: !`ls`.\n")
-    return prowess.Session(prowess.scan(tmp_path))
+    return prowess.Session(prowess.scan(tmp_path), tools=["fill", "read"])
 
 
 @pytest.fixture

@@ -225,7 +225,8 @@ def test_what_is_prepared_holds_the_expanded_file_and_the_wishes(put: Put, begin
     put("skills/simple", fields="context: fork\n")
     prepared = forked(begin(), task="Look.")
     head = f"---\nname: audit\ndescription: Does one thing.\n{FORK}---\n"
-    assert prepared == prowess.PreparedFork("audit", "Look.", f"{head}Audit 3 files.\n", "small", ("Read", "Grep*"))
+    wishes = ("small", ("Read", "Grep*"))
+    assert prepared == prowess.PreparedFork("audit", "Look.", f"{head}Audit 3 files.\n", *wishes, grants_tools=False)
     assert (forked(begin(), "simple").model, forked(begin(), "simple").allowed_tools) == ("", ())
 
 

@@ -65,7 +65,7 @@ def test_a_refusal_names_the_skill_and_the_filter(catalog: prowess.Catalog) -> N
 
 
 def test_what_is_filtered_is_also_out_of_index_tools_answers_and_reads(catalog: prowess.Catalog) -> None:
-    session = Session(catalog)
+    session = Session(catalog, tools="any")
     session.activate("pay")
     session.activate("pdf")
     with skill_filter("skills/docs/*"):
@@ -91,7 +91,7 @@ def test_what_is_filtered_is_also_out_of_index_tools_answers_and_reads(catalog: 
 
 
 def test_setting_a_filter_ends_what_it_does_not_let_through(catalog: prowess.Catalog) -> None:
-    session = Session(catalog)
+    session = Session(catalog, tools="any")
     for name in catalog.names:
         session.activate(name)
     assert session.set_filter("skills/docs/*") == ("pay", "refund")

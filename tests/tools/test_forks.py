@@ -186,7 +186,7 @@ def test_a_person_may_have_a_fork_that_models_may_not_and_not_one_that_is_for_mo
 
 
 def test_a_fork_is_prepared_with_all_that_a_child_needs(audit: Path, forking: prowess.DialectName, talk: Talk) -> None:
-    prepared = prepared_of(prowess.Toolset(talk(), forking))
+    prepared = prepared_of(prowess.Toolset(talk(tools="any"), forking))
     assert prepared == prowess.PreparedFork(
         "audit", TASK, (audit / "SKILL.md").read_text(encoding="utf-8"), "small", ("Read", "Grep")
     )
@@ -448,7 +448,7 @@ def test_a_child_of_a_fork_is_bound_by_the_tools_of_its_skill(family: prowess.To
 def test_a_child_of_a_fork_whose_tools_are_a_family_has_that_family(put: Put, talk: Talk) -> None:
     put("audit", fields="context: fork\nallowed-tools: mcp__*\n")
     put("log", fields="allowed-tools: mcp__git__log Read\n")
-    toolset = prowess.Toolset(talk())
+    toolset = prowess.Toolset(talk(tools="any"))
     child = toolset.child(prepared_of(toolset)).session
     child.activate("log")
     assert child.active_tools == ("mcp__git__log",)

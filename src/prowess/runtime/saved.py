@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from prowess.errors import Issue, SkillError, SourceError
-from prowess.spec.tool_patterns import intersect_ceilings, without_families
+from prowess.spec.tool_patterns import Ceiling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,8 +25,7 @@ _WITHOUT_CEILING = 1
 class Bounds(NamedTuple):
     """The most that a session may do and see."""
 
-    tools: tuple[str, ...] | None = None
-    """The ceiling; ``None``: there is none."""
+    ceiling: Ceiling = Ceiling()
     max_active: int = 0
     filter: str = ""
     filters: tuple[str, ...] = ()
@@ -48,13 +47,20 @@ class SavedSession(NamedTuple):
 def as_json(bounds: Bounds, active: Mapping[str, Skill]) -> str:
     """The bounds of a session, and its active skills with the digests of their folders."""
     skills = {name: digest_of(skill) for name, skill in sorted(active.items())}
-    known = {"filter": bounds.filter, "bounds": bounds.filters, "tools": bounds.tools, "max_active": bounds.max_active}
-    return json.dumps({"version": _VERSION, **known, "explicit_only": bounds.explicit_only, "active": skills})
+    known = {
+        "filter": bounds.filter,
+        "bounds": bounds.filters,
+        "tools": bounds.ceiling.tools,
+        "grants_tools": bounds.ceiling.grants,
+        "max_active": bounds.max_active,
+        "explicit_only": bounds.explicit_only,
+    }
+    return json.dumps({"version": _VERSION, **known, "active": skills})
 
 
 def bounds_of(
     saved: SavedSession,
-    tools: Iterable[str] | None,
+    given: Ceiling,
     max_active: int | None,
     pattern: str | None,
     explicit_only: Iterable[str] | None = None,
@@ -63,18 +69,16 @@ def bounds_of(
 ) -> Bounds:
     """The bounds of a restored session: the saved and the given ones together.
 
-    ``widen``: the given ones instead, where they are given; no ceiling given is none.
+    ``widen``: the given ceiling instead, and the other ones where they are given.
     """
     known = saved.bounds
-    allowed = None if tools is None else without_families(tools)
     if widen:
         counted = known.max_active if max_active is None else max_active
         filters = (known.filter, known.filters) if pattern is None else (pattern, ())
-        return Bounds(
-            allowed, counted, *filters, known.explicit_only if explicit_only is None else tuple(explicit_only)
-        )
+        return Bounds(given, counted, *filters, known.explicit_only if explicit_only is None else tuple(explicit_only))
     counts = [count for count in (known.max_active, max_active or 0) if count > 0]
-    ceiling = intersect_ceilings(known.tools, allowed)
+    # A save approves nothing by itself: it lies wherever the host keeps it, and somebody may have edited it.
+    ceiling = known.ceiling.intersect(given)
     kept = tuple(dict.fromkeys((*known.explicit_only, *(explicit_only or ()))))
     if not pattern or pattern == known.filter:
         return Bounds(ceiling, min(counts, default=0), known.filter, known.filters, kept)
@@ -106,7 +110,7 @@ def from_json(text: str) -> SavedSession:
         raise _unknown()
     if data.get("version") == _WITHOUT_CEILING:
         # Nobody knows what that conversation was allowed, so it is allowed nothing until the host says otherwise.
-        return SavedSession(Bounds((), 0, data["filter"]), active, is_older=True)
+        return SavedSession(Bounds(Ceiling(()), 0, data["filter"]), active, is_older=True)
     bounds = _bounds_in(data) if data.get("version") == _VERSION else None
     if bounds is None:
         raise _unknown()
@@ -123,9 +127,14 @@ def _bounds_in(data: Mapping[str, Any]) -> Bounds | None:
     explicit_only = data.get("explicit_only", [])  # saves of before have none
     if not _is_texts(filters) or not _is_texts(explicit_only) or not (tools is None or _is_texts(tools)):
         return None
+    # Saves of before do not say whether skills approve tools: those with a list of tools did, and of the others nobody
+    # knows whether the host thought of it.
+    grants = data.get("grants_tools", tools is not None)
+    if not isinstance(grants, bool):
+        return None
     if not isinstance(most, int) or isinstance(most, bool) or most < 0:
         return None
-    ceiling = None if tools is None else tuple(tools)
+    ceiling = Ceiling(None if tools is None else tuple(tools), grants)
     return Bounds(ceiling, most, data["filter"], tuple(filters), tuple(explicit_only))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from threading import RLock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.arguments import (
     check_callable,
@@ -53,7 +53,7 @@ from prowess.runtime.saved import Bounds, as_json, bounds_of, from_json, older_i
 from prowess.runtime.sight import Sight, filtered_out
 from prowess.spec.commands import may_have_commands
 from prowess.spec.hidden import hidden_points
-from prowess.spec.tool_patterns import granted, intersect_ceilings, judged, without_families
+from prowess.spec.tool_patterns import ANY, Ceiling, intersect_ceilings, judged
 
 if TYPE_CHECKING:
     import os
@@ -86,9 +86,10 @@ class _Wish(NamedTuple):
 class Session(Sight):
     """The active skills of one conversation over one catalogue, or over a live one, which it follows.
 
-    ``tools``: the most that the host allows (``None``: no ceiling, ``[]``: nothing). ``max_active``: 0 is no limit;
-    preloaded skills do not count. ``filter``: a pattern over virtual paths, which are taken relative to ``base_dir``
-    (the working folder). ``trust``: whose commands and scripts may run; without it, nothing does.
+    ``tools``: the tools that skills may approve by their ``allowed-tools``, and the most that the host allows (``[]``:
+    nothing, ``"any"``: no ceiling, ``None``: no skill approves anything, and nothing is refused). ``max_active``: 0 is
+    no limit; preloaded skills do not count. ``filter``: a pattern over virtual paths, which are taken relative to
+    ``base_dir`` (the working folder). ``trust``: whose commands and scripts may run; without it, nothing does.
     ``on_event`` is called with every ``Event``, outside of any lock; ``id`` is what they call this conversation.
     ``command_env``: variables of the host's environment that commands see besides the usual few, by name.
     ``explicit_only``: skills that are not shown to models, by name, whatever their files say
@@ -98,7 +99,7 @@ class Session(Sight):
     def __init__(  # noqa: PLR0917 - the public signature
         self,
         catalog: Catalog | Live,
-        tools: Iterable[str] | None = None,
+        tools: Iterable[str] | Literal["any"] | None = None,
         max_active: int = 0,
         selector: Selector | None = None,
         filter: str = "",  # noqa: A002 - the public signature
@@ -125,7 +126,7 @@ class Session(Sight):
         )
         # A name that is mistyped would show a skill that was to be kept for explicit calls.
         self._catalog.check_names(self._explicit_only, "explicit_only")
-        self._ceiling = None if tools is None else without_families(check_texts(tools, "tools"))
+        self._ceiling = _read_ceiling(tools)
         self._max_active = max_active
         self._limits = limits
         self._consent = Consent(trust, self._events)
@@ -193,7 +194,12 @@ class Session(Sight):
     @property
     def ceiling(self) -> tuple[str, ...] | None:
         """The most that the host allows; ``None``: there is no ceiling."""
-        return self._ceiling
+        return self._ceiling.tools
+
+    @property
+    def grants_tools(self) -> bool:
+        """True when the host said which tools skills may approve; else none of them approves any."""
+        return self._ceiling.grants
 
     @property
     def max_resource_bytes(self) -> int:
@@ -220,9 +226,10 @@ class Session(Sight):
         """Whether the active skills pre-approve a call: ``allowed``, ``refused``, or ``not-mentioned`` by any.
 
         ``refused``: beyond the ceiling, or mentioned and not covered; a command with a shell operator, a substitution
-        or a line break is never covered by a pattern.
+        or a line break is never covered by a pattern. Where the host gave no ``tools``, no skill mentions any.
         """
-        if self._ceiling is not None and judged(tool, command, self._ceiling, has_families=True) != "allowed":
+        ceiling = self._ceiling.tools
+        if ceiling is not None and judged(tool, command, ceiling, has_families=True) != "allowed":
             return "refused"
         return judged(tool, command, self.active_tools)
 
@@ -341,7 +348,7 @@ class Session(Sight):
     ) -> Active:
         """What is remembered of a skill that was made ready, with the tools that the ceiling leaves it."""
         loaded, expanded, standing, written = prepared
-        tools = granted(loaded.skill.allowed_tools, self._ceiling)
+        tools = self._ceiling.grant(loaded.skill.allowed_tools)
         outputs, issues = expanded.outputs, expanded.issues
         return Active(loaded, tools, outputs, issues, preloaded, stale, gone, unrun, standing, written)
 
@@ -476,9 +483,9 @@ class Session(Sight):
         self._follow()
         child = Session.__new__(type(self))  # not by __init__, which would run the commands of preloaded skills again
         with self._lock:
-            ceiling = intersect_ceilings(self._ceiling, tools)
+            ceiling = self._ceiling._replace(tools=intersect_ceilings(self._ceiling.tools, tools))
             preloaded = {
-                name: entry._replace(tools=granted(entry.loaded.skill.allowed_tools, ceiling))
+                name: entry._replace(tools=ceiling.grant(entry.loaded.skill.allowed_tools))
                 for name, entry in self._active.items()
                 if entry.preloaded
             }
@@ -602,7 +609,7 @@ class Session(Sight):
         catalog: Catalog | Live,
         saved: str,
         *,
-        tools: Iterable[str] | None = None,
+        tools: Iterable[str] | Literal["any"] | None = None,
         max_active: int | None = None,
         filter: str | None = None,  # noqa: A002 - the public signature
         limits: Limits | None = None,
@@ -617,19 +624,19 @@ class Session(Sight):
         """A session as it was saved, over a catalogue of now; and what has changed or is missing since.
 
         It may do what both the save and the arguments allow: the tools of both ceilings, the smaller ``max_active``,
-        the skills that pass both filters; what either keeps for explicit calls is kept. ``widen=True``: ``tools``
-        (``None``: no ceiling), ``max_active``, ``filter`` and ``explicit_only`` (``None``: as it was saved) replace
-        what was saved. A save of an older version, which has no ceiling, allows no tools, and an issue says so. Raises
-        ``SourceError`` for text that is no saved session.
+        the skills that pass both filters; what either keeps for explicit calls is kept. ``tools`` means what it means
+        in ``Session``: without it no skill approves anything, whatever was saved. ``widen=True``: ``tools``, and
+        ``max_active``, ``filter`` and ``explicit_only`` where they are given, replace what was saved. A save of an
+        older version, which has no ceiling, allows no tools, and an issue says so. Raises ``SourceError`` for text that
+        is no saved session.
         """
         check_text(saved, "saved")
         known = from_json(saved)
-        tools = None if tools is None else check_texts(tools, "tools")
         given = None if explicit_only is None else check_texts(explicit_only, "explicit_only")
-        bounds = bounds_of(known, tools, max_active, filter, given, widen=widen)
+        bounds = bounds_of(known, _read_ceiling(tools), max_active, filter, given, widen=widen)
         session = cls(
             catalog,
-            bounds.tools,
+            None,
             bounds.max_active,
             selector,
             bounds.filter,
@@ -642,10 +649,19 @@ class Session(Sight):
         )
         session._bounds = bounds.filters
         session._explicit_only = frozenset(bounds.explicit_only)  # not checked: what was saved may be gone since
-        for name in session._active.keys() - known.active.keys():  # preloaded, and ended before it was saved
-            del session._active[name]
+        session._ceiling = bounds.ceiling
+        session._active = {  # what is preloaded, unless it was ended before it was saved
+            name: entry._replace(tools=bounds.ceiling.grant(entry.loaded.skill.allowed_tools))
+            for name, entry in session._active.items()
+            if name in known.active
+        }
         issues = (older_issue(),) if known.is_older and not widen else ()
         return session, (*issues, *resumed(known.active, session.activate))
+
+
+def _read_ceiling(tools: Iterable[str] | Literal["any"] | None) -> Ceiling:
+    """The ceiling for what a host gave as ``tools``; raises ``SourceError`` for another text, or what is no text."""
+    return Ceiling.of(tools if tools is None or tools == ANY else check_texts(tools, "tools"))
 
 
 def _check_arguments(

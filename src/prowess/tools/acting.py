@@ -44,7 +44,16 @@ def prepare_fork(view: View, name: str, task: str, *, by_person: bool = False) -
     head = 0 if skill.is_inline else None
     content = view.hide(_fill_content(view.shown(fresh), expanded, head, task, view.project))
     toolsets = split_names(fresh.extra.get("toolsets")) or ()
-    prepared = PreparedFork(name, task, content, fresh.model or "", fresh.allowed_tools, head, toolsets=toolsets)
+    prepared = PreparedFork(
+        name,
+        task,
+        content,
+        fresh.model or "",
+        fresh.allowed_tools,
+        head,
+        grants_tools=view.session.grants_tools,
+        toolsets=toolsets,
+    )
     return bound_fork(prepared, view.session.ceiling)
 
 
