@@ -76,7 +76,7 @@ def test_activation_parses_the_file_that_it_loads(put: Put, scanned: Scanned) ->
 
 def test_a_skill_is_found_by_its_written_name_with_a_colon_too(put: Put, scanned: Scanned) -> None:
     put("agent-base", name="maestro:agent-base", tools="Read")
-    session = Session(scanned())
+    session = Session(scanned(), tools=["Read"])
     assert session.catalog.names == ("maestro-agent-base",)
     activation = session.activate("maestro:agent-base")
     assert (activation.skill.name, activation.skill.written_name) == ("maestro-agent-base", "maestro:agent-base")
