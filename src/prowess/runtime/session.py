@@ -216,7 +216,7 @@ class Session(Sight):
 
     def available(self, name: str) -> Skill | None:
         """That skill, or ``None``."""
-        name = self._name_of(name)
+        name = self.resolve_name(name)
         filters = self._filters()
         with self._lock:
             active = self._active.get(name)
@@ -246,7 +246,7 @@ class Session(Sight):
         Activating again gives what was loaded the first time, unless it was granted, or its grant revoked, since.
         Raises ``UnknownSkillError``, ``SkillFilteredError``, ``MaxActiveError``, or whatever reading the file raises.
         """
-        name = self._name_of(name)
+        name = self.resolve_name(name)
         wish = _Wish(name, ambient_filters(), filter)
         try:
             return self._activate(wish)
@@ -336,7 +336,7 @@ class Session(Sight):
     @measured()
     def activate_text(self, name: str, *, whole: bool = False) -> str:
         """Activate a skill; its body as the file has it now (``whole``: the file), commands run if it is trusted."""
-        name = self._name_of(name)
+        name = self.resolve_name(name)
         texts: list[str] = []
 
         def make_text(skill: Skill) -> None:
@@ -364,7 +364,7 @@ class Session(Sight):
         """The whole file of a skill that is not activated by it, and where in it stands what a command printed."""
         return self._instructions.expanded_text(self.skill(name), whole=True)
 
-    def _name_of(self, name: str) -> str:
+    def resolve_name(self, name: str) -> str:
         """The name that a skill goes by: ``name``, unless that only stands in the file of a skill of the catalogue.
 
         Not to be called under the lock, since it may take over a new catalogue.
@@ -391,7 +391,7 @@ class Session(Sight):
     @measured()
     def deactivate(self, name: str) -> tuple[str, ...]:
         """End a skill; the tools that no other active skill needs, sorted."""
-        name = self._name_of(name)
+        name = self.resolve_name(name)
         with self._lock:
             entry = self._active.pop(name, None)
             if entry is None:
@@ -536,7 +536,7 @@ class Session(Sight):
         call = parse_call(message)
         if call is None or (call[0] not in self._catalog and call[0] not in self._active):
             return ""
-        name, arguments = self._name_of(call[0]), call[1]
+        name, arguments = self.resolve_name(call[0]), call[1]
         try:
             skill = self.skill(name)
             if not skill.user_invocable:

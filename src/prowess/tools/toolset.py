@@ -169,6 +169,7 @@ class Toolset:
         self._dialect = found
         names = None if allowed is None else check_texts(allowed, "allowed")
         _check_allowed(session, names or ())
+        names = None if names is None else tuple(map(session.resolve_name, names))
         self._options = Options(
             names,
             budget,
