@@ -86,8 +86,12 @@ def test_a_skill_is_found_by_its_written_name_with_a_colon_too(put: Put, scanned
     assert session.deactivate("maestro:agent-base") == ("Read",)
     assert session.activate_text("maestro:agent-base") == "Do it.\n"
     assert session.active_skills == ("maestro-agent-base",)
-    toolset = prowess.Toolset(session)
-    assert not toolset.call("load_skill", {"name": "maestro:agent-base"}).is_error
+    for allowed in (None, ["maestro:agent-base"], ["maestro-agent-base"]):
+        for name in ("maestro:agent-base", "maestro-agent-base"):
+            assert not prowess.Toolset(session, allowed=allowed).call("load_skill", {"name": name}).is_error
+    put("other")
+    refused = prowess.Toolset(Session(scanned()), allowed=["other"]).call("load_skill", {"name": "maestro:agent-base"})
+    assert refused.is_error
 
 
 def test_a_name_with_a_colon_that_no_file_has_is_unknown(put: Put, scanned: Scanned) -> None:

@@ -241,7 +241,7 @@ class Session(Sight):
 
     def available(self, name: str) -> Skill | None:
         """That skill, or ``None``."""
-        name = self._name_of(name)
+        name = self.resolve_name(name)
         filters = self._filters()
         with self._lock:
             active = self._active.get(name)
@@ -278,7 +278,7 @@ class Session(Sight):
         ``run=False``: no command in the instructions runs, and they are what the file has. Raises
         ``UnknownSkillError``, ``SkillFilteredError``, ``MaxActiveError``, or whatever reading the file raises.
         """
-        name = self._name_of(name)
+        name = self.resolve_name(name)
         wish = _Wish(name, ambient_filters(), filter, run=run)
         try:
             activation = self._activate(wish)
@@ -374,7 +374,7 @@ class Session(Sight):
 
         ``run=False``: no command runs.
         """
-        name = self._name_of(name)
+        name = self.resolve_name(name)
         texts: list[str] = []
 
         def make_text(skill: Skill) -> None:
@@ -402,7 +402,7 @@ class Session(Sight):
         """The whole file of a skill that is not activated by it, and where in it stands what a command printed."""
         return self._instructions.expanded_text(self.skill(name), whole=True)
 
-    def _name_of(self, name: str) -> str:
+    def resolve_name(self, name: str) -> str:
         """The name that a skill goes by: ``name``, unless that only stands in the file of a skill of the catalogue.
 
         Not to be called under the lock, since it may take over a new catalogue.
@@ -429,7 +429,7 @@ class Session(Sight):
     @measured()
     def deactivate(self, name: str) -> tuple[str, ...]:
         """End a skill; the tools that no other active skill needs, sorted."""
-        name = self._name_of(name)
+        name = self.resolve_name(name)
         with self._lock:
             entry = self._active.pop(name, None)
             if entry is None:
@@ -578,7 +578,7 @@ class Session(Sight):
         call = parse_call(message)
         if call is None or (call[0] not in self._catalog and call[0] not in self._active):
             return ""
-        name, arguments = self._name_of(call[0]), call[1]
+        name, arguments = self.resolve_name(call[0]), call[1]
         try:
             skill = self.skill(name)
             if not skill.user_invocable:
