@@ -126,12 +126,17 @@ def shared(pytestconfig: pytest.Config) -> Path:
 
 
 @pytest.fixture(scope="session")
-def real_heads(shared: Path, seed: int, full: bool) -> list[bytes]:
-    """The first bytes of real files: a sample drawn with the seed, or all of them."""
+def real_rows(shared: Path, seed: int, full: bool) -> list[bytes]:
+    """Lines of the corpus of real heads: a sample drawn with the seed, or all of them."""
     with lzma.open(shared / "corpus" / "heads.jsonl.xz") as file:
         rows = file.read().splitlines()
-    chosen = rows if full else random.Random(seed).sample(rows, REAL_HEADS)
-    return [json.loads(row)["head"].encode("latin-1") for row in chosen]
+    return rows if full else random.Random(seed).sample(rows, REAL_HEADS)
+
+
+@pytest.fixture(scope="session")
+def real_heads(real_rows: list[bytes]) -> list[bytes]:
+    """The first bytes of real files: a sample drawn with the seed, or all of them."""
+    return [json.loads(row)["head"].encode("latin-1") for row in real_rows]
 
 
 @pytest.fixture

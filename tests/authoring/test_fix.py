@@ -43,6 +43,7 @@ def write(folder: Path, text: str, name: str = "one") -> Path:
         ("name: two\ndescription: Does it.\n", "name: one\ndescription: Does it.\n", "name-mismatch"),
         ("name: One Skill\ndescription: Does it.\n", "name: one\ndescription: Does it.\n", "bad-name"),
         ("description: Does it.\n", "name: one\ndescription: Does it.\n", "repaired-name"),
+        ("name: team:one\ndescription: Does it.\n", "name: one\ndescription: Does it.\n", "repaired-name-colon"),
         ("name: one\ndescription: Does it.\nlicense: ''\n", "name: one\ndescription: Does it.\n", "blank-field"),
     ],
 )
@@ -62,6 +63,8 @@ def test_what_is_mechanical_is_mended(tmp_path: Path, head: str, mended: str, co
         "<!-- a comment -->\n---\nname: one\ndescription: Does it.\n---\nDo it.\n",
         "```yaml\n---\nname: one\ndescription: Does it.\n---\n```\nDo it.\n",
         "---\nname: one\ndescription: Does\u2028it.\n---\nDo it.\n",
+        "---\n  name: one\n  description: Does it.\n  ---\n\n  Do it.\n",
+        "\n\t---\n\tname: one\n\tdescription: Does: it.\n\t---\nDo it.\n",
     ],
 )
 def test_frontmatter_in_a_wrapping_is_put_where_it_belongs(tmp_path: Path, text: str) -> None:

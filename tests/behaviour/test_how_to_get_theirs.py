@@ -618,3 +618,28 @@ def test_a_body_that_no_model_could_take_is_an_error_result(put: Put, tmp_path: 
         usual["long"].read_body(strip=True)
     assert usual["long"].read_body(strip=True, max_bytes=None) == long
     assert usual["latin"].read_body(strip=True, errors="replace") == "Gr��e"
+
+
+def test_a_fork_and_a_call_fill_placeholders_that_a_host_can_keep(put: Put, tmp_path: Path) -> None:
+    """S2-38, S2-43: with the task or the request; read_text and read_body give the text as it is written."""
+    put("audit", fields="context: fork\n", body="Audit $ARGUMENTS.\n")
+    put("pdf", body="Fill $ARGUMENTS.\n")
+    session = prowess.Session(prowess.scan(tmp_path))
+    prepared = prowess.Toolset(session, "read_skill", fork="host").prepare_fork("audit", "it all")
+    assert isinstance(prepared, prowess.PreparedFork)
+    assert prepared.content.endswith("---\nAudit it all.\n")
+    assert session.read_text("audit", whole=True).endswith("---\nAudit $ARGUMENTS.\n")
+    assert session.expand("/pdf a form") == 'Use the following skill.\n\n<skill name="pdf">\nFill a form.\n</skill>'
+    assert session.skill("pdf").read_body() == "Fill $ARGUMENTS.\n"
+
+
+def test_yamls_types_tell_what_other_readers_refuse_or_convert() -> None:
+    """S0-10, S3-7, S3-8, S4-4: a number, a boolean and null where text belongs, as YAML reads them."""
+    text = "---\nname: 123\ndescription: yes\nlicense: null\nmetadata:\n  version: 1.10\n  left-out: null\n---\nBody.\n"
+    parsed = prowess.parse_skill(text, check_dir=False)
+    front = parsed.skill.frontmatter
+    assert (front.name, front.license, front.metadata["version"]) == ("123", "null", "1.10")
+    typed = front.typed()
+    assert (typed["name"], typed["license"]) == (123, None)
+    assert [key for key in ("name", "description") if not isinstance(typed[key], str)] == ["name"]
+    assert typed["metadata"] == {"version": 1.1, "left-out": None}

@@ -1,8 +1,9 @@
 """The tables of other systems' symbols: ``make manual`` writes them into ``docs`` from ``symbols.toml``.
 
 A check is an expression that is evaluated in a working folder with ``skills/``, ``broken/`` and ``acting/`` of the
-examples. ``catalog`` is ``prowess.scan("skills")``, ``skill`` its ``csv-report``, ``session`` a new session over it,
-``toolset(dialect, **options)`` a toolset over another one; the other names are functions of ``test_coming_from.py``.
+examples. ``catalog`` is ``prowess.scan("skills")``, ``skill`` its ``csv-report``, ``session`` a new session over it
+with ``tools=["Read"]``, ``toolset(dialect, **options)`` a toolset over another one; the other names are functions of
+``test_coming_from.py``.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _INTRODUCTION = """\
 
 {} symbols are documented by the five systems that [coming-from.md](coming-from.md) is about. Each row has what Prowess
 has for it, and an expression that the tests evaluate and that must be true, in a folder with the skills of `examples/`:
-`catalog` is `prowess.scan("skills")`, `skill` its `csv-report`, `session` a new session, `toolset(dialect)` a toolset
-over one. This page is made by `make manual`.
+`catalog` is `prowess.scan("skills")`, `skill` its `csv-report`, `session` a new session with `tools=["Read"]`,
+`toolset(dialect)` a toolset over one. This page is made by `make manual`.
 """
 _TABLE = re.compile(r"(<!-- symbols of ([a-z-]+) -->\n).*?(<!-- end of symbols -->)", re.DOTALL)
 

@@ -64,6 +64,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     def fresh_folder() -> Path:
         return folder / f"fresh-{next(numbers)}"
 
+    def new_session() -> prowess.Session:
+        return prowess.Session(catalog, tools=["Read"])
+
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("HOME", str(folder / "home"))
@@ -76,18 +79,19 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
             "inside": inside,
             "io": io,
             "json": json,
+            "new_session": new_session,
             "no_git": no_git,
             "prowess": prowess,
             "raises": raises,
             "skill": catalog["csv-report"],
             "fresh_installer": lambda: prowess.Installer(fresh_folder(), fresh_folder()),
-            "toolset": lambda dialect, **options: prowess.Toolset(prowess.Session(catalog), dialect, **options),
+            "toolset": lambda dialect, **options: prowess.Toolset(new_session(), dialect, **options),
         }
 
 
 @pytest.mark.parametrize("row", SYMBOLS, ids=lambda row: f"{row.system}-{row.symbol}")
 def test_the_counterpart_of_a_symbol_works(row: Symbol, world: dict[str, Any]) -> None:
-    names = {**world, "session": prowess.Session(world["catalog"])}
+    names = {**world, "session": world["new_session"]()}
     assert eval(row.check, names), row.check  # noqa: S307 - the expressions are ours
 
 

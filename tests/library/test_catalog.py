@@ -375,3 +375,16 @@ def test_a_plain_skill_is_visible(put: Put, tmp_path: Path) -> None:
     found = scan(tmp_path).explain("good")
     assert found.visible
     assert (found.issues, found.shadowed) == ((), ())
+
+
+def test_a_skill_is_looked_up_by_its_written_name_with_a_colon_too(put: Put, tmp_path: Path) -> None:
+    put("base", "name: maestro:base\ndescription: d\n")
+    catalog = scan(tmp_path)
+    skill = catalog["maestro:base"]
+    assert (skill, catalog.get("maestro:base"), "maestro:base" in catalog) == (catalog["maestro-base"], skill, True)
+    assert (skill.name, skill.written_name, catalog.names) == ("maestro-base", "maestro:base", ("maestro-base",))
+    assert [issue.code for issue in skill.repairs] == ["repaired-name-colon"]
+    assert catalog.explain("maestro:base").location == skill.location
+    assert (skill.load().skill.written_name, skill.load().skill.name) == ("maestro:base", "maestro-base")
+    for name in ("other:base", "maestro-base:", 3):
+        assert (name in catalog, catalog.get(name)) == (False, None)  # type: ignore[arg-type]  # on purpose

@@ -74,6 +74,42 @@ def test_activation_parses_the_file_that_it_loads(put: Put, scanned: Scanned) ->
     assert activation.skill.license == "MIT"
 
 
+def test_a_skill_is_found_by_its_written_name_with_a_colon_too(put: Put, scanned: Scanned) -> None:
+    put("agent-base", name="maestro:agent-base", tools="Read")
+    session = Session(scanned(), tools=["Read"])
+    assert session.catalog.names == ("maestro-agent-base",)
+    activation = session.activate("maestro:agent-base")
+    assert (activation.skill.name, activation.skill.written_name) == ("maestro-agent-base", "maestro:agent-base")
+    assert session.active_skills == ("maestro-agent-base",)
+    assert session.activate("maestro-agent-base").note == session.activate("maestro:agent-base").note != ""
+    assert session.is_available("maestro:agent-base")
+    assert session.deactivate("maestro:agent-base") == ("Read",)
+    assert session.activate_text("maestro:agent-base") == "Do it.\n"
+    assert session.active_skills == ("maestro-agent-base",)
+    for allowed in (None, ["maestro:agent-base"], ["maestro-agent-base"]):
+        for name in ("maestro:agent-base", "maestro-agent-base"):
+            assert not prowess.Toolset(session, allowed=allowed).call("load_skill", {"name": name}).is_error
+    put("other")
+    refused = prowess.Toolset(Session(scanned()), allowed=["other"]).call("load_skill", {"name": "maestro:agent-base"})
+    assert refused.is_error
+
+
+def test_a_name_with_a_colon_that_no_file_has_is_unknown(put: Put, scanned: Scanned) -> None:
+    put("team-pdf")
+    session = Session(scanned())
+    with pytest.raises(prowess.UnknownSkillError, match="team-pdf"):
+        session.activate("team:pdf")
+    assert session.expand("/team:pdf") == ""
+
+
+def test_of_a_name_with_a_colon_and_the_same_with_a_hyphen_one_wins(put: Put, scanned: Scanned) -> None:
+    put("a", name="team-pdf", body="Hyphen.")
+    put("b", name="team:pdf", body="Colon.")
+    catalog = scanned()
+    assert (catalog.load_body("team-pdf"), "team:pdf" in catalog) == ("Hyphen.\n", False)
+    assert [lost.name for lost in catalog.shadowed] == ["team-pdf"]
+
+
 def test_an_unknown_name_is_an_error_that_lists_the_nearest(put: Put, scanned: Scanned) -> None:
     put("pdf-forms")
     put("charts")

@@ -34,6 +34,15 @@ def test_a_call_activates_the_skill(put: Put, scanned: Scanned) -> None:
     assert (session.active_skills, session.active_tools) == (("pdf",), ("Read",))
 
 
+@pytest.mark.parametrize("name", ["maestro:agent-base", "maestro-agent-base"])
+def test_a_call_finds_the_written_name_with_a_colon_too(name: str, put: Put, scanned: Scanned) -> None:
+    put("agent-base", name="maestro:agent-base", body="Fill: $ARGUMENTS")
+    session = Session(scanned())
+    text = session.expand(f"/{name} form.pdf")
+    assert ("Fill: form.pdf" in text, '<skill name="maestro-agent-base">' in text) == (True, True)
+    assert session.active_skills == ("maestro-agent-base",)
+
+
 def test_without_a_placeholder_the_request_stands_above(put: Put, scanned: Scanned) -> None:
     put("pdf", body="Fill the form.")
     text = Session(scanned()).expand("/pdf form.pdf please")

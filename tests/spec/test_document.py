@@ -69,6 +69,25 @@ def test_lenient_mode_takes_the_folders_name_for_one_that_is_not_usable(name: st
     assert [issue.severity for issue in found.issues] == ["warning"]
 
 
+@pytest.mark.parametrize(("written", "name"), [("maestro:agent-base", "maestro-agent-base"), ("a:b:c", "a-b-c")])
+def test_a_colon_in_a_name_becomes_a_hyphen(written: str, name: str) -> None:
+    found = read(f"name: {written}\ndescription: d\n")
+    assert (found.front.name, found.front.written_name) == (name, written)
+    assert [(i.code, i.line, i.severity) for i in found.issues] == [
+        ("name-mismatch", 2, "warning"),
+        ("repaired-name-colon", 2, "warning"),
+    ]
+    assert codes(read(f"name: {written}\ndescription: d\n", folder=name)) == ["repaired-name-colon"]
+    assert read(f"name: {written}\ndescription: d\n", UNREPAIRED).front.name == "folder"
+    with pytest.raises(SkillLoadError):
+        read(f"name: {written}\ndescription: d\n", STRICT)
+
+
+@pytest.mark.parametrize("written", ["'C:\\x'", "'../a:b'", "'::'", "'a:<b>'", f"a:{'b' * 63}"])
+def test_a_name_that_no_hyphen_makes_usable_is_the_folders(written: str) -> None:
+    assert read(f"name: {written}\ndescription: d\n").front.name == "folder"
+
+
 def test_a_missing_name_is_repaired_from_the_folder() -> None:
     found = read("description: d\n")
     assert found.front.name == "folder"

@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import prowess
+from bench.corpus import USABLE_BOUND, count_usable, head_of, outcome_of
 from prowess.errors import SkillError
 from prowess.spec.document import Policy, read_document
 from prowess.spec.fences import decode, locate
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable
     from pathlib import Path
+
+SAMPLED_BOUND = 0.985
+"""The share of usable heads below which no sample of 1,000 falls by chance."""
 
 # -- what must hold ----------------------------------------------------------------------------------------------------
 
@@ -96,6 +100,13 @@ def test_on_real_heads_the_fast_path_and_yaml_agree_and_nearly_all_heads_take_it
     with capsys.disabled():
         sys.stdout.write(f"\nfast path: {fast} of {accepted} accepted heads, {share:.1%}\n")
     assert share > 0.85
+
+
+def test_on_real_heads_nearly_all_with_frontmatter_are_usable(real_rows: list[bytes], full: bool) -> None:
+    rows, bound = (real_rows, USABLE_BOUND) if full else (real_rows[:1_000], SAMPLED_BOUND)
+    usable, opening = count_usable([outcome_of(head_of(row)) for row in rows])
+    assert opening > len(rows) * 0.9
+    assert usable / opening >= bound
 
 
 def test_on_real_heads_yaml_is_read_as_text_only(real_heads: list[bytes]) -> None:

@@ -20,7 +20,7 @@ from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.fields import SPECIFIED
 from prowess.spec.rules import EXTENSIONS, is_spec_name
 from prowess.spec.typed import unquoted_values
-from prowess.spec.wrapping import looks_wrapped
+from prowess.spec.wrapping import dedent, looks_wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,7 +81,8 @@ class _File(NamedTuple):
     @property
     def close(self) -> int:
         """The row of the closing dashes; the rows between stand after row 0."""
-        return next(at for at, row in enumerate(self.rows) if at and _FENCE.fullmatch(row.rstrip("\r\n")))
+        rows = enumerate(self.rows)
+        return next((at for at, row in rows if at and _FENCE.fullmatch(row.rstrip("\r\n"))), len(self.rows))
 
     def entry(self, key: str) -> tuple[int, int] | None:
         """The rows of a key: its own, and those below that belong to it."""
@@ -281,6 +282,15 @@ def _unwrapped(file: _File, _issue: Issue) -> Iterator[str]:
         yield "".join([*rows[:at], *rows[at + 1 :]])
 
 
+def _unindented(file: _File, _issue: Issue) -> Iterator[str]:
+    """The frontmatter at the margin, both lines of dashes included; the body stays as it is."""
+    dashes = [at for at, row in enumerate(file.rows) if _FENCE.fullmatch(row.strip())]
+    if len(dashes) > 1:
+        first, last = dashes[:2]
+        rows = dedent("".join(file.rows[first + 1 : last]))
+        yield "".join(["---\n", rows, "---\n", *file.rows[last + 1 :]])
+
+
 def _plain_breaks(file: _File, _issue: Issue) -> Iterator[str]:
     close = file.close
     yield "".join([*(_ODD_BREAKS.sub(" ", row) for row in file.rows[:close]), *file.rows[close:]])
@@ -309,7 +319,9 @@ _MENDERS: dict[str, Callable[[_File, Issue], Iterator[str]]] = {
     "repaired-glued-dashes": _unglued,
     "repaired-comment": _unwrapped,
     "repaired-code-fence": _unwrapped,
+    "repaired-indentation": _unindented,
     "repaired-name": _renamed,
+    "repaired-name-colon": _renamed,
     "line-break": _plain_breaks,
     "missing-name": _renamed,
     "name-mismatch": _renamed,
@@ -317,4 +329,4 @@ _MENDERS: dict[str, Callable[[_File, Issue], Iterator[str]]] = {
     "blank-field": _removed,
     NOT_SERVED: _quoted_in_place,
 }
-_NAMES = frozenset(("missing-name", "name-mismatch", "bad-name", "repaired-name"))
+_NAMES = frozenset(("missing-name", "name-mismatch", "bad-name", "repaired-name", "repaired-name-colon"))

@@ -159,11 +159,11 @@ class Catalog:
         return len(self._by_name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._by_name
+        return name in self._by_name or self._written_as(name) is not None
 
     def __getitem__(self, name: str) -> Skill:
         """The skill of that name; ``UnknownSkillError`` (a ``KeyError``) lists those that exist, nearest first."""
-        skill = self._by_name.get(name)
+        skill = self.get(name)
         if skill is None:
             if not isinstance(name, str):
                 refuse("a skill", "is looked up by its name, a text", name, "catalog.skills is in order")
@@ -209,8 +209,16 @@ class Catalog:
                 raise self.make_unknown_error(name, self.names, why=f"{argument!r} names it")
 
     def get(self, name: str) -> Skill | None:
-        """The skill of that name, or ``None``."""
-        return self._by_name.get(name)
+        """The skill that goes by that name, or whose file has it with a colon, or ``None``."""
+        skill = self._by_name.get(name)
+        return skill if skill is not None else self._written_as(name)
+
+    def _written_as(self, name: object) -> Skill | None:
+        """The skill whose file has this name, with a colon, and that goes by one with a hyphen."""
+        if not isinstance(name, str) or ":" not in name:
+            return None
+        skill = self._by_name.get(name.replace(":", "-"))
+        return skill if skill is not None and skill.written_name == name else None
 
     def __iter__(self) -> Iterator[Skill]:
         return iter(self.skills)
@@ -331,7 +339,8 @@ class Catalog:
 
     def explain(self, name: str) -> Explanation:
         """Where the name comes from, which copies lost and why, what was wrong, and every place looked at."""
-        skill = self._by_name.get(name)
+        skill = self.get(name)
+        name = name if skill is None else skill.name
         lost = tuple(s for s in self._shadowed if s.name == name)
         about = tuple(i for i in self.issues if _concerns(i, name, skill, lost))
         if skill is None:

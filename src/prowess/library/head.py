@@ -37,6 +37,11 @@ class Head:
         return self._name
 
     @property
+    def written_name(self) -> str:
+        """The name as its file has it: ``maestro:agent-base`` where the skill goes by ``maestro-agent-base``."""
+        return (self._front.written_name if self._front is not None else "") or self._name
+
+    @property
     def description(self) -> str:
         return self._description
 

@@ -237,7 +237,7 @@ class Session(Sight):
 
     def available(self, name: str) -> Skill | None:
         """That skill, or ``None``."""
-        self._follow()
+        name = self.resolve_name(name)
         filters = self._filters()
         with self._lock:
             active = self._active.entries.get(name)
@@ -272,6 +272,7 @@ class Session(Sight):
         ``run=False``: no command in the instructions runs, and they are what the file has. Raises
         ``UnknownSkillError``, ``SkillFilteredError``, ``MaxActiveError``, or whatever reading the file raises.
         """
+        name = self.resolve_name(name)
         wish = _Wish(name, ambient_filters(), filter, run=run)
         try:
             activation = self._activate(wish)
@@ -351,6 +352,7 @@ class Session(Sight):
 
         ``run=False``: no command runs.
         """
+        name = self.resolve_name(name)
         texts: list[str] = []
 
         def make_text(skill: Skill) -> None:
@@ -378,6 +380,16 @@ class Session(Sight):
         """The whole file of a skill that is not activated by it, and where in it stands what a command printed."""
         return self._instructions.expanded_text(self.skill(name), whole=True)
 
+    def resolve_name(self, name: str) -> str:
+        """The name that a skill goes by: ``name``, unless that only stands in the file of a skill of the catalogue.
+
+        Not to be called under the lock, since it may take over a new catalogue.
+        """
+        self._follow()
+        with self._lock:
+            skill = None if name in self._active else self._catalog.get(name)
+        return name if skill is None else skill.name
+
     def _known(self, name: str) -> Skill:
         active = self._active.entries.get(name)
         if active is not None and active.gone:
@@ -390,6 +402,7 @@ class Session(Sight):
     @measured()
     def deactivate(self, name: str) -> tuple[str, ...]:
         """End a skill; the tools that no other active skill needs, sorted."""
+        name = self.resolve_name(name)
         with self._lock:
             removed = self._active.end(name)
             self._revision += 1
@@ -529,7 +542,7 @@ class Session(Sight):
         call = parse_call(message)
         if call is None or (call[0] not in self._catalog and call[0] not in self._active.entries):
             return ""
-        name, arguments = call
+        name, arguments = self.resolve_name(call[0]), call[1]
         try:
             skill = self.skill(name)
             if not skill.user_invocable:

@@ -82,12 +82,25 @@ def strict_issues(
     return found, [*issues, *field_issues(found.front, mode="strict", folder=folder, path=path)]
 
 
+def _without_colon(
+    front: Frontmatter, name: str, issues: list[Issue], folder: str | None, path: str
+) -> tuple[Frontmatter, list[Issue]]:
+    """The fields under a ``name`` with '-' for each ':'; the written one is kept, because people call it by that."""
+    line = front.lines.get("name") or 1
+    message = f"holds ':', which no path on every system may have; {name!r} is used"
+    others = [i for i in issues if i.field != "name" or (i.code == "name-mismatch" and name != folder)]
+    return front.renamed(name), [*others, Issue("repaired-name-colon", "name", message, path, line, "warning")]
+
+
 def _settle_name(
     front: Frontmatter, issues: list[Issue], policy: Policy, folder: str | None, path: str
 ) -> tuple[Frontmatter, list[Issue]]:
-    """Lenient mode takes the folder's name where the written one is missing or unusable."""
+    """Lenient mode puts '-' for ':', and takes the folder's name where the written one is missing or unusable."""
     if is_usable_name(front.name):
         return front, issues
+    mended = front.name.replace(":", "-")
+    if policy.repair and ":" in front.name and mended.strip("-") and is_usable_name(mended):
+        return _without_colon(front, mended, issues, folder, path)
     missing = not front.name.strip()
     line = front.lines.get("name") or min(front.lines.values(), default=1)
     others = [i for i in issues if i.field != "name"] if missing else [i for i in issues if i.code != "name-mismatch"]

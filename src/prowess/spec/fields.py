@@ -51,6 +51,8 @@ class Frontmatter:
     """Values whose shape the field does not allow."""
     raw: bytes = field(default=b"", repr=False, compare=False)
     """What stands between the dashes; empty for fields that were not read from a file."""
+    written_name: str = field(default="", repr=False, compare=False)
+    """The name in the file, where the skill goes by another."""
 
     def typed(self) -> dict[str, Json]:
         """Every key with the type that YAML gives its value: ``1.10`` is a number and ``true`` a boolean unless quoted.
@@ -74,8 +76,8 @@ class Frontmatter:
             raise load_error(issues)
 
     def renamed(self, name: str) -> Frontmatter:
-        """The same under another name."""
-        return replace(self, name=name)
+        """The same fields under another name; ``written_name`` is the one in the file."""
+        return replace(self, name=name, written_name=self.written_name or self.name)
 
 
 def frontmatter_of(

@@ -11,7 +11,16 @@ from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.fences import BOM, Fences, decode, locate, refuse_other_encodings
 from prowess.spec.fields import Frontmatter, frontmatter_of
 from prowess.spec.plain import parse_plain, suffices
-from prowess.spec.wrapping import Unwrapped, looks_wrapped, may_be_wrapped, unglue, unwrap
+from prowess.spec.wrapping import (
+    Unwrapped,
+    dedent,
+    looks_wrapped,
+    may_be_indented,
+    may_be_wrapped,
+    unglue,
+    unindent,
+    unwrap,
+)
 from prowess.spec.yaml_text import YamlError, YamlRefusedError, parse_yaml
 
 if TYPE_CHECKING:
@@ -47,10 +56,14 @@ class Head(NamedTuple):
 
 def needs_more(head: bytes, *, repair: bool) -> bool:
     """Whether the end of the frontmatter lies beyond ``head``."""
+    if repair and unindent(head, whole=False) is not None:
+        return False
     try:
         return locate(head, whole=False) is None
     except NoFrontmatterError:
-        return repair and may_be_wrapped(head) and unwrap(head, whole=False) is None
+        if not repair:
+            return False
+        return may_be_indented(head) or (may_be_wrapped(head) and unwrap(head, whole=False) is None)
     except InvalidFrontmatterError:
         return False
 
@@ -65,6 +78,8 @@ def interpret(
     """
     fences, issues = _find(head, whole=whole, repair=repair, limits=limits)
     text = decode(head, fences)
+    if issues and issues[0].code == "repaired-indentation":
+        text = dedent(text)
     if _BREAKS.search(text):
         text, issue = _without_breaks(text, fences.line, lenient=lenient)
         issues = (*issues, issue)
@@ -123,6 +138,9 @@ def _parse(text: str, limits: Limits) -> tuple[dict[str, Value], dict[str, int]]
 
 
 def _find(head: bytes, *, whole: bool, repair: bool, limits: Limits) -> tuple[Fences, tuple[Issue, ...]]:
+    indented = unindent(head, whole=whole) if repair else None
+    if indented is not None:  # first: dashes further down, a rule of the body say, would close it too late
+        return indented.fences, (_repair_issue(indented),)
     try:
         fences = locate(head, whole=whole)
     except (NoFrontmatterError, UnterminatedFrontmatterError) as error:

@@ -1,4 +1,4 @@
-"""Frontmatter that is there and not where it belongs: behind a comment, in a code fence, closed by glued dashes."""
+"""Frontmatter that is not where it belongs: behind a comment, in a code fence, indented, closed by glued dashes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,16 @@ _TAIL_BEGUN = {
     "repaired-comment": re.compile(rb"\s*+(?:-{0,2}+|-->[ \t]*+\r?)\Z"),
     "repaired-code-fence": re.compile(rb"\s*+(?:`*+|~*+)[ \t]*+\r?\Z"),
 }
+# Opening dashes, at the margin or not, above a line that is indented.
+_INDENTED = re.compile(rb"(?:[ \t]*+\r?\n)*+([ \t]*+)---[ \t]*+\r?\n(?=([ \t]++)[^\s])")
+# Every proper prefix of opening dashes that are indented, and of the line below them.
+_INDENT_BEGUN = re.compile(rb"(?:[ \t]*+\r?\n)*+[ \t]++(?:-{0,2}+|---[ \t]*+\r?(?:\n[ \t]*+)?)\Z")
 _BEGINNINGS = (b"<!--", b"```", b"~~~")
 _MESSAGES = {
     "repaired-comment": "the frontmatter stood behind or inside an HTML comment",
     "repaired-code-fence": "the frontmatter stood in a code fence",
     "repaired-glued-dashes": "the closing dashes were glued to the heading",
+    "repaired-indentation": "the frontmatter was indented, with its closing dashes",
 }
 
 
@@ -78,6 +83,40 @@ def _within(head: bytes, at: int, code: str, *, whole: bool) -> Unwrapped | None
 
 def _placed(fences: Fences, code: str) -> Unwrapped:
     return Unwrapped(fences, code, _MESSAGES[code], fences.line - 1)
+
+
+def may_be_indented(head: bytes) -> bool:
+    """True when the text begins with indented frontmatter, or is so short that with more bytes it may."""
+    begin = len(BOM) if head.startswith(BOM) else 0
+    return any(pattern.match(head, begin) is not None for pattern in (_INDENTED, _INDENT_BEGUN))
+
+
+def unindent(head: bytes, *, whole: bool) -> Unwrapped | None:
+    """The frontmatter that is indented as a whole, closing dashes included, or ``None`` when it is not there.
+
+    Every line of it is blank or begins with the indentation of the first; the opening dashes may stand at the margin.
+    Dashes in the column of the keys are never YAML, so nothing that can be read otherwise is taken for it. Without
+    ``whole`` more bytes may follow, and ``None`` is also the answer when the closing line may go on.
+    """
+    opener = _INDENTED.match(head, len(BOM) if head.startswith(BOM) else 0)
+    if opener is None or not opener[2].startswith(opener[1]):
+        return None
+    start, indentation = opener.end(), opener[2]
+    closing = re.compile(rb"^" + re.escape(indentation) + rb"---[ \t]*+\r?(?:\n|\Z)", re.MULTILINE)
+    closer = closing.search(head, start)
+    if closer is None or (not whole and not closer[0].endswith(b"\n")):
+        return None
+    rows = head[start : closer.start()].split(b"\n")
+    if not all(row.startswith(indentation) or not row.strip() for row in rows):
+        return None
+    fences = Fences(start, closer.start(), closer.end(), head.count(b"\n", 0, start) + 1)
+    return _placed(fences, "repaired-indentation")
+
+
+def dedent(text: str) -> str:
+    """The text without the indentation of its first line, in every line that has it."""
+    indentation = text[: len(text) - len(text.lstrip(" \t"))]
+    return "\n".join(row.removeprefix(indentation) for row in text.split("\n"))
 
 
 def unglue(head: bytes, start: int, before: int) -> Unwrapped | None:

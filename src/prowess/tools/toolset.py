@@ -134,6 +134,7 @@ class Toolset:
         names = None if allowed is None else check_texts(allowed, "allowed")
         # An active skill may be gone from the catalogue and is usable all the same.
         session.catalog.check_names((name for name in names or () if not session.is_available(name)), "allowed")
+        names = None if names is None else tuple(map(session.resolve_name, names))
         self._options = Options(
             names,
             budget,

@@ -135,7 +135,11 @@ class View:
 
     def may_use(self, name: str) -> bool:
         """Whether the toolset's own list lets the model have that skill."""
-        return self.options.allowed is None or name in self.options.allowed
+        allowed = self.options.allowed
+        if allowed is None or name in allowed:
+            return True
+        # Asked for every skill of a listing: only a name with a colon can be that of a file alone.
+        return ":" in name and self.session.resolve_name(name) in allowed
 
 
 def index_text(entries: Sequence[Entry]) -> str:
