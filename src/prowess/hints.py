@@ -9,6 +9,8 @@ HINTS: dict[str, str] = {
     "missing-name": "add a line 'name: folder-name'",
     "missing-description": "add a line 'description: what it does and when to use it'",
     "description-too-long": "shorten it to 1,024 characters; details belong in the body",
+    "vague-description": "say what the skill does and when to use it, in the words that people would use",
+    "description-without-when": "add a sentence that begins with 'Use when'",
     "compatibility-too-long": "shorten it to 500 characters",
     "blank-field": "give it a value or remove the key",
     "wrong-type": "write it in the form that the field needs",

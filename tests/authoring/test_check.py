@@ -22,7 +22,7 @@ def put(folder: Path, name: str, description: str = "", head: str = "", body: st
     """A skill in a folder."""
     where = folder / name
     where.mkdir(parents=True)
-    said = description or f"Does {name} and nothing else."
+    said = description or f"Does {name} when asked."
     (where / "SKILL.md").write_text(f"---\nname: {name}\ndescription: {said}\n{head}---\n{body}", encoding="utf-8")
     return where
 
@@ -251,9 +251,9 @@ def test_a_finding_is_as_bad_beside_another_as_alone(tmp_path: Path, name: str, 
 
     (tmp_path / "one").mkdir()
     said = f"name: {name}\n" if name else ""
-    alone = found(f"{said}description: Does it.\n")
+    alone = found(f"{said}description: Does it when asked.\n")
     assert alone[code][0] == "error"
-    assert found(f"{said}description: Does it: all.\n") == {**alone, "yaml-syntax": ("error", ANY)}
+    assert found(f"{said}description: Does it: all when asked.\n") == {**alone, "yaml-syntax": ("error", ANY)}
 
 
 @pytest.mark.parametrize(
@@ -308,3 +308,52 @@ def test_a_skill_with_errors_has_no_second_finding_about_mcp(tmp_path: Path) -> 
     where = put(tmp_path, "one", head="metadata:\n  count: 3\n")
     where.rename(tmp_path / "two")
     assert codes(prowess.check(tmp_path / "two")) == ["name-mismatch"]
+
+
+# -- what matters to those who look for a skill ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "TODO",
+        "todo: write this",
+        "TBD.",
+        "A skill",
+        "This is a skill.",
+        "My new skill",
+        "one",
+        "Description",
+        "Helps me.",
+    ],
+)
+def test_a_description_that_says_nothing_is_a_warning(tmp_path: Path, said: str) -> None:
+    (finding,) = prowess.check(put(tmp_path, "one", f'"{said}"')).findings
+    assert (finding.code, finding.severity, meant(finding)) == ("vague-description", "warning", f'"{said}"')
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Writes the weekly report of the team.", ["description-without-when"]),
+        ("Writes the weekly report. Use when the week is over.", []),
+        ("Writes reports for people who ask.", []),
+        ("Schreibt den Bericht für die Woche.", []),
+        ("毎週の報告書を書きます。", []),
+    ],
+)
+def test_a_description_that_does_not_say_when_to_use_the_skill_is_told(
+    tmp_path: Path, said: str, expected: list[str]
+) -> None:
+    report = prowess.check(put(tmp_path, "one", said))
+    assert (codes(report), report.ok(strict=True)) == (expected, True)
+
+
+@pytest.mark.parametrize(
+    ("key", "nearest"),
+    [("licence", "license"), ("allowed-tool", "allowed-tools"), ("user-invokabel", "user-invokable"), ("Tags", "tags")],
+)
+def test_a_key_that_is_nearly_a_known_one_is_told_with_that(tmp_path: Path, key: str, nearest: str) -> None:
+    (finding,) = prowess.check(put(tmp_path, "one", head=f"{key}: x\n")).findings
+    assert (finding.code, finding.severity, finding.field) == ("unknown-field", "info", key)
+    assert repr(nearest) in finding.message

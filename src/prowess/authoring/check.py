@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from prowess.authoring.descriptions import description_issues
 from prowess.authoring.findings import placed, read_skill_file, rows_of
 from prowess.authoring.fix import NOT_SERVED, fix, unquoted_issues
 from prowess.authoring.new import is_unwritten
@@ -19,6 +20,7 @@ from prowess.limits import DEFAULT_LIMITS
 from prowess.select.budget import listing_costs, render_catalog
 from prowess.spec.counted import counted
 from prowess.spec.reference import REFERENCE_FILENAMES, reference_issues
+from prowess.spec.rules import EXTENSIONS, SPECIFIED
 from prowess.spec.tokens import estimate_tokens
 from prowess.steps import stepped
 
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 
     Judge = Callable[[str, str], Iterable[Issue]]
 
+_LONGEST_KEY = 128
+_NEAR = 0.84
+"""How alike two keys are, by ``difflib``, when one is taken for a slip of the other."""
 _RANK: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 
 
@@ -88,7 +93,7 @@ def _own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits) -> 
     """What Prowess finds in each skill, and between them."""
     wrong: set[str] = set()
     for file in stepped(files, _named):
-        issues = validate(file, limits=limits)
+        issues = [_with_nearest_key(issue) for issue in validate(file, limits=limits)]
         wrong.update(issue.path for issue in issues if issue.severity == "error")
         yield from issues
     # Every error keeps a skill from being served; what else does is told once there are none.
@@ -98,7 +103,21 @@ def _own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits) -> 
     yield from (_odd_case(file) for file in files if os.path.basename(file) != FILENAME)
     for file in files:
         yield from _unwritten(file, limits)
+    for skill in skills:
+        yield from description_issues(skill)
     yield from similar_issues(skills, limits)
+
+
+def _with_nearest_key(issue: Issue) -> Issue:
+    """The issue; that of an unknown key names the known one which is nearly the same, as the author may mean that."""
+    from difflib import get_close_matches  # noqa: PLC0415 - few skills have such a key
+
+    if issue.code != "unknown-field":
+        return issue
+    close = get_close_matches(issue.field.lower()[:_LONGEST_KEY], sorted(SPECIFIED | EXTENSIONS), n=1, cutoff=_NEAR)
+    if not close:
+        return issue
+    return replace(issue, message=f"{issue.message}; is {close[0]!r} meant?")
 
 
 def _not_served(skill: Skill, limits: Limits) -> Iterator[Issue]:
