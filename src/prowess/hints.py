@@ -61,6 +61,7 @@ HINTS: dict[str, str] = {
     "unreadable": "check that the file exists and may be read",
     "not-a-regular-file": "name a regular file, or replace it by one",
     "link-refused": "copy the skill into the scanned folder, or scan the folder that the link leads to",
+    "secret-in-skill": "withdraw the key where it was given out, then take it from the environment instead",
     "link-in-skill": "links below a skill's folder are never followed: copy the file",
     "link-loop": "remove the link",
     "hard-link": "copy the file, so that it has one name only",

@@ -357,3 +357,51 @@ def test_a_key_that_is_nearly_a_known_one_is_told_with_that(tmp_path: Path, key:
     (finding,) = prowess.check(put(tmp_path, "one", head=f"{key}: x\n")).findings
     assert (finding.code, finding.severity, finding.field) == ("unknown-field", "info", key)
     assert repr(nearest) in finding.message
+
+
+LETTERS = "aB3dE5gH7jK9mN1pQ2sT4vW6yZ8bC0eF" * 3
+SECRETS = {
+    "GitHub": "ghp" + f"_{LETTERS[:36]}",
+    "GitLab": "glpat" + f"-{LETTERS[:20]}",
+    "AWS": "AKIA" + "Q3EGRTZ5UVXY7WA2",
+    "Anthropic": "sk-ant" + f"-api03-{LETTERS[:80]}",
+    "OpenAI": "sk-proj" + f"-{LETTERS[:60]}",
+    "Slack": "xoxb" + f"-123456789012-{LETTERS[:24]}",
+    "Google": "AIza" + LETTERS[:35],
+    "npm": "npm" + f"_{LETTERS[:36]}",
+    "Stripe": "sk" + f"_live_{LETTERS[:24]}",
+}
+
+
+@pytest.mark.parametrize("kind", SECRETS)
+def test_a_secret_in_any_file_of_a_skill_is_a_warning_that_does_not_repeat_it(tmp_path: Path, kind: str) -> None:
+    secret = SECRETS[kind]
+    where = put(tmp_path, "one", body=f"Call it with `{secret}`.\n")
+    (where / "scripts").mkdir()
+    (where / "scripts" / "call.py").write_text(f"import x\n\nKEY = '{secret}'\n", encoding="utf-8")
+    report = prowess.check(where)
+    assert [(one.code, one.severity, Path(one.path).name, one.line) for one in report.findings] == [
+        ("secret-in-skill", "warning", "SKILL.md", 5),
+        ("secret-in-skill", "warning", "call.py", 3),
+    ]
+    assert all(kind in one.message and one.length == len(secret) for one in report.findings)
+    assert secret not in repr(report)
+
+
+def test_a_private_key_is_a_secret_and_the_words_around_one_are_none(tmp_path: Path) -> None:
+    begin = "-----BEGIN " + "OPENSSH PRIVATE KEY-----"
+    assert codes(prowess.check(put(tmp_path, "one", body=f"Paste it: {begin}\n...\n"))) == []
+    assert codes(prowess.check(put(tmp_path, "two", body=f"{begin}\n{LETTERS}\n"))) == ["secret-in-skill"]
+
+
+@pytest.mark.parametrize("text", ["AKIA" + "IOSFODNN7EXAMPLE", "ghp_" + "x" * 36, "sk-proj-" + "your-key-here-" * 4])
+def test_an_example_of_a_secret_is_none(tmp_path: Path, text: str) -> None:
+    assert codes(prowess.check(put(tmp_path, "one", body=f"Such as {text}\n"))) == []
+
+
+def test_secrets_are_sought_in_text_and_as_far_as_a_skill_is_read(tmp_path: Path) -> None:
+    where = put(tmp_path, "one")
+    (where / "picture.bin").write_bytes(b"\0" + SECRETS["npm"].encode())
+    (where / "large.txt").write_text("x\n" * 600 + SECRETS["npm"], encoding="utf-8")
+    assert codes(prowess.check(where, limits=prowess.Limits(max_body_bytes=1_000))) == []
+    assert codes(prowess.check(where)) == ["secret-in-skill"]

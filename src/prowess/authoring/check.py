@@ -10,6 +10,7 @@ from prowess.authoring.descriptions import description_issues
 from prowess.authoring.findings import placed, read_skill_file, rows_of
 from prowess.authoring.fix import NOT_SERVED, fix, unquoted_issues
 from prowess.authoring.new import is_unwritten
+from prowess.authoring.secrets import secret_issues
 from prowess.authoring.similar import similar_issues
 from prowess.errors import Issue, SkillError, SkillValidationError, SourceError
 from prowess.files.folders import exists, folder_info
@@ -103,6 +104,7 @@ def _own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits) -> 
     yield from (_odd_case(file) for file in files if os.path.basename(file) != FILENAME)
     for file in files:
         yield from _unwritten(file, limits)
+        yield from secret_issues(file, limits)
     for skill in skills:
         yield from description_issues(skill)
     yield from similar_issues(skills, limits)
@@ -220,7 +222,8 @@ def _findings(issues: Iterable[Issue], judge: Judge, limits: Limits) -> Iterator
 def _mendable(path: str, found: list[Issue], judge: Judge, limits: Limits) -> frozenset[tuple[str, str]]:
     """Code and field of what ``fix`` would put right: said of the text as it is, and not of the text as mended."""
     try:
-        mended = fix(path, limits=limits) if any(issue.severity != "info" for issue in found) else None
+        is_skill = os.path.basename(path).lower() == FILENAME.lower()
+        mended = fix(path, limits=limits) if is_skill and any(issue.severity != "info" for issue in found) else None
     except SkillError:
         mended = None
     if not mended:
