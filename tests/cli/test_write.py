@@ -54,6 +54,16 @@ def test_the_evals_of_a_new_skill_pass(command: Command, description: str) -> No
     assert (ran.status, ran.data["cases"], ran.data["hit_rate"], ran.data["false_fire_rate"]) == (0, 2, 1.0, 0.0)
 
 
+@pytest.mark.parametrize(("selector", "words"), [("lexical", "words in common"), ("all", "every skill")])
+def test_an_eval_says_what_it_measures_with(command: Command, selector: str, words: str) -> None:
+    command("new", "weekly-report", "--dir", "mine", "--with", "evals")
+    ran = command("eval", "mine/weekly-report", "--selector", selector)
+    (row,) = [row for row in ran.out.splitlines() if row.startswith("  measured with ")]
+    assert words in row
+    assert "no model" in row
+    assert command("eval", "mine/weekly-report", "--selector", selector, "--json").data["selector"] == selector
+
+
 def test_queries_outside_of_a_skill_have_to_say_which_one_they_are_about(command: Command, project: Path) -> None:
     file = project / "elsewhere" / "q.json"
     file.parent.mkdir()
