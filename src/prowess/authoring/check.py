@@ -231,7 +231,8 @@ def _mendable(path: str, found: list[Issue], judge: Judge, limits: Limits) -> fr
     before, after = (
         {(issue.code, issue.field) for issue in judge(text, path)} for text in (mended.before, mended.after)
     )
-    return frozenset(before - after)
+    named = {("filename-case", "")} if mended.new_path else set()
+    return frozenset((before - after) | named)
 
 
 def _sorted(findings: Iterator[Finding]) -> list[Finding]:
