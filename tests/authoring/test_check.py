@@ -189,6 +189,9 @@ def _mended(file: Path) -> None:
     after = prowess.parse_skill(found.after, file, "lenient")
     assert after.body == before.body
     assert after.skill.description == before.skill.description
+    if found.new_path:
+        assert Path(found.new_path) == file.with_name("SKILL.md")
+        return
     unquoted = [len(unquoted_issues(text, str(file))) for text in (found.before, found.after)]
     assert len(after.issues) < len(before.issues) or after.skill.name != before.skill.name or unquoted[1] < unquoted[0]
 

@@ -229,6 +229,11 @@ def test_a_file_in_another_spelling_gets_its_name_and_keeps_what_it_says(
     assert prowess.check(folder).ok(strict=True)
 
 
+def test_a_file_that_is_no_skill_keeps_its_name(tmp_path: Path) -> None:
+    (tmp_path / "skill.md").write_text("# How to learn\n", encoding="utf-8")
+    assert not prowess.fix(tmp_path / "skill.md")
+
+
 def test_a_file_in_another_spelling_never_takes_the_place_of_the_right_one(tmp_path: Path) -> None:
     folder = write(tmp_path, "---\nname: one\ndescription: Does it when asked.\n---\nBody\n")
     if (folder / "skill.md").exists():

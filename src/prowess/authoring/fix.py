@@ -108,7 +108,8 @@ def fix(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> Fix
             break
         code, after = found
         codes.append(code)
-    new_path = _right_path(where)
+    # What is no skill may be meant to be none: it keeps its name.
+    new_path = _right_path(where) if _lenient(after, where, limits) is not None else ""
     if new_path:
         codes.append("filename-case")
     return Fix(where, before, after, tuple(dict.fromkeys(codes)), new_path)
@@ -130,7 +131,7 @@ def apply_fix(found: Fix, *, limits: Limits = DEFAULT_LIMITS) -> None:
         return
     if _text(found.path, limits) != found.before:
         raise SkillValidationError("the file has changed since it was looked at", found.path, "changed-during-read")
-    if found.new_path != _right_path(found.path):
+    if found.new_path and found.new_path != _right_path(found.path):
         raise SkillValidationError(f"there is a {FILENAME} already", found.path, "filename-collision")
     mode = os.stat(found.path).st_mode & 0o777
     try:
