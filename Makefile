@@ -50,6 +50,10 @@ test-full: lint ## the same with the whole matrices
 test-foreign: $(READY) ## the tests with programs of others (FastMCP, the MCP Inspector, pre-commit, skills-ref), which it installs
 	$(PYTEST) --full -m foreign $(ARGS)
 
+.PHONY: test-clients
+test-clients: $(READY) ## real clients (Claude Code, Codex, Gemini CLI, …), which it installs, with models on loopback
+	$(PYTEST) --clients -m clients tests/clients $(ARGS)
+
 .PHONY: test-types
 test-types: $(READY) ## check typed programs against openai, anthropic and mcp with mypy and pyright, which it installs
 	$(PYTEST) --full -m foreign tests/tools/test_types.py $(ARGS)
@@ -67,10 +71,11 @@ format: $(READY) ## format the code and apply the safe fixes
 	$(BIN)/ruff format
 
 .PHONY: manual
-manual: $(READY) ## write docs/cli.md, docs/cli-json.md and the table of agents from the code, and the picture of the demonstration
+manual: $(READY) ## write docs/cli.md, docs/cli-json.md, the tables of agents and of symbols, and the picture of the demonstration
 	$(BIN)/python -m prowess.cli.manual > docs/cli.md
 	$(BIN)/python -m prowess.cli.manual json < docs/cli.schema.json > docs/cli-json.md
 	page=$$(cat docs/discovery.md; echo .); printf '%s' "$${page%.}" | $(BIN)/python -m prowess.cli.manual agents > docs/discovery.md
+	$(BIN)/python -m tests.docs.symbol_tables
 	$(BIN)/prowess demo --record docs/demo.svg > /dev/null
 
 .PHONY: bench
@@ -95,7 +100,7 @@ fuzz: $(READY) ## disturb inputs of everything that parses for ten minutes; ARGS
 
 .PHONY: clean
 clean: ## remove everything that the other verbs made
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .clients .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	find . -path ./.git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY): $(MADE) requirements/dev.txt pyproject.toml

@@ -9,6 +9,7 @@ import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class Best:
 
     runs: list[float] = field(default_factory=list)
     count: int = 0
+    floors: list[float] = field(default_factory=list)
+    """What each run measured as its floor, call by call beside the subject, where it did."""
 
     @property
     def value(self) -> float:
@@ -42,12 +45,18 @@ class Best:
         """The value for one item."""
         return self.value / self.count
 
+    @property
+    def ratio(self) -> float:
+        """The median, over the runs, of the value beside its own floor: what slows a run down slows down both."""
+        return median(value / floor for value, floor in zip(self.runs, self.floors, strict=True))
+
 
 class Printed(TypedDict):
     """What a measuring process prints."""
 
     value: float
     count: NotRequired[int]
+    floor: NotRequired[float]
     digest: NotRequired[str]
 
 
@@ -76,6 +85,8 @@ def take_turns(commands: Mapping[str, Command], *, rounds: int) -> dict[str, Bes
             found = run_fresh(command)
             best[name].runs.append(found["value"])
             best[name].count = found.get("count", 1)
+            if "floor" in found:
+                best[name].floors.append(found["floor"])
     return best
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import sys
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -84,8 +85,8 @@ async def offered(connection: Talk) -> dict[str, list[str]]:
     resources = (await connection.ask("resources/list"))["resources"]
     prompts = (await connection.ask("prompts/list"))["prompts"]
     tools = (await connection.ask("tools/list"))["tools"]
-    schemas = [tool["inputSchema"] for tool in tools if tool["name"] == "load_skill"]
-    names = schemas[0]["properties"]["name"]["enum"] if schemas else []
+    listings = [tool["description"] for tool in tools if tool["name"] == "load_skill"]
+    names = re.findall(r"(?m)^- ([^:\n]+)", listings[0]) if listings else []
     return {
         "skills": sorted(entry["frontmatter"]["name"] for entry in await connection.all_skills()),
         "resources": sorted(row["name"] for row in resources),

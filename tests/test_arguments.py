@@ -26,6 +26,8 @@ def catalog(tmp_path: Path) -> prowess.Catalog:
     return prowess.scan(tmp_path / "skills")
 
 
+A_TOOL = "is a tool or a tool with a pattern in parentheses"
+
 MISTAKES: dict[str, tuple[Mistake, str]] = {
     "a text as the ceiling": (
         lambda p, catalog, _: p.Session(catalog, tools="Read"),
@@ -179,6 +181,46 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
         lambda p, _, __: p.Installer(5),
         "user_dir is a text or a path, not the int 5",
     ),
+    "a working folder that is a number": (
+        lambda p, catalog, _: p.Session(catalog, base_dir=5),
+        "base_dir is a text or a path, not the int 5",
+    ),
+    "a yes in words": (
+        lambda p, catalog, _: p.Toolset(p.Session(catalog), hide_paths="yes"),
+        "hide_paths is True or False, not the text 'yes'",
+    ),
+    "a no in words": (
+        lambda p, catalog, _: p.Toolset(p.Session(catalog), hint_resources="no"),
+        "hint_resources is True or False, not the text 'no'",
+    ),
+    "a number in place of yes": (
+        lambda p, catalog, _: p.Toolset(p.Session(catalog), index_in_description=1),
+        "index_in_description is True or False, not the int 1",
+    ),
+    "a tool whose parenthesis is open": (
+        lambda p, catalog, _: p.Session(catalog, tools=["Read", "Bash("]),
+        f"tools[1] {A_TOOL}, not the text 'Bash('; pass 'Bash(git:*)' or 'Bash'",
+    ),
+    "a pattern without a tool": (
+        lambda p, catalog, _: p.Session(catalog, tools=["(git:*)"]),
+        f"tools[0] {A_TOOL}, not the text '(git:*)'; pass 'Bash(git:*)' or 'Bash'",
+    ),
+    "a tool without a name": (
+        lambda p, catalog, _: p.Session.restore(catalog, p.Session(catalog).save(), tools=[""]),
+        f"tools[0] {A_TOOL}, not the text ''; pass 'Bash(git:*)' or 'Bash'",
+    ),
+    "somebody to ask who is never asked": (
+        lambda p, _, folder: p.Trust(folder / "trust.json", ask=print, policy="defer"),
+        "ask is for the policy 'ask', not 'defer': nobody would be asked",
+    ),
+    "nothing in place of a skill to grant": (
+        lambda p, _, folder: p.Trust(folder / "trust.json").grant(None),
+        "what is granted is a prowess.Skill or a prowess.TrustRequest, not None",
+    ),
+    "a name in place of a skill to grant": (
+        lambda p, _, folder: p.Trust(folder / "trust.json").grant("pdf"),
+        "what is granted is a prowess.Skill or a prowess.TrustRequest, not the text 'pdf'",
+    ),
     "a source without a folder": (
         lambda p, _, __: p.Source.directory(None),
         "path is a text or a path, not None",
@@ -216,6 +258,13 @@ def test_a_folder_to_work_in_that_is_not_there_is_refused_and_not_made(tmp_path:
     with pytest.raises(prowess.SourceError, match="folder is a folder that is there"):
         prowess.Scripts(folder=tmp_path / "file")
     assert not (tmp_path / "none").exists()
+
+
+def test_a_working_folder_that_is_not_there_is_refused(catalog: prowess.Catalog, tmp_path: Path) -> None:
+    with pytest.raises(prowess.SourceError, match="base_dir is a folder that is there"):
+        prowess.Session(catalog, base_dir=tmp_path / "nope")
+    with pytest.raises(prowess.SourceError, match="base_dir is a folder that is there"):
+        prowess.Session.restore(catalog, prowess.Session(catalog).save(), base_dir="nope")
 
 
 def test_a_skill_file_means_its_folder(catalog: prowess.Catalog, tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ import dataclasses
 import inspect
 import itertools
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from prowess import Limits, limits
+from prowess import Limits, Session, SourceError, Toolset, UnknownSkillError, limits, scan
 
 FIELDS = [field.name for field in dataclasses.fields(Limits)]
 
@@ -60,3 +61,79 @@ def test_every_bound_is_used(name: str) -> None:
 def test_limits_cannot_be_changed_in_place() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         Limits().head_step = 1  # type: ignore[misc]  # the point of the test
+
+
+NONSENSE: dict[str, tuple[object, str]] = {
+    "no place for a script, so that all wait for ever": (
+        {"max_parallel_scripts": 0},
+        "max_parallel_scripts is a whole number from 1, not 0",
+    ),
+    "no place for a read": ({"max_parallel_reads": 0}, "max_parallel_reads is a whole number from 1, not 0"),
+    "no place for a fork": ({"max_parallel_forks": 0}, "max_parallel_forks is a whole number from 1, not 0"),
+    "no place for a large file": ({"max_large_reads": 0}, "max_large_reads is a whole number from 1, not 0"),
+    "pages without entries": ({"max_page_entries": 0}, "max_page_entries is a whole number from 1, not 0"),
+    "a step of no bytes": ({"head_step": 0}, "head_step is a whole number from 1, not 0"),
+    "a look at the disk without a pause": ({"watch_seconds": 0}, "watch_seconds is a number above 0, not 0"),
+    "a server that may say nothing for no time": (
+        {"fetch_idle_seconds": 0.0},
+        "fetch_idle_seconds is a number above 0, not 0.0",
+    ),
+    "no memory for a script, which would be all there is": (
+        {"max_script_memory_bytes": 0},
+        "max_script_memory_bytes is a whole number from 1, not 0",
+    ),
+    "no process for a script": ({"max_script_processes": 0}, "max_script_processes is a whole number from 1, not 0"),
+    "no room for a script": ({"max_script_disk_bytes": 0}, "max_script_disk_bytes is a whole number from 1, not 0"),
+    "no file for a script": ({"max_script_files": 0}, "max_script_files is a whole number from 1, not 0"),
+    "a text": ({"max_commands": "5"}, "max_commands is a whole number from 0, not '5'"),
+    "a text as seconds": ({"max_scan_seconds": "1"}, "max_scan_seconds is a number from 0, not '1'"),
+    "a yes": ({"max_redirects": True}, "max_redirects is a whole number from 0, not True"),
+    "nothing": ({"max_body_bytes": None}, "max_body_bytes is a whole number from 0, not None"),
+    "less than nothing": ({"max_file_bytes": -1}, "max_file_bytes is a whole number from 0, not -1"),
+    "a part of a file": ({"max_files_per_skill": 2.5}, "max_files_per_skill is a whole number from 0, not 2.5"),
+    "no number": ({"max_script_seconds": float("nan")}, "max_script_seconds is a number from 0, not nan"),
+    "for ever": ({"max_script_seconds": float("inf")}, "max_script_seconds is a number from 0, not inf"),
+}
+
+
+@pytest.mark.parametrize("name", NONSENSE)
+def test_a_bound_that_makes_no_sense_is_refused_where_it_is_set(name: str) -> None:
+    given, expected = NONSENSE[name]
+    changes = cast("dict[str, Any]", given)
+    with pytest.raises(SourceError) as made:
+        Limits(**changes)
+    with pytest.raises(SourceError) as replaced:
+        dataclasses.replace(Limits(), **changes)
+    assert made.value.message == replaced.value.message == expected
+    assert made.value.code == "bad-argument"
+
+
+def test_a_bound_that_shows_a_mistake_is_bounded_itself() -> None:
+    with pytest.raises(SourceError) as caught:
+        Limits(max_commands=cast("Any", "five\n" * 10_000))
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_no_bound_takes_a_text_or_less_than_nothing(name: str) -> None:
+    for given in ("1", -1):
+        with pytest.raises(SourceError, match=f"^{name} is a"):
+            Limits(**{name: cast("Any", given)})
+
+
+def test_nothing_at_all_is_a_bound_where_it_means_something() -> None:
+    none = Limits(max_redirects=0, max_waiting_scripts=0, max_commands=0, max_scan_seconds=0)
+    assert (none.max_redirects, none.max_waiting_scripts, none.max_commands, none.max_scan_seconds) == (0, 0, 0, 0)
+
+
+def test_the_names_that_an_error_lists_are_as_many_as_the_session_says(tmp_path: Path) -> None:
+    for name in ("one", "three", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "SKILL.md").write_text(
+            f"---\nname: {name}\ndescription: Does it.\n---\nDo.\n", encoding="utf-8"
+        )
+    session = Session(scan(tmp_path), limits=Limits(max_listed_names=1))
+    with pytest.raises(UnknownSkillError) as caught:
+        session.activate("four")
+    assert caught.value.message == "unknown skill 'four'; available: one and 2 more"
+    assert "one and 2 more" in Toolset(session).call("load_skill", {"name": "four"}).content

@@ -91,7 +91,9 @@ def test_make_alone_prints_its_verbs() -> None:
         done = subprocess.run(["make"], cwd=ROOT, check=True, capture_output=True, text=True)
     except FileNotFoundError:
         pytest.skip("there is no make here")
-    verbs = "demo test test-full test-foreign test-types lint manual bench bench-peers corpus soak fuzz clean"
+    verbs = (
+        "demo test test-full test-foreign test-clients test-types lint manual bench bench-peers corpus soak fuzz clean"
+    )
     for verb in verbs.split():
         assert re.search(rf"^make {verb} +\S", done.stdout, re.MULTILINE), verb
 

@@ -99,6 +99,13 @@ if TYPE_CHECKING:
     from prowess.steps import progress
     from prowess.tools.definitions import ToolDefinition, ToolResult
     from prowess.tools.dialects import DIALECTS
+    from prowess.tools.dialects.skill_activate import (
+        SKILL_ACTIVATE_TOOL,
+        SKILL_DEACTIVATE_TOOL,
+        SKILL_EXECUTOR_NAME,
+        SKILL_NAMESPACE,
+        SKILL_READ_RESOURCE_TOOL,
+    )
     from prowess.tools.preview import Preview, preview
     from prowess.tools.shapes import AnthropicTool, JsonSchemaTool, McpTool, OpenAIResponsesTool, OpenAITool
     from prowess.tools.toolset import Toolset
@@ -113,6 +120,11 @@ _LATER = {
     "BudgetReport": "select.budget",
     "CheckReport": "authoring.check",
     "DIALECTS": "tools.dialects",
+    "SKILL_ACTIVATE_TOOL": "tools.dialects.skill_activate",
+    "SKILL_DEACTIVATE_TOOL": "tools.dialects.skill_activate",
+    "SKILL_EXECUTOR_NAME": "tools.dialects.skill_activate",
+    "SKILL_NAMESPACE": "tools.dialects.skill_activate",
+    "SKILL_READ_RESOURCE_TOOL": "tools.dialects.skill_activate",
     "Diagnosis": "health",
     "EvalCase": "authoring.evals",
     "EvalReport": "authoring.evals",
@@ -217,6 +229,11 @@ __all__ = [
     "MAX_COMPATIBILITY_LENGTH",
     "MAX_DESCRIPTION_LENGTH",
     "MAX_NAME_LENGTH",
+    "SKILL_ACTIVATE_TOOL",
+    "SKILL_DEACTIVATE_TOOL",
+    "SKILL_EXECUTOR_NAME",
+    "SKILL_NAMESPACE",
+    "SKILL_READ_RESOURCE_TOOL",
     "Activation",
     "Agent",
     "AlreadyInstalledError",

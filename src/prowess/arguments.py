@@ -61,6 +61,15 @@ def check_texts(given: Iterable[str], argument: str) -> tuple[str, ...]:
     return values
 
 
+def check_variables(given: Iterable[str], argument: str) -> tuple[str, ...]:
+    """The names of variables of the environment. Raises ``SourceError`` for what names none."""
+    names = check_texts(given, argument)
+    for name in names:
+        if not name or "=" in name or "\0" in name:
+            refuse(argument, "is a list of names of variables", name)
+    return names
+
+
 def _items(given: Iterable[Any], argument: str, expected: str) -> tuple[Any, ...]:
     if isinstance(given, str | bytes):
         refuse(argument, expected, given, f"pass [{describe(given).split(' ', 2)[2]}]")
@@ -68,6 +77,12 @@ def _items(given: Iterable[Any], argument: str, expected: str) -> tuple[Any, ...
         return tuple(given)
     except TypeError:
         refuse(argument, expected, given)
+
+
+def check_flag(given: object, argument: str) -> None:
+    """Raise ``SourceError`` unless the value is ``True`` or ``False``: a text such as ``"no"`` would count as true."""
+    if not isinstance(given, bool):
+        refuse(argument, "is True or False", given)
 
 
 def check_number(given: object, argument: str) -> None:

@@ -5,7 +5,7 @@
     SkillError
     ├── SkillValidationError            a skill that cannot be used; also: a file that cannot be read
     │   ├── SkillLoadError              carries every issue of the file
-    │   │   └── InvalidFrontmatterError
+    │   │   └── InvalidFrontmatterError also: without a name or a description
     │   │       ├── NoFrontmatterError
     │   │       └── UnterminatedFrontmatterError
     │   └── EmptySkillBodyError
@@ -46,12 +46,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from prowess.escapes import escape_line
 from prowess.hints import HINTS as HINTS  # noqa: PLC0414 - given on: whoever catches an error finds its remedy here
-from prowess.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Severity = Literal["error", "warning", "info"]
+
+MAX_LISTED_NAMES = 20
+"""Names that an error message lists where no ``Limits`` say otherwise; they cannot be asked here, being above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +153,19 @@ def _subject(issue: Issue) -> str:
 
 
 class InvalidFrontmatterError(SkillLoadError):
-    """Frontmatter that is missing, not closed, not YAML, or against the YAML rules."""
+    """Frontmatter that is missing, not closed, not YAML, against the YAML rules, or without a required field."""
 
     code = "invalid-frontmatter"
+
+
+def load_error(issues: Iterable[Issue], path: str = "") -> SkillLoadError:
+    """The error for a file with these issues: an ``InvalidFrontmatterError`` if it lacks a required field as text."""
+    found = tuple(issues)
+    return (InvalidFrontmatterError if any(map(_is_required_field_lost, found)) else SkillLoadError)(found, path)
+
+
+def _is_required_field_lost(issue: Issue) -> bool:
+    return issue.field in {"name", "description"} and issue.code in {f"missing-{issue.field}", "wrong-type"}
 
 
 class NoFrontmatterError(InvalidFrontmatterError):
@@ -183,7 +195,7 @@ class UnknownSkillError(SkillError, KeyError):
         self,
         name: str,
         available: Iterable[str] = (),
-        most: int = DEFAULT_LIMITS.max_listed_names,
+        most: int = MAX_LISTED_NAMES,
         why: str = "",
     ) -> None:
         names = sorted(available)

@@ -69,6 +69,8 @@ HINTS: dict[str, str] = {
     "git-in-skill": "take it out: '.git', however it is spelled, and what git takes for a repository are git's own",
     "special-file": "only regular files belong in a skill",
     "missing-root": "create the folder, or leave it out",
+    "skipped-directory": "pass skip_prefixes without that beginning, or name the folder as a root",
+    "nested-skill": "pass nested=True to find it as a skill of its own",
     "not-a-directory": "name a folder",
     "unreadable-directory": "check its permissions",
     "not-served-over-mcp": "quote numbers and truth values, write lists as text, keep a skill within what is served",
@@ -216,6 +218,6 @@ HINTS: dict[str, str] = {
     "case-collision": "two files differ only in case: rename one of them",
     "unsafe-name": "rename the file to something that is a plain name on every platform",
     "left-out": "links and submodules outside a skill are not installed",
-    "bad-argument": "call it again with what the message says is allowed",
+    "bad-argument": "",  # the message itself says what was expected, and what to pass where that can be said
 }
 """What to do about each code: the table behind ``Issue.hint`` and ``SkillError.hint``."""

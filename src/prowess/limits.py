@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, fields, replace
+from math import inf
+from types import EllipsisType
+from typing import Any, TypeAlias
+
+from prowess.errors import MAX_LISTED_NAMES, SourceError
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -10,6 +16,36 @@ MIB = 1024 * KIB
 MAX_NAME_LENGTH = 64
 MAX_DESCRIPTION_LENGTH = 1024
 MAX_COMPATIBILITY_LENGTH = 500
+
+# Without a place everybody would wait for ever, without a step nothing would be read, without a pause a processor would
+# be busy for ever; and whoever watches a script takes 0 for no limit. Elsewhere 0 means nothing of the kind.
+_NEVER_ZERO = frozenset(
+    (
+        "head_step",
+        "max_parallel_reads",
+        "max_parallel_scripts",
+        "max_parallel_forks",
+        "max_large_reads",
+        "max_page_entries",
+        "max_script_memory_bytes",
+        "max_script_processes",
+        "max_script_disk_bytes",
+        "max_script_files",
+        "watch_seconds",
+        "fetch_idle_seconds",
+    )
+)
+_SHOWN = 80
+
+Bound: TypeAlias = int | EllipsisType | None
+"""A bound that one call may set: ``...`` is the one of the ``Limits``, ``None`` is no bound."""
+
+
+def bound_of(given: Bound, usual: int) -> int:
+    """The most that a call may read: ``usual`` unless it set a bound of its own, or lifted it with ``None``."""
+    if given is None:
+        return sys.maxsize
+    return usual if isinstance(given, EllipsisType) else given
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +93,9 @@ class Limits:
 
     max_dirs_per_root: int = 200_000
     """Folders looked at below one scanned root."""
+
+    max_noted_folders: int = 100
+    """Folders skipped by their names that are issues one by one; of the rest of a root only the number is told."""
 
     max_entries_per_folder: int = 250_000
     """Entries of one folder that discovery looks at, files included."""
@@ -180,8 +219,11 @@ class Limits:
     max_large_reads: int = 2
     """Files of more than 256 KiB that a server reads at one time: others are answered in between."""
 
+    max_awaited_entries: int = 4_000
+    """Files and folders that a served library may have so that the first answer always waits for its listing."""
+
     max_handshake_seconds: float = 0.5
-    """How long a first answer may wait for the listing (a large one: a tenth of the start); else it tells of search."""
+    """How long a first answer waits for the listing of a larger one (at most a tenth of the start)."""
 
     max_http_body_bytes: int = 4 * MIB
     """One request to a server: questions are small, and only answers may be large."""
@@ -246,7 +288,7 @@ class Limits:
     max_mcp_kept_bytes: int = 16 * MIB
     """Files of such a server that are kept in memory, by their digests."""
 
-    max_listed_names: int = 20
+    max_listed_names: int = MAX_LISTED_NAMES
     """Names that an error message lists."""
 
     max_install_files: int = 10_000
@@ -278,6 +320,30 @@ class Limits:
 
     max_lock_bytes: int = 16 * MIB
     """The largest lock file, manifest or journal that is read."""
+
+    def __post_init__(self) -> None:
+        """Raise ``SourceError`` (code ``bad-argument``) for a bound that is no number, or one that makes no sense."""
+        for field in fields(self):
+            _check_bound(field.name, getattr(self, field.name), is_whole=field.type == "int")
+
+
+def _check_bound(name: str, given: Any, *, is_whole: bool) -> None:  # noqa: ANN401 - whatever a program passed
+    """Raise ``SourceError`` unless the value is a finite number from 0, or above 0 where nothing makes no sense."""
+    can_be_zero = name not in _NEVER_ZERO
+    is_number = isinstance(given, int) if is_whole else isinstance(given, int | float)
+    if is_number and not isinstance(given, bool) and (0 < given < inf or (can_be_zero and given == 0)):
+        return
+    least = "from 0" if can_be_zero else "from 1" if is_whole else "above 0"
+    shown = repr(given)
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    raise SourceError(f"{name} is a {'whole ' if is_whole else ''}number {least}, not {shown}")
+
+
+def narrow_limits(limits: Limits, by: Limits) -> Limits:
+    """``limits``, with every bound of ``by`` that is smaller and not the default: one that is, nobody has chosen."""
+    usual = DEFAULT_LIMITS
+    chosen = {name: getattr(by, name) for name in by.__slots__ if getattr(by, name) != getattr(usual, name)}
+    return replace(limits, **{name: min(bound, getattr(limits, name)) for name, bound in chosen.items()})
 
 
 DEFAULT_LIMITS = Limits()

@@ -10,7 +10,7 @@ import pytest
 HERE = Path(__file__).parent
 REQUIRED = {
     "S0": [*range(1, 37)],
-    "S1": [*range(1, 68)],
+    "S1": [*range(1, 69)],
     "S2": [*range(1, 44)],
     "S3": [*range(1, 32)],
     "S4": [*range(1, 21)],

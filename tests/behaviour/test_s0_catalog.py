@@ -88,6 +88,24 @@ def test_an_edited_frontmatter_does_not_shift_the_body(put: Put, tmp_path: Path)
     assert catalog.load_body("pdf") == "Body.\n"
 
 
+def test_a_body_of_any_bytes_and_any_size_can_be_read(put: Put, tmp_path: Path) -> None:
+    """S0-20: errors="bytes" and max_bytes=None lift what guards a prompt by default."""
+    path = put("pdf")
+    path.write_bytes(path.read_bytes() + b"\xff" * 2_000_000)
+    catalog = prowess.scan(tmp_path)
+    assert catalog.load_body("pdf", errors="bytes", max_bytes=None) == b"Do it.\n" + b"\xff" * 2_000_000
+    with pytest.raises(prowess.SkillValidationError):
+        catalog.load_body("pdf")
+
+
+def test_a_body_is_read_after_the_description_was_lost(put: Put, tmp_path: Path) -> None:
+    """S0-22: only the dashes say where the body begins."""
+    path = put("pdf")
+    catalog = prowess.scan(tmp_path)
+    path.write_text("---\nname: pdf\n---\nBody.\n", encoding="utf-8")
+    assert catalog.load_body("pdf") == "Body.\n"
+
+
 def test_a_skill_knows_its_file_its_fields_and_where_its_body_begins(
     put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,10 +43,12 @@ def found(catalog: prowess.Catalog) -> list[tuple[str, str]]:
 
 
 def test_no_root_a_missing_root_and_an_empty_root_give_an_empty_catalogue(tmp_path: Path) -> None:
-    """S0-24: none of them is worth an issue."""
-    for root in ("", tmp_path / "missing", tmp_path):
+    """S0-24: a missing one is information, the others are not worth an issue."""
+    for root in ("", tmp_path):
         catalog = prowess.scan(root)
         assert (len(catalog), catalog.issues) == (0, ())
+    missing = prowess.scan(tmp_path / "missing")
+    assert (len(missing), [(issue.code, issue.severity) for issue in missing.issues]) == (0, [("missing-root", "info")])
 
 
 def test_the_empty_root_is_not_the_working_folder(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,6 +113,18 @@ def test_a_bad_file_is_skipped_and_named(put: Put, tmp_path: Path) -> None:
     assert (catalog.names, found(catalog)) == (("good",), [("no-frontmatter", str(bad))])
 
 
+def test_a_file_that_the_specification_refuses_may_be_skipped_too(put: Put, tmp_path: Path) -> None:
+    """S0-28: invalid="skip" validates every file, leaves out what is invalid, with all that is wrong, and goes on."""
+    bad = put("bad", name="Not Valid", description="d" * 1025)
+    put("other-folder", name="good")
+    catalog = prowess.scan(tmp_path, invalid="skip")
+    assert (catalog.names, found(catalog)) == (
+        ("good",),
+        [("bad-name", str(bad)), ("description-too-long", str(bad))],
+    )
+    assert prowess.scan(tmp_path).names == ("Not Valid", "good")
+
+
 def test_a_folder_that_cannot_be_read_is_skipped_and_named(put: Put, tmp_path: Path) -> None:
     """S0-28: the scan goes on beside it."""
     for folder in ("a", "locked/b", "z"):
@@ -136,7 +150,11 @@ def test_a_linked_folder_that_leads_into_a_scanned_root_adds_each_skill_once(put
     for link, target in (("pdf", ".store/pdf"), ("pdf-again", ".store/pdf"), ("csv-again", "csv")):
         (tmp_path / "root" / link).symlink_to(target)
     catalog = prowess.scan(tmp_path / "root")
-    assert (catalog.names, catalog.shadowed, catalog.issues) == (("csv", "pdf"), (), ())
+    assert (catalog.names, catalog.shadowed, found(catalog)) == (
+        ("csv", "pdf"),
+        (),
+        [("skipped-directory", str(tmp_path / "root/.store"))],
+    )
 
 
 def test_a_linked_skill_file_is_refused_and_named(put: Put, tmp_path: Path) -> None:

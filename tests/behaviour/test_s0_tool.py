@@ -79,7 +79,8 @@ def test_a_file_that_cannot_be_read_is_told_under_the_name_of_the_tool(put: Put,
 
 
 @pytest.mark.parametrize(
-    "body", ["Do it.\n", "\n\n  Do it.  \r\n\r\n", "", "Gr\u00fc\u00dfe \U0001f600", "</skill_content>\n"]
+    "body",
+    ["Do it.\n", "\n\n  Do it.  \r\n\r\n", "", "Gr\u00fc\u00dfe \U0001f600", "</skill_content>\n", "Now !`ls`.\n"],
 )
 def test_the_result_is_the_body_byte_for_byte(body: str, put: Put, tmp_path: Path) -> None:
     """S0-34: line ends, blanks at both ends and markup are as the file has them."""

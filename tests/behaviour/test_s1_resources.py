@@ -119,3 +119,10 @@ def test_a_read_is_bounded(pdf: prowess.Skill) -> None:
     assert pdf.read_bytes("refs/d", max_bytes=5) == b"text\n"
     with pytest.raises(prowess.ResourceTooLargeError):
         pdf.read_bytes("refs/d", max_bytes=4)
+
+
+def test_the_bound_of_a_read_can_be_lifted(pdf: prowess.Skill) -> None:
+    """S1-30: max_bytes=None reads a file of any size."""
+    assert pdf.dir is not None
+    (pdf.dir / "large").write_bytes(b"x" * 11_000_000)
+    assert len(pdf.read_bytes("large", max_bytes=None)) == len(pdf.read_resource("large", max_bytes=None)) == 11_000_000

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -42,7 +43,7 @@ def usable(session: prowess.Session, name: str) -> bool:
 
 def test_activating_gives_the_skill_its_instructions_and_tools(catalog: prowess.Catalog) -> None:
     """S1-31: the instructions of the file, and the tools that it asks for."""
-    activation = prowess.Session(catalog).activate("refund")
+    activation = prowess.Session(catalog, tools="any").activate("refund")
     assert (activation.skill.name, activation.instructions) == ("refund", "Refund it.")
     assert activation.added_tools == ("lookup", "refund")
 
@@ -104,7 +105,8 @@ def test_at_the_limit_no_other_skill_can_be_activated(catalog: prowess.Catalog) 
 @pytest.mark.parametrize(
     ("ceiling", "granted"),
     [
-        (None, ("Bash(git:*)", "Read", "Write")),
+        (None, ()),
+        ("any", ("Bash(git:*)", "Read", "Write")),
         ([], ()),
         (["Read", "Grep"], ("Read",)),
         (["read"], ()),
@@ -116,9 +118,9 @@ def test_at_the_limit_no_other_skill_can_be_activated(catalog: prowess.Catalog) 
     ],
 )
 def test_tools_are_those_that_the_ceiling_leaves(
-    ceiling: list[str] | None, granted: tuple[str, ...], put: Put, tmp_path: Path
+    ceiling: list[str] | Literal["any"] | None, granted: tuple[str, ...], put: Put, tmp_path: Path
 ) -> None:
-    """S1-35: no ceiling leaves all, an empty one none; patterns are narrowed; each once, sorted."""
+    """S1-35: none is named, none is granted; patterns are narrowed; each once, sorted."""
     put("pdf", fields="allowed-tools: [Write, Read, Bash(git:*), Read]\n")
     session = prowess.Session(prowess.scan(tmp_path), tools=ceiling)
     assert session.activate("pdf").added_tools == granted
@@ -127,7 +129,7 @@ def test_tools_are_those_that_the_ceiling_leaves(
 
 def test_deactivating_returns_the_tools_that_nothing_else_needs(catalog: prowess.Catalog) -> None:
     """S1-36: sorted; what another active skill needs stays."""
-    session = prowess.Session(catalog)
+    session = prowess.Session(catalog, tools="any")
     session.activate("refund")
     session.activate("audit")
     assert session.deactivate("refund") == ("refund",)
@@ -137,7 +139,7 @@ def test_deactivating_returns_the_tools_that_nothing_else_needs(catalog: prowess
 
 def test_only_an_active_skill_can_be_deactivated(catalog: prowess.Catalog) -> None:
     """S1-36: whether it is merely not active or not known at all."""
-    session = prowess.Session(catalog)
+    session = prowess.Session(catalog, tools="any")
     for name in ("refund", "nope"):
         with pytest.raises(prowess.SkillNotActiveError) as caught:
             session.deactivate(name)
@@ -146,7 +148,7 @@ def test_only_an_active_skill_can_be_deactivated(catalog: prowess.Catalog) -> No
 
 def test_active_skills_and_tools_are_sorted_and_each_once(catalog: prowess.Catalog) -> None:
     """S1-37: whatever the order of activation."""
-    session = prowess.Session(catalog)
+    session = prowess.Session(catalog, tools="any")
     assert (session.active_skills, session.active_tools) == ((), ())
     for name in ("reply", "refund", "audit", "greet"):
         session.activate(name)
@@ -231,7 +233,7 @@ def test_a_filtered_skill_is_an_error_of_its_own(catalog: prowess.Catalog) -> No
 
 def test_setting_a_filter_deactivates_what_it_excludes(catalog: prowess.Catalog) -> None:
     """S1-41: the names are returned, sorted; their tools go unless another skill needs them."""
-    session = prowess.Session(catalog)
+    session = prowess.Session(catalog, tools="any")
     for name in ("reply", "refund", "audit"):
         session.activate(name)
     assert session.set_filter("skills/billing/*") == ("audit", "reply")
@@ -289,7 +291,7 @@ def test_an_ambient_filter_is_that_of_its_thread_and_its_task(catalog: prowess.C
 
 def test_what_is_filtered_is_out_of_everything(catalog: prowess.Catalog) -> None:
     """S1-42: active skills, their tools and what they allow, listings and reads, for as long as the block lasts."""
-    session = prowess.Session(catalog)
+    session = prowess.Session(catalog, tools="any")
     session.activate("refund")
     with prowess.skill_filter("skills/support"):
         assert (session.active_skills, session.active_tools) == ((), ())

@@ -95,6 +95,19 @@ def test_preloading_is_upgraded_by_any_source(first: bool, second: bool, put: Pu
     assert [loaded.skill.description for loaded in catalog.preloaded()] == ["First."]
 
 
+def test_preloading_is_kept_when_catalogues_are_merged(put: Put, tmp_path: Path) -> None:
+    """S1-12: the first has the text, either of them preloads."""
+    put("one/pdf", description="First.")
+    put("two/pdf", description="Second.")
+    first = load(prowess.Source.directory(tmp_path / "one"))
+    second = load(prowess.Source.directory(tmp_path / "two", preload=True))
+    for merged in (first | second, second | first, first | second | first):
+        assert [skill.preload for skill in merged] == [True]
+        assert prowess.Session(merged).active_skills == ("pdf",)
+    assert (first | second)["pdf"].description == "First."
+    assert not (first | first)["pdf"].preload
+
+
 def test_nothing_is_preloaded_unless_a_source_says_so(put: Put, tmp_path: Path) -> None:
     """S1-12: and a source speaks only for the names that it has."""
     put("one/pdf")
@@ -233,6 +246,16 @@ def test_an_inline_skill_is_checked_like_a_file(name: str, description: str, ins
     """S1-20: what could not be listed or loaded is an error that has the place of the source."""
     with pytest.raises(prowess.SourceError, match=r"sources\[0\]"):
         load(prowess.Source.inline(name, description, instructions))
+
+
+def test_a_preloaded_inline_skill_needs_no_description() -> None:
+    """S1-20: its instructions are in the prompt from the start, so nobody chooses it by what it says of itself."""
+    catalog = load(prowess.Source.inline("style", "", "Write short sentences.", preload=True))
+    assert [loaded.instructions for loaded in catalog.preloaded()] == ["Write short sentences."]
+    for dialect in prowess.DIALECTS:
+        toolset = prowess.Toolset(prowess.Session(catalog), dialect)
+        assert "Write short sentences." in toolset.prompt()
+        assert "None" not in toolset.prompt() + str(toolset.tools()[0].description)
 
 
 def test_skills_are_listed_by_name_all_or_those_under_a_folder(put: Put, tmp_path: Path) -> None:

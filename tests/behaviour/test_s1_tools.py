@@ -17,8 +17,8 @@ def session(put: Put, tmp_path: Path) -> prowess.Session:
     folder = put("pdf", description="Fills forms.", fields="allowed-tools: [fill, read]\n", body="Fill it.\n").parent
     (folder / "refs").mkdir()
     (folder / "refs/forms.md").write_text("Gr\u00fc\u00dfe\n", encoding="utf-8")
-    put("csv", description="Profiles tables.", fields="allowed-tools: [read]\n", body="Profile it.\n")
-    return prowess.Session(prowess.scan(tmp_path))
+    put("csv", description="Profiles tables.", fields="allowed-tools: [read]\n", body="Profile it: !`ls`.\n")
+    return prowess.Session(prowess.scan(tmp_path), tools=["fill", "read"])
 
 
 @pytest.fixture
@@ -31,6 +31,14 @@ def test_there_are_three_tools(toolset: prowess.Toolset) -> None:
     names = [tool.name for tool in toolset.tools()]
     assert names == ["skill__activate", "skill__deactivate", "skill__read_resource"]
     assert prowess.Toolset(prowess.Session(prowess.Catalog()), "skill__activate").tools() == ()
+
+
+def test_the_names_of_the_tools_and_of_their_executor_are_public(toolset: prowess.Toolset) -> None:
+    """S1-50, S1-54: the tools begin with the namespace, and a host may look them up by these names."""
+    public = (prowess.SKILL_ACTIVATE_TOOL, prowess.SKILL_DEACTIVATE_TOOL, prowess.SKILL_READ_RESOURCE_TOOL)
+    assert tuple(tool.name for tool in toolset.tools()) == public
+    assert (prowess.SKILL_NAMESPACE, prowess.SKILL_EXECUTOR_NAME) == ("skill", "skill")
+    assert all(name.startswith(f"{prowess.SKILL_NAMESPACE}__") for name in public)
 
 
 def test_the_tools_take_and_give_named_texts(toolset: prowess.Toolset) -> None:
@@ -74,7 +82,7 @@ def test_results_are_json_objects(toolset: prowess.Toolset) -> None:
     """S1-53: also as data for the host."""
     expected = {
         ("skill__activate", "pdf"): {"instructions": "Fill it.", "added_tools": ["fill", "read"]},
-        ("skill__activate", "csv"): {"instructions": "Profile it.", "added_tools": ["read"]},
+        ("skill__activate", "csv"): {"instructions": "Profile it: !`ls`.", "added_tools": ["read"]},
         ("skill__deactivate", "pdf"): {"removed_tools": ["fill"]},
         ("skill__deactivate", "csv"): {"removed_tools": ["read"]},
     }

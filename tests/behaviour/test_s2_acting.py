@@ -85,16 +85,17 @@ def test_only_skills_in_a_folder_run_commands(put: Put, begin: Begin, tmp_path: 
     session.refresh(session.catalog | prowess.Catalog.from_sources([inline]))
     toolset = prowess.Toolset(session, "read_skill")
     assert toolset.call("read_skill", {"name": "report"}).content.endswith("---\nran")
-    assert toolset.call("read_skill", {"name": "inline"}).content.startswith("!`touch ran`\n\n[1 command ")
+    assert toolset.call("read_skill", {"name": "inline"}).content == "!`touch ran`"
     assert list((tmp_path / "work").iterdir()) == []
 
 
 def test_commands_need_a_grant(put: Put, begin: Begin, tmp_path: Path) -> None:
-    """S2-32: of a person, for this very state of the skill; without one the text says so."""
+    """S2-32: of a person, for this very state of the skill; without one the text stays as it is written."""
     put("skills/report", body="Now !`touch ran`.")
     session = begin(trusted=False)
     content = prowess.Toolset(session, "read_skill").call("read_skill", {"name": "report"}).content
-    assert "Now !`touch ran`.\n\n[1 command in these instructions did not run: " in content
+    assert content.endswith("---\nNow !`touch ran`.")
+    assert [issue.code for issue in session.activate("report").issues] == ["commands-not-run"]
     assert list((tmp_path / "work").iterdir()) == []
 
 
@@ -117,6 +118,18 @@ def test_the_shell_is_bash_or_sh_whatever_the_variable_says(
     """S2-33: instructions mean the same on every machine."""
     monkeypatch.setenv("SHELL", "/bin/false")
     assert expanded("!`echo ran`") == "ran"
+
+
+def test_the_host_says_which_variables_commands_see(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S2-33: a short list without secrets, and those that are named."""
+    monkeypatch.setenv("GH_TOKEN", "secret")
+    put("skills/report", body="<!`echo $GH_TOKEN`>")
+    catalog = prowess.scan(tmp_path / "skills")
+    trust = prowess.Trust(tmp_path / "trust.json")
+    trust.grant(catalog["report"])
+    assert prowess.Session(catalog, trust=trust).activate("report").instructions == "<>"
+    named = prowess.Session(catalog, trust=trust, command_env=("GH_TOKEN",))
+    assert named.activate("report").instructions == "<secret>"
 
 
 def test_output_is_not_searched_for_commands(expanded: Callable[..., str], tmp_path: Path) -> None:
@@ -168,7 +181,8 @@ def test_a_person_is_asked_about_all_commands_of_a_skill_at_once(put: Put, tmp_p
     session = prowess.Session(catalog, trust=prowess.Trust(tmp_path / "trust.json", ask=ask))
     assert (session.activate("report").instructions, asked) == ("a b", [("echo a", "echo b")])
     nobody = prowess.Session(catalog).activate("report")
-    assert nobody.instructions.startswith("!`echo a` !`echo b`\n\n[2 commands in these instructions did not run")
+    assert nobody.instructions == "!`echo a` !`echo b`"
+    assert nobody.issues[0].message.startswith("2 commands in these instructions did not run")
 
 
 def test_who_is_asked_may_break_off(put: Put, tmp_path: Path) -> None:
@@ -211,8 +225,22 @@ def test_what_is_prepared_holds_the_expanded_file_and_the_wishes(put: Put, begin
     put("skills/simple", fields="context: fork\n")
     prepared = forked(begin(), task="Look.")
     head = f"---\nname: audit\ndescription: Does one thing.\n{FORK}---\n"
-    assert prepared == prowess.PreparedFork("audit", "Look.", f"{head}Audit 3 files.\n", "small", ("Read", "Grep*"))
+    wishes = ("small", ("Read", "Grep*"))
+    assert prepared == prowess.PreparedFork("audit", "Look.", f"{head}Audit 3 files.\n", *wishes, grants_tools=False)
     assert (forked(begin(), "simple").model, forked(begin(), "simple").allowed_tools) == ("", ())
+
+
+@pytest.mark.parametrize("written", ["[web, mcp:github]", "web, mcp:github", "\n  - web\n  - mcp:github"])
+def test_what_is_prepared_names_the_toolsets_that_the_skill_wishes_for(written: str, put: Put, begin: Begin) -> None:
+    """S2-38: a list or a text with commas; they are names, and what the host makes of them is its own."""
+    put("skills/audit", fields=f"{FORK}toolsets: {written}\n")
+    put("skills/bare", fields=FORK)
+    session = begin()
+    assert forked(session).toolsets == ("web", "mcp:github")
+    assert forked(session, "bare").toolsets == ()
+    inline = prowess.Source.inline("inline", "d", "Do it.", context="fork", toolsets=["web"])
+    session.refresh(session.catalog | prowess.Catalog.from_sources([inline]))
+    assert forked(session, "inline").toolsets == ("web",)
 
 
 @pytest.mark.parametrize("context", ["Fork", "forked", "none"])

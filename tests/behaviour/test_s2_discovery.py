@@ -139,6 +139,7 @@ def test_what_is_skipped_is_recorded(put: Put, tmp_path: Path) -> None:
     assert catalog.names == ("good",)
     assert [(issue.code, issue.path) for issue in catalog.issues] == [
         ("no-frontmatter", str(bad)),
+        ("missing-root", str(tmp_path / "missing")),
         ("not-a-regular-file", str(odd)),
     ]
 

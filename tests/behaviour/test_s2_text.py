@@ -99,7 +99,7 @@ def test_context_and_model_are_fields_and_toolsets_are_kept() -> None:
         ("x", "y"),
     )
     assert (skill.context, skill.is_fork, skill.model) == ("fork", True, "small")
-    assert skill.extra == {"toolsets": ["web"]}
+    assert skill.extra == {"context": "fork", "model": "small", "toolsets": ["web"]}
 
 
 def test_a_long_description_and_an_odd_name_load_with_warnings() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -22,8 +23,8 @@ def library(put: Put, tmp_path: Path) -> Path:
     return tmp_path / "skills"
 
 
-def tools_of(*sources: prowess.SkillSource) -> prowess.Toolset:
-    return prowess.Toolset(prowess.Session(prowess.Catalog.from_sources(sources)), "read_skill")
+def tools_of(*sources: prowess.SkillSource, fork: Literal["host"] | None = None) -> prowess.Toolset:
+    return prowess.Toolset(prowess.Session(prowess.Catalog.from_sources(sources)), "read_skill", fork=fork)
 
 
 @pytest.fixture
@@ -39,13 +40,14 @@ def toolset(library: Path) -> prowess.Toolset:
         ({"description": ""}, "missing-description"),
         ({"instructions": ""}, "empty-body"),
         ({"context": "thread"}, "bad-argument"),
+        ({"toolsets": ("web",)}, "bad-argument"),
     ],
 )
-def test_an_inline_skill_needs_name_description_and_instructions(fields: dict[str, str], code: str) -> None:
-    """S2-10: a name without blanks; the context is a fork or nothing."""
+def test_an_inline_skill_needs_name_description_and_instructions(fields: dict[str, object], code: str) -> None:
+    """S2-10: a name without blanks; the context is a fork or nothing, and only a fork names toolsets."""
     given = {"name": "greet", "description": "Greets.", "instructions": "Say hello.", **fields}
     with pytest.raises(prowess.SourceError) as caught:
-        prowess.Catalog.from_sources([prowess.Source.inline(**given)])  # type: ignore[arg-type]  # texts only
+        prowess.Catalog.from_sources([prowess.Source.inline(**given)])  # type: ignore[arg-type]
     assert caught.value.code == code
 
 
@@ -235,11 +237,14 @@ def test_the_block_lists_the_skills_in_elements(toolset: prowess.Toolset) -> Non
 
 
 def test_the_block_says_nothing_of_files_where_there_are_none(put: Put, tmp_path: Path) -> None:
-    """S2-30: and marks a skill that forks."""
+    """S2-30: and marks a skill that forks, where the tool that runs it is offered."""
     put("audit", fields="context: fork\n")
-    block = tools_of(prowess.Source.directory(tmp_path)).prompt()
+    block = tools_of(prowess.Source.directory(tmp_path), fork="host").prompt()
     assert "read_skill_file" not in block
     assert "    <mode>forked</mode>\n  </skill>" in block
+    assert "run_skill" in block
+    alone = tools_of(prowess.Source.directory(tmp_path)).prompt()
+    assert ("forked" in alone, "run_skill" in alone) == (False, False)
 
 
 def test_fields_in_the_block_are_escaped_and_on_one_line(put: Put, tmp_path: Path) -> None:
@@ -274,6 +279,17 @@ def test_a_command_without_a_request_gives_the_skill_alone(toolset: prowess.Tool
 def test_what_is_no_command_gives_nothing(message: str, toolset: prowess.Toolset) -> None:
     """S2-43: another first character, or a name that is not exactly that of a skill."""
     assert toolset.session.expand(message) == ""
+
+
+def test_a_command_for_a_fork_gives_nothing_and_the_host_prepares_it(put: Put, tmp_path: Path) -> None:
+    """S2-43: a fork is no text for this conversation; a host that runs none may ask for it all the same."""
+    put("audit", fields="context: fork\n", body="Audit it.\n")
+    toolset = tools_of(prowess.Source.directory(tmp_path))
+    assert (toolset.session.expand("/audit src"), toolset.session.active_skills) == ("", ())
+    prepared = toolset.prepare_fork("audit", "src", by_person=True)
+    assert isinstance(prepared, prowess.PreparedFork)
+    assert (prepared.skill_name, prepared.task) == ("audit", "src")
+    assert "Audit it." in toolset.session.expand("/audit src", inline_forks=True)
 
 
 def test_a_command_for_a_file_that_has_gone_is_an_error(toolset: prowess.Toolset, library: Path) -> None:

@@ -11,14 +11,14 @@ Put = Callable[..., Path]
 
 
 def test_roots_are_scanned_in_order_and_absent_ones_skipped(put: Put, tmp_path: Path) -> None:
-    """S3-15: a missing root is nothing; one that is no folder is skipped and recorded."""
+    """S3-15: a missing root is information; one that is no folder is skipped and recorded."""
     put("b/pdf", description="Of b.")
     put("a/pdf", description="Of a.")
     (tmp_path / "file").touch()
     catalog = prowess.scan(tmp_path / "missing", tmp_path / "file", tmp_path / "b", tmp_path / "a")
     assert catalog["pdf"].description == "Of b."
     assert [issue.code for issue in catalog.issues if issue.path == str(tmp_path / "file")] == ["not-a-directory"]
-    assert not [issue for issue in catalog.issues if issue.path == str(tmp_path / "missing")]
+    assert [issue.severity for issue in catalog.issues if issue.path == str(tmp_path / "missing")] == ["info"]
 
 
 @pytest.mark.parametrize(("max_depth", "names"), [(0, ()), (1, ("s1",)), (3, ("s1", "s2", "s3"))])
@@ -142,6 +142,15 @@ def test_a_lenient_scan_records_failures_and_warnings(put: Put, tmp_path: Path) 
         (str(odd), "bad-name", "warning"),
         (str(odd), "name-mismatch", "warning"),
     ]
+
+
+def test_a_function_may_hear_of_each_issue(put: Put, tmp_path: Path) -> None:
+    """S3-21: on_issue is called with every issue, which names its file."""
+    bad = put("bad", text="---\nname: bad\n---\n")
+    odd = put("odd", name="Odd")
+    heard: list[tuple[str, str]] = []
+    prowess.scan(tmp_path, on_issue=lambda issue: heard.append((issue.path, issue.field)))
+    assert heard == [(str(bad), "description"), (str(odd), "name"), (str(odd), "name")]
 
 
 def test_a_catalogue_is_made_of_skills_in_a_program() -> None:

@@ -193,11 +193,51 @@ def test_bad_items_of_allowed_tools_are_a_violation_and_the_good_ones_stay(items
     assert lenient(more).skill.allowed_tools == ("Read",)
 
 
+def test_every_key_that_is_not_the_specifications_is_in_extra_as_written() -> None:
+    """S3-10: also the keys that are fields here, and the spelling with an underscore."""
+    more = "version: 1.10\ntags: a, b\nmodel: small\ncontext: fork\nallowed_tools: Read\nlicense: MIT\n"
+    skill = prowess.parse_skill(skill_text(more)).skill
+    assert skill.extra == {
+        "version": "1.10",
+        "tags": "a, b",
+        "model": "small",
+        "context": "fork",
+        "allowed_tools": "Read",
+    }
+    assert (skill.version, skill.tags, skill.allowed_tools) == ("1.10", ("a", "b"), ("Read",))
+
+
+def test_yamls_types_can_be_had() -> None:
+    """S3-10: frontmatter.typed() has every key with its type; what is quoted is text."""
+    more = "count: 3\nflag: true\nversion: 1.10\nquoted: '3'\nnested:\n  list: [1, two]\n  none: null\n"
+    typed = prowess.parse_skill(skill_text(more)).skill.frontmatter.typed()
+    assert {key: typed[key] for key in ("count", "flag", "version", "quoted", "nested")} == {
+        "count": 3,
+        "flag": True,
+        "version": 1.1,
+        "quoted": "3",
+        "nested": {"list": [1, "two"], "none": None},
+    }
+
+
 def test_every_other_key_is_kept_as_text() -> None:
     """S3-10: nested values too, never in metadata, and nothing is converted."""
     skill = prowess.parse_skill(skill_text("count: 3\nflag: true\nnested:\n  list: [1, two]\n  none: null\n")).skill
     assert skill.extra == {"count": "3", "flag": "true", "nested": {"list": ["1", "two"], "none": "null"}}
     assert skill.metadata == {}
+
+
+def test_warnings_are_the_violations_that_lenient_mode_lives_with() -> None:
+    """S3-11: parsed.warnings; there are none in strict mode, and information or an empty body is none."""
+    text = "---\nname: Bad\ndescription: d\nlicense: ''\nmodel: m\nodd: 1\n---\n"
+    parsed = prowess.parse_skill(text, "/skills/pdf/SKILL.md", mode="lenient")
+    assert [(issue.field, issue.code) for issue in parsed.warnings] == [
+        ("name", "bad-name"),
+        ("name", "name-mismatch"),
+        ("license", "blank-field"),
+    ]
+    assert {issue.code for issue in parsed.issues} > {issue.code for issue in parsed.warnings}
+    assert prowess.parse_skill("---\nname: pdf\ndescription: d\nmodel: m\n---\n").warnings == ()
 
 
 def test_strict_is_the_default_and_raises_with_every_issue() -> None:

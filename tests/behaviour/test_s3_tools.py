@@ -17,7 +17,7 @@ def session(put: Put, tmp_path: Path) -> prowess.Session:
     for name in ("scripts/b.py", "scripts/a.py", "references/forms.md", "assets/form.pdf", "README.md"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(f"{name}\n", encoding="utf-8")
-    put("csv", description="Profiles tables.", body="Profile it.\n")
+    put("csv", description="Profiles tables.", body="Profile it: !`ls`.\n")
     return prowess.Session(prowess.scan(tmp_path))
 
 
@@ -106,7 +106,7 @@ def test_kinds_of_files_that_are_missing_are_not_counted(put: Put, tmp_path: Pat
 def test_loading_gives_the_body_alone_without_files_or_hints(session: prowess.Session, tmp_path: Path) -> None:
     """S3-28: hints can be switched off; a README alone is no reason for one."""
     (tmp_path / "csv/README.md").touch()
-    assert tools_of(session).call("skill_load", {"name": "csv"}).content == "Profile it."
+    assert tools_of(session).call("skill_load", {"name": "csv"}).content == "Profile it: !`ls`."
     assert tools_of(session, hint_resources=False).call("skill_load", {"name": "pdf"}).content == "Fill it."
     assert "resources" not in tools_of(session).call("skill_load", {"name": "csv"}).data
 

@@ -1,5 +1,6 @@
 """S4, one skill: its text, its body, its files, its entry in a listing, its errors."""
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,6 +69,31 @@ def test_required_fields_are_there_and_not_blank(fields: str, code: str) -> None
     with pytest.raises(prowess.SkillLoadError) as caught:
         prowess.parse_skill(skill_text(fields))
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize("fields", ["description: d\n", "name: pdf\n", "name: pdf\ndescription: ' '\n", "name: [a]\n"])
+def test_a_missing_name_or_description_is_invalid_frontmatter(fields: str, put: Put, tmp_path: Path) -> None:
+    """S4-4, S4-19: however the file is read, and with every other violation beside it."""
+    path = put("pdf", text=skill_text(f"{fields}license: ''\n"))
+    text = path.read_text(encoding="utf-8")
+    reads: list[Callable[[], object]] = [
+        lambda: prowess.parse_skill(text),
+        lambda: prowess.parse_skill_file(path),
+        lambda: prowess.read_metadata(path),
+        lambda: prowess.scan(tmp_path, mode="strict"),
+        prowess.parse_frontmatter(io.BytesIO(text.encode()))[0].validate,
+    ]
+    for read in reads:
+        with pytest.raises(prowess.InvalidFrontmatterError) as caught:
+            read()
+        assert "blank-field" in [issue.code for issue in caught.value.issues]
+
+
+def test_a_bad_name_is_no_invalid_frontmatter() -> None:
+    """S4-19: what is there and breaks a rule is a load error like any other."""
+    with pytest.raises(prowess.SkillLoadError) as caught:
+        prowess.parse_skill(skill_text("name: Bad\ndescription: d\n"))
+    assert not isinstance(caught.value, prowess.InvalidFrontmatterError)
 
 
 def test_values_that_look_like_numbers_or_booleans_are_text() -> None:

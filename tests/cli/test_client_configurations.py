@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import prowess
+from prowess.cli.client_configurations import CONFIGURATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +42,7 @@ SHADOWS = ("json.py", "click.py", "yaml.py", "importlib.py", "asyncio.py", "prow
 
 
 def server_tables(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for key in ("mcpServers", "servers", "mcp_servers"):
+    for key in ("mcpServers", "servers", "mcp_servers", "context_servers"):
         yield from data.get(key, {}).values()
 
 
@@ -130,3 +132,71 @@ def test_the_module_as_a_program_takes_its_commands_from_what_is_installed(worki
     )
     assert not (working_folder.parent / "ran").exists()
     assert done.returncode == 0, done.stderr
+
+
+# -- prowess serve --config --------------------------------------------------------------------------------------------
+
+TABLES: dict[str, tuple[str, dict[str, Any]]] = {
+    "claude-code": ("mcpServers", {"type": "stdio", "alwaysLoad": True}),
+    "claude-desktop": ("mcpServers", {}),
+    "codex": ("mcp_servers", {"required": True}),
+    "cursor": ("mcpServers", {}),
+    "gemini": ("mcpServers", {}),
+    "vscode": ("servers", {"type": "stdio"}),
+    "zed": ("context_servers", {}),
+}
+"""For each client that reads a file: where its servers are, and what it wants besides the command."""
+PROGRAMS = ("openai-agents", "pydantic-ai")
+NAMES = ("skills", "with space", "it's", 'a "quoted" one', "übung", "del\x7fete")
+
+
+@pytest.fixture
+def folders(project: Path) -> list[str]:
+    """Folders in the working folder whose names have to be quoted, by their absolute paths."""
+    for name in NAMES:
+        (project / name).mkdir()
+    return [str(project / name) for name in NAMES]
+
+
+@pytest.mark.parametrize("client", TABLES)
+def test_the_printed_configuration_names_the_program_and_every_folder_absolutely(
+    command: Command, folders: list[str], client: str
+) -> None:
+    printed = command("serve", *NAMES, "--no-watch", "--without", "prompts", "--config", client)
+    table, more = TABLES[client]
+    read = tomllib.loads if client == "codex" else json.loads
+    arguments = ["serve", *folders, "--without", "prompts", "--no-watch"]
+    assert read(printed.out) == {table: {"skills": {"command": str(PROGRAM), "args": arguments, **more}}}
+    assert CONFIGURATIONS[client].title in printed.err
+
+
+@pytest.mark.parametrize("client", PROGRAMS)
+def test_the_printed_program_names_the_program_and_every_folder_absolutely(
+    command: Command, folders: list[str], client: str
+) -> None:
+    tree = ast.parse(command("serve", *NAMES, "--config", client).out)
+    values = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    assert {str(PROGRAM), *folders} < set(values)
+
+
+def test_every_client_that_is_offered_is_tested() -> None:
+    assert {*TABLES, *PROGRAMS} == set(CONFIGURATIONS)
+
+
+def test_a_printed_configuration_of_a_folder_that_is_not_there_is_refused(command: Command) -> None:
+    refused = command("serve", "nope", "--config", "codex")
+    assert (refused.status, refused.out, "error[missing-root]" in refused.err) == (3, "", True)
+
+
+@pytest.mark.parametrize("words", [("--http",), ("--check",), ("--json",)])
+def test_a_configuration_is_only_of_a_server_that_the_client_starts(command: Command, words: tuple[str, ...]) -> None:
+    refused = command("serve", "--config", "codex", *words)
+    assert (refused.status, refused.out) == (2, "")
+    assert "leave --http, --check and --json out" in refused.err
+
+
+def test_a_printed_configuration_starts_the_server_from_any_folder(command: Command, working_folder: Path) -> None:
+    prowess.create_skill("notes", working_folder.parent / "served", description="Writes notes.")
+    printed = command("serve", str(working_folder.parent / "served"), "--no-watch", "--config", "cursor")
+    (line,) = shell_commands(f"```json\n{printed.out}```\n")
+    assert "Writes notes." in start(line, working_folder).stdout

@@ -203,6 +203,10 @@ def test_instructions_and_files_are_read_as_they_are(command: Command) -> None:
 
 def test_raw_bytes_reach_a_pipe_and_never_a_terminal(command: Command, terminal: Terminal, project: Path) -> None:
     odd = b"\x1b[2J\x00\xff"
+    with (project / ".agents/skills/csv-report/SKILL.md").open("ab") as file:
+        file.write(odd)
+    assert command("read", "csv-report", "--raw").status == 0
+    assert command("read", "csv-report").status == 3
     (project / ".agents/skills/csv-report/assets/odd.bin").write_bytes(odd)
     ran = command("read", "csv-report", "assets/odd.bin", "--raw")
     assert ran.status == 0

@@ -77,7 +77,7 @@ def test_grants_are_taken_back_by_name_digest_path_or_all(command: Command, proj
 def test_activation_gives_the_instructions_and_with_arguments_the_call(command: Command) -> None:
     session = prowess.Session(prowess.discover())
     assert command("activate", "csv-report").out == session.activate("csv-report").instructions + "\n"
-    expected = prowess.Session(prowess.discover()).expand("/deep-review main..HEAD")
+    expected = prowess.Session(prowess.discover()).expand("/deep-review main..HEAD", inline_forks=True)
     assert command("activate", "deep-review", "main..HEAD").out == expected + "\n"
     assert command("activate", "csv-report", "--json").data["added_tools"] == ["Bash(python3:*)", "Read"]
 

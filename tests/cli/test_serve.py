@@ -61,6 +61,19 @@ def test_what_would_not_be_served_is_named(command: Command, tmp_path: Path) -> 
     assert [issue["code"] for one in found.data["refused"] for issue in one["issues"]] == ["name-mismatch"]
 
 
+def test_the_check_has_totals_and_no_padding(command: Command, tmp_path: Path) -> None:
+    put(tmp_path, "fine/SKILL.md", skill_md("fine"))
+    put(tmp_path, "numbered/SKILL.md", skill_md("numbered", fields="metadata:\n  version: 1.0\n"))
+    put(tmp_path, "a-much-longer-name/SKILL.md", "no head\n")
+    found = command("serve", "--check", str(tmp_path))
+    *rows, totals = found.out.splitlines()
+    assert [row for row in rows if "  " in row.strip()] == []
+    assert "would serve 2 skills; the skills extension would serve 1 and leave out 1; 1 are not served at all" in totals
+    data = command("serve", "--check", "--json", str(tmp_path)).data
+    assert (data["loaded"], data["served"]) == (2, 1)
+    assert [one["loads"] for one in data["refused"]] == [False, True]
+
+
 def test_another_machine_needs_a_token(command: Command, tmp_path: Path) -> None:
     refused = command("serve", str(tmp_path), "--http", "0.0.0.0:0")
     assert (refused.status, "token-needed" in refused.err) == (3, True)
@@ -106,6 +119,21 @@ def serving(root: Path, *words: str, env: dict[str, str] | None = None) -> Itera
             process.wait(SECONDS)
 
 
+def test_how_many_skills_the_extension_leaves_out_is_said_on_standard_input_too(tmp_path: Path) -> None:
+    put(tmp_path, "numbered/SKILL.md", skill_md("numbered", fields="metadata:\n  version: 1.0\n"))
+    words = [sys.executable, "-m", "prowess", "serve", str(tmp_path), "--no-watch"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(json.dumps(HELLO).encode() + b"\n")
+        server.stdin.flush()
+        answer = json.loads(server.stdout.readline())
+        _, said = server.communicate(timeout=60)
+    assert "- numbered: Does it." in answer["result"]["instructions"]
+    why = f"prowess serve --check {tmp_path} says why"
+    assert said.decode() == f"warning: the skills extension leaves out 1 skill: {why}\n"
+
+
 def test_how_many_skills_are_not_served_is_said_after_the_address(tmp_path: Path) -> None:
     prowess.create_skill("notes", tmp_path, description="Writes notes.")
     prowess.create_skill("moved", tmp_path, description="Is moved.").rename(tmp_path / "away")
@@ -113,7 +141,8 @@ def test_how_many_skills_are_not_served_is_said_after_the_address(tmp_path: Path
     with serving(tmp_path) as (url, process):
         assert process.stderr is not None
         said = process.stderr.readline()
-        assert said == f"warning: 2 skills are not served: prowess serve --check {tmp_path} says why\n"
+        why = f"prowess serve --check {tmp_path} says why"
+        assert said == f"warning: the skills extension leaves out 1 skill, and 1 skill cannot be loaded: {why}\n"
         assert asked(url, lambda talk: talk.client.list_tools()) is not None
         process.send_signal(signal.SIGTERM)
         assert process.communicate(timeout=SECONDS) == ("", "")

@@ -263,19 +263,19 @@ result = [list(files), files.complete, [i.code for i in files.issues], [i.code f
 
 @pytest.mark.parametrize("depth", ["6", "None", "10000"])
 def test_a_very_deep_tree_below_a_root_ends_at_the_limit(deep: Library, child: Children, depth: str) -> None:
-    """Case 69: the same below a scanned root; a limit that ends the walk is an issue, the caller's own depth is not."""
+    """Case 69: the same below a scanned root; a limit that ends the walk is an error, the caller's depth is not."""
     outcome = child.answer(
         f"""
 catalog = prowess.scan(library.root, max_depth={depth})
 library.check(catalog)
-result = [list(catalog.names), [i.code for i in catalog.issues]]
+result = [list(catalog.names), [(i.code, i.severity) for i in catalog.issues]]
 nested = prowess.scan(library.root, max_depth={depth}, nested=True)
 assert "deepest" not in nested
 """,
         deep,
         memory=128,
     )
-    assert outcome.result == [["evil", "good"], [] if depth == "6" else ["too-deep"]]
+    assert outcome.result == [["evil", "good"], [["too-deep", "info" if depth == "6" else "error"]]]
     assert outcome.seconds < GENEROUS
 
 

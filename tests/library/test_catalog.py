@@ -54,10 +54,13 @@ def test_skills_are_found_by_name_and_listed_in_its_order() -> None:
     assert repr(catalog) == "<Catalog of 3 skills>"
 
 
-def test_a_root_that_is_not_there_is_no_issue_and_yet_told(tmp_path: Path) -> None:
+def test_a_root_that_is_not_there_is_told_in_every_way(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     catalog = scan(gone)
-    assert (catalog.issues, [place.state for place in catalog.places]) == ((), ["missing"])
+    assert [(issue.code, issue.severity, issue.path) for issue in catalog.issues] == [
+        ("missing-root", "info", str(gone))
+    ]
+    assert [place.state for place in catalog.places] == ["missing"]
     assert repr(catalog) == f"<Catalog of 0 skills; {gone} does not exist>"
     with pytest.raises(UnknownSkillError, match=f"^unknown skill 'pdf'; {gone} does not exist; no skills are av"):
         catalog["pdf"]

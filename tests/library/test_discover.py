@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from prowess import AGENTS, Catalog, Limits, SkillScope, SourceError, discover
+from prowess import AGENTS, Catalog, DuplicateSkillError, Limits, SkillScope, SourceError, discover, watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -197,7 +197,7 @@ def test_a_link_into_an_install_base_is_followed(put: Put, home: Path, repo: Pat
     put("home/.agents/skills/.cache/kit")
     (repo / ".agents" / "skills").mkdir(parents=True)
     (repo / ".agents" / "skills" / "kit").symlink_to(home / ".agents/skills/.cache/kit")
-    assert names_and_issues(discover(repo, home)) == (("kit",), [])
+    assert names_and_issues(discover(repo, home)) == (("kit",), ["skipped-directory"])
 
 
 def test_a_link_out_of_the_project_is_refused(put: Put, home: Path, repo: Path, tmp_path: Path) -> None:
@@ -214,3 +214,45 @@ def test_a_users_link_into_a_project_is_refused_when_projects_are_left_out(put: 
     (home / ".agents" / "skills").mkdir(parents=True)
     (home / ".agents" / "skills" / "kit").symlink_to(repo / "vendor" / "kit")
     assert names_and_issues(discover(repo, home, project=False)) == ((), ["link-refused"])
+
+
+def test_the_users_skills_may_be_left_out(put: Put, home: Path, repo: Path) -> None:
+    put("w/repo/.agents/skills/mine")
+    for place in (".agents/skills", ".config/prowess/skills", ".goose/skills", ".config/goose/skills"):
+        put(f"home/{place}/theirs-{place.count('.')}")
+    catalog = discover(repo, home, agents=["goose"], user=False)
+    assert (catalog.names, {place.scope for place in catalog.places}) == (("mine",), {SkillScope.PROJECT})
+    assert discover(repo, home, project=False, user=False).places == ()
+
+
+def test_discovery_takes_the_depth_the_prefixes_and_the_winner_of_a_scan(put: Put, home: Path, repo: Path) -> None:
+    put("w/repo/.agents/skills/kit", kit("the project's"))
+    put("w/repo/.agents/skills/_draft/a/low")
+    put("home/.agents/skills/kit", kit("the user's"))
+    assert discover(repo, home).names == ("kit",)
+    assert discover(repo, home, skip_prefixes=()).names == ("kit", "low")
+    assert discover(repo, home, skip_prefixes=(), max_depth=2).names == ("kit",)
+    assert discover(repo, home, on_duplicate="last")["kit"].description == "the user's"
+    with pytest.raises(DuplicateSkillError):
+        discover(repo, home, on_duplicate="error")
+
+
+def test_discovery_tells_of_issues_and_not_of_places_that_are_missing(put: Put, home: Path, repo: Path) -> None:
+    put("w/repo/.agents/skills/bad", "name: bad\n")
+    put("w/repo/.agents/skills/_draft")
+    heard: list[str] = []
+    catalog = discover(repo, home, on_issue=lambda issue: heard.append(issue.code))
+    assert (heard, len(catalog.issues)) == (["skipped-directory", "missing-description"], 2)
+    assert [place.state for place in catalog.places].count("missing") > 1
+
+
+@pytest.mark.parametrize("options", [{"max_depth": -1}, {"skip_prefixes": "_"}, {"on_issue": 3}])
+def test_keywords_of_discovery_that_make_no_sense_are_refused(options: dict[str, object], tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=next(iter(options))):
+        discover(tmp_path, tmp_path, **options)  # type: ignore[arg-type]  # on purpose
+
+
+def test_watching_the_standard_places_takes_every_keyword_of_discovery(put: Put, home: Path, repo: Path) -> None:
+    put("w/repo/.agents/skills/kit")
+    with watch(cwd=repo, home=home, user=False, max_depth=1, on_duplicate="last") as catalogs:
+        assert next(catalogs).names == ("kit",)

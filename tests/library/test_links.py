@@ -70,7 +70,7 @@ def test_a_link_to_a_folder_that_is_passed_over_in_the_same_root_is_followed(put
     (root / "kit").symlink_to(".store/kit-1.0")
     catalog = scan(root)
     assert catalog["kit"].path == root / "kit" / "SKILL.md"
-    assert (catalog["kit"].folder_name, catalog.issues) == ("kit", ())
+    assert (catalog["kit"].folder_name, codes(catalog)) == ("kit", [("skipped-directory", str(root / ".store"))])
 
 
 @pytest.mark.parametrize("order", [("root", "store"), ("store", "root")])
@@ -135,7 +135,7 @@ def test_a_chain_of_links_is_judged_by_its_end(put: Put, root: Path, tmp_path: P
     (root / "evil").symlink_to(".store/out")
     catalog = scan(root)
     assert catalog.names == ("kit",)
-    assert codes(catalog) == [("link-refused", str(root / "evil"))]
+    assert codes(catalog) == [("skipped-directory", str(root / ".store")), ("link-refused", str(root / "evil"))]
 
 
 def test_developers_may_follow_every_link(put: Put, root: Path, tmp_path: Path) -> None:

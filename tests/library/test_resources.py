@@ -9,14 +9,17 @@ import pytest
 
 from prowess import (
     BinaryResourceError,
+    Catalog,
     Frontmatter,
     PathTraversalError,
     ResourceError,
     ResourceNotFoundError,
     Resources,
     ResourceTooLargeError,
+    Session,
     Skill,
     SkillValidationError,
+    Toolset,
     scan,
 )
 from prowess.library.resources import list_files, list_resources
@@ -220,6 +223,20 @@ def test_a_file_at_the_limit_is_read_and_one_beyond_it_is_an_error(skill: Skill)
     assert len(skill.read_resource("big.md", max_bytes=65_537)) == 65_537
     with pytest.raises(ResourceTooLargeError):
         skill.read_bytes("big.md", max_bytes=10)
+
+
+def test_the_bound_on_a_file_can_be_lifted_and_the_tools_keep_theirs(skill: Skill) -> None:
+    (folder_of(skill) / "big.md").write_bytes(b"x" * 11_000_000)
+    catalog = Catalog([skill])
+    assert len(skill.read_resource("big.md", max_bytes=None)) == 11_000_000
+    assert len(catalog.read_resource(skill.name, "big.md", max_bytes=None)) == 11_000_000
+    assert len(skill.read_bytes("big.md", max_bytes=None)) == 11_000_000
+    with pytest.raises(ResourceTooLargeError, match="at most 10485760"):
+        skill.read_bytes("big.md")
+    asked = {"skill_name": skill.name, "path": "big.md"}
+    one, other = Toolset(Session(catalog), "skill__activate"), Toolset(Session(catalog), "read_skill")
+    for answer in (one.call("skill__read_resource", asked), other.call("read_skill_file", asked)):
+        assert (answer.is_error, "at most 65536" in answer.content) == (True, True)
 
 
 @pytest.mark.parametrize("limit", range(1, 12))

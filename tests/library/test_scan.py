@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from prowess import Limits, SkillLoadError, SourceError, scan
+from prowess import Catalog, Issue, Limits, SkillLoadError, SourceError, scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 def codes(catalog: object) -> list[str]:
     return [issue.code for issue in catalog.issues]  # type: ignore[attr-defined]  # any catalogue
+
+
+def notes(catalog: Catalog) -> list[tuple[str, str]]:
+    """The codes and paths of a catalogue's issues, which are all mere information."""
+    assert {issue.severity for issue in catalog.issues} <= {"info"}
+    return [(issue.code, issue.path) for issue in catalog.issues]
 
 
 # -- roots -------------------------------------------------------------------------------------------------------------
@@ -40,10 +46,10 @@ def test_roots_may_be_text_or_paths_and_are_scanned_in_order(put: Put, tmp_path:
     assert scan(tmp_path / "one", tmp_path / "two", on_duplicate="last")["kit"].description == "Second."
 
 
-def test_a_missing_root_is_nothing_or_an_error(put: Put, tmp_path: Path) -> None:
+def test_a_missing_root_is_information_or_an_error(put: Put, tmp_path: Path) -> None:
     put("here/kit")
     catalog = scan(tmp_path / "none", tmp_path / "here")
-    assert (catalog.names, catalog.issues) == (("kit",), ())
+    assert (catalog.names, notes(catalog)) == (("kit",), [("missing-root", str(tmp_path / "none"))])
     with pytest.raises(SourceError) as caught:
         scan(tmp_path / "here", tmp_path / "none", missing="error")
     assert (caught.value.code, caught.value.path) == ("missing-root", str(tmp_path / "none"))
@@ -90,7 +96,8 @@ def test_folders_are_looked_at_down_to_the_depth_asked_for(put: Put, tmp_path: P
         path += f"/f{level}"
     catalog = scan(tmp_path / "root", max_depth=depth)
     assert catalog.names == tuple(f"at-{level}" for level in range(1, depth + 1))
-    assert catalog.issues == ()
+    end = "/".join(["root", *(f"f{level}" for level in range(1, depth + 1))])
+    assert notes(catalog) == [("too-deep", str(tmp_path / end))]
 
 
 def test_six_levels_are_the_default_and_none_means_all(put: Put, tmp_path: Path) -> None:
@@ -106,8 +113,127 @@ def test_even_without_a_depth_the_limit_holds_and_is_reported(put: Put, tmp_path
     put("flat")
     catalog = scan(tmp_path, max_depth=None, limits=Limits(max_scan_depth=3))
     assert catalog.names == ("flat",)
-    assert codes(catalog) == ["too-deep"]
-    assert scan(tmp_path, max_depth=3).issues == ()
+    assert [(issue.code, issue.severity) for issue in catalog.issues] == [("too-deep", "error")]
+    assert notes(scan(tmp_path, max_depth=3)) == [("too-deep", str(tmp_path / "1/2/3"))]
+
+
+def test_the_depth_that_ends_a_scan_is_told_once_for_each_root(put: Put, tmp_path: Path) -> None:
+    for folder in ("one/a/x", "one/b/x", "one/c/x", "two/a/x", "three"):
+        put(folder)
+    catalog = scan(tmp_path / "one", tmp_path / "two", tmp_path / "three", max_depth=1)
+    assert notes(catalog) == [("too-deep", str(tmp_path / "one/a")), ("too-deep", str(tmp_path / "two/a"))]
+    assert [issue.message.endswith("nor are those of 2 other folders") for issue in catalog.issues] == [True, False]
+    assert "too-deep" not in codes(scan(tmp_path, max_depth=3))
+
+
+# -- folders that are not entered --------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_is_skipped_by_its_name_is_information(put: Put, tmp_path: Path) -> None:
+    for folder in ("kit", "_draft", "group/.hidden/x", "node_modules/y"):
+        put(folder)
+    (tmp_path / ".git").mkdir()
+    skipped = ["_draft", "group/.hidden", "node_modules"]
+    assert notes(scan(tmp_path)) == [("skipped-directory", str(tmp_path / folder)) for folder in skipped]
+    everything = scan(tmp_path, skip_prefixes=())
+    assert (everything.names, codes(everything)) == (("_draft", "kit", "x", "y"), ["bad-name"])
+
+
+def test_of_very_many_skipped_folders_the_rest_is_counted(tmp_path: Path) -> None:
+    for root, count in (("many", 7), ("few", 3)):
+        for number in range(count):
+            (tmp_path / root / f"_{number}").mkdir(parents=True)
+    catalog = scan(tmp_path / "many", tmp_path / "few", limits=Limits(max_noted_folders=3))
+    assert [issue.path for issue in catalog.issues] == [
+        *(str(tmp_path / "few" / f"_{number}") for number in range(3)),
+        str(tmp_path / "many"),
+        *(str(tmp_path / "many" / f"_{number}") for number in range(3)),
+    ]
+    assert catalog.issues[3].message == "4 more folders below it are skipped by their names"
+
+
+@pytest.mark.parametrize("file", ["SKILL.md", "skill.md"])
+def test_a_skill_inside_another_is_information(put: Put, tmp_path: Path, file: str) -> None:
+    put("outer")
+    inner = put("outer/examples/inner") / "SKILL.md"
+    inner = inner.rename(inner.with_name(file))
+    assert notes(scan(tmp_path)) == [("nested-skill", str(inner))]
+    assert "'outer'" in scan(tmp_path).issues[0].message
+    assert scan(tmp_path).explain("inner").issues == scan(tmp_path).issues
+    assert "nested-skill" not in codes(scan(tmp_path, nested=True))
+
+
+def test_a_skill_inside_another_that_a_second_root_finds_is_no_information(put: Put, tmp_path: Path) -> None:
+    put("outer/inner")
+    put("outer")
+    assert scan(tmp_path, tmp_path / "outer/inner").issues == ()
+
+
+def test_a_bad_file_below_a_skill_is_told_by_those_who_look_there(put: Put, tmp_path: Path) -> None:
+    put("outer")
+    put("outer/bad", "no: description\n")
+    assert codes(scan(tmp_path, nested=True)) == ["missing-description"]
+
+
+# -- files that are invalid --------------------------------------------------------------------------------------------
+
+
+def test_a_scan_may_leave_out_what_the_specification_refuses_and_go_on(put: Put, tmp_path: Path) -> None:
+    put("good")
+    put("other-folder", "name: good-too\ndescription: d\n")
+    put("capital", "name: Capital\ndescription: d\n")
+    put("long", f"name: long\ndescription: {'d' * 1025}\nlicense: ''\n")
+    put("mended", "name: mended\ndescription: a: b\n")
+    put("none", "name: none\n")
+    catalog = scan(tmp_path, invalid="skip")
+    assert catalog.names == ("good", "good-too")
+    refused = ["bad-name", "description-too-long", "blank-field", "yaml-syntax", "missing-description"]
+    assert sorted(issue.code for issue in catalog.failures) == sorted(refused)
+    assert scan(tmp_path).names == ("Capital", "good", "good-too", "long", "mended")
+
+
+def test_a_strict_scan_that_skips_compares_the_folder_and_does_not_raise(put: Put, tmp_path: Path) -> None:
+    put("good")
+    other = put("other-folder", "name: good-too\ndescription: d\n") / "SKILL.md"
+    (tmp_path / "pipe").mkdir()
+    os.mkfifo(tmp_path / "pipe" / "SKILL.md")
+    catalog = scan(tmp_path, invalid="skip", mode="strict")
+    assert catalog.names == ("good",)
+    assert [(issue.code, issue.path, issue.severity) for issue in catalog.issues] == [
+        ("name-mismatch", str(other), "error"),
+        ("not-a-regular-file", str(tmp_path / "pipe/SKILL.md"), "error"),
+    ]
+
+
+def test_what_lies_below_a_skipped_file_is_still_found(put: Put, tmp_path: Path) -> None:
+    put("Outer", "name: Outer\ndescription: d\n")
+    put("Outer/inner")
+    assert scan(tmp_path, invalid="skip").names == ("inner",)
+
+
+@pytest.mark.parametrize("options", [{"invalid": "drop"}, {"on_issue": "print"}, {"max_depth": "6"}])
+def test_a_keyword_that_makes_no_sense_is_refused(options: dict[str, object], tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=next(iter(options))):
+        scan(tmp_path, **options)  # type: ignore[arg-type]  # on purpose
+
+
+def test_issues_may_be_heard_of_one_by_one(put: Put, tmp_path: Path) -> None:
+    put("bad", "name: bad\n")
+    put("odd", "name: Odd\ndescription: d\n")
+    put("_draft")
+    heard: list[Issue] = []
+    catalog = scan(tmp_path, tmp_path / "none", on_issue=heard.append)
+    assert (tuple(heard), len(heard)) == (catalog.issues, 5)
+
+
+def test_what_a_listener_raises_is_the_callers_to_see(put: Put, tmp_path: Path) -> None:
+    put("bad", "name: bad\n")
+
+    def refuse(issue: Issue) -> None:
+        raise LookupError(issue.code)
+
+    with pytest.raises(LookupError, match="missing-description"):
+        scan(tmp_path, on_issue=refuse)
 
 
 def test_a_very_deep_tree_costs_no_recursion(tmp_path: Path) -> None:

@@ -51,6 +51,54 @@ def test_tools_without_nested_parentheses_are_split_by_a_pattern_as_by_hand(rng:
         assert parse_allowed_tools(written) == tuple(_tokens(written)), written
 
 
+_CONTEXTS = (
+    "context: fork",
+    'context: "fork"',
+    "context:  fork",
+    "context: >-\n  fork",
+    "context: main",
+    "context:\n  - fork",
+    "contexts: fork",
+    "license: context: fork",
+    "license: its context is a fork",
+    "metadata:\n  context: fork",
+)
+
+
+@pytest.mark.parametrize("written", _CONTEXTS)
+def test_a_skill_is_a_fork_or_not_whether_or_not_the_whole_head_was_parsed(tmp_path: Path, written: str) -> None:
+    for place, rows in enumerate((("name: kit", written), (written, "name: kit"))):
+        file = tmp_path / str(place) / "kit" / "SKILL.md"
+        file.parent.mkdir(parents=True)
+        file.write_text("\n".join(["---", *rows, "description: Does it.", "---", "Body."]))
+        skill = prowess.scan(tmp_path / str(place))["kit"]
+        assert skill.is_fork == (skill.frontmatter.context == "fork"), file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("written", "takes"),
+    [
+        ("arguments: [who]", True),
+        ("arguments:\n  - who", True),
+        ("argument-hint: <who>", True),
+        ("argument: who", False),
+        ("metadata:\n  arguments: who", False),
+        ("license: none", False),
+    ],
+)
+def test_a_skill_takes_arguments_or_not_whether_or_not_the_whole_head_was_parsed(
+    tmp_path: Path, written: str, takes: bool
+) -> None:
+    file = tmp_path / "kit" / "SKILL.md"
+    file.parent.mkdir()
+    file.write_text(f"---\nname: kit\ndescription: Does it.\n{written}\n---\nBody.\n")
+    skill = prowess.scan(tmp_path)["kit"]
+    assert skill.plain_head is not None
+    assert skill.takes_arguments is takes
+    assert skill.frontmatter is not None
+    assert skill.takes_arguments is takes
+
+
 def _odd(folder: Path, kind: str) -> None:
     if kind == "link":
         (folder / "other.md").symlink_to("SKILL.md")

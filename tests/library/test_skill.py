@@ -6,6 +6,7 @@ import copy
 import os
 import pickle
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +18,7 @@ from prowess import (
     SkillLoadError,
     SkillScope,
     SkillValidationError,
+    SourceError,
     parse_skill_file,
     read_metadata,
     scan,
@@ -55,7 +57,8 @@ def test_every_field_is_there_although_discovery_read_only_two(put: Put, tmp_pat
     assert skill.metadata == {"author": "x", "v": "1.10"}
     assert (skill.allowed_tools, skill.allowed_tools_raw) == (("Bash(git:*)", "Read"), "Bash(git:*) Read")
     assert skill.tags == ("a", "b")
-    assert skill.extra == {"user-invocable": "false"}
+    extra = {"tags": ["a", "b"], "version": "2.0", "model": "m", "context": "fork", "user-invocable": "false"}
+    assert skill.extra == extra
     assert (skill.is_fork, skill.user_invocable, skill.model_invocable) == (True, False, True)
 
 
@@ -278,6 +281,47 @@ def test_a_body_that_is_not_utf8_is_refused_with_its_byte(put: Put, tmp_path: Pa
     with pytest.raises(SkillValidationError, match=f"0xFF at byte {size}") as caught:
         found(tmp_path).read_body()
     assert caught.value.code == "body-not-text"
+
+
+def test_a_body_that_is_not_utf8_can_be_had_with_replacements_or_as_bytes(put: Put, tmp_path: Path) -> None:
+    path = put("kit", body="caf") / "SKILL.md"
+    path.write_bytes(path.read_bytes() + b"\xe9\n")
+    catalog = scan(tmp_path)
+    for read in (catalog["kit"].read_body, partial(catalog.load_body, "kit")):
+        assert read(errors="replace") == "caf\ufffd\n"
+        assert read(errors="bytes") == b"caf\xe9\n"
+    assert catalog["kit"].read_body(errors="bytes", strip=True) == b"caf\xe9"
+    with pytest.raises(SourceError, match="errors must be"):
+        catalog["kit"].read_body(errors="ignore")  # type: ignore[call-overload]  # on purpose
+
+
+def test_the_bytes_of_a_skill_that_is_text_in_a_program(put: Put, tmp_path: Path) -> None:
+    skill = Skill(Frontmatter(name="a", description="d"), body=" é\n")
+    assert (skill.read_body(errors="bytes"), skill.read_body(errors="replace")) == (" é\n".encode(), " é\n")
+    put("kit", body=" \n")
+    with pytest.raises(EmptySkillBodyError):
+        found(tmp_path).read_body(strip=True, errors="bytes")
+
+
+def test_the_bound_on_a_body_can_be_lowered_raised_and_lifted(put: Put, tmp_path: Path) -> None:
+    put("kit", body="x" * 3_000_000)
+    catalog = scan(tmp_path)
+    for read in (catalog["kit"].read_body, partial(catalog.load_body, "kit")):
+        assert len(read(max_bytes=3_000_000)) == len(read(max_bytes=None)) == 3_000_000
+        with pytest.raises(SkillValidationError, match="more than 2999999 bytes"):
+            read(max_bytes=2_999_999)
+        with pytest.raises(SkillValidationError, match="more than 1048576 bytes"):
+            read()
+
+
+@pytest.mark.parametrize(
+    "head", ["name: kit\n", "description: d\n", "", "name: [kit]\ndescription: {a: 1}\n", "a: b: c\n\td", "a: &x\n"]
+)
+def test_a_body_is_read_whatever_became_of_the_fields(put: Put, tmp_path: Path, head: str) -> None:
+    path = put("kit") / "SKILL.md"
+    catalog = scan(tmp_path)
+    edit(path, f"---\n{head}\n---\nNew.\n")
+    assert (catalog.load_body("kit"), catalog["kit"].read_body(strip=True)) == ("New.\n", "New.")
 
 
 def test_a_repaired_head_keeps_its_own_body(put: Put, tmp_path: Path) -> None:

@@ -69,10 +69,12 @@ def mixed(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_only_what_the_specification_allows_is_served(mixed: Path) -> None:
+def test_the_extension_serves_what_the_specification_allows_and_all_else_whatever_loads(mixed: Path) -> None:
     server = prowess.mcp.Server(mixed, notice=None)
-
-    assert talk(server, offered) == everywhere(*VALID)
+    loaded = list(prowess.scan(mixed).names)
+    assert len(loaded) > len(VALID)
+    expected = everywhere(*VALID) | {"prompts": loaded, "tools": loaded}
+    assert talk(server, offered) == expected
 
 
 def test_the_check_names_what_is_not_served_and_why(mixed: Path) -> None:

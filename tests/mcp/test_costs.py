@@ -7,14 +7,16 @@ import sys
 import time
 import tracemalloc
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from prowess.limits import DEFAULT_LIMITS as LIMITS
 from prowess.mcp.answers import Answers
 from prowess.mcp.keeper import Loader
 from prowess.mcp.manifests import Manifests
+from prowess.mcp.options import ServeOptions
 from prowess.mcp.prompts import Prompts
-from prowess.mcp.serve import are_small, in_step
+from prowess.mcp.serve import in_step
 from prowess.mcp.tools import ModelTools
 from tests.talking import put, skill_md
 
@@ -90,7 +92,7 @@ def test_an_answer_about_one_skill_costs_the_same_among_ten_and_among_a_thousand
     asked: dict[int, list[int]] = {}
     for count in (10, 1_000):
         answers = answers_of(library(tmp_path / str(count), count))
-        tools = ModelTools(answers.shelf, budget=2_000, show_folders=True)
+        tools = ModelTools(answers.shelf, ServeOptions())
         prompts = Prompts(answers.shelf, tools, LIMITS)
         work: list[Callable[[], object]] = [
             lambda answers=answers: answers.read_resource("skill://s00007/notes.md"),  # type: ignore[misc]
@@ -124,9 +126,14 @@ def test_a_library_costs_memory_for_its_metadata_alone(tmp_path: Path, full: boo
 
 def test_only_a_small_library_is_waited_for_however_long_the_start_took(tmp_path: Path) -> None:
     library(tmp_path / "small", 3)
-    library(tmp_path / "large", 300)
-    assert are_small((tmp_path / "small",))
-    assert not are_small((tmp_path / "small", tmp_path / "large"))
-    assert not are_small((tmp_path / "none",))
+    library(tmp_path / "deep" / "down", 30)
+    limits = replace(LIMITS, max_awaited_entries=40)
+
+    def is_small(*names: str) -> bool:
+        return Loader(tuple(str(tmp_path / name) for name in names), limits).is_small()
+
+    assert is_small("small", "none")
+    assert not is_small("deep")
+    assert not is_small("small", "deep")
     assert in_step(LIMITS, 1.0).max_handshake_seconds == 0.1
     assert in_step(LIMITS, 100.0).max_handshake_seconds == LIMITS.max_handshake_seconds

@@ -386,16 +386,16 @@ def test_tools_that_a_skill_names_count_only_when_approved(plan: Plan, connect: 
     plan.add("pdf", {"SKILL.md": TOOLS}, **{"allowed-tools": "Bash(git:*) Read"})
     approvals = prowess.Approvals(plan.folder / "approvals.json")
     source = connect(approvals=approvals)
-    session = prowess.Session(source.load())
+    session = prowess.Session(source.load(), tools="any")
     session.activate("docs:pdf")
     assert session.active_tools == ()
     assert session.allows("Bash", "git status") == "not-mentioned"
     approvals.approve(source.load()["docs:pdf"])
-    session = prowess.Session(source.load())
+    session = prowess.Session(source.load(), tools="any")
     session.activate("docs:pdf")
     assert session.active_tools == ("Bash(git:*)", "Read")
     approvals.revoke(source.load()["docs:pdf"])
-    session = prowess.Session(source.load())
+    session = prowess.Session(source.load(), tools="any")
     session.activate("docs:pdf")
     assert session.active_tools == ()
 
@@ -443,6 +443,7 @@ def test_fields_that_ask_for_more_are_ignored(plan: Plan, connect: Connect, key:
     for skill in (listed, loaded):
         assert (skill.model, skill.context, skill.is_fork) == (None, None, False)
         assert dict(skill.extra) == {"argument-hint": "[file]"}
+        assert key not in skill.frontmatter.typed()
     assert listed.allowed_tools == (), "what was announced was not looked at by anybody"
     assert loaded.allowed_tools == (("Read",) if is_approved else ())
     toolset = prowess.Toolset(prowess.Session(catalog), fork="host")

@@ -12,6 +12,7 @@ from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, R
 
 import prowess
 from prowess.mcp.keeper import Keeper, Loader
+from prowess.mcp.options import ServeOptions
 from tests.talking import offered, put, skill_md, talking
 
 if TYPE_CHECKING:
@@ -172,10 +173,11 @@ def test_whoever_pages_while_skills_come_and_go_sees_each_that_stays_once(tmp_pa
 
 
 def test_the_handshake_does_not_wait_for_a_scan(tmp_path: Path) -> None:
-    """The first answer comes before the library is known, and says how to search; later ones wait for it."""
+    """The first answer about a large library comes before that is known; later ones wait for it."""
     for number in range(200):
         put(tmp_path, f"s{number}/SKILL.md", skill_md(f"s{number}"))
-    server = prowess.mcp.Server(tmp_path, notice=None, limits=prowess.Limits(max_handshake_seconds=1e-9))
+    limits = prowess.Limits(max_handshake_seconds=1e-9, max_awaited_entries=100)
+    server = prowess.mcp.Server(tmp_path, notice=None, limits=limits)
 
     async def whole() -> None:
         async with asyncio.timeout(SECONDS), talking(server) as connection:
@@ -203,7 +205,7 @@ class Failing(Loader):
 
 def test_a_reload_that_fails_is_not_the_last(library: Path) -> None:
     loader = Failing((str(library),), LIMITS)
-    keeper = Keeper(loader, LIMITS, budget=None, show_folders=True, notice="auto")
+    keeper = Keeper(loader, LIMITS, ServeOptions(), notice="auto")
 
     async def whole() -> list[str]:
         keeper.start()

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,16 +24,19 @@ import prowess
 from bench.environments import NotInstalledError, cache_folder, python_with
 from tests.hostile.web import served
 from tests.isolation import NOT_TESTED
-from tests.talking import EXTENSION, Talk
+from tests.talking import EXTENSION, Talk, put
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable
 
 FOREIGN = Path(__file__).parent / "foreign"
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = {"sdk": FOREIGN / "sdk_server.py", "fastmcp": ROOT / "bench" / "adapters" / "fastmcp_server.py"}
-INSPECTOR = "@modelcontextprotocol/inspector"
+INSPECTOR = "2.12.0"
+"""The version of the MCP Inspector, which has to know ``--verify``."""
 SECONDS = 120
+REAL_SKILLS = 300
 
 
 @pytest.fixture(scope="session")
@@ -52,15 +56,16 @@ def inspector() -> list[str]:
     """The command line of the MCP Inspector."""
     from filelock import FileLock  # noqa: PLC0415 - workers may make it at the same time
 
-    folder = cache_folder() / "inspector"
+    folder = cache_folder() / f"inspector-{INSPECTOR}"
     program = folder / "node_modules" / ".bin" / "mcp-inspector"
     if shutil.which("npm") is None:
         pytest.skip(f"{NOT_TESTED}the round trip with the MCP Inspector: there is no npm here")
     with FileLock(cache_folder() / "inspector.lock"):
         if not program.exists():
             folder.mkdir(exist_ok=True)
-            command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), INSPECTOR]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+            command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder)]
+            package = f"@modelcontextprotocol/inspector@{INSPECTOR}"
+            done = subprocess.run([*command, package], capture_output=True, text=True, check=False, timeout=600)
             if done.returncode:
                 pytest.skip(f"{NOT_TESTED}the round trip with the MCP Inspector: it cannot be installed here")
     return [str(program), "--cli"]
@@ -148,6 +153,60 @@ def test_the_inspector_can_look_at_it(
 ) -> None:
     found = _run([*inspector, *ours(library), "--method", method, *more])
     assert found[key]
+
+
+def verified_skills(inspector: list[str], library: Path) -> list[str]:
+    """The address of every skill that the Inspector lists, all of which keep the rules and their digests."""
+    options = ("--protocol-era", "modern", "--method", "skills/list", "--verify", "--require-digests")
+    done = subprocess.run(
+        [*inspector, *ours(library), *options, "--skill-catalog-max-skills", str(2 * REAL_SKILLS)],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    reports = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [report for report in reports if report["outcome"] != "verified"] == []
+    assert done.returncode == 0, done.stderr[-2_000:]
+    return [report["uri"] for report in reports]
+
+
+@pytest.mark.foreign
+def test_the_inspector_verifies_every_example(inspector: list[str]) -> None:
+    library = ROOT / "examples" / "skills"
+    assert verified_skills(inspector, library) == sorted(expected(library))
+
+
+@pytest.fixture
+def real_library(shared: Path, real_heads: list[bytes], rng: random.Random, tmp_path: Path) -> Path:
+    """Real skills that the extension lists: whole folders, filled up with heads, each in a folder of its name."""
+    root = tmp_path / "real"
+    with tarfile.open(shared / "corpus" / "skills.tar.xz") as archive:
+        archive.extractall(root, filter="data")
+    for head in rng.sample(real_heads, 4 * REAL_SKILLS):
+        skill = parse_or_none(head)
+        if skill is not None:
+            put(root, f"heads/{skill.name}/SKILL.md", head)
+    for refused in prowess.mcp.check(root):
+        Path(refused.location).unlink()
+    listed = [skill.location for skill in prowess.scan(root) if skill.model_invocable]
+    listed.sort(key=lambda location: location.startswith(str(root / "heads")))
+    for surplus in listed[REAL_SKILLS:]:
+        Path(surplus).unlink()
+    return root
+
+
+def parse_or_none(head: bytes) -> prowess.Skill | None:
+    """The skill that a head begins, or ``None`` where it breaks a rule of the specification."""
+    try:
+        return prowess.parse_skill(head).skill
+    except prowess.SkillLoadError:
+        return None
+
+
+@pytest.mark.foreign
+def test_the_inspector_verifies_hundreds_of_real_skills(inspector: list[str], real_library: Path) -> None:
+    assert len(verified_skills(inspector, real_library)) == REAL_SKILLS
 
 
 # -- their servers, our client -----------------------------------------------------------------------------------------

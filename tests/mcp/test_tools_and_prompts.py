@@ -23,16 +23,6 @@ def text_of(answer: dict[str, Any]) -> str:
     return text
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_the_instructions_list_the_skills(server: prowess.mcp.Server, mode: str) -> None:
-    async def words(connection: Talk) -> str:
-        return connection.client.instructions or ""
-
-    said = talk(server, words, mode)
-    assert "<name>invoices</name><description>Writes invoices.</description>" in said
-    assert "load_skill" in said
-
-
 def test_the_listing_keeps_its_budget(tmp_path: Path) -> None:
     for number in range(60):
         put(tmp_path, f"s{number}/SKILL.md", skill_md(f"s{number}", description="A long description. " * 20))
@@ -55,7 +45,6 @@ def test_a_skill_is_loaded_and_its_files_are_read_by_tools(
         tools = {tool["name"]: tool for tool in (await connection.ask("tools/list"))["tools"]}
         assert sorted(tools) == ["load_skill", "read_skill_file"]
         assert tools["load_skill"]["annotations"]["readOnlyHint"] is True
-        assert tools["load_skill"]["inputSchema"]["properties"]["name"]["enum"] == ["inner", "invoices", "pdf"]
         for _ in range(2):
             loaded = await connection.ask("tools/call", name="load_skill", arguments={"name": "pdf"})
             assert "Do it." in text_of(loaded)
@@ -126,7 +115,7 @@ def test_people_call_skills_as_prompts(tmp_path: Path, mode: str) -> None:
         assert message["role"] == "user"
         assert "Merge a b into main." in message["content"]["text"]
         free = await connection.ask("prompts/get", name="free", arguments={"arguments": "the $1 thing"})
-        assert "User's request: the $1 thing" in free["messages"][0]["content"]["text"]
+        assert "the user's request: the $1 thing" in free["messages"][0]["content"]["text"]
         for name, arguments in (("models", {}), ("nope", {}), ("merge", {"other": "x"})):
             assert await connection.refusal("prompts/get", name=name, arguments=arguments) == -32602
 
@@ -239,4 +228,4 @@ def test_no_name_or_body_ends_the_element_that_a_client_receives_it_in(tmp_path:
     loaded, missing, called = talk(server, words)
     assert tags_in(loaded) == ["<", "</"]
     assert tags_in(missing) == []
-    assert tags_in(called, "skill") == ["<", "</"]
+    assert tags_in(called) == ["<", "</"]

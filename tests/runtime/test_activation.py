@@ -17,7 +17,7 @@ Scanned = Callable[..., prowess.Catalog]
 
 def test_activating_gives_the_instructions_and_the_tools(put: Put, scanned: Scanned) -> None:
     put("pdf", tools="Read Bash(git:*) Edit", body="\n  Fill the form.\n\n")
-    session = Session(scanned())
+    session = Session(scanned(), tools="any")
     assert (session.active_skills, session.active_tools) == ((), ())
     activation = session.activate("pdf")
     assert activation.skill.name == "pdf"
@@ -31,7 +31,7 @@ def test_activating_gives_the_instructions_and_the_tools(put: Put, scanned: Scan
 def test_active_skills_and_tools_are_sorted_and_each_is_there_once(put: Put, scanned: Scanned) -> None:
     put("b", tools="Read Write")
     put("a", tools="Read Edit")
-    session = Session(scanned())
+    session = Session(scanned(), tools="any")
     session.activate("b")
     session.activate("a")
     assert session.active_skills == ("a", "b")
@@ -40,12 +40,12 @@ def test_active_skills_and_tools_are_sorted_and_each_is_there_once(put: Put, sca
 
 def test_a_tool_that_a_skill_names_twice_counts_once(put: Put, scanned: Scanned) -> None:
     put("a", tools="Read, Read Edit Read")
-    assert Session(scanned()).activate("a").added_tools == ("Edit", "Read")
+    assert Session(scanned(), tools="any").activate("a").added_tools == ("Edit", "Read")
 
 
 def test_activating_again_gives_what_was_loaded_the_first_time(put: Put, scanned: Scanned) -> None:
     put("pdf", tools="Read", body="first")
-    session = Session(scanned())
+    session = Session(scanned(), tools="any")
     first = session.activate("pdf")
     put("pdf", tools="Edit", body="second")
     again = session.activate("pdf")
@@ -57,7 +57,7 @@ def test_activating_again_gives_what_was_loaded_the_first_time(put: Put, scanned
 
 def test_a_skill_that_was_ended_is_read_anew(put: Put, scanned: Scanned) -> None:
     put("pdf", tools="Read", body="first")
-    session = Session(scanned())
+    session = Session(scanned(), tools="any")
     session.activate("pdf")
     session.deactivate("pdf")
     put("pdf", tools="Edit", body="second, and longer")
@@ -69,7 +69,7 @@ def test_activation_parses_the_file_that_it_loads(put: Put, scanned: Scanned) ->
     put("pdf", tools="Read", body="first")
     catalog = scanned()
     put("pdf", tools="Edit Write", extra="license: MIT", body="second")
-    activation = Session(catalog).activate("pdf")
+    activation = Session(catalog, tools="any").activate("pdf")
     assert (activation.instructions, activation.added_tools) == ("second", ("Edit", "Write"))
     assert activation.skill.license == "MIT"
 
@@ -110,7 +110,7 @@ def test_an_empty_body_activates_with_no_instructions(put: Put, scanned: Scanned
 
 def test_an_inline_skill_activates_like_any_other() -> None:
     source = prowess.Source.inline("greet", "Greets.", "Say hello.\n", allowed_tools=["Read"])
-    activation = Session(prowess.Catalog.from_sources([source])).activate("greet")
+    activation = Session(prowess.Catalog.from_sources([source]), tools="any").activate("greet")
     assert (activation.instructions, activation.added_tools) == ("Say hello.", ("Read",))
 
 
@@ -130,7 +130,7 @@ def test_deactivating_gives_only_the_tools_that_nobody_else_needs(put: Put, scan
     put("a", tools="Read Edit Write")
     put("b", tools="Read Grep")
     put("c", tools="Edit")
-    session = Session(scanned())
+    session = Session(scanned(), tools="any")
     for name in "abc":
         session.activate(name)
     assert session.deactivate("a") == ("Write",)
@@ -143,7 +143,7 @@ def test_deactivating_gives_only_the_tools_that_nobody_else_needs(put: Put, scan
 def test_two_patterns_of_one_tool_are_two_tools(put: Put, scanned: Scanned) -> None:
     put("a", tools="Bash(git:*)")
     put("b", tools="Bash(npm:*)")
-    session = Session(scanned())
+    session = Session(scanned(), tools="any")
     session.activate("a")
     session.activate("b")
     assert session.deactivate("a") == ("Bash(git:*)",)
@@ -226,7 +226,7 @@ def test_a_refusal_by_the_limit_comes_before_the_file_is_read(put: Put, scanned:
 def test_preloaded_skills_are_active_from_the_start(put: Put, scanned: Scanned) -> None:
     put("a", tools="Read", body="Text of a.")
     put("b", tools="Edit")
-    session = Session(scanned("a"))
+    session = Session(scanned("a"), tools="any")
     assert (session.active_skills, session.active_tools) == (("a",), ("Read",))
     assert session.activate("a").instructions == "Text of a."
     assert [loaded.instructions for loaded in session.preloaded()] == ["Text of a."]
@@ -254,7 +254,7 @@ def test_preloaded_skills_are_under_the_ceiling_too(put: Put, scanned: Scanned) 
 
 def test_a_preloaded_skill_can_be_ended(put: Put, scanned: Scanned) -> None:
     put("a", tools="Read")
-    session = Session(scanned("a"))
+    session = Session(scanned("a"), tools="any")
     assert session.deactivate("a") == ("Read",)
     assert (session.active_skills, session.preloaded()) == ((), ())
 
@@ -272,7 +272,7 @@ def test_a_preloaded_skill_whose_file_took_another_name_is_known_by_the_old_one(
     put("a", tools="Read")
     catalog = scanned("a")
     put("a", name="other", tools="Read")
-    session = Session(catalog)
+    session = Session(catalog, tools="any")
     assert session.active_skills == ("a",)
     assert "already" in session.activate("a").note
     assert session.deactivate("a") == ("Read",)

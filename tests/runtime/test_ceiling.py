@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,10 @@ Put = Callable[..., Path]
 Scanned = Callable[..., prowess.Catalog]
 
 
-def session_of(*tools: str, ceiling: Sequence[str] | None = None, active: bool = True) -> Session:
+Ceiling = Sequence[str] | Literal["any"] | None
+
+
+def session_of(*tools: str, ceiling: Ceiling = "any", active: bool = True) -> Session:
     source = prowess.Source.inline("only", "Does it.", "Do it.", allowed_tools=tools)
     session = Session(prowess.Catalog.from_sources([source]), tools=ceiling)
     if active:
@@ -25,7 +29,8 @@ def session_of(*tools: str, ceiling: Sequence[str] | None = None, active: bool =
 @pytest.mark.parametrize(
     ("ceiling", "tools"),
     [
-        (None, ("Bash(git:*)", "Edit", "Read")),
+        (None, ()),
+        ("any", ("Bash(git:*)", "Edit", "Read")),
         ([], ()),
         (["Read"], ("Read",)),
         (["Read", "Other"], ("Read",)),
@@ -35,15 +40,53 @@ def session_of(*tools: str, ceiling: Sequence[str] | None = None, active: bool =
         (["read"], ()),
     ],
 )
-def test_a_ceiling_leaves_what_both_name(
-    ceiling: list[str] | None, tools: tuple[str, ...], put: Put, scanned: Scanned
-) -> None:
+def test_a_ceiling_leaves_what_both_name(ceiling: Ceiling, tools: tuple[str, ...], put: Put, scanned: Scanned) -> None:
     put("a", tools="Read Edit Bash(git:*)")
     session = Session(scanned(), tools=ceiling)
     assert session.activate("a").added_tools == tools
     assert session.activate("a").added_tools == tools
     assert session.active_tools == tools
     assert session.deactivate("a") == tools
+
+
+def test_no_skill_approves_a_tool_for_a_host_that_said_nothing_about_tools() -> None:
+    """A skill that somebody downloaded must not have the user's shell because of a line in its own head."""
+    session = session_of("Bash", "Read", ceiling=None)
+    assert (session.active_skills, session.active_tools, session.activate("only").added_tools) == (("only",), (), ())
+    answers = [session.allows(*call) for call in (("Bash", "rm -rf ~"), ("Bash", None), ("Read", None), ("Edit", None))]
+    assert answers == ["not-mentioned"] * 4, "the host does what it does without skills"
+    assert (session.ceiling, session.grants_tools) == (None, False)
+
+
+def test_no_ceiling_is_asked_for_by_name() -> None:
+    session = session_of("Bash", "Read", ceiling="any")
+    assert (session.active_tools, session.allows("Bash", "rm -rf ~")) == (("Bash", "Read"), "allowed")
+    assert (session.ceiling, session.grants_tools) == (None, True)
+
+
+@pytest.mark.parametrize("wrong", ["all", "*", "Any", "Bash", ""])
+def test_another_word_for_no_ceiling_is_refused(wrong: str) -> None:
+    with pytest.raises(prowess.SourceError, match="tools"):
+        session_of("Bash", ceiling=wrong)
+
+
+@pytest.mark.parametrize("preload", [False, True])
+def test_a_sub_agent_approves_nothing_for_a_host_that_said_nothing_about_tools(preload: bool) -> None:
+    """The list of a fork bounds the child: it must not become a ceiling by which skills approve their tools."""
+    fork = prowess.Source.inline("fork", "Forks.", "Do it.", context="fork", allowed_tools=["Bash", "Read"])
+    other = prowess.Source.inline("other", "Other.", "Do it.", preload=preload, allowed_tools=["Bash", "Edit"])
+    toolset = prowess.Toolset(Session(prowess.Catalog.from_sources([fork, other])), fork="host")
+    prepared = toolset.prepare_fork("fork")
+    assert isinstance(prepared, prowess.PreparedFork)
+    assert (prepared.allows("Bash", "rm -rf ~"), prepared.allows("Edit")) == ("not-mentioned", "refused")
+    assert prepared.child_tools(["Bash", "Read", "Edit"]) == ("Bash", "Read")
+    child = toolset.child(prepared).session
+    child.activate("other")
+    assert (child.active_tools, child.allows("Bash", "rm -rf ~"), child.allows("Edit")) == (
+        (),
+        "not-mentioned",
+        "refused",
+    )
 
 
 def test_a_whole_tool_under_a_ceiling_of_patterns_is_those_patterns() -> None:
@@ -114,10 +157,10 @@ OPERATORS = (";", "&&", "||", "|", "&", ">", "<", ">>", "`", "$(", "${", "$HOME"
     st.sampled_from(("git ", "git status ", "git log -- ")),
     st.sampled_from(OPERATORS),
     st.text(max_size=12),
-    st.sampled_from((None, ("Bash(git:*)",), ("Bash",))),
+    st.sampled_from(("any", ("Bash(git:*)",), ("Bash",))),
 )
 def test_a_command_that_could_do_more_than_one_thing_is_never_allowed_by_a_pattern(
-    before: str, operator: str, after: str, ceiling: tuple[str, ...] | None
+    before: str, operator: str, after: str, ceiling: Ceiling
 ) -> None:
     session = session_of("Bash(git:*)", "Bash(git *)", "Bash(git log:*)", ceiling=ceiling)
     assert session.allows("Bash", before + operator + after) == "refused"

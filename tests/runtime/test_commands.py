@@ -27,8 +27,10 @@ LOADERS = {
     "use_skill": ("from_scratch__use_skill", "name"),
     "prowess": ("load_skill", "name"),
 }
-WRAPPED = ("use_skill", "prowess")
-WHOLE_FILE: tuple[prowess.DialectName, ...] = ("load_skill", "read_skill")
+RUNNING: tuple[prowess.DialectName, ...] = ("read_skill", "prowess")
+"""The dialects in which commands run."""
+AS_WRITTEN: tuple[prowess.DialectName, ...] = ("load_skill", "skill__activate", "skill_load", "use_skill")
+"""Those of systems that know no commands: their instructions are text."""
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("bash") or shutil.which("sh")), reason="commands are run by a shell, and there is none"
@@ -67,9 +69,9 @@ def begin(tmp_path: Path, work: Path, trust: prowess.Trust, events: list[prowess
     return start
 
 
-@pytest.fixture(params=list(LOADERS))
+@pytest.fixture(params=RUNNING)
 def dialect(request: pytest.FixtureRequest) -> str:
-    """Each of the six in turn."""
+    """Each dialect in which commands run."""
     return str(request.param)
 
 
@@ -119,11 +121,60 @@ def test_line_ends_at_the_end_are_cut_and_nothing_else(command: str, output: str
     assert instructions(begin()) == f"<{output}>"
 
 
-def test_every_dialect_runs_them(dialect: prowess.DialectName, put: Put, begin: Begin) -> None:
+def test_our_dialect_and_the_one_that_knows_commands_run_them(
+    dialect: prowess.DialectName, put: Put, begin: Begin
+) -> None:
     put("report", body="There are !`echo 3` files.")
     text = loaded(begin(), dialect)
     assert "There are 3 files." in text
     assert "!`" not in text
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+@pytest.mark.parametrize("name", AS_WRITTEN)
+def test_dialects_that_know_no_commands_give_the_instructions_byte_for_byte(  # noqa: PLR0917 - fixtures
+    name: prowess.DialectName, trusted: bool, put: Put, begin: Begin, work: Path, events: list[prowess.Event]
+) -> None:
+    body = "There are !`touch ran` files in ${SKILL_DIR}.\n\n```!\ntouch ran\n```\n\nEnd."
+    put("report", body=body)
+    session = begin() if trusted else begin(trust=None)
+    text = loaded(session, name)
+    assert body in text
+    if name != "use_skill":
+        assert text == (f"{body}\n" if name == "load_skill" else body)
+    assert (list(work.iterdir()), [event.kind for event in events]) == ([], ["activated"])
+
+
+@pytest.mark.parametrize("name", AS_WRITTEN)
+def test_what_a_host_had_run_does_not_reach_a_dialect_that_knows_no_commands(
+    name: prowess.DialectName, put: Put, begin: Begin, scanned: Callable[..., prowess.Catalog]
+) -> None:
+    put("report", body="There are !`echo 3` files.")
+    session = begin(scanned("report"))
+    assert session.activate("report").instructions == "There are 3 files."
+    toolset = prowess.Toolset(session, name)
+    for text in (loaded(session, name), toolset.prompt()):
+        assert "There are !`echo 3` files." in text
+        assert "There are 3 files." not in text
+    assert session.activate("report").instructions == "There are 3 files."
+
+
+def test_a_skill_that_such_a_dialect_loaded_runs_its_commands_for_whoever_asks_for_them(put: Put, begin: Begin) -> None:
+    put("report", body="There are !`echo 3` files.")
+    session = begin()
+    assert loaded(session, "skill_load") == session.activate("report", run=False).instructions
+    activation = session.activate("report")
+    assert activation.instructions == "There are 3 files."
+    assert activation.written == "There are !`echo 3` files."
+
+
+@pytest.mark.parametrize("name", AS_WRITTEN)
+def test_nobody_is_asked_about_commands_that_a_dialect_leaves_alone(
+    name: prowess.DialectName, put: Put, begin: Begin, tmp_path: Path
+) -> None:
+    put("report", body="There are !`echo 3` files.")
+    deferring = prowess.Trust(tmp_path / "defer.json", policy="defer")
+    assert "!`echo 3`" in loaded(begin(trust=deferring), name)
 
 
 def test_line_ends_of_windows_make_no_difference(dialect: prowess.DialectName, put: Put, begin: Begin) -> None:
@@ -162,9 +213,9 @@ def test_the_head_of_the_file_is_left_alone(dialect: prowess.DialectName, put: P
 
 def test_a_skill_whose_only_command_stands_in_its_head_has_none(put: Put, begin: Begin) -> None:
     put("report", description="Says !`echo head`.")
-    for name in WHOLE_FILE:
-        text = loaded(begin(trust=None), name)
-        assert "did not run" not in text
+    session = begin(trust=None)
+    assert loaded(session, "read_skill").endswith("---\nDo it.\n")
+    assert session.activate("report").issues == ()
 
 
 def test_preloaded_skills_run_theirs_when_the_session_begins(
@@ -183,8 +234,7 @@ def test_preloaded_skills_that_nobody_trusts_keep_their_text(
 ) -> None:
     put("report", body="There are !`echo 3` files.")
     session = begin(scanned("report"), trust=None)
-    text = session.preloaded()[0].instructions
-    assert text.startswith("There are !`echo 3` files.\n\n[1 command ")
+    assert session.preloaded()[0].instructions == "There are !`echo 3` files."
 
 
 # -- granted and revoked meanwhile -----------------------------------------------------------------------------------
@@ -195,14 +245,13 @@ def test_a_grant_counts_for_a_skill_that_is_active_already(
 ) -> None:
     put("report", body="There are !`echo 3` files.")
     session = begin(trust=(trust := prowess.Trust(tmp_path / "late.json")))
-    assert "grant the skill" in loaded(session, dialect)
+    assert "There are !`echo 3` files." in loaded(session, dialect)
     trust.grant(session.skill("report"))
     assert "There are 3 files." in loaded(session, dialect)
     assert session.activate("report").issues == ()
     trust.revoke(session.skill("report"))
-    text = loaded(session, dialect)
-    assert "There are !`echo 3` files." in text
-    assert "grant the skill" in text
+    assert "There are !`echo 3` files." in loaded(session, dialect)
+    assert [issue.code for issue in session.activate("report").issues] == ["commands-not-run"]
 
 
 def test_a_person_who_calls_a_skill_that_is_active_gets_what_was_granted_since(
@@ -261,8 +310,8 @@ def test_while_the_grants_are_as_they_were_nothing_of_an_active_skill_is_looked_
 
 
 @pytest.mark.parametrize("kind", ["nothing", "never", "not granted", "refused"])
-def test_without_trust_the_text_stays_with_a_marker_and_an_issue(
-    kind: str, put: Put, begin: Begin, work: Path, tmp_path: Path
+def test_without_trust_the_text_stays_and_the_host_is_told(  # noqa: PLR0917 - fixtures
+    kind: str, put: Put, begin: Begin, work: Path, tmp_path: Path, events: list[prowess.Event]
 ) -> None:
     options = {
         "nothing": None,
@@ -273,23 +322,28 @@ def test_without_trust_the_text_stays_with_a_marker_and_an_issue(
     body = "One !`touch one`, two !`touch two`.\n\n```!\ntouch three\n```"
     path = put("report", body=body)
     activation = begin(trust=options[kind]).activate("report")
-    text, marker = activation.instructions[: len(body)], activation.instructions[len(body) :]
-    assert text == body
-    assert marker.startswith("\n\n[3 commands in these instructions did not run: ")
-    assert "Trust().grant(" in marker
+    assert (activation.instructions, activation.outputs) == (body, ())
     code = "no-trust" if kind in {"nothing", "never"} else "commands-not-run"
     assert [(i.code, i.field, i.path, i.severity) for i in activation.issues] == [(code, "body", str(path), "warning")]
-    assert [activation.instructions[begin:end] for begin, end in activation.outputs] == [marker]
+    assert "3 commands in these instructions did not run: " in activation.issues[0].message
     assert list(work.iterdir()) == []
+    told = [event for event in events if event.kind == "not-expanded"]
+    assert [(event.skill, event.decision, event.detail["code"]) for event in told] == [("report", "refused", code)]
+    assert told[0].detail["why"] == activation.issues[0].message
 
 
-def test_without_trust_every_dialect_says_that_nothing_ran(
-    dialect: prowess.DialectName, put: Put, begin: Begin, work: Path
+def test_no_model_is_told_how_commands_would_be_allowed(
+    dialect: prowess.DialectName, put: Put, begin: Begin, work: Path, events: list[prowess.Event]
 ) -> None:
-    put("report", body="Now !`touch ran`.")
-    text = loaded(begin(trust=None), dialect)
-    assert "Now !`touch ran`." in text
-    assert "1 command in these instructions did not run" in text
+    put("report", body="Now !`touch ran`.", extra="context: fork")
+    session = begin(trust=None)
+    prepared = prowess.Toolset(session, dialect).prepare_fork("report")
+    assert isinstance(prepared, prowess.PreparedFork)
+    texts = [loaded(session, dialect), prowess.fork_user_message(prepared), prowess.preview(session, "report").content]
+    for text in texts:
+        assert "Now !`touch ran`." in text
+        assert [word for word in ("did not run", "trust", "Trust", "grant") if word in text] == []
+    assert [event.detail["code"] for event in events if event.kind == "not-expanded"]
     assert list(work.iterdir()) == []
 
 
@@ -309,7 +363,7 @@ def test_text_in_a_program_never_runs_anything(
     assert "Now !`touch ran`." in session.expand("/report")
     activation = session.activate("report")
     assert [issue.code for issue in activation.issues] == ["not-local"]
-    assert activation.instructions.startswith("Now !`touch ran`.\n\n[1 command in these instructions did not run")
+    assert activation.instructions == "Now !`touch ran`."
     assert (asked, list(work.iterdir())) == ([], [])
 
 
@@ -327,7 +381,7 @@ def test_a_skill_that_cannot_be_copied_whole_runs_nothing(put: Put, begin: Begin
     session = begin()
     (path.parent / "link").symlink_to("SKILL.md")
     activation = session.activate("report")
-    assert activation.instructions.startswith("Now !`touch ran`.\n\n[1 command")
+    assert activation.instructions == "Now !`touch ran`."
     assert [issue.code for issue in activation.issues] == ["link-in-skill"]
     assert list(work.iterdir()) == []
 
@@ -514,9 +568,12 @@ def test_the_limits_without_a_word_are_ten_seconds_and_64_kib(put: Put, begin: B
     assert instructions(begin()) == "a" * 65536 + "\n[output cut at 65536 bytes]"
 
 
-def test_a_folder_that_is_not_there_is_a_failure_of_each_command(put: Put, begin: Begin, tmp_path: Path) -> None:
+def test_a_folder_that_is_gone_is_a_failure_of_each_command(put: Put, begin: Begin, tmp_path: Path) -> None:
     put("report", body="Now !`echo ran`.")
-    activation = begin(base_dir=tmp_path / "nowhere").activate("report")
+    (tmp_path / "gone").mkdir()
+    session = begin(base_dir=tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    activation = session.activate("report")
     assert activation.instructions.startswith("Now [error executing `echo ran`: cannot start ")
     assert [issue.code for issue in activation.issues] == ["command-failed"]
 
@@ -548,7 +605,7 @@ def test_processes_that_a_command_leaves_behind_are_ended(put: Put, begin: Begin
 def test_more_commands_than_the_limit_are_left_alone(put: Put, begin: Begin, work: Path) -> None:
     put("report", body="!`touch one`, !`touch two`, !`touch three`")
     activation = begin(limits=prowess.Limits(max_commands=2)).activate("report")
-    assert activation.instructions.startswith("!`touch one`, !`touch two`, !`touch three`\n\n[3 commands")
+    assert activation.instructions == "!`touch one`, !`touch two`, !`touch three`"
     assert [issue.code for issue in activation.issues] == ["too-many-commands"]
     assert list(work.iterdir()) == []
     assert instructions(begin(limits=prowess.Limits(max_commands=3))) == ", , "
@@ -567,7 +624,7 @@ def test_what_is_printed_is_never_looked_at_again(
     text = loaded(begin(), dialect)
     printed = text.partition("Output: ")[2].splitlines()[0]
     harmless = LIVELY.replace("</skill_content>", "&lt;/skill_content>")
-    assert printed == (harmless if dialect in WRAPPED else LIVELY)
+    assert printed == (harmless if dialect == "prowess" else LIVELY)
     assert list(work.iterdir()) == []
 
 
@@ -579,7 +636,7 @@ def test_what_a_preloaded_skill_printed_is_never_looked_at_again(
     text = prowess.Toolset(begin(scanned("report")), dialect).prompt()
     printed = text.partition("Output: ")[2].splitlines()[0]
     harmless = LIVELY.replace("</skill_content>", "&lt;/skill_content>")
-    assert printed == (harmless if dialect in WRAPPED else LIVELY)
+    assert printed == (harmless if dialect == "prowess" else LIVELY)
 
 
 def test_what_is_printed_for_a_person_is_never_looked_at_again(put: Put, begin: Begin, work: Path) -> None:
@@ -692,6 +749,25 @@ def test_they_see_an_environment_of_a_few_variables(
     assert (seen["PROJECT_DIR"], seen["LANG"], seen["ARGUMENTS"]) == (str(work), "C.UTF-8", "some words")
 
 
+def test_a_host_passes_variables_on_by_name(put: Put, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GH_TOKEN", "OTHER_TOKEN", "SKILL_DIR"):
+        monkeypatch.setenv(name, "TOPSECRET-MARKER")
+    put("report", body='<!`echo "$GH_TOKEN|$OTHER_TOKEN|$NOT_SET|$(ls "$SKILL_DIR")"`>')
+    session = begin(command_env=("GH_TOKEN", "NOT_SET", "SKILL_DIR"))
+    assert instructions(session) == "<TOPSECRET-MARKER|||SKILL.md>"
+    restored, _ = prowess.Session.restore(
+        session.catalog, session.save(), trust=session.trust, command_env=["GH_TOKEN"]
+    )
+    assert instructions(restored) == "<TOPSECRET-MARKER|||SKILL.md>"
+    assert instructions(begin()) == "<|||SKILL.md>"
+
+
+@pytest.mark.parametrize("names", ["GH_TOKEN", ("A=B",), ("",), ("a\0b",), (7,)])
+def test_what_names_no_variable_is_refused(names: Any, begin: Begin) -> None:  # noqa: ANN401 - what is wrong
+    with pytest.raises(prowess.SourceError, match="command_env"):
+        begin(prowess.Catalog(), command_env=names)
+
+
 def test_they_have_no_input_and_no_terminal(put: Put, begin: Begin) -> None:
     put("report", body="<!`cat; test -t 0 || echo none; (: < /dev/tty) 2> /dev/null || echo no terminal`>")
     assert instructions(begin()) == "<none\nno terminal>"
@@ -756,7 +832,7 @@ def test_a_changed_skill_runs_its_new_commands_if_it_is_trusted(
     put("report", body="Now it is !`echo new`.")
     session.refresh(prowess.scan(tmp_path / "skills"))
     changed = session.activate("report")
-    assert changed.instructions.startswith("Now it is !`echo new`.\n\n[1 command")
+    assert changed.instructions == "Now it is !`echo new`."
     trust.grant_all(tmp_path / "skills")
     session.deactivate("report")
     assert instructions(session) == "Now it is new."
@@ -790,7 +866,7 @@ def test_a_restored_session_runs_them_if_they_are_trusted(put: Put, begin: Begin
     restored, issues = prowess.Session.restore(session.catalog, session.save(), trust=trust)
     assert (restored.activate("report").instructions, issues) == ("Now ran.", ())
     plain, _ = prowess.Session.restore(session.catalog, session.save())
-    assert plain.activate("report").instructions.startswith("Now !`echo ran`.\n")
+    assert plain.activate("report").instructions == "Now !`echo ran`."
 
 
 # -- events ---------------------------------------------------------------------------------------------------------
@@ -810,10 +886,12 @@ def test_each_command_is_told_with_its_outcome(put: Put, begin: Begin, events: l
     assert [event.kind for event in events][-1] == "activated"
 
 
-def test_nothing_is_told_of_commands_that_did_not_run(put: Put, begin: Begin, events: list[prowess.Event]) -> None:
+def test_a_command_that_did_not_run_is_not_told_as_one_that_ran(
+    put: Put, begin: Begin, events: list[prowess.Event]
+) -> None:
     put("report", body="Now !`echo ran`.")
     begin(trust=None).activate("report")
-    assert [event.kind for event in events] == ["activated"]
+    assert [event.kind for event in events] == ["not-expanded", "activated"]
 
 
 def test_events_hold_nothing_that_was_printed(put: Put, begin: Begin, events: list[prowess.Event]) -> None:

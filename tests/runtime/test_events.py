@@ -28,7 +28,7 @@ def session(put: Put, scanned: Scanned, events: list[Event]) -> Session:
     folder = put("x/a", tools="Read").parent
     (folder / "a.md").write_text("four", encoding="utf-8")
     put("y/b", tools="Read Edit")
-    return Session(scanned(), max_active=1, on_event=events.append)
+    return Session(scanned(), tools="any", max_active=1, on_event=events.append)
 
 
 def told(events: list[Event]) -> list[tuple[str, str]]:

@@ -29,7 +29,7 @@ def test_a_call_gives_the_instructions_with_the_arguments_filled_in(sign: str, p
 
 def test_a_call_activates_the_skill(put: Put, scanned: Scanned) -> None:
     put("pdf", tools="Read")
-    session = Session(scanned())
+    session = Session(scanned(), tools="any")
     session.expand("/pdf x")
     assert (session.active_skills, session.active_tools) == (("pdf",), ("Read",))
 

@@ -65,7 +65,7 @@ def test_a_refusal_names_the_skill_and_the_filter(catalog: prowess.Catalog) -> N
 
 
 def test_what_is_filtered_is_also_out_of_index_tools_answers_and_reads(catalog: prowess.Catalog) -> None:
-    session = Session(catalog)
+    session = Session(catalog, tools="any")
     session.activate("pay")
     session.activate("pdf")
     with skill_filter("skills/docs/*"):
@@ -91,7 +91,7 @@ def test_what_is_filtered_is_also_out_of_index_tools_answers_and_reads(catalog: 
 
 
 def test_setting_a_filter_ends_what_it_does_not_let_through(catalog: prowess.Catalog) -> None:
-    session = Session(catalog)
+    session = Session(catalog, tools="any")
     for name in catalog.names:
         session.activate(name)
     assert session.set_filter("skills/docs/*") == ("pay", "refund")
@@ -199,6 +199,7 @@ def test_outside_of_the_base_folder_a_path_is_absolute(put: Put, tmp_path: Path)
     put("pay")
     catalog = prowess.scan(tmp_path / "skills")
     elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
     assert available(Session(catalog, filter=f"{tmp_path}/skills/*", base_dir=elsewhere)) == ["pay"]
     assert available(Session(catalog, filter="../skills/*", base_dir=elsewhere)) == []
     assert available(Session(catalog, filter="skills/*", base_dir=elsewhere)) == []
@@ -206,13 +207,16 @@ def test_outside_of_the_base_folder_a_path_is_absolute(put: Put, tmp_path: Path)
 
 def test_an_absolute_mount_is_matched_as_it_is(put: Put, tmp_path: Path) -> None:
     put("pay")
-    catalog = prowess.Catalog.from_sources([prowess.Source.directory(tmp_path / "skills", mount_as="/srv/skills")])
-    assert available(Session(catalog, filter="/srv/skills/*", base_dir=tmp_path)) == ["pay"]
-    assert available(Session(catalog, filter="skills/*", base_dir="/srv")) == ["pay"]
+    base = tmp_path / "srv"
+    base.mkdir()
+    catalog = prowess.Catalog.from_sources([prowess.Source.directory(tmp_path / "skills", mount_as=f"{base}/skills")])
+    assert available(Session(catalog, filter=f"{base}/skills/*", base_dir=tmp_path)) == ["pay"]
+    assert available(Session(catalog, filter="skills/*", base_dir=base)) == ["pay"]
     assert available(Session(catalog, filter="skills/*", base_dir=tmp_path)) == []
 
 
 def test_the_mount_and_not_the_real_folder_is_what_a_filter_sees(catalog: prowess.Catalog, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
     assert available(Session(catalog, filter=f"{tmp_path}/**", base_dir="/")) == []
     assert available(Session(catalog, filter="skills/**", base_dir=tmp_path / "elsewhere")) == ["pay", "pdf", "refund"]
 
@@ -237,6 +241,7 @@ def test_the_virtual_path_of_a_skill_matches_as_a_filter_wherever_the_host_works
         put(folder, name=folder.rsplit("/", maxsplit=1)[-1] if "[" not in folder else "odd")
     catalog = prowess.Catalog.from_sources([prowess.Source.directory(tmp_path / "skills", mount_as=mount)])
     assert len(catalog) == 3
+    (tmp_path / "elsewhere").mkdir()
     for skill in catalog:
         session = Session(catalog, filter=skill.virtual_path, base_dir=tmp_path / base)
         assert available(session) == [skill.name]

@@ -50,7 +50,7 @@ def test_the_new_catalogue_is_the_sessions(put: Put, scanned: Scanned) -> None:
 def test_an_active_skill_that_vanished_stays_usable_and_says_so(put: Put, scanned: Scanned) -> None:
     rmtree_later = put("a", tools="Read", body="Text of a.").parent
     put("b")
-    session = Session(scanned())
+    session = Session(scanned(), tools="any")
     session.activate("a")
     rmtree(rmtree_later)
     report = session.refresh(scanned())
@@ -65,7 +65,7 @@ def test_an_active_skill_that_vanished_stays_usable_and_says_so(put: Put, scanne
 
 def test_a_vanished_skill_can_be_ended_and_is_then_unknown(put: Put, scanned: Scanned) -> None:
     put("a", tools="Read")
-    session = Session(scanned())
+    session = Session(scanned(), tools="any")
     session.activate("a")
     session.refresh(prowess.Catalog())
     assert session.deactivate("a") == ("Read",)
@@ -142,7 +142,7 @@ def test_a_preloaded_skill_that_vanished_stays_too(put: Put, scanned: Scanned) -
 
 def test_a_changed_skill_keeps_its_text_and_tools_until_it_is_activated_again(put: Put, scanned: Scanned) -> None:
     put("a", tools="Read", body="first")
-    session = Session(scanned(), max_active=1)
+    session = Session(scanned(), max_active=1, tools="any")
     session.activate("a")
     put("a", tools="Edit", body="second")
     assert session.refresh(scanned()).changed == ("a",)
@@ -164,7 +164,7 @@ def test_activating_a_changed_skill_says_that_it_has_changed(put: Put, scanned: 
 
 def test_a_changed_skill_that_cannot_be_read_keeps_its_text(put: Put, scanned: Scanned) -> None:
     path = put("a", tools="Read", body="first")
-    session = Session(scanned())
+    session = Session(scanned(), tools="any")
     session.activate("a")
     put("a", tools="Edit", body="second")
     session.refresh(scanned())

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from shutil import rmtree
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -16,6 +16,7 @@ from prowess import Session
 
 Put = Callable[..., Path]
 Scanned = Callable[..., prowess.Catalog]
+Tools = list[str] | Literal["any"] | None
 
 
 def codes(issues: tuple[prowess.Issue, ...]) -> list[tuple[str, str]]:
@@ -26,10 +27,10 @@ def test_a_session_is_restored_as_it_was(put: Put, scanned: Scanned) -> None:
     put("x/a", tools="Read", body="Text of a.")
     put("x/b")
     put("y/c")
-    session = Session(scanned())
+    session = Session(scanned(), tools="any")
     session.set_filter("skills/x/*")
     session.activate("a")
-    restored, issues = Session.restore(scanned(), session.save())
+    restored, issues = Session.restore(scanned(), session.save(), tools="any")
     assert issues == ()
     assert restored.filter == "skills/x/*"
     assert (restored.active_skills, restored.active_tools) == (("a",), ("Read",))
@@ -56,7 +57,7 @@ def test_a_session_of_nothing_is_restored_too() -> None:
 def test_the_options_of_a_session_are_given_when_it_is_restored(put: Put, scanned: Scanned) -> None:
     put("a", tools="Read Edit")
     put("b")
-    session = Session(scanned())
+    session = Session(scanned(), tools="any")
     session.activate("a")
     events: list[prowess.Event] = []
     restored, _ = Session.restore(scanned(), session.save(), tools=["Read"], max_active=1, on_event=events.append)
@@ -185,7 +186,7 @@ def saved_with(catalog: prowess.Catalog, **options: Any) -> str:  # noqa: ANN401
 
 
 def test_a_saved_ceiling_holds_in_the_session_that_is_restored(wide: prowess.Catalog) -> None:
-    restored, issues = Session.restore(wide, saved_with(wide, tools=["Read"]))
+    restored, issues = Session.restore(wide, saved_with(wide, tools=["Read"]), tools="any")
     assert (restored.active_tools, issues) == (("Read",), ())
     assert (restored.allows("Read"), restored.allows("Bash", "rm x"), restored.allows("Edit")) == (
         "allowed",
@@ -194,12 +195,40 @@ def test_a_saved_ceiling_holds_in_the_session_that_is_restored(wide: prowess.Cat
     )
 
 
+def test_a_host_that_names_no_tools_restores_a_session_that_approves_none(wide: prowess.Catalog) -> None:
+    """What was saved still bounds it; a text that is kept elsewhere approves nothing by itself."""
+    restored, issues = Session.restore(wide, saved_with(wide, tools=["Read"]))
+    assert (restored.active_skills, restored.active_tools, issues) == (("a",), (), ())
+    assert (restored.allows("Read"), restored.allows("Bash", "rm x")) == ("not-mentioned", "refused")
+    again, _ = Session.restore(wide, restored.save(), tools=["Read"])
+    assert (again.active_tools, again.allows("Read")) == ((), "not-mentioned"), "what was given up stays so"
+    forged = {**json.loads(restored.save()), "tools": None, "grants_tools": True}
+    opened, _ = Session.restore(wide, json.dumps(forged))
+    assert (opened.active_tools, opened.allows("Bash", "rm x")) == ((), "not-mentioned")
+
+
+def test_a_save_from_before_sessions_said_whether_skills_approve_tools_is_read_the_careful_way(
+    wide: prowess.Catalog,
+) -> None:
+    def restored(tools: list[str] | None) -> tuple[str, ...]:
+        saved = json.loads(saved_with(wide, tools=tools))
+        del saved["grants_tools"]
+        return Session.restore(wide, json.dumps(saved), tools="any")[0].active_tools
+
+    assert (restored(None), restored(["Read"])) == ((), ("Read",))
+
+
 @pytest.mark.parametrize(
     ("saved", "given", "both"),
     [
-        (None, None, ("Bash", "Edit", "Read")),
-        (["Read"], None, ("Read",)),
-        (None, ["Read"], ("Read",)),
+        (None, None, ()),
+        (None, "any", ()),
+        ("any", None, ()),
+        ("any", "any", ("Bash", "Edit", "Read")),
+        (["Read"], "any", ("Read",)),
+        ("any", ["Read"], ("Read",)),
+        (["Read"], None, ()),
+        (None, ["Read"], ()),
         ([], None, ()),
         ([], ["Read"], ()),
         (["Read"], [], ()),
@@ -210,17 +239,17 @@ def test_a_saved_ceiling_holds_in_the_session_that_is_restored(wide: prowess.Cat
         (["Bash(git:*)"], ["Bash(git status:*)"], ("Bash(git status:*)",)),
         (["Bash(git status)"], ["Bash(git:*)"], ("Bash(git status)",)),
         (["Bash(git:*)"], ["Bash(gitk:*)"], ()),
-        (["*"], None, ()),
+        (["*"], "any", ()),
         (["*"], ["Read"], ()),
         (["Read"], ["*"], ()),
     ],
 )
 def test_the_ceiling_of_a_restored_session_is_what_was_saved_and_given(
-    saved: list[str] | None, given: list[str] | None, both: tuple[str, ...], wide: prowess.Catalog
+    saved: Tools, given: Tools, both: tuple[str, ...], wide: prowess.Catalog
 ) -> None:
     restored, _ = Session.restore(wide, saved_with(wide, tools=saved), tools=given)
     assert restored.active_tools == both
-    again, _ = Session.restore(wide, restored.save())
+    again, _ = Session.restore(wide, restored.save(), tools="any")
     assert again.active_tools == both, "it holds however often it is saved"
 
 
@@ -228,7 +257,8 @@ def test_the_ceiling_of_a_restored_session_is_what_was_saved_and_given(
 def test_a_saved_text_that_somebody_widened_gives_no_more_than_the_host_does(
     tools: list[str] | None, wide: prowess.Catalog
 ) -> None:
-    forged = {**json.loads(saved_with(wide, tools=["Read"])), "tools": tools, "max_active": 0, "filter": ""}
+    wider = {"tools": tools, "grants_tools": True, "max_active": 0, "filter": ""}
+    forged = {**json.loads(saved_with(wide, tools=["Read"])), **wider}
     restored, _ = Session.restore(wide, json.dumps(forged), tools=["Read"], max_active=1, filter="skills/x/**")
     assert (restored.active_tools, restored.allows("Bash", "ls")) == (("Read",), "refused")
     assert not restored.is_available("b")
@@ -263,7 +293,7 @@ def test_a_host_that_asks_to_widen_replaces_what_was_saved(wide: prowess.Catalog
     kept, _ = Session.restore(wide, saved, tools=["Read", "Edit"], widen=True)
     assert (kept.active_tools, kept.filter) == (("Edit", "Read"), "skills/x/**")
     assert not kept.is_available("b"), "what is not given stays as it was saved"
-    restored, _ = Session.restore(wide, saved, tools=None, max_active=0, filter="", widen=True)
+    restored, _ = Session.restore(wide, saved, tools="any", max_active=0, filter="", widen=True)
     restored.activate("b")
     assert restored.active_skills == ("a", "b")
     assert restored.active_tools == ("Bash", "Edit", "Read")
@@ -287,6 +317,7 @@ def test_a_save_of_the_older_version_has_no_tools_and_says_so(wide: prowess.Cata
         {"tools": "Read"},
         {"tools": ["Read", 5]},
         {"tools": {"Read": 1}},
+        {"tools": "any"},
         {"max_active": -1},
         {"max_active": True},
         {"max_active": "1"},
@@ -301,6 +332,15 @@ def test_a_saved_bound_that_is_missing_or_no_bound_is_refused(wrong: dict[str, A
     saved = {**json.loads(Session(prowess.Catalog()).save()), **wrong}
     if is_missing:
         del saved[next(iter(wrong))]
+    with pytest.raises(prowess.SourceError):
+        Session.restore(prowess.Catalog(), json.dumps(saved))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"explicit_only": "a"}, {"explicit_only": [1]}, {"grants_tools": 1}, {"grants_tools": None}]
+)
+def test_what_a_save_of_before_has_not_is_refused_where_it_is_wrong(wrong: dict[str, Any]) -> None:
+    saved = {**json.loads(Session(prowess.Catalog()).save()), **wrong}
     with pytest.raises(prowess.SourceError):
         Session.restore(prowess.Catalog(), json.dumps(saved))
 

@@ -167,7 +167,7 @@ def test_nothing_is_left_when_every_thread_has_ended_what_it_began(
 ) -> None:
     """Each thread has a skill of its own, so every call must succeed whatever the others do."""
     assert eager is None
-    session = Session(catalogs[0])
+    session = Session(catalogs[0], tools="any")
     for name in PRELOADED:
         session.deactivate(name)
     errors: list[BaseException] = []

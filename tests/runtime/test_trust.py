@@ -446,7 +446,7 @@ def refusals(trust: prowess.Trust, skill: prowess.Skill) -> list[str]:
 
 def assert_nothing_runs(trust: prowess.Trust, skill: prowess.Skill) -> None:
     activation = prowess.Session(prowess.Catalog([skill]), trust=trust).activate(skill.name)
-    assert activation.instructions.startswith("Now: !`echo ran`\n")
+    assert activation.instructions == "Now: !`echo ran`"
     assert [issue.code for issue in activation.issues] == ["trust-store"]
     assert not trust.is_trusted(skill)
 
@@ -532,13 +532,13 @@ def test_never_runs_nothing_whatever_was_granted(trust: prowess.Trust, skill: pr
     trust.grant(skill)
     never = prowess.Trust(store, policy="never")
     assert not never.is_trusted(skill)
-    assert instructions(skill, never).startswith("Now: !`echo ran`\n")
+    assert instructions(skill, never) == "Now: !`echo ran`"
 
 
 @pytest.mark.parametrize("policy", ["never", "granted"])
 def test_other_policies_ask_nobody(policy: Literal["never", "granted"], skill: prowess.Skill, store: Path) -> None:
     person = Person(answer=True)
-    assert instructions(skill, prowess.Trust(store, policy=policy, ask=person)).startswith("Now: !`echo ran`\n")
+    assert instructions(skill, prowess.Trust(store, policy=policy, ask=person)) == "Now: !`echo ran`"
     assert person.asked == []
 
 
@@ -580,7 +580,7 @@ def test_always_is_recorded(skill: prowess.Skill, store: Path) -> None:
 
 def test_a_no_leaves_the_text_alone(skill: prowess.Skill, store: Path) -> None:
     trust = prowess.Trust(store, ask=lambda _: False)
-    assert instructions(skill, trust).startswith("Now: !`echo ran`\n")
+    assert instructions(skill, trust) == "Now: !`echo ran`"
     assert not store.exists()
 
 
@@ -589,7 +589,7 @@ def test_an_answer_that_is_neither_true_nor_always_runs_nothing(
     answer: object, skill: prowess.Skill, store: Path
 ) -> None:
     trust = prowess.Trust(store, ask=lambda _: answer)  # type: ignore[arg-type, return-value]  # what nobody should give
-    assert instructions(skill, trust).startswith("Now: !`echo ran`\n")
+    assert instructions(skill, trust) == "Now: !`echo ran`"
     assert not store.exists()
 
 

@@ -132,3 +132,21 @@ def test_an_empty_path_is_no_folder(put: Put, tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     assert loaded(Source.directory("")).names == ()
     assert loaded(Source.directory(".")).names == ("pdf",)
+
+
+def test_a_source_knows_its_effective_folder(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = put("real/pdf")
+    monkeypatch.chdir(tmp_path)
+    sources = [Source.directory("real", mount_as="skills"), Source.directory(file), Source.directory("gone")]
+    monkeypatch.chdir("/")
+    assert [source.dir for source in sources] == [tmp_path / "real", tmp_path / "real/pdf", tmp_path / "gone"]
+    assert Source.directory("").dir is None
+    assert Source.inline("greet", "Greets.", "Say hello.").dir is None
+
+
+def test_a_source_may_skip_what_is_invalid_and_tell_its_issues(put: Put, tmp_path: Path) -> None:
+    put("real/good")
+    put("real/Bad_Name")
+    heard: list[str] = []
+    source = Source.directory(tmp_path / "real", invalid="skip", on_issue=lambda issue: heard.append(issue.code))
+    assert (loaded(source).names, heard) == (("good",), ["bad-name"])

@@ -245,3 +245,149 @@ def test_any_json_is_a_list_of_sources_or_a_source_error(
 def test_an_entry_that_says_nothing_keeps_its_place_in_messages(listed: Callable[..., prowess.Catalog]) -> None:
     with pytest.raises(prowess.SourceError, match=r"sources\[2\]"):
         listed("- {}\n- dir: one\n- dir: one\n  mount_as: '*'\n")
+
+
+# -- how the folders are scanned ---------------------------------------------------------------------------------------
+
+
+def names_of(given: object, **options: object) -> tuple[str, ...]:
+    """The names that the sources of a list have, in a program or in a file."""
+    return prowess.Catalog.from_sources(prowess.load_sources(given, **options)).names  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def deep(put: Put, tmp_path: Path) -> Path:
+    """A folder with a skill at the top, one inside it, one in a draft, one far down, and one that is not valid."""
+    put("skills/top")
+    put("skills/top/inner")
+    put("skills/_draft/later")
+    put("skills/a/b/far")
+    put("skills/Odd")
+    return tmp_path / "skills"
+
+
+OPTIONS = [
+    ({}, ("Odd", "far", "top")),
+    ({"nested": True}, ("Odd", "far", "inner", "top")),
+    ({"max_depth": 1}, ("Odd", "top")),
+    ({"max_depth": None}, ("Odd", "far", "top")),
+    ({"skip_prefixes": ["O"]}, ("far", "later", "top")),
+    ({"skip_prefixes": []}, ("Odd", "far", "later", "top")),
+    ({"max_depth": 2, "skip_prefixes": [], "nested": True}, ("Odd", "inner", "later", "top")),
+]
+
+
+@pytest.mark.parametrize(("options", "names"), OPTIONS)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_mapping_in_a_program_lists_sources_and_how_they_are_scanned(
+    options: dict[str, object], names: tuple[str, ...], wrapped: bool, deep: Path
+) -> None:
+    def given(entry: dict[str, object]) -> object:
+        return {"skills": [entry]} if wrapped else [entry]
+
+    assert names_of(given({"dir": str(deep)}), **options) == names
+    assert names_of(given({"dir": deep, **options})) == names
+
+
+@pytest.mark.parametrize(("options", "names"), OPTIONS)
+@pytest.mark.parametrize("kind", ["json", "yaml"])
+@pytest.mark.usefixtures("deep")
+def test_a_file_lists_how_each_folder_is_scanned(
+    options: dict[str, object], names: tuple[str, ...], kind: str, listed: Listed
+) -> None:
+    entry = {"dir": "skills", **options}
+    rows = "".join(f"  {key}: {json.dumps(value)}\n" for key, value in entry.items())
+    text = json.dumps([entry]) if kind == "json" else f"-\n{rows}"
+    assert listed(text, f"sources.{kind}").names == names
+
+
+@pytest.mark.usefixtures("deep")
+def test_the_word_of_an_entry_counts_before_the_word_for_all(put: Put, tmp_path: Path) -> None:
+    put("more/x/y/low")
+    entries = {"skills": [{"dir": "skills", "max_depth": 1}, {"dir": "more"}]}
+    assert names_of(entries, base_dir=tmp_path, max_depth=3) == ("Odd", "low", "top")
+
+
+def test_relative_folders_begin_at_the_base_folder(deep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = [{"dir": "skills"}]
+    assert names_of(entries, base_dir=tmp_path) == ("Odd", "far", "top")
+    assert names_of([{"dir": "b", "base_dir": "skills/a"}], base_dir=tmp_path) == ("far",)
+    monkeypatch.chdir(tmp_path)
+    assert names_of(entries) == ("Odd", "far", "top")
+    assert names_of([{"dir": "b"}], base_dir="skills/a") == ("far",)
+    file = tmp_path / "sources.json"
+    file.write_text('[{"dir": "b"}]', encoding="utf-8")
+    assert (names_of(file), names_of(file, base_dir=deep / "a")) == ((), ("far",))
+
+
+def test_a_strict_entry_raises_for_a_bad_file_and_a_lenient_one_beside_it_does_not(deep: Path) -> None:
+    with pytest.raises(prowess.SkillLoadError, match="Odd"):
+        names_of([{"dir": deep, "mode": "strict"}])
+    with pytest.raises(prowess.SkillLoadError, match="Odd"):
+        names_of([{"dir": deep}], mode="strict")
+    assert names_of([{"dir": deep, "mode": "lenient"}], mode="strict") == ("Odd", "far", "top")
+
+
+def test_a_missing_folder_of_a_list_is_information_or_an_error(tmp_path: Path) -> None:
+    entries = [{"name": "greet", "description": "Greets.", "instructions": "Say hello."}, {"dir": "none"}]
+    catalog = prowess.Catalog.from_sources(prowess.load_sources(entries, base_dir=tmp_path))
+    missing = [("missing-root", "info", str(tmp_path / "none"))]
+    assert [(issue.code, issue.severity, issue.path) for issue in catalog.issues] == missing
+    for refusing in ([{"dir": "none", "missing": "error"}], [{"dir": "none"}]):
+        with pytest.raises(prowess.SourceError, match=r"^[^ ]*none: sources\[0\]: the root does not exist"):
+            names_of(refusing, base_dir=tmp_path, missing="ignore" if len(refusing[0]) > 1 else "error")
+
+
+def test_limits_hold_for_the_folders_and_an_entry_may_change_some(deep: Path, listed: Listed) -> None:
+    few = prowess.Limits(max_dirs_per_root=1)
+    assert names_of([{"dir": deep}], limits=few) == ("Odd",)
+    assert names_of([{"dir": deep, "limits": few}]) == ("Odd",)
+    assert names_of([{"dir": deep, "limits": {"max_dirs_per_root": 200_000}}], limits=few) == ("Odd", "far", "top")
+    assert listed("- dir: skills\n  limits: {max_dirs_per_root: 1, max_scan_seconds: 2.5}\n").names == ("Odd",)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"mode": "sloppy"}, "mode must be"),
+        ({"mode": 1}, "mode is a text"),
+        ({"missing": "maybe"}, "missing must be"),
+        ({"max_depth": -1}, "max_depth must be"),
+        ({"max_depth": "deep"}, "max_depth is a number"),
+        ({"max_depth": 1.5}, "max_depth is a whole number"),
+        ({"nested": "perhaps"}, "nested is true or false"),
+        ({"skip_prefixes": "_"}, "skip_prefixes is a list"),
+        ({"limits": 3}, "limits is a mapping"),
+        ({"limits": {"max_everything": 3}}, "there is no limit 'max_everything'"),
+        ({"limits": {"max_dirs_per_root": 1.5}}, "max_dirs_per_root is a whole number"),
+        ({"base_dir": 3}, "base_dir must be text"),
+    ],
+)
+def test_a_scan_keyword_of_an_entry_that_makes_no_sense_names_the_entry(
+    entry: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(prowess.SourceError, match=rf"^sources\[1\]: {message}"):
+        prowess.load_sources([{"dir": "x"}, {"dir": "y", **entry}], base_dir=tmp_path)
+
+
+@pytest.mark.parametrize("key", ["nested", "max_depth", "base_dir"])
+def test_a_scan_keyword_on_a_text_is_refused(key: str) -> None:
+    text = {"name": "greet", "description": "Greets.", "instructions": "Say hello.", key: "1"}
+    with pytest.raises(prowess.SourceError, match=rf"^sources\[0\]: {key} is only for folders"):
+        prowess.load_sources([text])
+
+
+@pytest.mark.parametrize("given", [3, {"skills": 3}, ["skills"], {"skills": "skills"}])
+def test_what_lists_nothing_is_refused(given: object) -> None:
+    with pytest.raises(prowess.SourceError, match="expected a list of entries"):
+        prowess.load_sources(given)  # type: ignore[arg-type]  # on purpose
+
+
+def test_each_source_of_a_list_knows_its_effective_folder(deep: Path, tmp_path: Path) -> None:
+    entries: list[dict[str, object]] = [
+        {"dir": "skills", "path": "other", "mount_as": "shown"},
+        {"path": "skills/top/SKILL.md"},
+        {"name": "greet", "description": "Greets.", "instructions": "Say hello."},
+    ]
+    sources = prowess.load_sources(entries, base_dir=tmp_path)
+    assert [source.dir for source in sources] == [deep, deep / "top", None]  # type: ignore[attr-defined]  # of ours

@@ -43,7 +43,13 @@ def test_every_field_has_its_place() -> None:
         version="2.0",
         model="m",
         context="fork",
-        extra={"other": {"deep": ["list", {"k": "v"}]}},
+        extra={
+            "tags": ["x", "y"],
+            "version": "2.0",
+            "model": "m",
+            "context": "fork",
+            "other": {"deep": ["list", {"k": "v"}]},
+        },
     )
     assert front.findings == ()
 

@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 from prowess.spec.hidden import (
     _BREAKS,
     _SELECTOR_RUN,
-    _STRIPPED,
     _UNSEEN,
     has_hidden,
     hidden_points,
     one_line,
-    strip_hidden,
 )
 
 if TYPE_CHECKING:
@@ -86,8 +84,3 @@ def test_a_code_point_is_shown_or_left_out_whatever_stands_beside_it(rng: random
         for text in (f"a{chr(point)}b", f"a{chr(point)}{chr(point)}\u00e9\nb"):
             kept = _SELECTOR_RUN.sub("", _UNSEEN.sub("", text))
             assert one_line(text) == _BREAKS.sub(" ", kept).strip(" "), hex(point)
-
-
-@given(st.text(st.characters(max_codepoint=0x7F)) | st.text())
-def test_the_fast_way_removes_what_the_pattern_removes(text: str) -> None:
-    assert strip_hidden(text) == _STRIPPED.sub("", text)

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prowess.errors import BadReferenceError
+from prowess.spec.addresses import parse_source
 from prowess.spec.redaction import hide_secrets, scrub_text, show_address
 
 HEAD, TAIL = "Zq7vKx", "Kp9wXv"
@@ -75,3 +77,28 @@ def test_hiding_never_fails_and_hides_everything_at_once(text: str) -> None:
     assert hide_secrets(hidden) == hidden
     assert scrub_text(scrub_text(text)) == scrub_text(text)
     assert show_address(text).isprintable()
+
+
+TOKENS = tuple(
+    f"{prefix}16C7e42F292c6912E7710c838347Ae178B4a"
+    for prefix in (
+        *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glrt-", "glcbt-"),
+        *("hf_", "npm_", "pypi-", "ATATT3", "ATCTT3", "ATBB", "dop_v1_", "gitea_"),
+    )
+)
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_a_token_in_place_of_the_user_of_ssh_is_a_secret(token: str) -> None:
+    for address in (f"{token}@host.example:acme/pdf.git", f"ssh://{token}@host.example/acme/pdf.git"):
+        said = (hide_secrets(address), show_address(address), scrub_text(f"fatal: '{address}': no"))
+        assert not any(token[-12:] in text for text in said)
+        with pytest.raises(BadReferenceError) as caught:
+            parse_source(address)
+        assert (caught.value.code, token[-12:] in str(caught.value)) == ("secret-in-address", False)
+
+
+@pytest.mark.parametrize("user", ["git", "hf_user", "npm_bot", "ghp", "glpat-x", "org-123456", "pypi-mirror"])
+def test_a_user_of_ssh_whose_name_begins_like_a_token_is_none(user: str) -> None:
+    address = f"{user}@host.example:acme/pdf.git"
+    assert (hide_secrets(address), parse_source(address).address) == (address, address)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+import prowess
 from prowess import InvalidFrontmatterError
 from prowess.spec.typed import core_value, differing_fields, field_types, styled_frontmatter, typed_frontmatter
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from prowess.spec.typed import Json
 
 
@@ -150,3 +154,53 @@ def test_any_scalar_is_typed_compared_or_refused_with_a_typed_error(scalars: lis
         return
     assert differing_fields(styled, typed) == ()
     assert json.loads(json.dumps(typed, allow_nan=False)) == typed
+
+
+# -- the fields of a head ----------------------------------------------------------------------------------------------
+
+
+def typed(text: str, **options: object) -> dict[str, object]:
+    return dict(prowess.parse_skill(text, **options).skill.frontmatter.typed())  # type: ignore[arg-type]
+
+
+def test_the_fields_of_a_head_have_yamls_types_wherever_it_was_read(tmp_path: Path) -> None:
+    text = "---\r\nname: 123\r\ndescription: d\r\nversion: 1.10\r\n---\r\nBody.\r\n"
+    expected = {"name": 123, "description": "d", "version": 1.1}
+    file = tmp_path / "123" / "SKILL.md"
+    file.parent.mkdir()
+    for written in (text, text.replace("\r", "")):
+        file.write_bytes(written.encode())
+        skill = prowess.scan(tmp_path)["123"]
+        for front in (skill.frontmatter, skill.peek(), skill.load().skill.frontmatter):
+            assert front.typed() == expected
+        assert typed(written) == prowess.read_metadata(file).frontmatter.typed() == expected
+        assert prowess.parse_frontmatter(io.BytesIO(written.encode()))[0].typed() == expected
+
+
+def test_a_head_that_was_mended_has_texts() -> None:
+    text = "---\nname: a\ndescription: b: c\nversion: 1.10\nmetadata: {k: '1'}\nallowed-tools: Read\ntags: [x]\n---\n"
+    assert typed(text, mode="lenient") == {
+        "name": "a",
+        "description": "b: c",
+        "version": "1.10",
+        "metadata": {"k": "1"},
+        "allowed-tools": "Read",
+        "tags": ["x"],
+    }
+    assert typed("---\nname: a\ndescription: # Title\nn: 1\n---\n", mode="lenient") == {
+        "name": "a",
+        "description": "# Title",
+        "n": 1,
+    }
+
+
+def test_fields_that_a_program_made_have_texts() -> None:
+    front = prowess.Frontmatter(name="a", description="b", tags=("x",), model="m", extra={"n": "1"})
+    assert front.typed() == {"name": "a", "description": "b", "tags": ["x"], "model": "m", "n": "1"}
+
+
+@pytest.mark.parametrize("number", [".inf", "-.INF", ".nan", "1" * 400, "1e999"])
+def test_a_number_that_json_cannot_carry_stays_the_text_that_was_written(number: str) -> None:
+    found = typed(f"---\nname: a\ndescription: b\nn: {number}\n---\n")
+    assert found["n"] == number
+    assert json.loads(json.dumps(found, allow_nan=False)) == found

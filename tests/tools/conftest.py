@@ -29,6 +29,12 @@ def dialect(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(params=["read_skill", "prowess"])
+def running(request: pytest.FixtureRequest) -> str:
+    """Each dialect in which commands run."""
+    return str(request.param)
+
+
 @pytest.fixture(params=list(READERS))
 def reading(request: pytest.FixtureRequest) -> str:
     """Each dialect that has a tool for files."""

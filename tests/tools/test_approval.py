@@ -6,7 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
 import pytest
 
@@ -121,7 +121,7 @@ def test_a_plain_call_inside_a_loop_says_how_to_await_it(talk: Talk, tmp_path: P
 
 @pytest.mark.usefixtures("act")
 def test_a_load_that_needs_consent_is_pending_and_activates_nothing(  # noqa: PLR0917 - fixtures
-    dialect: prowess.DialectName,
+    running: prowess.DialectName,
     talk: Talk,
     load: Load,
     defer: prowess.Trust,
@@ -129,7 +129,7 @@ def test_a_load_that_needs_consent_is_pending_and_activates_nothing(  # noqa: PL
     events: list[prowess.Event],
 ) -> None:
     session = talk(trust=defer)
-    toolset = prowess.Toolset(session, dialect)
+    toolset = prowess.Toolset(session, running)
     result = load(toolset, "act")
     request = pending(result)
     assert (request.commands, request.script) == (("touch ran.txt; echo ran",), "")
@@ -143,10 +143,10 @@ def test_a_load_that_needs_consent_is_pending_and_activates_nothing(  # noqa: PL
 
 @pytest.mark.usefixtures("act")
 def test_what_was_approved_runs_when_the_call_is_made_again(
-    dialect: prowess.DialectName, talk: Talk, load: Load, defer: prowess.Trust, events: list[prowess.Event]
+    running: prowess.DialectName, talk: Talk, load: Load, defer: prowess.Trust, events: list[prowess.Event]
 ) -> None:
     session = talk(trust=defer)
-    toolset = prowess.Toolset(session, dialect)
+    toolset = prowess.Toolset(session, running)
     request = pending(load(toolset, "act"))
     session.approve(request)
     result = load(toolset, "act")
@@ -202,16 +202,16 @@ def test_an_approval_ends_with_the_first_changed_byte(
 
 
 @pytest.mark.usefixtures("act")
-def test_what_was_refused_is_not_asked_again_and_the_model_hears_that_a_person_said_no(  # noqa: PLR0917 - fixtures
+def test_what_was_refused_is_not_asked_again_and_of_a_script_the_model_hears_that(  # noqa: PLR0917 - fixtures
     talk: Talk, load: Load, defer: prowess.Trust, scripts: prowess.Scripts, tmp_path: Path, events: list[prowess.Event]
 ) -> None:
     session = talk(trust=defer)
     toolset = prowess.Toolset(session, scripts=scripts)
-    calls: tuple[Callable[[], prowess.ToolResult], ...] = (
-        lambda: load(toolset, "act"),
-        lambda: toolset.call("run_skill_script", CALL),
+    calls: tuple[tuple[Callable[[], prowess.ToolResult], str], ...] = (
+        (lambda: load(toolset, "act"), COMMANDS),
+        (lambda: toolset.call("run_skill_script", CALL), "said no"),
     )
-    for call in calls:
+    for call, answer in calls:
         request = pending(call())
         events.clear()
         session.refuse(request)
@@ -220,7 +220,7 @@ def test_what_was_refused_is_not_asked_again_and_the_model_hears_that_a_person_s
         ]
         for _ in range(2):
             result = call()
-            assert (result.pending, "said no" in result.content) == (None, True)
+            assert (result.pending, answer in result.content) == (None, True)
     assert not has_run(tmp_path)
     session.approve(pending_again := request)
     assert toolset.call("run_skill_script", CALL).data["stdout"] == "ran a\n", pending_again
@@ -385,7 +385,7 @@ def test_nothing_can_be_approved_where_nothing_may_run(
     assert caught.value.code == "no-trust"
     never = talk(trust=prowess.Trust(defer.path, policy="never"))
     never.approve(request)
-    assert "did not run" in load(prowess.Toolset(never), "act").content
+    assert "!`touch ran.txt; echo ran`" in load(prowess.Toolset(never), "act").content
     for wrong in (request.id, request.to_dict(), None):
         with pytest.raises(prowess.NotTrustedError) as caught:
             talk(trust=defer).approve(wrong)  # type: ignore[arg-type]
@@ -401,6 +401,141 @@ def test_what_a_callback_decides_is_an_event_as_well(
         events.clear()
         load(prowess.Toolset(talk(trust=prowess.Trust(tmp_path / "t.json", ask=lambda _: answer))), "act")  # noqa: B023
         assert [(event.skill, event.detail["by"]) for event in events if event.kind == kind] == [("act", "ask")]
+
+
+@pytest.mark.usefixtures("act")
+def test_an_event_says_how_long_a_decision_counts(
+    talk: Talk, load: Load, defer: prowess.Trust, tmp_path: Path, events: list[prowess.Event]
+) -> None:
+    def heard() -> list[tuple[str, object]]:
+        return [(event.kind, event.detail["scope"]) for event in events if event.detail.get("by")]
+
+    decided: tuple[tuple[bool | Literal["always"], str, str], ...] = (
+        (False, "refused", "once"),
+        (True, "approved", "once"),
+        ("always", "approved", "always"),
+    )
+    for answer, kind, scope in decided:
+        events.clear()
+        load(prowess.Toolset(talk(trust=prowess.Trust(tmp_path / "t.json", ask=lambda _: answer))), "act")  # noqa: B023
+        assert heard() == [(kind, scope)]
+    session = talk(trust=defer)
+    request = pending(load(prowess.Toolset(session), "act"))
+    events.clear()
+    session.refuse(request)
+    session.approve(request)
+    assert heard() == [("refused", "conversation"), ("approved", "conversation")]
+
+
+# -- saved and restored ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("act")
+@pytest.mark.parametrize("widen", [False, True])
+def test_what_a_person_refused_stays_refused_in_the_session_that_is_restored(
+    talk: Talk, load: Load, defer: prowess.Trust, scripts: prowess.Scripts, widen: bool
+) -> None:
+    session = talk(trust=defer)
+    toolset = prowess.Toolset(session, scripts=scripts)
+    session.refuse(pending(load(toolset, "act")))
+    session.refuse(pending(toolset.call("run_skill_script", CALL)))
+    saved = session.save()
+    for _ in range(2):
+        restored, issues = prowess.Session.restore(session.catalog, saved, trust=defer, widen=widen)
+        again = prowess.Toolset(restored, scripts=scripts)
+        for result, words in ((load(again, "act"), "!`touch"), (again.call("run_skill_script", CALL), "said no")):
+            assert (result.pending, words in result.content, issues) == (None, True, ())
+        assert again.call("run_skill_script", {**CALL, "args": ["b"]}).pending is not None
+        saved = restored.save()
+    restored.approve(pending(toolset.call("run_skill_script", {**CALL, "args": ["b"]})))
+    assert sorted(json.loads(restored.save())["refused"]) == sorted(json.loads(saved)["refused"])
+
+
+def test_nobody_is_asked_again_about_a_preloaded_skill_that_was_refused(put: Put, talk: Talk, tmp_path: Path) -> None:
+    put("act", body=COMMANDS)
+    source = prowess.Source.directory(tmp_path / "skills", preload=True)
+    asked: list[str] = []
+
+    def ask(request: prowess.TrustRequest) -> bool:
+        asked.append(request.id)
+        return False
+
+    session = talk(prowess.Catalog.from_sources([source]), trust=prowess.Trust(tmp_path / "t.json", policy="defer"))
+    session.refuse(requested(session))
+    prowess.Session.restore(session.catalog, session.save(), trust=prowess.Trust(tmp_path / "t.json", ask=ask))
+    assert (asked, has_run(tmp_path)) == ([], False)
+
+
+def requested(session: prowess.Session) -> prowess.TrustRequest:
+    with pytest.raises(prowess.NotTrustedError) as caught:
+        session.activate("act")
+    assert caught.value.request is not None
+    return cast("prowess.TrustRequest", caught.value.request)
+
+
+@pytest.mark.usefixtures("act")
+def test_approvals_are_not_saved_and_a_save_without_refusals_is_read_as_before(
+    talk: Talk, load: Load, defer: prowess.Trust, tmp_path: Path
+) -> None:
+    session = talk(trust=defer)
+    request = pending(load(prowess.Toolset(session), "act"))
+    session.approve(request)
+    saved = session.save()
+    assert request.id not in saved
+    data = json.loads(saved)
+    assert data.pop("refused") == []
+    restored, issues = prowess.Session.restore(session.catalog, json.dumps(data), trust=defer)
+    assert (load(prowess.Toolset(restored), "act").pending is not None, issues) == (True, ())
+    for wrong in ("abc", [1], {"a": 1}, None):
+        with pytest.raises(prowess.SourceError, match="no saved session"):
+            prowess.Session.restore(session.catalog, json.dumps({**data, "refused": wrong}), trust=defer)
+    assert not has_run(tmp_path)
+
+
+# -- a sub-agent's -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("act")
+def test_a_refusal_counts_for_sub_agents_and_they_cannot_lift_it(
+    talk: Talk, defer: prowess.Trust, scripts: prowess.Scripts, tmp_path: Path
+) -> None:
+    parent = prowess.Toolset(talk(trust=defer), scripts=scripts)
+    child = parent.child()
+    grandchild = child.child()
+    request = pending(grandchild.call("run_skill_script", CALL))
+    parent.session.refuse(request)
+    grandchild.session.approve(request)
+    for toolset in (parent, child, grandchild):
+        assert "said no" in toolset.call("run_skill_script", CALL).content
+    assert request.id in grandchild.session.save()
+    assert not has_run(tmp_path)
+    parent.session.approve(request)
+    assert grandchild.call("run_skill_script", CALL).data["stdout"] == "ran a\n"
+
+
+@pytest.mark.usefixtures("act")
+def test_what_is_decided_for_a_sub_agent_counts_neither_for_its_parent_nor_for_another(
+    talk: Talk, load: Load, defer: prowess.Trust, scripts: prowess.Scripts, tmp_path: Path
+) -> None:
+    parent = prowess.Toolset(talk(trust=defer), scripts=scripts)
+    child, other = parent.child(), parent.child()
+    loaded = pending(load(child, "act"))
+    child.session.approve(pending(child.call("run_skill_script", CALL)))
+    child.session.refuse(loaded)
+    for toolset in (parent, other):
+        assert toolset.call("run_skill_script", CALL).pending is not None
+        assert pending(load(toolset, "act")).id == loaded.id
+    assert not has_run(tmp_path)
+    assert child.call("run_skill_script", CALL).data["stdout"] == "ran a\n"
+    assert "!`touch" in load(child, "act").content, "its commands stay text, and nobody is asked"
+
+
+@pytest.mark.usefixtures("act")
+def test_an_approval_counts_for_sub_agents_too(talk: Talk, load: Load, defer: prowess.Trust) -> None:
+    parent = prowess.Toolset(talk(trust=defer))
+    child = parent.child()
+    parent.session.approve(pending(load(child, "act")))
+    assert "Now: ran" in load(child, "act").content
 
 
 def test_a_policy_that_does_not_exist_is_refused(tmp_path: Path) -> None:

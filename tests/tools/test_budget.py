@@ -1,6 +1,7 @@
 """A listing within a budget, in every dialect, and the report of what was cut."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,21 @@ def test_a_count_of_tokens_is_a_function(put: Put, talk: Talk) -> None:
     put("pdf")
     with pytest.raises(prowess.SourceError, match="tokens"):
         prowess.Toolset(talk(), tokens=7)  # type: ignore[arg-type]
+
+
+@dataclass
+class Counter:
+    """Counts tokens, and cannot be a key: whatever compares by its fields has no hash."""
+
+    letters: int
+
+    def __call__(self, text: str) -> int:
+        return len(text) // self.letters
+
+
+def test_tokens_are_counted_by_whatever_can_be_called(put: Put, talk: Talk) -> None:
+    put("pdf", description="Long. " * 100)
+    fine, coarse = (prowess.Toolset(talk(), budget=300, tokens=Counter(letters)) for letters in (1, 100))
+    assert (fine.report().is_cut, coarse.report().is_cut) == (True, False)
+    assert fine.prompt() == fine.child().prompt() == fine.prompt()
+    assert [tool.name for tool in fine.tools()] == [tool.name for tool in fine.child().tools()]

@@ -260,7 +260,7 @@ def test_at_the_limit_the_error_says_what_to_do(put: Put, talk: Talk) -> None:
 
 def test_a_skill_is_put_aside_once(put: Put, talk: Talk) -> None:
     put("pdf", fields="allowed-tools: Read\n")
-    session = talk()
+    session = talk(tools="any")
     toolset = prowess.Toolset(session)
     toolset.call("load_skill", {"name": "pdf"})
     result = toolset.call("unload_skill", {"name": "pdf"})
@@ -309,7 +309,7 @@ def test_a_vanished_skill_that_is_active_stays_usable(put: Put, talk: Talk) -> N
 
 def test_results_are_the_callers_to_change(put: Put, talk: Talk) -> None:
     put("pdf", fields="allowed-tools: [Read]\n")
-    session = talk()
+    session = talk(tools="any")
     toolset = prowess.Toolset(session, "skill__activate")
     for tools in _lists(toolset.call("skill__activate", {"name": "pdf"}).data):
         tools.append("Bash")

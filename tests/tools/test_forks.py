@@ -172,11 +172,21 @@ def test_a_task_may_be_left_out(forking: prowess.DialectName, talk: Talk) -> Non
     assert (result.is_error, result.content) == (False, "Skill: audit: ")
 
 
+def test_a_person_may_have_a_fork_that_models_may_not_and_not_one_that_is_for_models(put: Put, talk: Talk) -> None:
+    put("hidden", fields="context: fork\ndisable-model-invocation: true\n")
+    put("inner", fields="context: fork\nuser-invocable: false\n")
+    toolset = prowess.Toolset(talk(), fork="host")
+    assert refused(toolset, "hidden")[1] == "unknown-skill"
+    assert isinstance(toolset.prepare_fork("hidden", TASK, by_person=True), prowess.PreparedFork)
+    assert isinstance(toolset.prepare_fork("inner", TASK), prowess.PreparedFork)
+    assert isinstance(toolset.prepare_fork("inner", TASK, by_person=True), prowess.ToolResult)
+
+
 # -- what is prepared -----------------------------------------------------------------------------------------------
 
 
 def test_a_fork_is_prepared_with_all_that_a_child_needs(audit: Path, forking: prowess.DialectName, talk: Talk) -> None:
-    prepared = prepared_of(prowess.Toolset(talk(), forking))
+    prepared = prepared_of(prowess.Toolset(talk(tools="any"), forking))
     assert prepared == prowess.PreparedFork(
         "audit", TASK, (audit / "SKILL.md").read_text(encoding="utf-8"), "small", ("Read", "Grep")
     )
@@ -438,7 +448,7 @@ def test_a_child_of_a_fork_is_bound_by_the_tools_of_its_skill(family: prowess.To
 def test_a_child_of_a_fork_whose_tools_are_a_family_has_that_family(put: Put, talk: Talk) -> None:
     put("audit", fields="context: fork\nallowed-tools: mcp__*\n")
     put("log", fields="allowed-tools: mcp__git__log Read\n")
-    toolset = prowess.Toolset(talk())
+    toolset = prowess.Toolset(talk(tools="any"))
     child = toolset.child(prepared_of(toolset)).session
     child.activate("log")
     assert child.active_tools == ("mcp__git__log",)

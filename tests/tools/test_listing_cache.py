@@ -183,6 +183,7 @@ def test_filters_of_both_kinds_and_their_folder_are_another_prompt(library: prow
     assert "csv" in toolset.prompt()
     session.set_filter("skills/xml")
     assert "csv" not in toolset.prompt()
+    (tmp_path / "elsewhere").mkdir()
     elsewhere = prowess.Session(library, filter="skills/xml", base_dir=tmp_path / "elsewhere")
     assert prowess.Toolset(elsewhere).prompt() == ""
     assert "xml" in toolset.prompt()

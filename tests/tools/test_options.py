@@ -249,3 +249,79 @@ def test_a_name_whose_file_does_not_load_is_an_issue(put: Put, talk: Talk) -> No
     assert [issue.code for issue in prowess.Toolset(talk(), allowed=["pdf", "csv"]).issues] == ["unknown-skill"]
     with pytest.raises(prowess.UnknownSkillError):
         prowess.Toolset(talk(), allowed=["pdf", "cvs"])
+
+
+@pytest.mark.parametrize(
+    ("of_session", "of_scripts", "kept"),
+    [
+        ({"max_script_output_bytes": 10}, {}, 10),
+        ({"max_script_output_bytes": 10}, {"max_script_output_bytes": 20}, 10),
+        ({"max_script_output_bytes": 20}, {"max_script_output_bytes": 10}, 10),
+        ({"max_body_bytes": 5_000}, {"max_script_output_bytes": 100_000}, 90_000),
+    ],
+    ids=["the session's", "the smaller one", "the scripts'", "a bound that the session leaves as it is"],
+)
+def test_the_limits_of_a_session_bound_the_scripts_that_its_tools_run(  # noqa: PLR0917 - fixtures
+    put: Put, talk: Talk, tmp_path: Path, of_session: dict[str, int], of_scripts: dict[str, int], kept: int
+) -> None:
+    put("act", files={"scripts/a.py": "print('x' * 90_000, end='')\n"})
+    trust = prowess.Trust(tmp_path / "trust.json")
+    session = talk(trust=trust, limits=prowess.Limits(**of_session))
+    trust.grant(session.skill("act"))
+    scripts = prowess.Scripts(sandbox="none", limits=prowess.Limits(**of_scripts))
+    result = prowess.Toolset(session, scripts=scripts).call(
+        "run_skill_script", {"name": "act", "script": "scripts/a.py"}
+    )
+    assert len(result.data["stdout"]) == kept
+
+
+# -- skills for explicit calls --------------------------------------------------------------------------------------
+
+
+def test_our_own_tools_do_not_load_what_is_kept_for_explicit_calls(put: Put, talk: Talk) -> None:
+    put("pdf", files={"references/a.md": "a"})
+    put("deploy", fields="context: fork\n", body="Deploy it.\n", files={"references/a.md": "a"})
+    session = talk(explicit_only=["deploy"])
+    toolset = prowess.Toolset(session, fork="host")
+    assert [skill.name for skill in session.eligible()] == ["pdf"]
+    calls = (
+        ("load_skill", {"name": "deploy"}),
+        ("read_skill_file", {"name": "deploy", "path": "references/a.md"}),
+        ("run_skill", {"name": "deploy", "task": "now"}),
+    )
+    assert [toolset.call(tool, arguments).is_error for tool, arguments in calls] == [True] * 3
+    assert "Deploy it." in toolset.explicit("deploy", "now")
+    assert isinstance(toolset.prepare_fork("deploy", "now", by_person=True), prowess.PreparedFork)
+    assert "deploy" not in toolset.child().prompt()
+
+
+def test_sessions_over_one_catalogue_do_not_share_what_they_keep_for_explicit_calls(put: Put, talk: Talk) -> None:
+    put("pdf")
+    put("deploy")
+    catalog = talk().catalog
+    prompts = [prowess.Toolset(talk(catalog, explicit_only=names)).prompt() for names in ((), ("deploy",), ("pdf",))]
+    assert [("deploy" in prompt, "pdf" in prompt) for prompt in prompts] == [(True, True), (False, True), (True, False)]
+
+
+def test_a_name_to_be_kept_for_explicit_calls_that_no_skill_has_is_refused(put: Put, talk: Talk) -> None:
+    put("deploy")
+    with pytest.raises(prowess.UnknownSkillError, match="'explicit_only' names it"):
+        talk(explicit_only=["deplyo"])
+    with pytest.raises(prowess.SourceError, match="explicit_only"):
+        talk(explicit_only="deploy")
+
+
+def test_what_was_kept_for_explicit_calls_stays_so_in_a_restored_session(put: Put, talk: Talk) -> None:
+    put("pdf")
+    put("deploy")
+    saved = talk(explicit_only=["deploy"]).save()
+    catalog = talk().catalog
+
+    def shown(*more: str, widen: bool = False) -> list[str]:
+        given = more if more or widen else None
+        session, _ = prowess.Session.restore(catalog, saved, explicit_only=given, widen=widen)
+        return [skill.name for skill in session.eligible()]
+
+    assert (shown(), shown("pdf"), shown(widen=True)) == (["pdf"], [], ["deploy", "pdf"])
+    without, _ = prowess.Session.restore(prowess.Catalog([catalog["pdf"]]), saved)
+    assert [skill.name for skill in without.eligible()] == ["pdf"], "the skill may be gone since"

@@ -152,7 +152,7 @@ def test_a_skill_for_a_sub_agent_says_so_when_it_is_loaded_into_a_conversation(p
     assert said in loaded(talk(), "audit")
     assert "run_skill" not in loaded(talk(), "audit")
     assert "run_skill" in loaded(talk(), "audit", fork="host")
-    assert said in talk().expand("/audit")
+    assert said in talk().expand("/audit", inline_forks=True)
     assert said not in loaded(talk(), "plain", fork="host") + talk().expand("/plain")
 
 

@@ -178,6 +178,25 @@ def test_the_element_is_the_only_one_whatever_it_holds(name: str, body: str) -> 
     assert tags_in(enveloped(name, body), "skill") == WHOLE
 
 
+LETTERS = [(letter, letter.upper(), chr(ord(letter) + 0xFEE0)) for letter in "skill_content"]
+VEILS = st.sampled_from(["", "", "", "\x01", "\u200b", "\ufe0f", "\U000e0041"])
+DISGUISED = st.tuples(
+    st.sampled_from(["<", "\uff1c", "\ufe64"]),
+    st.lists(st.sampled_from([" ", "/", "\uff0f", "\x01", "\u200b", "\n"]), max_size=3).map("".join),
+    *(st.tuples(VEILS, st.sampled_from(letter)).map("".join) for letter in LETTERS),
+    st.sampled_from(["", ">", " x", "-name", "s", "\x01-name", "\u200bs", "\u2014", "\u0301"]),
+).map("".join)
+
+
+@given(TEXT, DISGUISED)
+def test_no_disguise_of_a_tag_is_missed_by_the_quick_look_for_one(text: str, disguised: str) -> None:
+    for body in (disguised, text + disguised):
+        harmless = unicodedata.normalize("NFKC", body) == body and not tags_in(body)
+        changed = neutralize_tags(body)
+        assert tags_in(changed) == []
+        assert not harmless or changed == body
+
+
 @given(TEXT)
 def test_text_without_such_a_tag_stays_as_it_is(body: str) -> None:
     harmless = not tags_in(body) and not tags_in(body, "skill")

@@ -20,8 +20,9 @@ from prowess.library.scan import scan
 from prowess.limits import DEFAULT_LIMITS
 from prowess.select.budget import listing_costs, render_catalog
 from prowess.spec.counted import counted
+from prowess.spec.fields import SPECIFIED
 from prowess.spec.reference import REFERENCE_FILENAMES, reference_issues
-from prowess.spec.rules import EXTENSIONS, SPECIFIED
+from prowess.spec.rules import EXTENSIONS
 from prowess.spec.tokens import estimate_tokens
 from prowess.steps import stepped
 

@@ -17,7 +17,8 @@ from prowess.files.calls import rename, set_mode
 from prowess.files.writing import write_atomic
 from prowess.library.load import FILENAME, parse_skill
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.rules import EXTENSIONS, SPECIFIED, is_spec_name
+from prowess.spec.fields import SPECIFIED
+from prowess.spec.rules import EXTENSIONS, is_spec_name
 from prowess.spec.typed import unquoted_values
 from prowess.spec.wrapping import looks_wrapped
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from prowess.authoring.new import place_tree, refuse_existing
-from prowess.errors import PathTraversalError, ResourceError, SkillLoadError, SkillValidationError, SourceError
+from prowess.errors import PathTraversalError, ResourceError, SkillValidationError, SourceError, load_error
 from prowess.files.reading import OpenFile
 from prowess.files.tree import is_executable
 from prowess.files.writing import NewFile, make_folders, write_atomic
@@ -67,7 +67,7 @@ def pack(path: str | os.PathLike[str], *, form: ArchiveFormat = "skill", limits:
         raise SourceError(f"unknown format {form!r}; one of {', '.join(FORMATS)}")
     errors = [issue for issue in validate(path, limits=limits) if issue.severity == "error"]
     if errors:
-        raise SkillLoadError(errors)
+        raise load_error(errors)
     skill = read_metadata(path, limits=limits)
     found = skill.files()
     for issue in found.issues:

@@ -27,4 +27,5 @@ def session_for(settings: Settings, name: str = "", *, run: bool = True) -> tupl
             skill_of(catalog, name)
     tell_changed([catalog[name]] if name else catalog.skills)
     trust = Trust() if run else None
-    return Session(catalog, trust=trust, filter=settings.text("filter")), name
+    # No ceiling: what is shown here is what a skill asks for, and nothing is approved by showing it.
+    return Session(catalog, "any", trust=trust, filter=settings.text("filter")), name

@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from prowess.files.handles import FOLDER, HAS_HANDLES, LISTING, READ, open_beneath, open_child_folder, open_folder
@@ -264,18 +265,21 @@ def plain_names(base: str, parts: tuple[str, ...], inner: frozenset[str], most: 
 
 
 def _plain_files(fd: int, key: str, found: dict[str, list[str]], most: int) -> list[str] | None:
-    """Put the sorted names of a folder's files into ``found``; the names of its folders."""
+    """Put the sorted names of a folder's files into ``found``; the names of its folders.
+
+    ``None`` where ``plain_names`` gives up: a link, a special file, a name that is not ASCII, over ``most`` entries.
+    """
     folders: list[str] = []
     files: list[str] = []
     with os.scandir(fd) as entries:
-        for entry in entries:
+        for entry in islice(entries, most + 1):
             if entry.is_file(follow_symlinks=False):
                 files.append(entry.name)
             elif entry.is_dir(follow_symlinks=False):
                 folders.append(entry.name)
             else:
                 return None
-    if len(files) + len(folders) > most or not "".join(files).isascii() or not "".join(folders).isascii():
+    if len(files) + len(folders) > most or not "".join(files + folders).isascii():
         return None
     files.sort()
     found[key] = files

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from prowess.errors import ResourceError, ResourceTooLargeError, SkillValidationError
+from prowess.errors import ResourceError, ResourceTooLargeError, SkillLoadError, SkillValidationError
 from prowess.files.reading import OpenFile, read_known
 from prowess.library import contents, resources
 from prowess.spec.document import read_document
-from prowess.spec.frontmatter import needs_more
+from prowess.spec.frontmatter import body_offset, needs_more
 from prowess.spec.glance import MAX_BYTES, glance
 from prowess.spec.plain import suffices
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from prowess.library.skill import Skill
     from prowess.spec.document import Document
     from prowess.spec.fields import Frontmatter
+
+OnBadBytes: TypeAlias = Literal["strict", "replace", "bytes"]
+"""What becomes of a body that is not UTF-8: an error, U+FFFD for each bad byte, or the bytes as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,43 +35,43 @@ class LoadedSkill:
 # -- the body ----------------------------------------------------------------------------------------------------------
 
 
-def body_of(skill: Skill) -> str:
-    """Everything after the closing ``---`` line of its file; the head is parsed again only if the file has changed."""
+def body_of(skill: Skill, errors: OnBadBytes, most: int) -> str | bytes:
+    """Everything after the closing ``---`` line of its file, at most ``most`` bytes; as text unless it asks for bytes.
+
+    The head is parsed again only if the file has changed, and then only for where it ends.
+    """
+    data, at = _body_bytes(skill, most)
+    if len(data) > most:
+        raise _body_too_large(skill, most)
+    if errors == "bytes":
+        return data
+    return data.decode("utf-8", "replace") if errors == "replace" else _decoded(skill, data, at)
+
+
+def _body_bytes(skill: Skill, most: int) -> tuple[bytes, int]:
+    """The bytes of the body, and the byte of the file at which it begins."""
     home = skill._home
     if home.pin is not None:
-        return _pinned_body(skill)
+        data, _ = _read_file(skill, most)
+        at = _offset_in(skill, data)
+        return data[at:], at
     known = skill._identity
     if known is not None:
-        data = read_known(skill.location, known, skill._offset, home.policy.limits.max_body_bytes)
-        if data is not None:
-            return _decoded(skill, data, skill._offset)
+        body = read_known(skill.location, known, skill._offset, most)
+        if body is not None:
+            return body, skill._offset
     if home.contents is not None:
         data, found = _fetched(skill, home.contents)
-        return _decoded(skill, data[found.body :], found.body)
+        return data[found.body :], found.body
     try:
         with _opened(skill) as file:
-            data, at = _body_bytes(skill, file)
+            at = skill._offset if skill._identity == file.identity else _fresh_offset(skill, file)
+            return file.read_all(most, at), at
     except ResourceError as error:
-        raise _unreadable(skill, error) from None
-    return _decoded(skill, data, at)
-
-
-def _pinned_body(skill: Skill) -> str:
-    data, _ = _read_file(skill)
-    at = _document_of(skill, data).body
-    return _decoded(skill, data[at:], at)
-
-
-def _body_bytes(skill: Skill, file: OpenFile) -> tuple[bytes, int]:
-    at = skill._offset
-    if skill._identity is None or file.identity != skill._identity:
-        at = _fresh_document(skill, file).body
-    return file.read_all(skill.limits.max_body_bytes, at), at
+        raise _unreadable(skill, error, most) from None
 
 
 def _decoded(skill: Skill, data: bytes, at: int) -> str:
-    if len(data) > skill._home.policy.limits.max_body_bytes:
-        raise _body_too_large(skill)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -95,27 +98,33 @@ def loaded(skill: Skill) -> LoadedSkill:
         return _loaded_elsewhere(skill)
     if home.pin is not None:
         home.pin.check_tree(skill.real_folder, skill.location, skill.limits)
-    data, identity = _read_file(skill)
+    data, identity = _read_file(skill, skill.limits.max_body_bytes)
     same = identity is skill._identity and _has_head(skill, data)
     fresh = skill if same else _understood(skill, data, identity)
-    at = fresh._offset
-    return LoadedSkill(fresh, _instructions(_decoded(skill, data[at:], at)))
+    return LoadedSkill(fresh, _instructions(skill, data, fresh._offset))
 
 
 def _loaded_elsewhere(skill: Skill) -> LoadedSkill:
     """The same without a folder: the text itself, or the file that a source gives, under the name it announced."""
     given = skill._home.contents
     if given is None:
-        return LoadedSkill(skill, _instructions(skill._home.body or ""))
+        return LoadedSkill(skill, _stripped(skill._home.body or ""))
     data, found = _fetched(skill, given)
     fresh = _as_read(skill, contents.admitted(given, found.front, skill._name), found.body, None)
     name = found.front.name if skill.told_by else skill._name
     differing = contents.differences(found.front, name, skill._description, skill.location)
     fresh._issues = (*found.issues, *differing, *given.issues())
-    return LoadedSkill(fresh, _instructions(_decoded(skill, data[found.body :], found.body)))
+    return LoadedSkill(fresh, _instructions(skill, data, found.body))
 
 
-def _instructions(body: str) -> str:
+def _instructions(skill: Skill, data: bytes, at: int) -> str:
+    """What stands in a file from a byte on, within the skill's limits."""
+    if len(data) - at > skill.limits.max_body_bytes:
+        raise _body_too_large(skill, skill.limits.max_body_bytes)
+    return _stripped(_decoded(skill, data[at:], at))
+
+
+def _stripped(body: str) -> str:
     return (body.replace("\r\n", "\n") if "\r" in body else body).strip()
 
 
@@ -157,25 +166,25 @@ def _opened(skill: Skill) -> OpenFile:
     return OpenFile(skill._home.base, (*skill._parts(), skill._home.file))
 
 
-def _read_file(skill: Skill) -> tuple[bytes, Identity]:
-    """The whole file, which is what the lock file says where there is one."""
-    data, identity = _file_bytes(skill)
+def _read_file(skill: Skill, most: int) -> tuple[bytes, Identity]:
+    """The whole file, which is what the lock file says where there is one; ``most``: bytes of its body."""
+    data, identity = _file_bytes(skill, most)
     if skill._home.pin is not None:
         skill._home.pin.check_instructions(skill._home.file, data, skill.location)
     return data, identity
 
 
-def _file_bytes(skill: Skill) -> tuple[bytes, Identity]:
+def _file_bytes(skill: Skill, most: int) -> tuple[bytes, Identity]:
     known, limits = skill._identity, skill._home.policy.limits
     if known is not None:
-        data = read_known(skill.location, known, 0, limits.max_body_bytes)
+        data = read_known(skill.location, known, 0, most)
         if data is not None:
             return data, known
     try:
         with _opened(skill) as file:
-            return file.read_all(limits.max_frontmatter_bytes + limits.max_body_bytes), file.identity
+            return file.read_all(limits.max_frontmatter_bytes + most), file.identity
     except ResourceError as error:
-        raise _unreadable(skill, error) from None
+        raise _unreadable(skill, error, most) from None
 
 
 def _fetched(skill: Skill, given: Contents) -> tuple[bytes, Document]:
@@ -184,25 +193,37 @@ def _fetched(skill: Skill, given: Contents) -> tuple[bytes, Document]:
     return data, _document_of(skill, data)
 
 
-def _fresh_document(skill: Skill, file: OpenFile) -> Document:
+def _fresh_offset(skill: Skill, file: OpenFile) -> int:
+    """Where the body of a file that may have changed begins now."""
     limits = skill.limits
     repairs = skill._home.policy.repairs
     head, whole = file.read_head(
         limits.head_step, limits.max_frontmatter_bytes, lambda head: needs_more(head, repair=repairs)
     )
-    return _document(skill, head, whole=whole)
+    return _offset(skill, head, whole=whole)
+
+
+def _offset_in(skill: Skill, data: bytes) -> int:
+    """Where the body begins in a whole file."""
+    most = skill.limits.max_frontmatter_bytes
+    return _offset(skill, data[:most], whole=len(data) <= most)
+
+
+def _offset(skill: Skill, head: bytes, *, whole: bool) -> int:
+    # Only the dashes count: whoever asks for the body wants it also when a field was lost since the skill was found.
+    try:
+        return body_offset(head, whole=whole, repair=skill._home.policy.repairs, limits=skill.limits)
+    except SkillLoadError as error:
+        issues = [replace(issue, path=skill.location) for issue in error.issues]
+        raise type(error)(issues, skill.location) from None
 
 
 def _document_of(skill: Skill, data: bytes) -> Document:
     """What a whole file says in its head."""
     most = skill.limits.max_frontmatter_bytes
-    return _document(skill, data[:most], whole=len(data) <= most)
-
-
-def _document(skill: Skill, head: bytes, *, whole: bool) -> Document:
     return read_document(
-        head,
-        whole=whole,
+        data[:most],
+        whole=len(data) <= most,
         policy=skill._home.policy,
         folder=skill.folder_name or skill._name,
         path=skill.location,
@@ -210,12 +231,12 @@ def _document(skill: Skill, head: bytes, *, whole: bool) -> Document:
     )
 
 
-def _unreadable(skill: Skill, error: ResourceError) -> SkillValidationError:
+def _unreadable(skill: Skill, error: ResourceError, most: int) -> SkillValidationError:
     if isinstance(error, ResourceTooLargeError):
-        return _body_too_large(skill)
+        return _body_too_large(skill, most)
     return SkillValidationError(f"cannot read the file: {error.message}", skill.location, error.code)
 
 
-def _body_too_large(skill: Skill) -> SkillValidationError:
-    message = f"the body has more than {skill.limits.max_body_bytes} bytes"
+def _body_too_large(skill: Skill, most: int) -> SkillValidationError:
+    message = f"the body has more than {most} bytes"
     return SkillValidationError(message, skill.location, "body-too-large")

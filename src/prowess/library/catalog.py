@@ -6,7 +6,7 @@ import os
 import unicodedata
 from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, overload
 
 from prowess.arguments import check_method, check_text, path_in_call, refuse
 from prowess.errors import (
@@ -23,11 +23,13 @@ from prowess.model import Explanation, Place, Shadowed, SkillScope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Self
+    from typing import Literal, Self
 
-    from prowess.library.body import LoadedSkill
+    from prowess.files.folders import Entries
+    from prowess.library.body import LoadedSkill, OnBadBytes
     from prowess.library.search import SearchHit, SearchIndex
     from prowess.library.skill import Skill
+    from prowess.limits import Bound
     from prowess.model import OnDuplicate
 
 _QUIET = frozenset(("unknown-field",))
@@ -135,10 +137,8 @@ class Catalog:
                 found.append(source.load())
             except SourceError as error:
                 raise SourceError(f"sources[{index}]: {error.message}", error.path, error.code) from None
-        skills = [skill for catalog in found for skill in catalog.skills]
-        preloaded = {skill.name for skill in skills if skill.preload}
         merged = cls(
-            (skill.placed(preload=True) if skill.name in preloaded else skill for skill in skills),
+            _share_preload(skill for catalog in found for skill in catalog.skills),
             on_duplicate,
             issues=(issue for catalog in found for issue in catalog._found),
             places=(place for catalog in found for place in catalog._places),
@@ -187,6 +187,15 @@ class Catalog:
         own = any(os.path.basename(os.path.dirname(path)) == name for path in files)
         return name not in self._by_name and (own or len(files) < len(errors))
 
+    def check_names(self, names: Iterable[str], argument: str) -> None:
+        """Raise ``UnknownSkillError`` for a name that no skill has; one whose source failed may be there later.
+
+        ``argument``: what the caller gave the names as, for the message.
+        """
+        for name in names:
+            if name not in self._by_name and not self.may_lack(name):
+                raise UnknownSkillError(name, self.names, why=f"{argument!r} names it")
+
     def get(self, name: str) -> Skill | None:
         """The skill of that name, or ``None``."""
         return self._by_name.get(name)
@@ -225,10 +234,11 @@ class Catalog:
         return tuple(loaded)
 
     def __or__(self, other: Catalog) -> Catalog:
-        """Both catalogues in one; where both have a name, this one's skill stays."""
+        """Both catalogues in one; where both have a name, this one's skill stays, preloaded if either copy is."""
         if not isinstance(other, Catalog):
             return NotImplemented
-        merged = Catalog((*self.skills, *other.skills), issues=(*self._found, *other._found))
+        skills = _share_preload((*self.skills, *other.skills))
+        merged = Catalog(skills, issues=(*self._found, *other._found))
         merged._places = self._places + other._places
         merged._shadowed = self._shadowed + other._shadowed + merged._shadowed
         return merged
@@ -244,12 +254,22 @@ class Catalog:
         """The skill and its instructions, read from its file now."""
         return self[name].load()
 
-    def load_body(self, name: str) -> str:
-        """Everything after the frontmatter, byte for byte."""
-        return self[name].read_body()
+    @overload
+    def load_body(
+        self, name: str, *, errors: Literal["strict", "replace"] = "strict", max_bytes: Bound = ...
+    ) -> str: ...
 
-    def read_resource(self, name: str, path: str, max_bytes: int | None = None) -> str:
-        """The text of a file of the skill."""
+    @overload
+    def load_body(self, name: str, *, errors: Literal["bytes"], max_bytes: Bound = ...) -> bytes: ...
+
+    def load_body(self, name: str, *, errors: OnBadBytes = "strict", max_bytes: Bound = ...) -> str | bytes:
+        """Everything after the frontmatter, byte for byte; the keywords are those of ``Skill.read_body``."""
+        if errors == "bytes":
+            return self[name].read_body(errors="bytes", max_bytes=max_bytes)
+        return self[name].read_body(errors=errors, max_bytes=max_bytes)
+
+    def read_resource(self, name: str, path: str, max_bytes: Bound = ...) -> str:
+        """The text of a file of the skill; ``max_bytes=None`` lifts the bound."""
         return self[name].read_resource(path, max_bytes)
 
     def search(self, query: str, limit: int = 10) -> tuple[SearchHit, ...]:
@@ -280,8 +300,9 @@ class Catalog:
         """
         if self._issues is None:
             found = [*self._found, *_shadow_issues(self._shadowed, self._by_name)]
+            known = {skill.location for skill in self.skills}
             for skill in self.skills:
-                found += _skill_issues(skill)
+                found += (issue for issue in _skill_issues(skill) if not _is_found_after_all(issue, known))
             found += _folder_collisions(self.skills)
             self._issues = tuple(sorted(found, key=lambda issue: (issue.path, issue.line, issue.code)))
         return self._issues
@@ -309,6 +330,13 @@ class Catalog:
 
 def _nothing() -> None:
     """Most sources need no time."""
+
+
+def _share_preload(skills: Iterable[Skill]) -> list[Skill]:
+    """The skills in their order, each preloaded if any of its name is: whoever wins, what was preloaded stays so."""
+    given = list(skills)
+    preloaded = {skill.name for skill in given if skill.preload}
+    return [skill.placed(preload=True) if skill.name in preloaded else skill for skill in given]
 
 
 def _checked_sources(sources: Iterable[SkillSource]) -> tuple[SkillSource, ...]:
@@ -368,8 +396,13 @@ def _skill_issues(skill: Skill) -> list[Issue]:
     if not skill._home.body_seen:
         issues += _blank_body(skill)
     if skill._home.base:
-        issues += _filename_collisions(skill)
+        issues += _folder_issues(skill)
     return issues
+
+
+def _is_found_after_all(issue: Issue, known: set[str]) -> bool:
+    """True for the information that a skill lies inside another when another root has led to it."""
+    return issue.code == "nested-skill" and issue.path in known
 
 
 def _blank_body(skill: Skill) -> list[Issue]:
@@ -381,13 +414,35 @@ def _blank_body(skill: Skill) -> list[Issue]:
     return [Issue("empty-body", "body", message, skill.location, 0, "warning")] if blank else []
 
 
-def _filename_collisions(skill: Skill) -> list[Issue]:
-    own = skill._home.file
+def _folder_issues(skill: Skill) -> list[Issue]:
+    """The findings about the entries of a skill's folder: other spellings of its file, and skills further down."""
     try:
         with folder_beneath(skill._home.base, skill._parts()) as folder:
             found = folder.entries(skill._home.policy.limits.max_entries_per_skill)
     except OSError:
         return []
+    issues = _filename_collisions(skill, found)
+    # Most skills have no folders, and of those nothing needs to be listed.
+    return issues + _nested_skills(skill) if found.folders and not skill._home.searched else issues
+
+
+def _nested_skills(skill: Skill) -> list[Issue]:
+    """The files below a skill that would be skills of their own had the search not ended at this one."""
+    own = skill._home.file.lower()
+    try:
+        files = skill.files()
+    except SkillError:  # a folder that cannot be listed is told by whoever reads it
+        return []
+    message = f"lies inside the skill {skill.name!r} and is part of it"
+    return [
+        Issue("nested-skill", "", message, os.path.join(skill._folder(), *path.split("/")), 0, "info")
+        for path in files
+        if "/" in path and path.rpartition("/")[2].lower() == own
+    ]
+
+
+def _filename_collisions(skill: Skill, found: Entries) -> list[Issue]:
+    own = skill._home.file
     if not found.complete:
         message = "the folder holds too many entries to look for another spelling of the file"
         return [Issue("too-many-files", "", message, skill.location, 0, "warning")]

@@ -38,6 +38,8 @@ class Home(NamedTuple):
     """The whole text of a skill that has no file."""
     body_seen: bool = True
     """Whether discovery saw that the body is not blank."""
+    searched: bool = False
+    """Whether discovery looked below its folder for further skills."""
     contents: Contents | None = None
     """What gives the files of a skill that has no folder here."""
     pin: Pin | None = None

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from prowess.spec.fields import Frontmatter
 
 FILENAME = "SKILL.md"
+_NEVER_REFUSED = frozenset(("empty-body", "hidden-text"))
+"""Warnings that both modes give: no rule of the specification is broken."""
 
 
 class ParsedSkill(NamedTuple):
@@ -33,6 +35,11 @@ class ParsedSkill(NamedTuple):
     skill: Skill
     body: str
     issues: tuple[Issue, ...]
+
+    @property
+    def warnings(self) -> tuple[Issue, ...]:
+        """The violations that lenient mode lives with, and strict mode refuses: in strict mode there are none."""
+        return tuple(i for i in self.issues if i.severity == "warning" and i.code not in _NEVER_REFUSED)
 
 
 def parse_skill(

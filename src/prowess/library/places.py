@@ -31,9 +31,18 @@ _EVERYONE_WRITES = 0o002
 
 
 def standard_places(
-    cwd: str, home: str, *, agents: Iterable[str] = (), project: bool = True, env: Mapping[str, str] | None = None
+    cwd: str,
+    home: str,
+    *,
+    agents: Iterable[str] = (),
+    project: bool = True,
+    user: bool = True,
+    env: Mapping[str, str] | None = None,
 ) -> tuple[Place, ...]:
-    """Every folder where skills may be, first to win first. ``env``: variables that move an agent's folders."""
+    """Every folder where skills may be, first to win first; the project's and the user's as far as asked for.
+
+    ``env``: variables that move an agent's folders.
+    """
     chosen = [agent_of(name) for name in agents]
     env = env or {}
     places: dict[str, Place] = {}
@@ -41,11 +50,12 @@ def standard_places(
         for folder in project_folders(cwd, home):
             for name in (NATIVE_PROJECT, SHARED, COMPATIBLE, *(agent.project for agent in chosen)):
                 _add(places, os.path.join(folder, name), SkillScope.PROJECT)
-    for path in user_folders(home, env):
-        _add(places, path, SkillScope.USER)
-    for agent in chosen:
-        for path in agent.user_folders(home, env):
+    if user:
+        for path in user_folders(home, env):
             _add(places, path, SkillScope.USER)
+        for agent in chosen:
+            for path in agent.user_folders(home, env):
+                _add(places, path, SkillScope.USER)
     return tuple(places.values())
 
 

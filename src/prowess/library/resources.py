@@ -138,11 +138,14 @@ def list_resources(base: str, parts: tuple[str, ...], own: str, location: str, l
     return Resources(**names, other=other, issues=tuple(issues))
 
 
-def list_paths(base: str, parts: tuple[str, ...], own: str, location: str, limits: Limits) -> tuple[str, ...]:
-    """The ``paths`` of what ``list_resources`` finds, with fewer steps where nothing is odd."""
+def list_plain_paths(base: str, parts: tuple[str, ...], own: str, limits: Limits) -> tuple[str, ...] | None:
+    """The ``paths`` of what ``list_resources`` finds, with fewer steps; ``None`` where anything is odd.
+
+    Fast path of the bench row "load_skill, first call"; tests/library/test_short_cuts.py compares the two.
+    """
     found = plain_names(base, parts, _INNER, min(limits.max_entries_per_skill, limits.max_files_per_skill))
     if found is None:
-        return list_resources(base, parts, own, location, limits).paths
+        return None
     paths = [f"{group}/{name}" for group in _SHOWN_GROUPS if group in found for name in found[group] if _is_shown(name)]
     paths += [name for name in found[""] if _is_shown(name) and name != own and name not in _OWN]
     return tuple(paths)

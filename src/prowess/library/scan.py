@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from prowess.arguments import check_path, check_texts
+from prowess.arguments import check_callable, check_number, check_path, check_texts
 from prowess.errors import SourceError
 from prowess.library.catalog import Catalog
 from prowess.library.load import FILENAME
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.model import Mode, OnDuplicate
 
+    OnIssue = Callable[[Issue], object]
     Sift = Callable[[list[Skill]], tuple[list[Skill], list[Issue]]]
 
 
@@ -37,6 +38,8 @@ def scan(
     filename: str = FILENAME,
     on_duplicate: OnDuplicate = "first",
     follow_links: bool = False,
+    invalid: Literal["load", "skip"] = "load",
+    on_issue: OnIssue | None = None,
     limits: Limits | None = None,
 ) -> Catalog:
     """The skills below ``roots``, in a catalogue that also holds every issue met on the way.
@@ -44,14 +47,17 @@ def scan(
     Strict mode raises ``SkillLoadError`` with every violation of the first bad file. ``missing="error"`` raises
     ``SourceError`` for a root that is no folder. A root that is a SKILL.md means its folder. An empty root (``""``)
     is no root; no root at all raises ``SourceError``.
+
+    ``invalid="skip"`` leaves out every file that the specification refuses, with all of its violations as issues, and
+    goes on, in strict mode too; in lenient mode the name need not be the folder's. ``on_issue`` is called with each of
+    the catalogue's issues before it is returned.
     """
     if not roots:
         raise SourceError("scan needs a folder: scan('skills'); discover() looks in the standard places")
-    checked_mode(mode)
-    if missing not in {"ignore", "error"}:
-        raise SourceError(f"missing must be 'ignore' or 'error', not {missing!r}")
-    if max_depth is not None and max_depth < 0:
-        raise SourceError(f"max_depth must be 0 or more, or None, not {max_depth}")
+    check_options(mode=mode, missing=missing, max_depth=max_depth)
+    if invalid not in {"load", "skip"}:
+        raise SourceError(f"invalid must be 'load' or 'skip', not {invalid!r}")
+    check_callable(on_issue, "on_issue")
     rules = Rules(
         Policy(mode, repair, limits or DEFAULT_LIMITS),
         missing,
@@ -60,9 +66,29 @@ def scan(
         check_texts(skip_prefixes, "skip_prefixes"),
         filename,
         follow_links,
+        invalid,
     )
     places = [Place(folder) for folder in (root_folder(root, filename) for root in roots) if folder]
-    return scan_places(places, rules, on_duplicate=on_duplicate)
+    return _tell_issues(scan_places(places, rules, on_duplicate=on_duplicate), on_issue)
+
+
+def check_options(*, mode: str, missing: str, max_depth: int | None) -> None:
+    """Raise ``SourceError`` for a mode, a treatment of missing folders or a depth that there is not."""
+    checked_mode(mode)
+    if missing not in {"ignore", "error"}:
+        raise SourceError(f"missing must be 'ignore' or 'error', not {missing!r}")
+    if max_depth is not None:
+        check_number(max_depth, "max_depth")
+        if max_depth < 0:
+            raise SourceError(f"max_depth must be 0 or more, or None, not {max_depth}")
+
+
+def _tell_issues(catalog: Catalog, on_issue: OnIssue | None) -> Catalog:
+    """The catalogue, once ``on_issue`` was called with each of its issues; what it raises is the caller's to see."""
+    if on_issue is not None:
+        for issue in catalog.issues:
+            on_issue(issue)
+    return catalog
 
 
 def root_folder(root: str | os.PathLike[str], filename: str = FILENAME) -> str:
@@ -85,20 +111,29 @@ def discover(
     project: bool = True,  # noqa: FBT001, FBT002 - the public signature
     verify: Literal["lock"] | None = None,
     *,
+    user: bool = True,
+    skip_prefixes: Sequence[str] = SKIP_PREFIXES,
+    max_depth: int | None = MAX_DEPTH,
+    on_duplicate: OnDuplicate = "first",
+    on_issue: OnIssue | None = None,
     limits: Limits | None = None,
 ) -> Catalog:
     """The skills in the standard places: the project's win over the user's, the nearest folder first.
 
-    ``agents``: further agents whose folders count, by id. ``project=False`` leaves the project's skills out. With
-    ``home`` given, no environment variable moves a folder.
+    ``agents``: further agents whose folders count, by id. ``project=False`` leaves the project's skills out,
+    ``user=False`` the user's. With ``home`` given, no environment variable moves a folder. ``skip_prefixes``,
+    ``max_depth``, ``on_duplicate`` and ``on_issue`` are those of ``scan``; a place that is missing is no issue.
 
     ``verify="lock"``: an installed skill counts only while every file of it is what the lock file says, which is looked
     at now, on each activation and on each read. Skills outside the install folders are not in lock files and stay.
     """
     if verify not in {None, "lock"}:
         raise SourceError(f"verify must be 'lock' or None, not {verify!r}")
-    rules = Rules(Policy(limits=limits or DEFAULT_LIMITS))
-    places, allowed = standard(cwd, home, agents=agents, project=project)
+    check_options(mode="lenient", missing="ignore", max_depth=max_depth)
+    check_callable(on_issue, "on_issue")
+    prefixes = check_texts(skip_prefixes, "skip_prefixes")
+    rules = Rules(Policy(limits=limits or DEFAULT_LIMITS), max_depth=max_depth, skip_prefixes=prefixes)
+    places, allowed = standard(cwd, home, agents=agents, project=project, user=user)
     sift = None
     if verify is not None:
         from prowess.library.installs import standard_scopes  # noqa: PLC0415 - only for those who ask
@@ -106,7 +141,8 @@ def discover(
 
         here, house, env = _around(cwd, home)
         sift = Pins(standard_scopes(here, house, env, project=project), rules.policy.limits).sift
-    return scan_places(places, rules, allowed=allowed, sift=sift)
+    found = scan_places(places, rules, on_duplicate=on_duplicate, allowed=allowed, sift=sift)
+    return _tell_issues(found, on_issue)
 
 
 def _around(
@@ -124,11 +160,12 @@ def standard(
     *,
     agents: Iterable[str] | None = None,
     project: bool = True,
+    user: bool = True,
 ) -> tuple[tuple[Place, ...], tuple[str, ...]]:
     """The places that ``discover`` looks at, and the folders that links in them may lead to besides."""
     here, house, env = _around(cwd, home)
     chosen = check_texts(agents or (), "agents")
-    places = standard_places(here, house, agents=chosen, project=project, env=env)
+    places = standard_places(here, house, agents=chosen, project=project, user=user, env=env)
     root = git_root(here, house) if project else None
     return places, (*([root] if root else ()), *install_bases(house, env))
 

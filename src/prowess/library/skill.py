@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
-from prowess.errors import EmptySkillBodyError, ResourceNotFoundError, SkillError
+from prowess.errors import EmptySkillBodyError, ResourceNotFoundError, SkillError, SourceError
 from prowess.library import contents, resources
 from prowess.library.body import LoadedSkill, body_of, loaded, text_of
 from prowess.library.head import Head
 from prowess.library.home import Home, Housed
+from prowess.limits import bound_of
 from prowess.spec.render import skill_xml
 from prowess.spec.rules import field_issues
 
 if TYPE_CHECKING:
-    from typing import Self
+    from typing import Literal, Self
 
     from prowess.errors import Issue
     from prowess.files.reading import Identity
+    from prowess.library.body import OnBadBytes
     from prowess.library.pins import Pin
+    from prowess.limits import Bound
     from prowess.model import FileList, Resources, SkillScope
     from prowess.spec.document import Document
     from prowess.spec.fields import Frontmatter
@@ -129,13 +132,30 @@ class Skill(Housed):
 
     # -- what it holds -----------------------------------------------------------------------------------------------
 
-    def read_body(self, *, strip: bool = False) -> str:
+    @overload
+    def read_body(
+        self, *, strip: bool = False, errors: Literal["strict", "replace"] = "strict", max_bytes: Bound = ...
+    ) -> str: ...
+
+    @overload
+    def read_body(self, *, strip: bool = False, errors: Literal["bytes"], max_bytes: Bound = ...) -> bytes: ...
+
+    def read_body(self, *, strip: bool = False, errors: OnBadBytes = "strict", max_bytes: Bound = ...) -> str | bytes:
         """Everything after the closing ``---`` line, byte for byte; the file is read anew at each call.
 
-        ``strip=True``: without blanks at both ends, and ``EmptySkillBodyError`` when nothing is left. Raises
-        ``SkillValidationError`` when the file cannot be read, is too large or is not UTF-8.
+        ``strip=True``: without blanks at both ends, and ``EmptySkillBodyError`` when nothing is left. ``errors``: a
+        body that is not UTF-8 is an error (``"strict"``), has U+FFFD for each bad byte (``"replace"``), or every body
+        comes as its bytes (``"bytes"``). ``max_bytes``: another bound than ``Limits.max_body_bytes``; ``None`` is none.
+
+        Raises ``SkillValidationError`` when the file cannot be read, is too large or is not UTF-8, and
+        ``InvalidFrontmatterError`` when it has no frontmatter any more; which fields that has plays no part.
         """
-        text = self._home.body if self._home.body is not None else body_of(self)
+        if errors not in {"strict", "replace", "bytes"}:
+            raise SourceError(f"errors must be 'strict', 'replace' or 'bytes', not {errors!r}")
+        if self._home.body is None:
+            text = body_of(self, errors, bound_of(max_bytes, self.limits.max_body_bytes))
+        else:
+            text = self._home.body.encode() if errors == "bytes" else self._home.body
         if not strip:
             return text
         if not text.strip():
@@ -160,11 +180,11 @@ class Skill(Housed):
 
     def resource_paths(self) -> tuple[str, ...]:
         """``resources().paths`` alone, with fewer steps; of a remote skill what is known without fetching it."""
-        if self._home.contents is not None:
-            return contents.known_paths(self._home.contents)
-        return resources.list_paths(
-            self._home.base, self._parts(), self._home.file, self.location, self._home.policy.limits
-        )
+        home = self._home
+        if home.contents is not None:
+            return contents.known_paths(home.contents)
+        paths = resources.list_plain_paths(home.base, self._parts(), home.file, home.policy.limits)
+        return self.resources().paths if paths is None else paths
 
     def may_have_files(self) -> bool:
         """Whether it has a supporting file, or might have one that only fetching it would tell."""
@@ -178,12 +198,13 @@ class Skill(Housed):
             return contents.list_files(self._home.contents, self.limits)
         return resources.list_files(self._home.base, self._parts(), self.location, self._home.policy.limits)
 
-    def read_resource(self, path: str, max_bytes: int | None = None, *, truncate: bool = False) -> str:
-        """The text of one of its files; at most ``max_bytes`` (64 KiB), else ``ResourceTooLargeError``.
+    def read_resource(self, path: str, max_bytes: Bound = ..., *, truncate: bool = False) -> str:
+        """The text of one of its files; at most ``max_bytes``, else ``ResourceTooLargeError``.
 
-        ``truncate=True`` cuts instead, at a character, and says so in the last line.
+        ``max_bytes`` is ``Limits.max_resource_bytes`` (64 KiB) unless the caller says otherwise; ``None`` lifts the
+        bound. ``truncate=True`` cuts instead, at a character, and says so in the last line.
         """
-        most = self._home.policy.limits.max_resource_bytes if max_bytes is None else max_bytes
+        most = bound_of(max_bytes, self.limits.max_resource_bytes)
         try:
             return self._resource_text(path, most, truncate=truncate)
         except ResourceNotFoundError as error:
@@ -196,9 +217,12 @@ class Skill(Housed):
             return resources.shown_text(self._pinned_bytes(path), path, most, truncate=truncate)
         return resources.read_text(self._home.base, self._parts(), path, most, truncate=truncate)
 
-    def read_bytes(self, path: str, max_bytes: int | None = None) -> bytes:
-        """The bytes of one of its files; at most ``max_bytes`` (10 MiB), else ``ResourceTooLargeError``."""
-        most = self._home.policy.limits.max_file_bytes if max_bytes is None else max_bytes
+    def read_bytes(self, path: str, max_bytes: Bound = ...) -> bytes:
+        """The bytes of one of its files; at most ``max_bytes``, else ``ResourceTooLargeError``.
+
+        ``max_bytes`` is ``Limits.max_file_bytes`` (10 MiB) unless the caller says otherwise; ``None`` lifts the bound.
+        """
+        most = bound_of(max_bytes, self.limits.max_file_bytes)
         try:
             return self._resource_bytes(path, most)
         except ResourceNotFoundError as error:

@@ -3,6 +3,7 @@
 Each root is looked at first itself, then its folders in order of their names, depth first, down to ``max_depth``. A
 folder with a SKILL.md that loads is a skill, and what lies below it belongs to it (``nested=True`` looks there too). A
 file that does not load is an issue, and its folder is searched like any other: a bad skill never hides a good one.
+What is not entered is information: a folder that is skipped by its name, and the depth at which the walk ends.
 Links come last in their root; one that leads to a folder is followed only when its target lies in a scanned root, in
 the git repository around the root, or where installers put skills.
 """
@@ -32,6 +33,7 @@ from prowess.spec.plain import suffices
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from prowess.errors import Severity
     from prowess.files.folders import HeadRead
     from prowess.model import SkillScope
 
@@ -49,6 +51,25 @@ class Rules(NamedTuple):
     skip_prefixes: tuple[str, ...] = SKIP_PREFIXES
     filename: str = FILENAME
     follow_links: bool = False
+    invalid: Literal["load", "skip"] = "load"
+    """What becomes of a file that breaks a rule of the specification and could be used all the same."""
+
+    @property
+    def judging(self) -> Policy:
+        """The policy by which heads are judged: nothing is overlooked or mended where invalid files are skipped."""
+        if self.invalid == "load":
+            return self.policy
+        return Policy("strict", repair=False, limits=self.policy.limits)
+
+    @property
+    def check_dir(self) -> bool:
+        """True unless a scan that skips invalid files was asked to be lenient: then any folder may hold any name."""
+        return self.invalid == "load" or self.policy.mode == "strict"
+
+    @property
+    def raises(self) -> bool:
+        """True when the first bad file ends the scan."""
+        return self.policy.mode == "strict" and self.invalid == "load"
 
 
 class _Spot(NamedTuple):
@@ -87,6 +108,11 @@ class Walk:
         self._until = time.monotonic() + limits.max_scan_seconds
         self._folders_left = 0
         self._stopped = False
+        self._skipped = 0
+        """How many folders of this root were skipped by their names."""
+        self._ended = 0
+        self._first_end = ""
+        """In how many folders of this root the caller's depth ended the walk, and in which one first."""
         self._scope: SkillScope | None = None
 
     # -- roots -------------------------------------------------------------------------------------------------------
@@ -97,10 +123,13 @@ class Walk:
         self._stopped = False
         self._scope = place.scope
         self._way = ()
+        self._skipped = 0
+        self._ended = 0
         before = len(self.skills)
         state = self._enter_root(place.path)
         while self._links:
             self._follow(*self._links.pop(0))
+        self._sum_up(place.path)
         return Place(place.path, place.scope, state, len(self.skills) - before)
 
     def _enter_root(self, path: str) -> str:
@@ -122,12 +151,24 @@ class Walk:
         if self.rules.missing == "error":
             raise SourceError(f"the root {why}", path, code)
         if code == "missing-root":
+            if self._scope is None:  # of the standard places most are missing on every machine
+                self._issue(code, path, f"the root {why}", "info")
             return "missing"
         self._issue(code, path, f"the root {why}")
         return "not a folder"
 
-    def _issue(self, code: str, path: str, message: str, severity: Literal["error", "warning"] = "error") -> None:
+    def _issue(self, code: str, path: str, message: str, severity: Severity = "error") -> None:
         self.issues.append(Issue(code, "", message, path, 0, severity))
+
+    def _sum_up(self, path: str) -> None:
+        """Add one issue for the skipped folders that have none of their own, and one for the depth."""
+        more = self._skipped - self.rules.policy.limits.max_noted_folders
+        if more > 0:
+            self._issue("skipped-directory", path, f"{more} more folders below it are skipped by their names", "info")
+        if self._ended:
+            others = f", nor are those of {self._ended - 1} other folders" if self._ended > 1 else ""
+            message = f"its folders are not looked at: they lie more than {self._deepest} deep{others}"
+            self._issue("too-deep", self._first_end, message, "info")
 
     # -- folders -----------------------------------------------------------------------------------------------------
 
@@ -165,19 +206,39 @@ class Walk:
             way = self._way
             self._links += [(folder.path, name, depth + 1, way) for name in links if not is_git_name(name)]
         names = [name for name in entries.folders if not name.startswith(skip) and not is_git_name(name)]
+        if len(names) < len(entries.folders):  # rare, and compared first: the inner loop is a bench row
+            self._note_skipped(folder.path, entries.folders)
         self._heads(folder, base, rel, names, depth + 1, in_skill=in_skill)
 
+    def _note_skipped(self, path: str, names: Sequence[str]) -> None:
+        """Add the folders that are skipped by their names as information, as many as the limits allow.
+
+        git's own folders are not among them: they are skipped whatever ``skip_prefixes`` says.
+        """
+        skipped = [name for name in names if name.startswith(self.rules.skip_prefixes) and not is_git_name(name)]
+        room = max(0, self.rules.policy.limits.max_noted_folders - self._skipped)
+        for name in skipped[:room]:
+            prefix = next(one for one in self.rules.skip_prefixes if name.startswith(one))
+            self._issue("skipped-directory", os.path.join(path, name), f"its name begins with {prefix!r}", "info")
+        self._skipped += len(skipped)
+
     def _too_deep(self, path: str, more: bool) -> None:  # noqa: FBT001 - one caller
-        """The caller's own depth ends the walk silently; the limit does not."""
-        if more and (self.rules.max_depth is None or self.rules.max_depth > self._deepest):
+        """Note a folder whose folders are not looked at: the caller's own depth is information, the limit an error."""
+        if not more:
+            return
+        if self.rules.max_depth is not None and self.rules.max_depth <= self._deepest:
+            self._first_end = self._first_end if self._ended else path
+            self._ended += 1
+        else:
             self._issue("too-deep", path, f"folders more than {self._deepest} deep are not looked at")
 
     def _heads(self, folder: Folder, base: str, rel: str, names: list[str], depth: int, *, in_skill: bool) -> None:
         """The inner loop: one glance at each child's file, the full path for the rest."""
         policy = self.rules.policy
         filename, nested = self.rules.filename, self.rules.nested
-        home = Home(base, filename, self._scope, policy, links=self._way)
-        quick = policy.mode == "lenient" and suffices(policy.limits)
+        home = Home(base, filename, self._scope, policy, links=self._way, searched=nested)
+        # The short cut sees only what discovery needs: where invalid files are skipped every rule counts.
+        quick = policy.mode == "lenient" and self.rules.invalid == "load" and suffices(policy.limits)
         prefix = rel + os.sep if rel else ""
         now, until = time.monotonic, self._until
         add = self.skills.append
@@ -227,9 +288,9 @@ class Walk:
         try:
             self.skills.append(self._load(head, info, spot))
         except SkillLoadError as bad:
-            if self.rules.policy.mode == "strict":
+            if self.rules.raises:
                 raise
-            self.issues.append(bad.issues[0])
+            self.issues += bad.issues if self.rules.invalid == "skip" else bad.issues[:1]
             return False
         except ResourceError as bad:
             self._refuse(Issue(bad.code, "", bad.message, spot.path))
@@ -237,22 +298,33 @@ class Walk:
         return True
 
     def _refuse(self, issue: Issue) -> None:
-        if self.rules.policy.mode == "strict":
+        if self.rules.raises:
             raise SkillLoadError([issue], issue.path)
         self.issues.append(issue)
 
     def _load(self, head: bytes, info: os.stat_result, spot: _Spot) -> Skill:
-        policy = self.rules.policy
+        policy = self.rules.judging
         whole = not head or 0 < info.st_size <= len(head)  # a size of 0 says nothing
         if not whole and needs_more(head, repair=policy.repairs):
             head, whole, info = self._read_on(spot)
-        document = read_document(head, whole=whole, policy=policy, folder=spot.name, path=spot.path)
+        document = read_document(
+            head, whole=whole, policy=policy, folder=spot.name, path=spot.path, check_dir=self.rules.check_dir
+        )
         seen = bool(head[document.body :].decode("utf-8", "ignore").strip())
-        home = Home(spot.base, spot.file, self._scope, policy, shown=spot.shown, links=self._way, body_seen=seen)
+        home = Home(
+            spot.base,
+            spot.file,
+            self._scope,
+            self.rules.policy,
+            shown=spot.shown,
+            links=self._way,
+            body_seen=seen,
+            searched=self.rules.nested,
+        )
         return documented(home, spot.rel, document, identity(info), head)
 
     def _read_on(self, spot: _Spot) -> tuple[bytes, bool, os.stat_result]:
-        policy = self.rules.policy
+        policy = self.rules.judging
         parts = (*spot.rel.split(os.sep), spot.file) if spot.rel else (spot.file,)
         with OpenFile(spot.base, parts) as file:
             head, whole = file.read_head(

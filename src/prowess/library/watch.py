@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SETTLED = 3
+_OF_PLACES = frozenset(("cwd", "home", "agents", "project", "user"))
+"""The keywords of ``discover`` that say which places count."""
 
 
 def watch(*roots: Root | Iterable[Root], every: float = 1.0, notice: Notice = "auto", **options: Any) -> Watch:  # noqa: ANN401 - scan's keywords
@@ -119,7 +121,7 @@ class Watch:
         return scan(*self._roots, **self._options) if self._roots else discover(**self._options)
 
     def _folders(self, found: Catalog | None) -> Iterable[str]:
-        chosen = {key: value for key, value in self._options.items() if key != "limits"}
+        chosen = {key: value for key, value in self._options.items() if key in _OF_PLACES}
         places = self._roots or [place.path for place in standard(**chosen)[0]]
         return (*places, *linked_folders(found or ()))
 

@@ -1,12 +1,12 @@
-"""Skills over the Model Context Protocol: ``serve``, ``check``, and ``Server`` for programs (the extra ``mcp``)."""
+"""Skills over the Model Context Protocol (the extra ``mcp``): ``serve``, ``check``, ``survey``, and ``Server``."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from prowess.mcp.binding import token_in
-from prowess.mcp.serve import check, serve
-from prowess.mcp.shelf import Refused
+from prowess.mcp.serve import Survey, check, serve, survey
+from prowess.mcp.shelf import LeftOut, Refused
 
 if TYPE_CHECKING:
     from prowess.mcp.server import Server
@@ -20,4 +20,4 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - the one name below
     return server_class()
 
 
-__all__ = ["Refused", "Server", "check", "serve", "token_in"]
+__all__ = ["LeftOut", "Refused", "Server", "Survey", "check", "serve", "survey", "token_in"]

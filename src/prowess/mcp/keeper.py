@@ -11,12 +11,14 @@ from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import SkillError
+from prowess.files.folders import Folder
 from prowess.library.scan import find, standard
 from prowess.library.walk import Rules
 from prowess.library.watch import Following, linked_folders
 from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.answers import Answers
 from prowess.mcp.manifests import Manifests
+from prowess.mcp.options import ServeOptions, root_folders
 from prowess.mcp.prompts import Prompts
 from prowess.mcp.shelf import Shelf, build_shelf, shelf_of
 from prowess.mcp.tools import ModelTools
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("prowess.mcp")
 
-BUDGET = 2_000
+_DEFAULT_OPTIONS = ServeOptions()
 _MOST_NEWS = 1_000
 _PATIENCE = 5.0
 
@@ -79,6 +81,25 @@ class Loader:
         """What to watch."""
         linked = linked_folders(shelf.skills.values()) if shelf is not None else ()
         return (*(place.path for place in self._places()[0]), *linked)
+
+    def is_small(self) -> bool:
+        """True when so few files and folders lie in the places that loading them takes a moment, however busy all is.
+
+        They are counted, and no clock is looked at: whether a client waits for its listing does not depend on chance.
+        """
+        left = self._limits.max_awaited_entries
+        waiting = [place.path for place in self._places()[0]]
+        while waiting:
+            try:
+                with Folder(waiting.pop()) as folder:
+                    entries = folder.entries(left)
+            except OSError:  # it is not there, or cannot be looked at, and then it costs nothing
+                continue
+            left -= sum(map(len, entries[:-1]))
+            if left <= 0 or not entries.complete:
+                return False
+            waiting += [os.path.join(folder.path, name) for name in entries.folders]
+        return True
 
     def _places(self) -> tuple[tuple[Place, ...], tuple[str, ...] | None]:
         if self._roots:
@@ -122,13 +143,10 @@ class Made(NamedTuple):
 class Keeper:
     """Loads the shelf in a thread of its own, and again after every change; asked from one event loop at a time."""
 
-    def __init__(
-        self, loader: Loader | Shelf, limits: Limits, *, budget: int | None, show_folders: bool, notice: Notice | None
-    ) -> None:
+    def __init__(self, loader: Loader | Shelf, limits: Limits, options: ServeOptions, *, notice: Notice | None) -> None:
         self._loader = loader
         self._limits = limits
-        self._budget = budget
-        self._show_folders = show_folders
+        self._options = options
         self._notice: Notice | None = notice
         self._manifests = Manifests(limits)
         self._users = 0
@@ -185,11 +203,16 @@ class Keeper:
         return None
 
     async def settle(self, seconds: float) -> Offer | None:
-        """What is offered, if it is there within the time."""
+        """What is offered: waited for where little has to be loaded, else ``None`` if it is not there in time."""
+        if self._offer is not None or await asyncio.to_thread(self._is_small):
+            return await self.offer()
         try:
             return await asyncio.wait_for(self.offer(), seconds)
         except TimeoutError:
             return None
+
+    def _is_small(self) -> bool:
+        return isinstance(self._loader, Shelf) or self._loader.is_small()
 
     def _heard(self, work: Work, made: Made) -> None:
         if work is not self._work or self._first is None:
@@ -248,7 +271,7 @@ class Keeper:
 
     def _offered(self, shelf: Shelf) -> Offer:
         self._manifests.keep_only(shelf.skills.values())
-        tools = ModelTools(shelf, budget=self._budget, show_folders=self._show_folders)
+        tools = ModelTools(shelf, self._options)
         answers = Answers(shelf, self._manifests, self._limits)
         return Offer(answers, tools, Prompts(shelf, tools, self._limits))
 
@@ -278,12 +301,10 @@ def keeper_of(
     roots: Iterable[str | os.PathLike[str]],
     catalog: Catalog | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    options: ServeOptions = _DEFAULT_OPTIONS,
     *,
-    budget: int | None = BUDGET,
-    show_folders: bool = True,
     notice: Notice | None = "auto",
 ) -> Keeper:
     """A keeper of what lies below folders (none: the standard places), or of a catalogue."""
-    folders = tuple(os.path.abspath(os.fspath(root)) for root in roots)
-    loader = Loader(folders, limits) if catalog is None else shelf_of(catalog, limits)
-    return Keeper(loader, limits, budget=budget, show_folders=show_folders, notice=notice)
+    loader = Loader(root_folders(roots), limits) if catalog is None else shelf_of(catalog, limits)
+    return Keeper(loader, limits, options, notice=notice)

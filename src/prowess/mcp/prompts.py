@@ -95,7 +95,7 @@ class Prompts:
         if unknown:
             raise SourceError(f"prompt {name!r} has no argument {unknown[0][:64]!r}; known: {', '.join(known)}")
         said = given.get(_ANY, "") if known == [_ANY] else _line([given.get(key, "") for key in known])
-        text = self._tools.session(skill).expand(f"/{name} {said}")
+        text = self._tools.write_call(skill, said)
         message: Json = {"role": "user", "content": {"type": "text", "text": text}}
         return {"resultType": "complete", "description": one_line(skill.description), "messages": [message]}
 

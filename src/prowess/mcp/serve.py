@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from threading import current_thread, main_thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prowess.errors import Issue, SkillError, SourceError
-from prowess.files.folders import Folder, folder_info
+from prowess.errors import SkillError, SourceError
+from prowess.files.folders import folder_info
 from prowess.library.mcp_rules import reasons
 from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.binding import check_token, is_loopback, parse_bind
 from prowess.mcp.keeper import Loader
 from prowess.mcp.manifests import Manifests
+from prowess.mcp.options import root_folders
 from prowess.mcp.shelf import Refused
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator, Sequence
 
     from prowess.limits import Limits
     from prowess.mcp.server import Server
+    from prowess.mcp.shelf import LeftOut
 
-_LEAST, _PART, _FEW = 0.05, 10, 256
+_LEAST, _PART = 0.05, 10
 
 
 def serve(
@@ -34,17 +36,17 @@ def serve(
     hosts: Sequence[str] = (),
     origins: Sequence[str] = (),
     ready: Callable[[str], None] | None = None,
-    left_out: Callable[[int], None] | None = None,
+    left_out: Callable[[LeftOut], None] | None = None,
     **options: Any,  # noqa: ANN401 - those of Server
 ) -> None:
     """Serve the skills below ``roots`` (none: the standard places) over standard input and output.
 
     ``http``: serve on HTTP instead, at ``HOST:PORT``; anything but loopback needs a ``token``. ``hosts`` are further
-    names that the server goes by, ``origins`` further pages that may ask; ``ready`` is called with its address, then
-    ``left_out`` with how many skills are not served, if any are not (``check`` says which, and why).
+    names that the server goes by, ``origins`` further pages that may ask; ``ready`` is called with its address.
+    ``left_out`` is called with how many skills are not served, if any are not (``check`` says which, and why).
     ``options`` are those of ``Server``. Returns when the client is gone, or when the process is told to end.
     """
-    _refuse_missing(roots)
+    _find_folders(roots)
     host = parse_bind(http)[0] if http is not None else ""
     if http is not None:
         check_token(host, token)
@@ -52,10 +54,12 @@ def serve(
     began = time.monotonic()
     made = server_class()
     limits = options.get("limits") or DEFAULT_LIMITS
-    options["limits"] = limits if are_small(roots) else in_step(limits, time.monotonic() - began)
+    options["limits"] = in_step(limits, time.monotonic() - began)
     server = made(*roots, **options)
     with suppress(KeyboardInterrupt):
         if http is None:
+            if left_out is not None:
+                server.tell_left_out(left_out)
             run_stdio(server)
             return
         from prowess.mcp.http import run_http  # noqa: PLC0415 - not needed for stdio
@@ -69,28 +73,18 @@ def serve(
         run_http(server, http, token, hosts, origins, started)
 
 
-def are_small(roots: tuple[str | os.PathLike[str], ...]) -> bool:
-    """Whether so little lies in the folders that it is worth waiting for: it takes a moment, however busy all is."""
-    for root in roots:
-        try:
-            with Folder(os.path.abspath(os.fspath(root))) as folder:
-                if not folder.entries(_FEW).complete:
-                    return False
-        except OSError:
-            return False
-    return True
-
-
 def in_step(limits: Limits, spent: float) -> Limits:
-    """The limits with a first answer that waits for the listing no longer than a small part of the start took."""
+    """The limits with a first answer that waits for a large listing no longer than a small part of the start took."""
     return replace(limits, max_handshake_seconds=min(limits.max_handshake_seconds, max(_LEAST, spent / _PART)))
 
 
-def _refuse_missing(roots: tuple[str | os.PathLike[str], ...]) -> None:
-    """A folder that was named and is not there is a mistake in somebody's configuration."""
-    for root in roots:
-        if folder_info(os.fspath(root)) is None:
-            raise SourceError(f"there is no folder {os.fspath(root)!r}", code="missing-root")
+def _find_folders(roots: tuple[str | os.PathLike[str], ...]) -> tuple[str, ...]:
+    """The folders that were named; raises ``SourceError`` for one that is not there: a configuration is wrong."""
+    folders = root_folders(roots)
+    for root, folder in zip(roots, folders, strict=True):
+        if folder_info(folder) is None:
+            raise SourceError(f"there is no folder {str(root)!r}", code="missing-root")
+    return folders
 
 
 def server_class() -> type[Server]:
@@ -141,21 +135,41 @@ async def _stdio(server: Server) -> None:
         await server.lowlevel.run(read, write)
 
 
+class Survey(NamedTuple):
+    """What a server would serve."""
+
+    loaded: int
+    """How many skills tools, prompts and the listing would serve: all that load, each name once."""
+    served: int
+    """How many skills the extension would serve."""
+    refused: tuple[Refused, ...]
+    """Those that it would not, and every reason, by location."""
+
+
 def check(*roots: str | os.PathLike[str], limits: Limits | None = None) -> tuple[Refused, ...]:
-    """What below ``roots`` (none: the standard places) would not be served, and every reason, by location."""
-    _refuse_missing(roots)
+    """What below ``roots`` (none: the standard places) the extension would not serve, and every reason, by location.
+
+    Raises ``SourceError`` for a folder that is not there.
+    """
+    return survey(*roots, limits=limits).refused
+
+
+def survey(*roots: str | os.PathLike[str], limits: Limits | None = None) -> Survey:
+    """What below ``roots`` (none: the standard places) would be served, in numbers, and what ``check`` returns.
+
+    Raises ``SourceError`` for a folder that is not there.
+    """
     bounds = limits or DEFAULT_LIMITS
-    shelf = Loader(tuple(os.path.abspath(os.fspath(root)) for root in roots), bounds).load()
+    shelf = Loader(_find_folders(roots), bounds).load()
     manifests = Manifests(bounds)
     found = [*shelf.refused]
+    served = 0
     for skill in shelf.skills.values():
         try:
             manifests.of(skill)
         except SkillError as error:
-            found.append(Refused(skill.location, reasons(error)))
-    found += [Refused(issue.path, (issue,)) for issue in shelf.issues if _is_error(issue)]
-    return tuple(sorted(found))
-
-
-def _is_error(issue: Issue) -> bool:
-    return issue.severity == "error"
+            found.append(Refused(skill.location, reasons(error), shelf.catalog.get(skill.name) is skill))
+        else:
+            served += 1
+    found += [Refused(issue.path, (issue,), loads=False) for issue in shelf.failures]
+    return Survey(len(shelf.catalog), served, tuple(sorted(found)))

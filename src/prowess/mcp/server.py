@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import anyio
@@ -25,24 +25,29 @@ from mcp.shared.exceptions import MCPError
 from prowess.errors import SkillError
 from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.answers import BehindError, LargeError
-from prowess.mcp.keeper import BUDGET, keeper_of
+from prowess.mcp.keeper import News, keeper_of
+from prowess.mcp.listing import write_pointer
+from prowess.mcp.options import BUDGET, MAX_CHARS, PARTS, PLACES, make_options
 from prowess.mcp.pages import complete
-from prowess.mcp.tools import LATER
 
 if TYPE_CHECKING:
     import os
     from asyncio import Task
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+    from mcp.server.subscriptions import ServerEvent
 
     from prowess.library.catalog import Catalog
     from prowess.library.changes import Notice
     from prowess.limits import Limits
-    from prowess.mcp.keeper import News, Offer
+    from prowess.mcp.keeper import Offer
+    from prowess.mcp.options import ServeOptions
+    from prowess.mcp.shelf import LeftOut, Shelf
 
     Context = ServerRequestContext[Any, Any]
     Handler = Callable[[Context, Any], Awaitable[HandlerResult]]
+    Deliver = Callable[[ServerEvent], None]
     Work = Callable[[Offer, Any], dict[str, Any]]
 
 EXTENSION = "io.modelcontextprotocol/skills"
@@ -106,17 +111,6 @@ METHODS: dict[str, tuple[tuple[str, ...], type[Any], Work]] = {
 """Every method: the parts that need it, its parameters, and the answer from an offer."""
 
 
-class Parts(NamedTuple):
-    """What a server offers; each can be switched off."""
-
-    extension: bool = True
-    """The skills extension, and the files as resources."""
-    tools: bool = True
-    instructions: bool = True
-    """The listing for models, in the answer to the handshake."""
-    prompts: bool = True
-
-
 class _Lowlevel(Lowlevel[Any]):
     """The SDK's server, which tells every client that lists change."""
 
@@ -132,11 +126,27 @@ class _Lowlevel(Lowlevel[Any]):
             )
 
 
+class _Bus(InMemorySubscriptionBus):
+    """The SDK's, which says who begins to listen."""
+
+    def __init__(self, began: Callable[[Deliver], None]) -> None:
+        super().__init__()
+        self._began = began
+
+    def subscribe(self, listener: Deliver) -> Callable[[], None]:
+        """Deliver every event to ``listener`` until the returned function is called."""
+        unsubscribe = super().subscribe(listener)
+        self._began(listener)
+        return unsubscribe
+
+
 class Server:
     """Skills below folders (none named: the standard places), or of a catalogue, for MCP clients.
 
-    ``extension``, ``tools``, ``instructions`` and ``prompts`` switch the parts. ``budget``: tokens for the listing in
-    the instructions. ``notice``: how changes on disk are noticed (as for ``watch``), ``None`` for not at all.
+    ``extension``, ``tools``, ``instructions`` and ``prompts`` switch the parts. ``listing``: where models are told of
+    the skills, in the ``instructions``, in the description of a tool (``tools``), or in both. ``budget`` (tokens) and
+    ``max_chars``: how much each of them may take, ``None`` for any amount. ``notice``: how changes on disk are noticed
+    (as for ``watch``), ``None`` for not at all.
     ``show_folders``: whether clients are told where the skills lie on this machine.
     """
 
@@ -148,25 +158,44 @@ class Server:
         tools: bool = True,
         instructions: bool = True,
         prompts: bool = True,
+        listing: Iterable[str] = PLACES,
         budget: int | None = BUDGET,
+        max_chars: int | None = MAX_CHARS,
         notice: Notice | None = "auto",
         show_folders: bool = True,
         limits: Limits | None = None,
     ) -> None:
         self.limits = limits or DEFAULT_LIMITS
-        self._parts = Parts(extension, tools, instructions, prompts)
-        self._keeper = keeper_of(roots, catalog, self.limits, budget=budget, show_folders=show_folders, notice=notice)
+        self._options = make_options(
+            extension=extension,
+            tools=tools,
+            instructions=instructions,
+            prompts=prompts,
+            listing=listing,
+            budget=budget,
+            max_chars=max_chars,
+            show_folders=show_folders,
+        )
+        self._keeper = keeper_of(roots, catalog, self.limits, self._options, notice=notice)
         self._keeper.announce = self._announce
-        self._bus = InMemorySubscriptionBus()
+        self._bus = _Bus(self._tell_late)
         self.listening = ListenHandler(self._bus, max_subscriptions=self.limits.max_http_streams)
         self._large = anyio.Semaphore(self.limits.max_large_reads)
         self._older: WeakSet[Any] = WeakSet()
+        self._late: WeakSet[Any] = WeakSet()
+        self._was_late = False
         self._tasks: set[Task[None]] = set()
         self.lowlevel = self._built()
 
-    def tell_left_out(self, told: Callable[[int], None]) -> None:
-        """Call ``told`` with how many skills are not served, as soon as they are loaded, if there are any."""
-        self._keeper.when_loaded(lambda shelf: told(shelf.left_out) if shelf.left_out else None)
+    def tell_left_out(self, tell: Callable[[LeftOut], None]) -> None:
+        """Call ``tell`` with how many skills are not served, as soon as they are loaded, if there are any."""
+
+        def count(shelf: Shelf) -> None:
+            left_out = shelf.left_out if self._options.extension else shelf.left_out._replace(extension=0)
+            if any(left_out):
+                tell(left_out)
+
+        self._keeper.when_loaded(count)
 
     # -- what the SDK is given ---------------------------------------------------------------------------------------
 
@@ -178,12 +207,12 @@ class Server:
         for method, params, handler in self._handlers():
             made.add_request_handler(method, params, handler)
         made.add_notification_handler("notifications/initialized", types.NotificationParams, self._met)
-        if self._parts.extension:
+        if self._options.extension:
             made.extensions[EXTENSION] = {"directoryRead": True}
         return made
 
     def _handlers(self) -> Iterator[tuple[str, type[Any], Handler]]:
-        on = {part for part, value in self._parts._asdict().items() if value}
+        on = {part for part in PARTS if getattr(self._options, part)}
         for method, (needs, params, work) in METHODS.items():
             if not on.isdisjoint(needs):
                 yield method, params, self._answering(work)
@@ -231,24 +260,35 @@ class Server:
             await self._keeper.stop()
 
     async def _shake_hands(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Put the listing into the first answer, if it is there in time."""
+        """Put the listing into the first answer; a client that came too early for it is remembered."""
         if ctx.method in _HANDSHAKES:
-            self.lowlevel.instructions = await self._instructions()
+            offer = await self._keeper.settle(self.limits.max_handshake_seconds) if self._options.instructions else None
+            if offer is None and self._options.instructions:
+                self._was_late = True
+                if (connection := _connection_of(ctx)) is not None:
+                    self._late.add(connection)
+            self.lowlevel.instructions = await self._instructions(offer)
         return await call_next(ctx)
 
-    async def _instructions(self) -> str | None:
-        if not self._parts.instructions:
+    async def _instructions(self, offer: Offer | None) -> str | None:
+        if not self._options.instructions:
             return None
-        offer = await self._keeper.settle(self.limits.max_handshake_seconds)
         if offer is None:
-            return LATER if self._parts.tools else None
+            return write_pointer(self._options) or None
         return await anyio.to_thread.run_sync(lambda: offer.tools.instructions) or None
 
     async def _met(self, ctx: Context, _: types.NotificationParams) -> None:
-        """A client of the older protocol is told of changes unasked."""
-        connection = getattr(ctx.session, "_connection", None)  # the SDK has no other way to a connection
-        if connection is not None:
-            self._older.add(connection)
+        """A client of the older protocol is told of changes unasked, and of the listing if it came too early for it.
+
+        Only now: before its ``initialized`` a client need not listen.
+        """
+        connection = _connection_of(ctx)
+        if connection is None:
+            return
+        self._older.add(connection)
+        if connection in self._late:
+            self._late.discard(connection)
+            self._begin(self._when_offered(lambda: _tell_older(connection, _EVERYTHING, self._options)))
 
     async def _listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> HandlerResult:
         uris = dict.fromkeys(params.notifications.resource_subscriptions or ())
@@ -270,11 +310,35 @@ class Server:
     # -- telling of changes ------------------------------------------------------------------------------------------
 
     def _announce(self, news: News) -> None:
+        self._begin(self._tell(news))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         import asyncio  # noqa: PLC0415 - loaded long since
 
-        task = asyncio.get_running_loop().create_task(self._tell(news))
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def _when_offered(self, tell: Callable[[], Awaitable[None]]) -> None:
+        """Await ``tell`` once the skills are loaded; not at all where they cannot be, as every request says then."""
+        try:
+            await self._keeper.offer()
+        except Exception:  # noqa: BLE001 - whatever kept them from being loaded was raised where it happened
+            return
+        await tell()
+
+    def _tell_late(self, deliver: Deliver) -> None:
+        """Have a client of the current protocol that begins to listen ask again, if any came too early.
+
+        Such clients have no connection by which one could be known again: each is told, which costs it one question.
+        """
+
+        async def tell() -> None:
+            for event in (ResourcesListChanged(), ToolsListChanged(), PromptsListChanged()):
+                deliver(event)
+
+        if self._was_late:
+            self._begin(self._when_offered(tell))
 
     async def _tell(self, news: News) -> None:
         await self._bus.publish(ResourcesListChanged())
@@ -285,13 +349,21 @@ class Server:
         if news.prompts:
             await self._bus.publish(PromptsListChanged())
         for connection in list(self._older):
-            await _tell_older(connection, news, self._parts)
+            await _tell_older(connection, news, self._options)
 
 
-async def _tell_older(connection: Any, news: News, parts: Parts) -> None:  # noqa: ANN401 - the SDK's own
-    if parts.extension:
+_EVERYTHING = News(tools=True, prompts=True, updated=())
+
+
+def _connection_of(ctx: Context) -> Any:  # noqa: ANN401 - the SDK's own
+    """The connection of a request; ``None`` where the SDK keeps none, which has no other way to it."""
+    return getattr(ctx.session, "_connection", None)
+
+
+async def _tell_older(connection: Any, news: News, options: ServeOptions) -> None:  # noqa: ANN401 - the SDK's own
+    if options.extension:
         await connection.send_resource_list_changed()
-    if parts.tools and news.tools:
+    if options.tools and news.tools:
         await connection.send_tool_list_changed()
-    if parts.prompts and news.prompts:
+    if options.prompts and news.prompts:
         await connection.send_prompt_list_changed()

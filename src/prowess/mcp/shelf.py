@@ -1,8 +1,9 @@
-"""What a server offers at one moment: the skills that are valid by the specification, by their paths.
+"""What a server offers at one moment: every skill that loads, and by their paths those that the extension serves.
 
-A path is the way from a served folder to the skill's: ``billing/pdf``. The first served folder wins a path, and the
-first skill a name. A skill whose name another took, and one that models are not to see, is not listed; whoever has its
-address gets it all the same.
+The extension serves skills that are valid by the specification, since other hosts refuse the rest; tools, prompts and
+the listing serve every skill that loads, by name. A path is the way from a served folder to the skill's:
+``billing/pdf``. The first served folder wins a path, and the first skill a name. A skill whose name another took, and
+one that models are not to see, is not listed; whoever has its address gets it all the same.
 """
 
 from __future__ import annotations
@@ -26,36 +27,54 @@ if TYPE_CHECKING:
 
 
 class Refused(NamedTuple):
-    """A skill that is not served, and every reason."""
+    """A skill that the extension does not serve, and every reason."""
 
     location: str
     issues: tuple[Issue, ...]
+    loads: bool = True
+    """Whether tools, prompts and the listing serve it all the same."""
+
+
+class LeftOut(NamedTuple):
+    """How many skills a server does not serve, as far as their heads and names tell."""
+
+    extension: int
+    """Those that the extension leaves out; tools, prompts and the listing serve them."""
+    broken: int
+    """Those that cannot be loaded, which nothing serves."""
 
 
 class Shelf:
-    """An immutable set of served skills; a reload builds another."""
+    """An immutable set of served skills; a reload builds another.
 
-    def __init__(self, skills: dict[str, Skill], refused: Iterable[Refused] = (), issues: Iterable[Issue] = ()) -> None:
+    ``skills`` are those of the extension, by path; ``catalog`` holds every skill that loads.
+    """
+
+    def __init__(self, skills: dict[str, Skill], catalog: Catalog, refused: Iterable[Refused] = ()) -> None:
         self.skills = skills
+        self.catalog = catalog
         self.refused = tuple(refused)
-        self.issues = tuple(issues)
-        """What was wrong with files and folders that hold no skill."""
-        self.catalog = Catalog(skills.values())
-        self.paths = {id(skill): path for path, skill in skills.items()}
-        first = self.catalog.get
+        self._paths = {id(skill): path for path, skill in skills.items()}
+        # Among themselves: a skill that the extension leaves out takes no name from one that it serves.
+        first = Catalog(skills.values()).get
         self.listed = sorted(p for p, skill in skills.items() if first(skill.name) is skill and skill.model_invocable)
 
     def __len__(self) -> int:
         return len(self.skills)
 
     @property
-    def left_out(self) -> int:
+    def failures(self) -> tuple[Issue, ...]:
+        """What was wrong with files and folders that hold no skill."""
+        return self.catalog.failures
+
+    @property
+    def left_out(self) -> LeftOut:
         """How many skills are not served, as far as their heads and names tell."""
-        return len(self.refused) + sum(issue.severity == "error" for issue in self.issues)
+        return LeftOut(len(self.refused), len(self.failures))
 
     def path_of(self, skill: Skill) -> str:
-        """Under which path a skill of this shelf is served."""
-        return self.paths[id(skill)]
+        """Under which path the extension serves a skill of this shelf; ``""`` for one that it leaves out."""
+        return self._paths.get(id(skill), "")
 
     def resolve(self, parts: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
         """The path of the innermost skill that ``parts`` lead into, and the rest of the way."""
@@ -73,6 +92,7 @@ class Shelf:
 
 def build_shelf(found: Found, limits: Limits) -> Shelf:
     """The shelf of what a scan found."""
+    catalog = Catalog(found.skills, issues=found.issues)
     skills: dict[str, Skill] = {}
     refused: list[Refused] = []
     for skill in found.skills:
@@ -82,14 +102,14 @@ def build_shelf(found: Found, limits: Limits) -> Shelf:
             where = skills[path].location
             problems = [Issue("duplicate-name", "", f"its path, {path}, is taken by {where}", skill.location)]
         if problems:
-            refused.append(Refused(skill.location, tuple(problems)))
+            refused.append(Refused(skill.location, tuple(problems), catalog.get(skill.name) is skill))
         else:
             skills[path] = skill
-    return Shelf(skills, refused, found.issues)
+    return Shelf(skills, catalog, refused)
 
 
 def shelf_of(catalog: Catalog, limits: Limits) -> Shelf:
-    """The shelf of a catalogue: each skill under its name; those that are no folder here are left out."""
+    """The shelf of a catalogue: each skill under its name; the extension leaves out those that are no folder here."""
     skills: dict[str, Skill] = {}
     refused: list[Refused] = []
     for skill in catalog:
@@ -98,11 +118,11 @@ def shelf_of(catalog: Catalog, limits: Limits) -> Shelf:
             refused.append(Refused(skill.location, tuple(problems)))
         else:
             skills[skill.name] = skill
-    return Shelf(skills, refused)
+    return Shelf(skills, catalog, refused)
 
 
 def _no_folder(skill: Skill) -> Issue:
-    return Issue("no-files", "", "only skills in a folder are served", skill.location)
+    return Issue("no-files", "", "the extension serves only skills in a folder", skill.location)
 
 
 def _path_of(skill: Skill, places: Sequence[Place]) -> str:

@@ -1,4 +1,4 @@
-"""Skills for clients that only know tools: the listing in the instructions, and the tools to load and read them.
+"""Skills for clients that only know tools: the listing, and the tools to load, read and find skills.
 
 A connection has no state here: each call stands for itself, so nothing is active and nothing needs to be put aside.
 """
@@ -6,72 +6,127 @@ A connection has no state here: each call stands for itself, so nothing is activ
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from prowess.library.catalog import Catalog
+from prowess.mcp.listing import write_listing
 from prowess.mcp.uris import uri_of
 from prowess.runtime.session import Session
+from prowess.spec.hidden import one_line
+from prowess.tools.content import load_content, preload_wrapped
+from prowess.tools.dialects.prowess import DIALECT
 from prowess.tools.toolset import Toolset
+from prowess.tools.view import Options, View, has_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prowess.library.skill import Skill
+    from prowess.mcp.listing import ListingTexts
+    from prowess.mcp.options import ServeOptions
     from prowess.mcp.shelf import Shelf
-    from prowess.tools.definitions import ToolResult
+    from prowess.tools.definitions import ToolDefinition, ToolResult
 
-_LEFT_OUT = frozenset(("unload_skill",))
-LATER = (
-    "This server has skills: instructions for particular tasks. Call search_skills with a few words about a task, or "
-    "load_skill with the name of a skill, before you begin."
-)
+_LOADER = "load_skill"
+_ANSWERED = frozenset((_LOADER, "read_skill_file", "search_skills"))
+"""The tools that a call may name. Search is answered also where it is not offered, since a client may have been told of
+it before a change."""
+_LONGEST_NAME = 128
 
 
 class ModelTools:
-    """The tools and the listing for one shelf. ``show_folders``: the client sees the files of this machine."""
+    """The tools and the listing for one shelf."""
 
-    def __init__(self, shelf: Shelf, *, budget: int | None, show_folders: bool) -> None:
+    def __init__(self, shelf: Shelf, options: ServeOptions) -> None:
         self._shelf = shelf
-        self._budget = budget
-        self._show_folders = show_folders
+        self._options = options
+
+    @cached_property
+    def _session(self) -> Session:
+        return Session(self._shelf.catalog)
 
     @cached_property
     def _whole(self) -> Toolset:
-        return Toolset(Session(self._shelf.catalog), budget=self._budget)
+        return Toolset(self._session)
+
+    @cached_property
+    def _texts(self) -> ListingTexts:
+        return write_listing(self._session.eligible(), self._options)
 
     @cached_property
     def instructions(self) -> str:
-        """The listing, within the budget."""
-        return self._whole.prompt()
+        """What a model is told at first: the listing or where it is, and what is preloaded, which is never cut."""
+        preloads = self._session.preloads()
+        preloaded = (preload_wrapped(replace(one, skill=self.show_skill(one.skill))) for one in preloads)
+        return "\n\n".join(block for block in (self._texts.instructions, *preloaded) if block)
 
     @cached_property
     def definitions(self) -> list[dict[str, Any]]:
         """The tools to offer."""
-        return [cast("dict[str, Any]", tool.to_mcp()) for tool in self._whole.tools() if tool.name not in _LEFT_OUT]
+        view = View(self._session, Options(budget=0), self._session.eligible, lambda: self._texts.needs_search)
+        tools = (tool.describe(view) for tool in DIALECT.tools if tool.name in _ANSWERED and tool.offered(view))
+        return [cast("dict[str, Any]", self._with_listing(tool).to_mcp()) for tool in tools]
+
+    def _with_listing(self, tool: ToolDefinition) -> ToolDefinition:
+        """A tool without the names of skills as values of a parameter; the one that loads, with the listing."""
+        properties = {
+            key: {word: said for word, said in value.items() if word != "enum"}
+            for key, value in tool.parameters["properties"].items()
+        }
+        listing = self._texts.description if tool.name == _LOADER else ""
+        return replace(
+            tool,
+            description=listing or tool.description,
+            parameters={**tool.parameters, "properties": properties},
+        )
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to a call; what goes wrong is an answer too."""
-        if name in _LEFT_OUT:
+        if name not in _ANSWERED:
             known = ", ".join(tool["name"] for tool in self.definitions)
-            return _answer(f"unknown tool: {name}; known: {known}", is_error=True)
+            said = f"known: {known}" if known else "none is offered"
+            return _answer(f"unknown tool: {one_line(name[:_LONGEST_NAME])}; {said}", is_error=True)
         wanted = arguments.get("name")
         skill = self._shelf.catalog.get(wanted) if isinstance(wanted, str) else None
-        toolset = self._whole if skill is None else Toolset(self.session(skill), budget=self._budget)
+        toolset = self._whole if skill is None else Toolset(self.open_session(skill))
         result = toolset.call(name, arguments)
-        link = [self._link(skill, result)] if skill is not None and result.data.get("type") == "binary" else []
-        return _answer(result.content, *link, is_error=result.is_error)
+        return _answer(result.content, *self._links(skill, result), is_error=result.is_error)
 
-    def session(self, skill: Skill) -> Session:
+    def open_session(self, skill: Skill) -> Session:
         """A session with that skill alone: calls do not depend on how many others there are."""
-        if self._show_folders:
+        if self._options.show_folders:
             return Session(Catalog([skill]))
-        shown = skill.known_as(uri_of(self._shelf.path_of(skill)))
-        return Session(Catalog([shown]), base_dir=os.sep)
+        return Session(Catalog([self.show_skill(skill)]), base_dir=os.sep)
 
-    def _link(self, skill: Skill, result: ToolResult) -> dict[str, Any]:
+    def write_call(self, skill: Skill, arguments: str) -> str:
+        """What the model receives when a person calls a skill: what loading gives, and how its files are read."""
+        session = self.open_session(skill)
+        content, _ = load_content(session.activate(skill.name), arguments or None, project=session.base_dir)
+        how = self._say_how_to_read(skill) if has_files(skill) else ""
+        return f"Use the following skill.\n\n{content}{how}"
+
+    def _say_how_to_read(self, skill: Skill) -> str:
+        if self._options.tools and skill.model_invocable:
+            return "\n\nRead its files with the tool read_skill_file: give the skill's name and a path as listed."
+        path = self._shelf.path_of(skill)
+        return f"\n\nIts files are resources below {uri_of(path)}/." if path and self._options.extension else ""
+
+    def show_skill(self, skill: Skill) -> Skill:
+        """A skill as clients are to know it: where folders are not shown, by its address, or ``.`` without one."""
+        if self._options.show_folders or not skill.folder:
+            return skill
+        path = self._shelf.path_of(skill)
+        return skill.known_as(uri_of(path) if path else ".")
+
+    def _links(self, skill: Skill | None, result: ToolResult) -> list[dict[str, Any]]:
+        """A link to the resource that a file which is no text can be read as, where it is one."""
+        base = self._shelf.path_of(skill) if skill is not None else ""
+        if not base or not self._options.extension or result.data.get("type") != "binary":
+            return []
         path = str(result.data["path"])
-        return {"type": "resource_link", "uri": uri_of(self._shelf.path_of(skill), path), "name": path}
+        return [{"type": "resource_link", "uri": uri_of(base, path), "name": path}]
 
 
 def _answer(text: str, *links: dict[str, Any], is_error: bool) -> dict[str, Any]:

@@ -34,6 +34,8 @@ class Activation:
     """Where the instructions hold what a command printed: data, never looked at again."""
     issues: tuple[Issue, ...] = ()
     """Commands that did not run, or failed."""
+    written: str = ""
+    """The instructions as the file has them, with no command run."""
 
 
 class Standing(NamedTuple):
@@ -59,6 +61,8 @@ class Active(NamedTuple):
     """Its commands were left for whoever reads the text."""
     standing: Standing | None = None
     """``None`` without commands."""
+    written: str | None = None
+    """The instructions before their commands ran; ``None`` where none ran, so that no text is kept twice."""
 
     @property
     def is_ready(self) -> bool:
@@ -114,7 +118,8 @@ def again(entry: Active, note: str | None = None) -> Activation:
     loaded = entry.loaded
     if note is None:
         note = _GONE if entry.gone else ALREADY
-    return Activation(loaded.skill, loaded.instructions, entry.tools, note, entry.outputs, entry.issues)
+    written = loaded.instructions if entry.written is None else entry.written
+    return Activation(loaded.skill, loaded.instructions, entry.tools, note, entry.outputs, entry.issues, written)
 
 
 def tools_of(entries: Iterable[Active]) -> set[str]:

@@ -39,16 +39,16 @@ def fill_instructions(
 
     ``outputs``: where they hold what a command printed, which stays as it is. ``project``: the working folder.
     """
-    if "$" not in instructions:  # Fast path: most skills have none, and their other fields need not be parsed for it.
+    if "$" not in instructions:  # Fast path of the bench row "load_skill, first call": most skills have none.
         return fill_placeholders(instructions, arguments, folder=skill.folder, outputs=outputs)
-    extra = skill.extra
+    declared = skill.takes_arguments
     return fill_placeholders(
         instructions,
         arguments,
-        names=argument_names(extra.get("arguments")),
+        names=argument_names(skill.extra.get("arguments")) if declared else (),
         folder=skill.folder,
         variables=dict.fromkeys(PROJECT_NAMES, project) if project else None,
-        declared="arguments" in extra or "argument-hint" in extra,
+        declared=declared,
         outputs=outputs,
     )
 
@@ -62,7 +62,7 @@ def note_arguments(skill: Skill, filled: Filled, arguments: str | None) -> str:
 
 def write_notes(*notes: str) -> str:
     """Notes as they stand below instructions, a paragraph each; empty ones are left out."""
-    return "".join(f"\n\nNote: {note}." for note in notes if note)
+    return "".join([f"\n\nNote: {note}." for note in notes if note])
 
 
 def called(activation: Activation, arguments: str, project: str) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from prowess.errors import NotTrustedError, SkillError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from prowess.library.skill import Skill
     from prowess.runtime.events import Teller
     from prowess.runtime.trust import Permission, Trust, TrustRequest
@@ -16,25 +18,44 @@ class Consent:
     """The approvals and refusals of one conversation, in front of the trust that its session was given.
 
     A decision is kept by the id of its request, which is a hash of the skill's name and digest and of everything that
-    would run: another state of the skill, another script or other arguments are another request.
+    would run: another state of the skill, another script or other arguments are another request. What is decided in a
+    conversation counts for its sub-agents as well, never the other way round: whoever decides about a sub-agent's call
+    has seen that sub-agent's task, not what its parent is about to do.
     """
 
-    def __init__(self, trust: Trust | None, events: Teller) -> None:
+    def __init__(
+        self, trust: Trust | None, events: Teller, *, parent: Consent | None = None, refused: Iterable[str] = ()
+    ) -> None:
+        """``parent``: the consent that a sub-agent works under; ``refused``: ids of what was refused before."""
         self.trust = trust
         self._events = events
-        self._decisions: dict[str, bool] = {}
+        self._parent = parent
+        self._decisions: dict[str, bool] = dict.fromkeys(refused, False)
         self._approved_digests: set[str] = set()
+        self._changes = 0
+
+    def open_child(self) -> Consent:
+        """The consent of a sub-agent: decisions of its own, after those of this conversation."""
+        return Consent(self.trust, self._events, parent=self)
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """The ids of the requests that a person refused here or in a conversation above, sorted."""
+        above = () if self._parent is None else self._parent.refused
+        own = (request_id for request_id, allowed in tuple(self._decisions.items()) if not allowed)
+        return tuple(sorted({*above, *own}))
 
     def approve(self, request: TrustRequest) -> None:
         """Allow exactly this call, as often as this conversation makes it, while the skill is in this state."""
         self._decide(request, allowed=True)
         self._approved_digests.add(request.digest)
-        self._events.say("approved", request.skill.name, **_describe(request), by="session")
+        self._events.say("approved", request.skill.name, **_describe(request), by="session", scope="conversation")
 
     def refuse(self, request: TrustRequest) -> None:
         """Refuse exactly this call; nobody is asked about it again in this conversation."""
         self._decide(request, allowed=False)
-        self._events.say("refused", request.skill.name, **_describe(request), by="session", code="refused-by-person")
+        decided = {"by": "session", "scope": "conversation", "code": "refused-by-person"}
+        self._events.say("refused", request.skill.name, **_describe(request), **decided)
 
     def _decide(self, request: TrustRequest, *, allowed: bool) -> None:
         from prowess.runtime.trust import TrustRequest  # noqa: PLC0415 - only where somebody decides
@@ -46,6 +67,15 @@ class Consent:
         if self.trust is None:
             raise NotTrustedError("this session has no trust: nothing can be allowed in it", code="no-trust")
         self._decisions[request.id] = allowed
+        self._changes += 1
+
+    def decision_on(self, request_id: str) -> bool | None:
+        """What a person decided on a request, here or above; ``None``: nothing. A refusal anywhere counts."""
+        own = self._decisions.get(request_id)
+        above = None if self._parent is None else self._parent.decision_on(request_id)
+        if own is False or above is False:
+            return False
+        return own or above
 
     def require(self, request: TrustRequest) -> Permission:
         """Return by what this may run: a grant, or a person's yes in this conversation.
@@ -57,9 +87,10 @@ class Consent:
             name = request.skill.name
             raise NotTrustedError(f"nothing of {name!r} runs: no trust was given", request.skill.location, "no-trust")
         standing = self.trust.judge(request)
-        if standing in {"ask", "defer"} and request.id in self._decisions:
-            if self._decisions[request.id]:
-                return "once"
+        decision = self.decision_on(request.id) if standing in {"ask", "defer"} else None
+        if decision is True:
+            return "once"
+        if decision is False:
             message = f"a person was asked whether this of {request.skill.name!r} may run, and said no"
             raise NotTrustedError(message, request.skill.location, "refused-by-person")
         try:
@@ -72,25 +103,31 @@ class Consent:
                 self._events.report_host_error("ask", error, request.skill.name)
             raise
         if standing == "ask":
-            self._events.say("approved", request.skill.name, **_describe(request), by="ask")
+            scope = "always" if permission == "granted" else "once"
+            self._events.say("approved", request.skill.name, **_describe(request), by="ask", scope=scope)
         return permission
 
     def _tell_refusal(self, request: TrustRequest, error: NotTrustedError, *, asked: bool) -> None:
         if error.code == "needs-approval":
             self._events.say("pending", request.skill.name, **_describe(request))
         elif asked and error.code == "not-trusted":
-            self._events.say("refused", request.skill.name, **_describe(request), by="ask", code=error.code)
+            decided = {"by": "ask", "scope": "once", "code": error.code}
+            self._events.say("refused", request.skill.name, **_describe(request), **decided)
 
     def has_approved_of(self, skill: Skill) -> bool:
-        """Whether anything of a skill, as it is now, was approved in this conversation."""
+        """Whether anything of a skill, as it is now, was approved in this conversation or in one above."""
+        if self._parent is not None and self._parent.has_approved_of(skill):
+            return True
         try:
             return bool(self._approved_digests) and skill.digest() in self._approved_digests
         except SkillError:
             return False
 
     def mark(self) -> object:
-        """Return what stays equal while nobody changes the grants or decides anything here."""
-        return None if self.trust is None else (self.trust.mark(), len(self._decisions), sum(self._decisions.values()))
+        """Return what stays equal while nobody changes the grants or decides anything, here or above."""
+        if self.trust is None:
+            return None
+        return self.trust.mark() if self._parent is None else self._parent.mark(), self._changes
 
 
 def _describe(request: TrustRequest) -> dict[str, object]:

@@ -46,6 +46,8 @@ class Expander:
     folder: str
     limits: Limits
     told: Told
+    variables: tuple[str, ...] = ()
+    """The variables of the host's environment that they see besides the allow-list, by name."""
 
     def expanded(self, skill: Skill, read: Read, *, arguments: str = "", begin: Read | None = None) -> Expanded:
         """What ``read`` gives of a skill, with its commands run if that is trusted.
@@ -109,7 +111,7 @@ class Expander:
                 [shell, "-c", "--", command, *(split_arguments(said) or (shell,))],
                 Bounds.of_commands(self.limits),
                 cwd=self.folder,
-                env=passed_on({**folders, "ARGUMENTS": said}),
+                env=passed_on({**folders, "ARGUMENTS": said}, self.variables),
             )
         except SkillError as error:
             self.told(command, None)
@@ -139,9 +141,7 @@ def _failed(command: str, why: str) -> tuple[str, str]:
 
 
 def _left_alone(text: str, skill: Skill, commands: tuple[Command, ...], why: str, code: str) -> Expanded:
-    """The text as it is, with a marker that says what did not happen and how to allow it."""
+    """Return the text as it is, and the issue that says why: for the host, since no model can allow commands."""
     count = f"{len(commands)} command{'s' if len(commands) != 1 else ''} in these instructions"
     issue = Issue(code, "body", f"{count} did not run: {why}", skill.location, 0, "warning")
-    remedy = "" if code == "not-local" else f" To allow it: {issue.hint}."
-    marker = f"\n\n[{count} did not run: {why}.{remedy}]"
-    return Expanded(text + marker, ((len(text), len(text) + len(marker)),), (issue,), "refused")
+    return Expanded(text, (), (issue,), "refused")

@@ -51,6 +51,12 @@ class PreparedFork:
     """How many characters of the content stand before the instructions; ``None``: whatever is its frontmatter."""
     allows_nothing: bool = False
     """Whether the session's ceiling leaves the child no tool at all."""
+    grants_tools: bool = True
+    """Whether the host said which tools skills may approve: where it did not, a list bounds the child and approves
+    nothing."""
+    toolsets: tuple[str, ...] = ()
+    """The toolsets of the host that the skill wishes for besides, by name. No list bounds them: which of them a skill
+    may have is for the host to decide."""
 
     @property
     def title(self) -> str:
@@ -63,16 +69,20 @@ class PreparedFork:
         return self.allows_nothing or bool(self.allowed_tools)
 
     def allows(self, tool: str, command: str | None = None) -> Answer:
-        """Whether the child may make a call: ``allowed``, ``refused``, or ``not-mentioned`` where nothing bounds it.
+        """Whether the child may make a call: ``allowed``, ``refused``, or ``not-mentioned``: what the host does anyway.
 
-        A tool that is not in a list that bounds the child is refused, and so is a command that the patterns of its
-        tool do not cover, and a fork of the fork. The tools that read files of skills are allowed.
+        It is ``not-mentioned`` where nothing bounds the child, and within its list where the session was given no
+        ``tools``, since then no skill approves anything. A tool that is not in a list that bounds the child is
+        refused, and so is a command that the patterns of its tool do not cover, and a fork of the fork. The tools that
+        read files of skills are allowed.
         """
         if tool in NOT_IN_A_CHILD:
             return "refused"
         if tool in FILE_TOOLS:
             return "allowed"
         answer = judged(tool, command, self.allowed_tools, has_families=True)
+        if answer == "allowed" and not self.grants_tools:
+            return "not-mentioned"
         return "refused" if answer == "not-mentioned" and self.is_bounded else answer
 
     def child_tools(self, offered: Iterable[str]) -> tuple[str, ...]:

@@ -27,6 +27,8 @@ class Prepared(NamedTuple):
     loaded: LoadedSkill
     found: Expanded
     standing: Standing | None = None
+    written: str | None = None
+    """The instructions before their commands ran; ``None`` where none ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class Instructions:
     """Where commands run."""
     limits: Limits
     events: Teller
+    variables: tuple[str, ...] = ()
+    """The variables of the host's environment that commands see besides the allow-list, by name."""
 
     def prepared(self, skill: Skill, arguments: str = "", *, run: bool = True) -> Prepared:
         """A skill with its instructions, their commands run if it is trusted; ``run=False``: left as they are."""
@@ -50,8 +54,10 @@ class Instructions:
         found = self._expander(skill).expanded(
             skill, lambda one: one.load().instructions if one is not skill else loaded.instructions, arguments=arguments
         )
+        self._tell_left_alone(skill, found)
         standing = Standing(found.leave, found.digest, grants) if self.consent.trust is not None else None
-        return Prepared(replace(loaded, instructions=found.text), found, standing)
+        written = None if found.text == loaded.instructions else loaded.instructions
+        return Prepared(replace(loaded, instructions=found.text), found, standing, written)
 
     def still(self, skill: Skill, standing: Standing) -> Standing | None:
         """The standing of a skill as it is now; ``None`` if its commands are to be looked at anew.
@@ -65,9 +71,14 @@ class Instructions:
         granted = standing.leave == "refused" and (trust.is_trusted(skill) or self.consent.has_approved_of(skill))
         return None if revoked or granted else standing._replace(grants=grants)
 
-    def text(self, skill: Skill, *, whole: bool) -> str:
-        """Its body as the file has it now (``whole``: the file), commands run if it is trusted."""
-        return self.expanded_text(skill, whole=whole).text
+    def text(self, skill: Skill, *, whole: bool, run: bool = True) -> str:
+        """Return its body as the file has it now (``whole``: the file), commands run if it is trusted.
+
+        ``run=False``: no command runs.
+        """
+        if run:
+            return self.expanded_text(skill, whole=whole).text
+        return tagged(skill, skill.read_text() if whole else skill.read_body())
 
     def expanded_text(self, skill: Skill, *, whole: bool) -> Expanded:
         """What ``text`` gives, and where in it stands what a command printed."""
@@ -82,10 +93,17 @@ class Instructions:
             return one.read_text().removesuffix(one.read_body())
 
         expanded = self._expander(skill).expanded(skill, read, begin=head if whole else None)
+        self._tell_left_alone(skill, expanded)
         told = tagged(skill, expanded.text)
         before = len(told) - len(expanded.text)
         outputs = tuple((begin + before, end + before) for begin, end in expanded.outputs)
         return replace(expanded, text=told, outputs=outputs)
+
+    def _tell_left_alone(self, skill: Skill, expanded: Expanded) -> None:
+        """Tell the host of commands that did not run: the text itself does not, since it is for a model."""
+        if expanded.leave == "refused":
+            for issue in expanded.issues:
+                self.events.say("not-expanded", skill.name, code=issue.code, why=issue.message)
 
     def _expander(self, skill: Skill) -> Expander:
         from prowess.runtime.expand import Expander  # noqa: PLC0415 - only for skills with commands
@@ -94,4 +112,4 @@ class Instructions:
             outcome = {"status": found.status, "limit": found.limit, "seconds": found.seconds} if found else {}
             self.events.say("expanded", skill.name, command=command, **outcome)
 
-        return Expander(self.consent, self.folder, self.limits, told)
+        return Expander(self.consent, self.folder, self.limits, told, self.variables)

@@ -20,7 +20,7 @@ from prowess.work import stop_with
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from prowess.limits import Limits
 
@@ -90,9 +90,9 @@ class Bounds:
         )
 
 
-def passed_on(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of a skill's program: the allow-list, and what is given."""
-    found = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+def passed_on(extra: Mapping[str, str] | None = None, names: Iterable[str] = ()) -> dict[str, str]:
+    """The environment of a skill's program: the allow-list, the host's variables of these ``names``, what is given."""
+    found = {name: os.environ[name] for name in (*PASSED_ON, *names) if name in os.environ}
     return {**found, **(extra or {})}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from prowess.arguments import as_present_folder, check_instance, refuse
@@ -14,7 +14,7 @@ from prowess.files.reading import OpenFile
 from prowess.files.temporary import temporary_folder
 from prowess.files.writing import make_folders
 from prowess.library.resources import name_nearest
-from prowess.limits import DEFAULT_LIMITS, Limits
+from prowess.limits import DEFAULT_LIMITS, Limits, narrow_limits
 from prowess.names import resource_parts
 from prowess.runtime import sandbox
 from prowess.runtime.interpreters import interpreter_for
@@ -86,6 +86,10 @@ class Scripts:
         if not isinstance(self.env, Mapping):
             refuse("env", "is a mapping of texts", self.env)
         check_instance(self.limits, "limits", Limits, remedy="pass prowess.Limits(…)")
+
+    def narrowed_by(self, limits: Limits) -> Scripts:
+        """These scripts, each bound no larger than in ``limits``, where that is not the default."""
+        return replace(self, limits=narrow_limits(self.limits, limits))
 
     def run(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from threading import RLock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.arguments import (
     check_callable,
@@ -17,7 +17,9 @@ from prowess.arguments import (
     check_number,
     check_text,
     check_texts,
+    check_variables,
     path_in_call,
+    refuse,
 )
 from prowess.errors import (
     MaxActiveError,
@@ -52,11 +54,11 @@ from prowess.runtime.saved import Bounds, as_json, bounds_of, from_json, older_i
 from prowess.runtime.sight import Sight, filtered_out
 from prowess.spec.commands import may_have_commands
 from prowess.spec.hidden import hidden_points
-from prowess.spec.tool_patterns import granted, intersect_ceilings, judged, without_families
+from prowess.spec.tool_patterns import ANY, Ceiling, intersect_ceilings, is_tool_pattern, judged
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Hashable, Iterable, Mapping
     from contextlib import AbstractContextManager
 
     from prowess.errors import Issue
@@ -85,16 +87,23 @@ class _Wish(NamedTuple):
 class Session(Sight):
     """The active skills of one conversation over one catalogue, or over a live one, which it follows.
 
-    ``tools``: the most that the host allows (``None``: no ceiling, ``[]``: nothing). ``max_active``: 0 is no limit;
-    preloaded skills do not count. ``filter``: a pattern over virtual paths, which are taken relative to ``base_dir``
-    (the working folder). ``trust``: whose commands and scripts may run; without it, nothing does.
+    ``tools``: the tools that skills may approve by their ``allowed-tools``, and the most that the host allows (``[]``:
+    nothing, ``"any"``: no ceiling, ``None``: no skill approves anything, and nothing is refused). ``max_active``: 0 is
+    no limit; preloaded skills do not count. ``filter``: a pattern over virtual paths, which are taken relative to
+    ``base_dir`` (the working folder). ``trust``: whose commands and scripts may run; without it, nothing does.
     ``on_event`` is called with every ``Event``, outside of any lock; ``id`` is what they call this conversation.
+    ``command_env``: variables of the host's environment that commands see besides the usual few, by name.
+    ``explicit_only``: skills that are not shown to models, by name, whatever their files say
+    (``UnknownSkillError`` for a name that no skill has).
     """
+
+    _refused_before: tuple[str, ...] = ()
+    """Ids of requests that were refused before the session was saved, which ``restore`` sets before ``__init__``."""
 
     def __init__(  # noqa: PLR0917 - the public signature
         self,
         catalog: Catalog | Live,
-        tools: Iterable[str] | None = None,
+        tools: Iterable[str] | Literal["any"] | None = None,
         max_active: int = 0,
         selector: Selector | None = None,
         filter: str = "",  # noqa: A002 - the public signature
@@ -104,16 +113,29 @@ class Session(Sight):
         limits: Limits | None = None,
         on_event: OnEvent | None = None,
         id: str | None = None,  # noqa: A002 - the public signature
+        command_env: Iterable[str] = (),
+        explicit_only: Iterable[str] = (),
     ) -> None:
         _check_arguments(catalog, max_active, selector, filter, trust, limits=limits, on_event=on_event)
         if id is not None:
             check_text(id, "id")
-        super().__init__(catalog, filter, base_dir=base_dir, selector=selector, on_event=on_event, session_id=id)
-        self._ceiling = None if tools is None else without_families(check_texts(tools, "tools"))
+        super().__init__(
+            catalog,
+            filter,
+            base_dir=base_dir,
+            selector=selector,
+            on_event=on_event,
+            session_id=id,
+            explicit_only=frozenset(check_texts(explicit_only, "explicit_only")),
+        )
+        # A name that is mistyped would show a skill that was to be kept for explicit calls.
+        self._catalog.check_names(self._explicit_only, "explicit_only")
+        self._ceiling = _read_ceiling(tools)
         self._max_active = max_active
         self._limits = limits
-        self._consent = Consent(trust, self._events)
-        self._instructions = Instructions(self._consent, self._base, self.limits, self._events)
+        self._consent = Consent(trust, self._events, refused=self._refused_before)
+        variables = check_variables(command_env, "command_env")
+        self._instructions = Instructions(self._consent, self._base, self.limits, self._events, variables)
         self._active: dict[str, Active] = {}
         for skill in self._catalog:
             if skill.preload:
@@ -162,8 +184,9 @@ class Session(Sight):
         self._consent.approve(request)
 
     def refuse(self, request: TrustRequest) -> None:
-        """Refuse what a pending call would run: nobody is asked again, and the model is told that a person said no.
+        """Refuse what a pending call would run: nobody is asked again.
 
+        Of a script the model is told that a person said no; commands stay as they are written.
         Raises ``NotTrustedError`` for a session without trust.
         """
         self._consent.refuse(request)
@@ -175,7 +198,12 @@ class Session(Sight):
     @property
     def ceiling(self) -> tuple[str, ...] | None:
         """The most that the host allows; ``None``: there is no ceiling."""
-        return self._ceiling
+        return self._ceiling.tools
+
+    @property
+    def grants_tools(self) -> bool:
+        """True when the host said which tools skills may approve; else none of them approves any."""
+        return self._ceiling.grants
 
     @property
     def max_resource_bytes(self) -> int:
@@ -202,9 +230,10 @@ class Session(Sight):
         """Whether the active skills pre-approve a call: ``allowed``, ``refused``, or ``not-mentioned`` by any.
 
         ``refused``: beyond the ceiling, or mentioned and not covered; a command with a shell operator, a substitution
-        or a line break is never covered by a pattern.
+        or a line break is never covered by a pattern. Where the host gave no ``tools``, no skill mentions any.
         """
-        if self._ceiling is not None and judged(tool, command, self._ceiling, has_families=True) != "allowed":
+        ceiling = self._ceiling.tools
+        if ceiling is not None and judged(tool, command, ceiling, has_families=True) != "allowed":
             return "refused"
         return judged(tool, command, self.active_tools)
 
@@ -240,18 +269,27 @@ class Session(Sight):
     # -- activation --------------------------------------------------------------------------------------------------
 
     @measured()
-    def activate(self, name: str, filter: str | None = None) -> Activation:  # noqa: A002 - the public signature
+    def activate(
+        self,
+        name: str,
+        filter: str | None = None,  # noqa: A002 - the public signature
+        *,
+        run: bool = True,
+    ) -> Activation:
         """The instructions of a skill, and the tools that it brings. ``filter`` replaces the session's for this call.
 
         Activating again gives what was loaded the first time, unless it was granted, or its grant revoked, since.
-        Raises ``UnknownSkillError``, ``SkillFilteredError``, ``MaxActiveError``, or whatever reading the file raises.
+        ``run=False``: no command in the instructions runs, and they are what the file has. Raises
+        ``UnknownSkillError``, ``SkillFilteredError``, ``MaxActiveError``, or whatever reading the file raises.
         """
-        wish = _Wish(name, ambient_filters(), filter)
+        wish = _Wish(name, ambient_filters(), filter, run=run)
         try:
-            return self._activate(wish)
+            activation = self._activate(wish)
         except SkillError as error:
             self._tell_refusal(name, error)
             raise
+        # It may be active with its commands run, by the host or as a preloaded skill.
+        return activation if run else replace(activation, instructions=activation.written, outputs=(), issues=())
 
     def _decide(self, wish: _Wish, skill: Skill, *, is_read: bool = False, before: Active | None = None) -> Step:
         """What the activation of ``skill`` does next; under the lock. Raises when it may not go on."""
@@ -313,9 +351,10 @@ class Session(Sight):
         unrun: bool = False,
     ) -> Active:
         """What is remembered of a skill that was made ready, with the tools that the ceiling leaves it."""
-        loaded, expanded, standing = prepared
-        tools = granted(loaded.skill.allowed_tools, self._ceiling)
-        return Active(loaded, tools, expanded.outputs, expanded.issues, preloaded, stale, gone, unrun, standing)
+        loaded, expanded, standing, written = prepared
+        tools = self._ceiling.grant(loaded.skill.allowed_tools)
+        outputs, issues = expanded.outputs, expanded.issues
+        return Active(loaded, tools, outputs, issues, preloaded, stale, gone, unrun, standing, written)
 
     def _say_activated(self, name: str, skill: Skill, entry: Active) -> None:
         if self._events.on_event is not None:  # looking for hidden text costs as much as reading it
@@ -333,12 +372,15 @@ class Session(Sight):
         return now is not None
 
     @measured()
-    def activate_text(self, name: str, *, whole: bool = False) -> str:
-        """Activate a skill; its body as the file has it now (``whole``: the file), commands run if it is trusted."""
+    def activate_text(self, name: str, *, whole: bool = False, run: bool = True) -> str:
+        """Activate a skill; its body as the file has it now (``whole``: the file), commands run if it is trusted.
+
+        ``run=False``: no command runs.
+        """
         texts: list[str] = []
 
         def make_text(skill: Skill) -> None:
-            texts.append(self._instructions.text(skill, whole=whole))
+            texts.append(self._instructions.text(skill, whole=whole, run=run))
 
         try:
             skill = self._activate(_Wish(name, ambient_filters(), run=False), make_text).skill
@@ -368,7 +410,7 @@ class Session(Sight):
             return active.loaded.skill
         skill = self._catalog.get(name)
         if skill is None:
-            raise UnknownSkillError(name, self._names())
+            raise UnknownSkillError(name, self._names(), self.limits.max_listed_names)
         return skill
 
     def _has_room(self) -> bool:
@@ -401,12 +443,13 @@ class Session(Sight):
         """What a listing for a model depends on besides its catalogue and selector: equal keys, equal listings."""
         visible = sorted(self._visible().items())
         preloaded = tuple(
-            (entry.loaded.skill.location, entry.loaded.instructions, entry.outputs)
+            (entry.loaded.skill.location, entry.loaded.instructions, entry.outputs, entry.written)
             for _, entry in visible
             if entry.preloaded
         )
         grants = None if self.trust is None else (self.trust, self.trust.mark())
-        return self._filters(), self._base, tuple(name for name, _ in visible), preloaded, grants
+        active = tuple(name for name, _ in visible)
+        return self._filters(), self._base, active, preloaded, grants, self._explicit_only
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -422,7 +465,8 @@ class Session(Sight):
     @measured()
     def read_resource(self, name: str, path: str, max_bytes: int | None = None) -> str:
         """The text of a file of a skill that the filter lets through."""
-        most = self._limits.max_resource_bytes if max_bytes is None and self._limits is not None else max_bytes
+        usual = ... if self._limits is None else self._limits.max_resource_bytes
+        most = usual if max_bytes is None else max_bytes
         try:
             skill = self.skill(name)
             text = tagged(skill, skill.read_resource(path, most))
@@ -443,14 +487,16 @@ class Session(Sight):
         self._follow()
         child = Session.__new__(type(self))  # not by __init__, which would run the commands of preloaded skills again
         with self._lock:
-            ceiling = intersect_ceilings(self._ceiling, tools)
+            ceiling = self._ceiling._replace(tools=intersect_ceilings(self._ceiling.tools, tools))
             preloaded = {
-                name: entry._replace(tools=granted(entry.loaded.skill.allowed_tools, ceiling))
+                name: entry._replace(tools=ceiling.grant(entry.loaded.skill.allowed_tools))
                 for name, entry in self._active.items()
                 if entry.preloaded
             }
             filters = tuple(dict.fromkeys(pattern for pattern in self._filters() if pattern))
             vars(child).update(vars(self), _lock=RLock(), _ceiling=ceiling, _active=preloaded, _bounds=filters)
+            consent = self._consent.open_child()
+            vars(child).update(_consent=consent, _instructions=replace(self._instructions, consent=consent))
         return child
 
     # -- another catalogue -------------------------------------------------------------------------------------------
@@ -512,11 +558,14 @@ class Session(Sight):
     # -- a user's explicit call --------------------------------------------------------------------------------------
 
     @measured()
-    def expand(self, message: str) -> str:
+    def expand(self, message: str, *, inline_forks: bool = False) -> str:
         """The text to send to the model for ``/name arguments`` (or ``$name arguments``); ``""`` for anything else.
 
         The instructions have their placeholders filled; where they have none for the arguments, these stand above as
-        the user's request. Raises ``SkillFilteredError`` for a skill that is not for people to call.
+        the user's request. A skill that runs as a sub-agent is no text for this conversation and gives ``""``: the host
+        prepares it by ``Toolset.prepare_fork(name, arguments, by_person=True)``. ``inline_forks=True`` gives its text
+        all the same, for hosts that run no sub-agents. Raises ``SkillFilteredError`` for a skill that is not for people
+        to call.
         """
         self._follow()
         call = parse_call(message)
@@ -530,6 +579,8 @@ class Session(Sight):
         except SkillError as error:
             self._events.say("refused", name, code=error.code)
             raise
+        if skill.is_fork and not inline_forks:
+            return ""
         activation = self._called(name, arguments)
         return called(activation, arguments, self._base)
 
@@ -543,18 +594,20 @@ class Session(Sight):
         if not activation.outputs or activation.note != ALREADY:
             return activation
         # active before: what was printed then is not now
-        loaded, found, _ = self._instructions.prepared(activation.skill, arguments)
-        return replace(activation, instructions=loaded.instructions, outputs=found.outputs, issues=found.issues)
+        prepared = self._instructions.prepared(activation.skill, arguments)
+        instructions, found = prepared.loaded.instructions, prepared.found
+        return replace(activation, instructions=instructions, outputs=found.outputs, issues=found.issues)
 
     # -- saved and restored ------------------------------------------------------------------------------------------
 
     def save(self) -> str:
-        """The session as JSON: its bounds, and the active skills with the digests of their folders."""
+        """The session as JSON: its bounds, the active skills with the digests of their folders, what was refused."""
         self._follow()
         with self._lock:
             active = {name: entry.loaded.skill for name, entry in self._active.items()}
-            bounds = Bounds(self._ceiling, self._max_active, self._filter, self._bounds)
-        return as_json(bounds, active)
+            kept = tuple(sorted(self._explicit_only))
+            bounds = Bounds(self._ceiling, self._max_active, self._filter, self._bounds, kept)
+        return as_json(bounds, active, self._consent.refused)
 
     @classmethod
     def restore(
@@ -562,7 +615,7 @@ class Session(Sight):
         catalog: Catalog | Live,
         saved: str,
         *,
-        tools: Iterable[str] | None = None,
+        tools: Iterable[str] | Literal["any"] | None = None,
         max_active: int | None = None,
         filter: str | None = None,  # noqa: A002 - the public signature
         limits: Limits | None = None,
@@ -570,22 +623,30 @@ class Session(Sight):
         selector: Selector | None = None,
         base_dir: str | os.PathLike[str] | None = None,
         on_event: OnEvent | None = None,
+        command_env: Iterable[str] = (),
+        explicit_only: Iterable[str] | None = None,
         widen: bool = False,
     ) -> tuple[Session, tuple[Issue, ...]]:
         """A session as it was saved, over a catalogue of now; and what has changed or is missing since.
 
         It may do what both the save and the arguments allow: the tools of both ceilings, the smaller ``max_active``,
-        the skills that pass both filters. ``widen=True``: ``tools`` (``None``: no ceiling), ``max_active`` and
-        ``filter`` (``None``: as it was saved) replace what was saved. A save of an older version, which has no ceiling,
-        allows no tools, and an issue says so. Raises ``SourceError`` for text that is no saved session.
+        the skills that pass both filters; what either keeps for explicit calls is kept. ``tools`` means what it means
+        in ``Session``: without it no skill approves anything, whatever was saved. ``widen=True``: ``tools``, and
+        ``max_active``, ``filter`` and ``explicit_only`` where they are given, replace what was saved. A save of an
+        older version, which has no ceiling, allows no tools, and an issue says so. What a person refused stays refused,
+        also with ``widen``; approvals are not saved. Raises ``SourceError`` for text that
+        is no saved session.
         """
         check_text(saved, "saved")
         known = from_json(saved)
-        tools = None if tools is None else check_texts(tools, "tools")
-        bounds = bounds_of(known, tools, max_active, filter, widen=widen)
-        session = cls(
+        given = None if explicit_only is None else check_texts(explicit_only, "explicit_only")
+        bounds = bounds_of(known, _read_ceiling(tools), max_active, filter, given, widen=widen)
+        session = cls.__new__(cls)
+        vars(session).update(_refused_before=known.refused)  # before __init__: preloaded skills ask for consent there
+        cls.__init__(
+            session,
             catalog,
-            bounds.tools,
+            None,
             bounds.max_active,
             selector,
             bounds.filter,
@@ -593,12 +654,38 @@ class Session(Sight):
             trust,
             limits=limits,
             on_event=on_event,
+            command_env=command_env,
+            explicit_only=given or (),
         )
-        session._bounds = bounds.filters
-        for name in session._active.keys() - known.active.keys():  # preloaded, and ended before it was saved
-            del session._active[name]
+        session._resume(known.active, bounds)  # noqa: SLF001 - its own class
         issues = (older_issue(),) if known.is_older and not widen else ()
         return session, (*issues, *resumed(known.active, session.activate))
+
+    def _resume(self, active: Mapping[str, str], bounds: Bounds) -> None:
+        """Hold to the bounds of a save, and end what is preloaded and was ended before it was saved."""
+        self._bounds = bounds.filters
+        self._explicit_only = frozenset(bounds.explicit_only)  # not checked: what was saved may be gone since
+        self._ceiling = bounds.ceiling
+        self._active = {
+            name: entry._replace(tools=bounds.ceiling.grant(entry.loaded.skill.allowed_tools))
+            for name, entry in self._active.items()
+            if name in active
+        }
+
+
+def _check_tools(tools: Iterable[str]) -> tuple[str, ...]:
+    """The tools of a ceiling. Raises ``SourceError`` for one that could never allow what its author meant."""
+    written = check_texts(tools, "tools")
+    for index, tool in enumerate(written):
+        if not is_tool_pattern(tool):
+            expected = "is a tool or a tool with a pattern in parentheses"
+            refuse(f"tools[{index}]", expected, tool, "pass 'Bash(git:*)' or 'Bash'")
+    return written
+
+
+def _read_ceiling(tools: Iterable[str] | Literal["any"] | None) -> Ceiling:
+    """The ceiling for what a host gave as ``tools``; raises ``SourceError`` for another text, or what is no text."""
+    return Ceiling.of(tools if tools is None or tools == ANY else _check_tools(tools))
 
 
 def _check_arguments(

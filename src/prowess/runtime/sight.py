@@ -6,7 +6,7 @@ import os
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from prowess.arguments import check_text
+from prowess.arguments import as_present_folder, check_text
 from prowess.errors import SkillFilteredError
 from prowess.host_errors import log_host_error
 from prowess.library.live import Live
@@ -35,6 +35,7 @@ class Sight:
         selector: Selector | None = None,
         on_event: OnEvent | None = None,
         session_id: str | None = None,
+        explicit_only: frozenset[str] = frozenset(),
     ) -> None:
         self._lock = RLock()
         self._live = catalog if isinstance(catalog, Live) else None
@@ -42,8 +43,9 @@ class Sight:
         self._filter = pattern
         self._bounds: tuple[str, ...] = ()
         """Filters that hold besides the session's own and that no call replaces: a saved one, a parent's."""
-        self._base = os.path.abspath(os.fspath(base_dir) if base_dir is not None else os.getcwd())
+        self._base = os.getcwd() if base_dir is None else as_present_folder(base_dir, "base_dir")
         self._selector = selector
+        self._explicit_only = explicit_only
         self._revision = 0
         self._events = Teller(on_event, os.urandom(8).hex() if session_id is None else session_id)
 
@@ -141,7 +143,11 @@ class Sight:
         """Every skill that models may see and that the filter lets through, by name."""
         self._follow()
         filters = self._filters()
-        return tuple(s for s in self._catalog.under(under) if s.model_invocable and self._passes(s, filters))
+        return tuple(s for s in self._catalog.under(under) if self.is_for_models(s) and self._passes(s, filters))
+
+    def is_for_models(self, skill: Skill) -> bool:
+        """True when models are shown a skill: its file does not say otherwise, and nor does the host."""
+        return skill.model_invocable and skill.name not in self._explicit_only
 
     def _selector_failed(self, error: Exception) -> None:
         log_host_error("selector", error)

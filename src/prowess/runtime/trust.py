@@ -15,12 +15,13 @@ from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
-from prowess.arguments import as_absolute, check_callable
-from prowess.errors import Issue, NotTrustedError, SkillError
+from prowess.arguments import as_absolute, check_callable, refuse
+from prowess.errors import Issue, NotTrustedError, SkillError, SourceError
 from prowess.files.marks import identity_at
 from prowess.files.owned_json import OwnedJson
 from prowess.library.places import config_home
 from prowess.library.scan import scan
+from prowess.library.skill import Skill
 from prowess.spec.hidden import has_hidden
 from prowess.work import LoopRunningError, await_result, current_work
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prowess.library.catalog import Catalog
-    from prowess.library.skill import Skill
 
     Decision = bool | Literal["always"]
     Ask = Callable[["TrustRequest"], "Decision | Awaitable[Decision]"]
@@ -162,6 +162,8 @@ class Trust:
         self, path: str | os.PathLike[str] | None = None, *, policy: Policy | None = None, ask: Ask | None = None
     ) -> None:
         check_callable(ask, "ask")
+        if ask is not None and policy == "defer":
+            raise SourceError("ask is for the policy 'ask', not 'defer': nobody would be asked")
         self._path = as_absolute(path if path is not None else default_trust_file(), "path")
         self._file = OwnedJson(self._path, "grants", "trust-store")
         self.policy: Policy = policy or ("ask" if ask is not None else "granted")
@@ -189,8 +191,10 @@ class Trust:
         Raises ``NotTrustedError``: ``not-local``, or ``changed-since-asked`` where the files are not those that a
         person was asked about.
         """
-        if not isinstance(what, TrustRequest):
+        if isinstance(what, Skill):
             return self._record(what, _digest(what))
+        if not isinstance(what, TrustRequest):
+            refuse("what is granted", "is a prowess.Skill or a prowess.TrustRequest", what)
         digest = _digest(what.skill)
         if digest != what.digest:  # a digest that came with the request is not believed: it could be that of anything
             message = f"skill {what.skill.name!r} is not what a person was asked about"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Literal
 
+    from prowess.library.scan import OnIssue
     from prowess.limits import Limits
     from prowess.model import Mode, OnDuplicate, SkillScope
     from prowess.sources.approvals import Approvals
@@ -41,9 +42,14 @@ class Source:
         filename: str = "SKILL.md",
         on_duplicate: OnDuplicate = "first",
         follow_links: bool = False,
+        invalid: Literal["load", "skip"] = "load",
+        on_issue: OnIssue | None = None,
         limits: Limits | None = None,
     ) -> DirectorySource:
-        """The skills below a folder. ``mount_as``: the virtual folder under which filters and listings know them."""
+        """The skills below a folder. ``mount_as``: the virtual folder under which filters and listings know them.
+
+        The other keywords are those of ``scan``.
+        """
         return DirectorySource(
             path,
             mount_as=mount_as,
@@ -59,6 +65,8 @@ class Source:
                 "filename": filename,
                 "on_duplicate": on_duplicate,
                 "follow_links": follow_links,
+                "invalid": invalid,
+                "on_issue": on_issue,
                 "limits": limits,
             },
         )
@@ -110,8 +118,12 @@ class Source:
         allowed_tools: Sequence[str] = (),
         tags: Sequence[str] = (),
         metadata: Mapping[str, str] | None = None,
+        toolsets: Sequence[str] = (),
     ) -> InlineSource:
-        """One skill that is text in a program: no folder, no files."""
+        """One skill that is text in a program: no folder, no files. One that is preloaded needs no description.
+
+        ``toolsets``: toolsets of the host that a skill with ``context="fork"`` wishes for (``PreparedFork.toolsets``).
+        """
         return InlineSource(
             name,
             description,
@@ -122,6 +134,7 @@ class Source:
             allowed_tools=check_texts(allowed_tools, "allowed_tools"),
             tags=check_texts(tags, "tags"),
             metadata=dict(metadata or {}),
+            toolsets=check_texts(toolsets, "toolsets"),
         )
 
     @staticmethod

@@ -13,6 +13,7 @@ from prowess.library.scan import root_folder, scan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from prowess.library.catalog import Catalog
     from prowess.library.skill import Skill
@@ -47,6 +48,16 @@ class DirectorySource:
         """The folder and where it is mounted."""
         mounted = f", mount_as={self._mount_as!r}" if self._mount_as else ""
         return f"Source.directory({self._path!r}{mounted})"
+
+    @property
+    def dir(self) -> Path | None:
+        """The folder that is scanned, absolute, wherever it is mounted; ``None`` for the empty path, which is none.
+
+        For a skill's own file it is the folder around it.
+        """
+        from pathlib import Path  # noqa: PLC0415 - discovery works without path objects
+
+        return Path(self._folder) if self._folder else None
 
     def load(self) -> Catalog:
         """What lies there now."""

@@ -33,6 +33,7 @@ class InlineSource:
         allowed_tools: tuple[str, ...] = (),
         tags: tuple[str, ...] = (),
         metadata: Mapping[str, str] | None = None,
+        toolsets: tuple[str, ...] = (),
     ) -> None:
         self._front = Frontmatter(
             name=name,
@@ -43,6 +44,7 @@ class InlineSource:
             allowed_tools_raw=" ".join(allowed_tools) or None,
             tags=tags,
             metadata=dict(metadata or {}),
+            extra={"toolsets": list(toolsets)} if toolsets else {},
         )
         self._instructions = instructions
         self._preload = preload
@@ -50,6 +52,11 @@ class InlineSource:
     def __repr__(self) -> str:
         """The skill's name."""
         return f"Source.inline({self._front.name!r})"
+
+    @property
+    def dir(self) -> None:
+        """``None``: a text has no folder."""
+        return None
 
     def load(self) -> Catalog:
         """The one skill; raises ``SourceError`` when its text would not make a skill in a file either."""
@@ -62,12 +69,14 @@ class InlineSource:
         _refuse_odd_text(front.name, f"{front.description}\n{self._instructions}")
         if not is_usable_name(front.name) or any(char.isspace() for char in front.name):
             raise SourceError(f"an inline skill cannot be named {front.name!r}", code="bad-name")
-        if not front.description.strip():
+        if not front.description.strip() and not self._preload:  # nobody chooses by it what is there from the start
             raise SourceError(f"inline skill {front.name!r} needs a description", code="missing-description")
         if not self._instructions.strip():
             raise SourceError(f"inline skill {front.name!r} needs instructions", code="empty-body")
         if front.context not in _CONTEXTS:
             raise SourceError(f"inline skill {front.name!r}: context is 'fork' or nothing, not {front.context!r}")
+        if "toolsets" in front.extra and front.context != "fork":
+            raise SourceError(f"inline skill {front.name!r}: only a skill with context='fork' has toolsets")
 
 
 def _refuse_odd_text(name: str, text: str) -> None:

@@ -13,7 +13,8 @@ from prowess.spec.refs import SkillRef
 
 if TYPE_CHECKING:
     import os
-    from typing import Literal
+    from collections.abc import Mapping
+    from typing import Any, Literal
 
     from prowess.library.installs import Scope
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class InstalledSource:
     """An install, the project's first."""
 
-    __slots__ = ("_bases", "_mount_as", "_preload", "_ref", "_verify")
+    __slots__ = ("_bases", "_mount_as", "_options", "_preload", "_ref", "_verify")
 
     def __init__(
         self,
@@ -31,12 +32,14 @@ class InstalledSource:
         preload: bool = False,
         verify: Literal["lock"] | None = None,
         bases: tuple[str | os.PathLike[str] | None, str | os.PathLike[str] | None] = (None, None),
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         self._ref = ref
         self._mount_as = mount_as
         self._preload = preload
         self._verify = verify
         self._bases = bases
+        self._options = options
 
     def __repr__(self) -> str:
         """The reference."""
@@ -49,7 +52,7 @@ class InstalledSource:
             raise SourceError(f"verify must be 'lock' or None, not {self._verify!r}")
         ref = self._parsed()
         scope, place = self._resolved(ref)
-        found = DirectorySource(place, mount_as=self._mount_as, preload=self._preload).load()
+        found = DirectorySource(place, mount_as=self._mount_as, preload=self._preload, options=self._options).load()
         if self._verify == "lock":
             found = _sifted(found, scope)
         return found | Catalog(issues=_version(ref, scope, place))

@@ -154,7 +154,8 @@ class McpContents:
 def _narrowed(front: Frontmatter, name: str) -> Frontmatter:
     """The fields without those that ask for more; whatever only keeps a skill from being called stays."""
     extra = {key: value for key, value in front.extra.items() if not _widens(key)}
-    return replace(front, name=name, model=None, context=None, extra=extra)
+    # Without the bytes of the head: they hold what is left out here.
+    return replace(front, name=name, model=None, context=None, extra=extra, raw=b"")
 
 
 def _widens(key: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import Issue, SkillLoadError, SourceError
+from prowess.errors import Issue, SkillLoadError, SourceError, load_error
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.spec.frontmatter import Head, interpret
 from prowess.spec.rules import field_issues, is_usable_name
@@ -66,7 +66,7 @@ def judge(found: Head, *, policy: Policy, folder: str | None, path: str = "", ch
     if policy.mode == "lenient":
         front, issues = _settle_name(front, issues, policy, folder, path)
     if any(issue.severity == "error" for issue in issues):
-        raise SkillLoadError([i for i in issues if i.severity == "error"], path)
+        raise load_error((issue for issue in issues if issue.severity == "error"), path)
     return Document(front, found.body, tuple(issues))
 
 

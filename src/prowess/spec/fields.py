@@ -6,27 +6,31 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from prowess.errors import Issue, SkillLoadError
+from prowess.errors import Issue, load_error
 from prowess.spec.allowed_tools import parse_allowed_tools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from prowess.model import Value
+    from prowess.spec.typed import Json
 
     Note = Callable[[str, str, str], None]
 
 _TEXT_FIELDS = ("name", "description", "license", "compatibility", "version", "model", "context")
 _REQUIRED = ("name", "description")
-_FIELDS = frozenset((*_TEXT_FIELDS, "metadata", "allowed-tools", "allowed_tools", "tags"))
+
+SPECIFIED = frozenset(("name", "description", "license", "compatibility", "metadata", "allowed-tools"))
+"""The keys of the specification."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frontmatter:
     """What the head of a SKILL.md says. Every scalar is the text that was written: ``1.10`` stays ``"1.10"``.
 
-    An absent optional field is ``None``, an absent required one ``""``. Keys that are no field of the format
-    stand in ``extra``, nested values as plain str, list and dict.
+    An absent optional field is ``None``, an absent required one ``""``. Every key that is not the specification's
+    stands in ``extra`` as it was written, also those that are fields here (``tags``, ``version``, ``model``,
+    ``context``); nested values are plain str, list and dict.
     """
 
     name: str = ""
@@ -45,22 +49,42 @@ class Frontmatter:
     """The line of the file on which each key stands."""
     findings: tuple[Issue, ...] = field(default=(), repr=False, compare=False)
     """Values whose shape the field does not allow."""
+    raw: bytes = field(default=b"", repr=False, compare=False)
+    """What stands between the dashes; empty for fields that were not read from a file."""
+
+    def typed(self) -> dict[str, Json]:
+        """Every key with the type that YAML gives its value: ``1.10`` is a number and ``true`` a boolean unless quoted.
+
+        A number that JSON cannot carry stays text, and so does every value of a head that had to be mended, and of
+        fields that were not read from a file.
+        """
+        from prowess.spec.typed import typed_fields  # noqa: PLC0415 - it judges whole heads, so it imports this module
+
+        return typed_fields(self)
 
     def validate(self) -> None:
-        """Raise ``SkillLoadError`` with every violation of the specification; the folder's name plays no part."""
+        """Raise ``SkillLoadError`` with every violation of the specification; the folder's name plays no part.
+
+        It is an ``InvalidFrontmatterError`` where the name or the description is missing.
+        """
         from prowess.spec.rules import field_issues  # noqa: PLC0415 - rules judge fields, so they import this module
 
         issues = [i for i in field_issues(self, mode="strict") if i.severity == "error"]
         if issues:
-            raise SkillLoadError(issues)
+            raise load_error(issues)
 
     def renamed(self, name: str) -> Frontmatter:
         """The same under another name."""
         return replace(self, name=name)
 
 
-def frontmatter_of(values: Mapping[str, Value], lines: Mapping[str, int] | None = None) -> Frontmatter:
-    """The ``Frontmatter`` that YAML ``values`` stand for; shapes that do not fit are in its ``findings``."""
+def frontmatter_of(
+    values: Mapping[str, Value], lines: Mapping[str, int] | None = None, raw: bytes = b""
+) -> Frontmatter:
+    """The ``Frontmatter`` that YAML ``values``, read from ``raw``, stand for.
+
+    Shapes that do not fit are in its ``findings``.
+    """
     found: list[Issue] = []
     lines = lines or {}
 
@@ -68,8 +92,8 @@ def frontmatter_of(values: Mapping[str, Value], lines: Mapping[str, int] | None 
         found.append(Issue(code, key, message, line=lines.get(key, lines.get(key.partition(".")[0], 0))))
 
     texts = {key: _text(values[key], key, note) for key in _TEXT_FIELDS if key in values}
-    extra = {key: value for key, value in values.items() if key not in _FIELDS}
-    raw = _tools(values.get("allowed-tools", values.get("allowed_tools")), note)
+    extra = {key: value for key, value in values.items() if key not in SPECIFIED}
+    tools = _tools(values.get("allowed-tools", values.get("allowed_tools")), note)
     metadata = _metadata(values.get("metadata", {}), note)
     if metadata is None:
         extra["metadata"] = values["metadata"]
@@ -79,8 +103,8 @@ def frontmatter_of(values: Mapping[str, Value], lines: Mapping[str, int] | None 
         license=texts.get("license"),
         compatibility=texts.get("compatibility"),
         metadata=metadata or {},
-        allowed_tools=parse_allowed_tools(raw),
-        allowed_tools_raw=raw,
+        allowed_tools=parse_allowed_tools(tools),
+        allowed_tools_raw=tools,
         tags=_tags(values.get("tags", ""), note),
         version=texts.get("version"),
         model=texts.get("model"),
@@ -88,6 +112,7 @@ def frontmatter_of(values: Mapping[str, Value], lines: Mapping[str, int] | None 
         extra=extra,
         lines=lines,
         findings=tuple(found),
+        raw=raw,
     )
 
 
@@ -131,11 +156,16 @@ def _tools(value: Value | None, note: Note) -> str | None:
 
 
 def _tags(value: Value, note: Note) -> tuple[str, ...]:
+    tags = split_names(value)
+    if tags is None:
+        note("wrong-type", "tags", "must be a list of texts")
+    return tags or ()
+
+
+def split_names(value: object) -> tuple[str, ...] | None:
+    """The names in a text with commas, or in a list of texts, blank ones left out; ``None`` for anything else."""
     if isinstance(value, str):
-        return tuple(tag for part in value.split(",") if (tag := part.strip()))
-    if isinstance(value, list):
-        good = [item for item in value if isinstance(item, str)]
-        if len(good) == len(value):
-            return tuple(tag for item in good if (tag := item.strip()))
-    note("wrong-type", "tags", "must be a list of texts")
-    return ()
+        return tuple(name for part in value.split(",") if (name := part.strip()))
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(name for item in value if (name := item.strip()))
+    return None

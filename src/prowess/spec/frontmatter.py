@@ -78,7 +78,24 @@ def interpret(
         return _repaired(head, fences, text, issues, limits, error)
     if repair and values.get("description") == "":
         issues = (*issues, *_uncommented(text, values, fences.line))
-    return Head(frontmatter_of(values, {key: fences.line + n for key, n in lines.items()}), fences.body, issues)
+    return Head(_front(head, fences, values, lines), fences.body, issues)
+
+
+def _front(head: bytes, fences: Fences, values: dict[str, Value], lines: dict[str, int]) -> Frontmatter:
+    """The fields, with the line of the file on which each key stands, and the bytes that they were read from."""
+    raw = head[fences.start : fences.end]
+    return frontmatter_of(values, {key: fences.line + number for key, number in lines.items()}, raw)
+
+
+def body_offset(head: bytes, *, whole: bool, repair: bool, limits: Limits = DEFAULT_LIMITS) -> int:
+    """The byte at which the body begins, whatever stands between the dashes.
+
+    Raises ``InvalidFrontmatterError`` when there are no dashes that open and close, or none within the limits.
+    """
+    try:
+        return interpret(head, whole=whole, lenient=True, repair=repair, limits=limits).body
+    except InvalidFrontmatterError:  # raised again below where the dashes are at fault
+        return _find(head, whole=whole, repair=repair, limits=limits)[0].body
 
 
 def strict_text(head: bytes, *, whole: bool, limits: Limits = DEFAULT_LIMITS) -> tuple[str, int]:
@@ -138,6 +155,11 @@ def _repair_issue(found: Unwrapped) -> Issue:
     return Issue(found.code, "", found.message, line=found.line, severity="warning")
 
 
+def plain_text(raw: bytes) -> str:
+    """The text of frontmatter that was read before, with LF line ends and blanks for odd line breaks."""
+    return _BREAKS.sub(" ", raw.decode("utf-8").replace("\r\n", "\n"))
+
+
 def _without_breaks(text: str, line: int, *, lenient: bool) -> tuple[str, Issue]:
     found = _BREAKS.search(text)
     at = found.start() if found else 0
@@ -169,8 +191,7 @@ def _repaired(  # noqa: PLR0917 - one caller, which has all of it at hand
     except YamlError:
         raise _invalid(first, fences.line) from None
     mended = (Issue(r.code, r.key, r.message, line=fences.line + r.line, severity="warning") for r in repairs)
-    front = frontmatter_of(values, {key: fences.line + n for key, n in lines.items()})
-    return Head(front, fences.body, (*issues, *mended))
+    return Head(_front(head, fences, values, lines), fences.body, (*issues, *mended))
 
 
 # -- a stream ----------------------------------------------------------------------------------------------------------

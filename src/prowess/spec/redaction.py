@@ -1,7 +1,8 @@
 """Addresses and messages without the secrets that people put into addresses.
 
 What may be a secret: a user and a password before the host, a query (``?token=…``), and a fragment that is written like
-one (``#access_token=…``). The user name of ssh is none (``git@host:path``, ``ssh://git@host/path``), its password is.
+one (``#access_token=…``). The user name of ssh is none (``git@host:path``, ``ssh://git@host/path``), its password is,
+and so is a name that is written like a token of a forge or a registry (``ghp_…@host:path``).
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ _HOST_AND_PORT = re.compile(r"(?:\[[^\]]*\]|[\w.~%-]*)(?::[0-9]*)?")
 _FORGE = re.compile(r"(?:github|gitlab):[^:@]*(?:@[^:@]*)?")
 _USER = re.compile(r"[\w.-]+")
 _HOST_AND_PATH = re.compile(r"[\w.-]+:[^:].*")
+# As long as the shortest of them, so that a user who is called ``hf_user`` is none.
+_TOKEN = re.compile(
+    r"(?:gh[a-z]_|github_pat_|gl[a-z]{1,4}-|hf_|npm_|pypi-|AT[AC]TT|ATBB|dop_v1_|gitea_)[A-Za-z0-9_=.-]{16,}"
+)
 _WORD = re.compile(r"\S+")
 _AROUND = "'\"()[]{}<>,;:."
 """What stands around an address in a sentence: git writes 'https://host/x.git': …"""
@@ -51,6 +56,7 @@ def hide_secrets(address: str) -> str:
     if ":" in host and _HOST_AND_PORT.fullmatch(host) is None:
         return f"{scheme}://"  # a user and a password, and the rest is missing
     user = login.partition(":")[0] if scheme.lower() == "ssh" else ""
+    user = "" if _TOKEN.fullmatch(user) else user
     return f"{scheme}://{user}{'@' if user else ''}{host}{_hide_inside(_without_query(path))}"
 
 
@@ -75,7 +81,13 @@ def _without_query(text: str) -> str:
 
 
 def _hide_in_scp(address: str) -> str:
-    """``user:password@host:path`` as ``user@host:path``; what is read as ``github:owner/repo@skill`` stays."""
+    """``user:password@host:path`` as ``user@host:path``, and ``token@host:path`` as ``host:path``.
+
+    What is read as ``github:owner/repo@skill`` stays.
+    """
+    user, at, place = address.partition("@")
+    if at and _TOKEN.fullmatch(user):
+        return place
     has_password = 0 <= address.find(":") < address.find("@")
     if not has_password or _FORGE.fullmatch(address):
         return address
@@ -96,7 +108,9 @@ def _scrub_word(word: str) -> str:
     before, mark, _ = bare.partition("://")
     user, _, rest = bare.partition(":")
     place = rest.rpartition("@")[2] if "@" in rest else ""
-    if mark:
+    if _TOKEN.fullmatch(bare.partition("@")[0]):
+        hidden = hide_secrets(bare)
+    elif mark:
         start = len(before.rstrip(_IN_SCHEMES))
         hidden = bare[:start] + hide_secrets(bare[start:])
     elif _USER.fullmatch(user) and not rest.startswith("/") and _HOST_AND_PATH.fullmatch(place):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import Issue
 from prowess.limits import DEFAULT_LIMITS, MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
-from prowess.spec.rules import SPECIFIED
+from prowess.spec.fields import SPECIFIED
 from prowess.spec.yaml_text import YamlError, parse_yaml_blocks
 
 if TYPE_CHECKING:

@@ -22,11 +22,9 @@ _FORBIDDEN = re.compile(r"[/\\:<>]|%[0-9A-Fa-f]{2}")
 _STILL_ERRORS = frozenset(("missing-description", "wrong-type:name", "wrong-type:description"))
 """What lenient mode cannot overlook either: without it there is nothing to list."""
 
-SPECIFIED = frozenset(("name", "description", "license", "compatibility", "metadata", "allowed-tools"))
-"""The keys of the specification."""
-
 EXTENSIONS = frozenset(
     [
+        "allowed_tools",
         "tags",
         "version",
         "model",
@@ -146,8 +144,8 @@ def _optional_issues(front: Frontmatter) -> Iterator[Issue]:
 
 
 def _extension_issues(front: Frontmatter) -> Iterator[Issue]:
-    keys = [*front.extra, *(["model"] if front.model is not None else [])]
-    for key in keys:
+    asks_for_model = ["model"] if front.model is not None else []  # of fields that a program made
+    for key in dict.fromkeys((*front.extra, *asks_for_model)):
         if key in INERT:
             yield Issue("inert-field", key, "asks for something that only the host may grant", severity="info")
         elif key not in EXTENSIONS and key != "metadata":

@@ -96,7 +96,8 @@ def fill_placeholders(
     ``outputs``: where the text holds what a command printed. That is data: it stays as it is, decides nothing about
     the text around it, and is among the spans of the result.
     """
-    if "$" not in text and "{baseDir}" not in text:
+    # Fast path: a single character is found ten times as fast as several, and most texts have no braces either.
+    if "$" not in text and ("{" not in text or "{baseDir}" not in text):
         return Filled(text, used_arguments=False, spans=tuple(outputs))
     written = _blank(text, outputs)
     values = _Values(arguments, tuple(names), folder, variables or {})

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Answer = Literal["allowed", "refused", "not-mentioned"]
+ANY: Final = "any"
+"""What a host says in place of a list of tools: no ceiling, and skills approve what they name."""
 
 # Whatever lets a shell do more than the one command: operators, substitution, redirection, another line.
 _MORE_THAN_ONE = re.compile(r"[;&|<>`\n\r\x00]|\$[\w({\[@*?$!#-]")
@@ -27,6 +29,12 @@ def tool_pattern(written: str) -> ToolPattern:
     """A tool as it is written, in its parts."""
     tool, parenthesis, rest = written.partition("(")
     return ToolPattern(tool.strip(), rest.removesuffix(")").strip() if parenthesis else None)
+
+
+def is_tool_pattern(written: str) -> bool:
+    """Whether a text is a tool (``Read``), or a tool with a pattern in parentheses behind it (``Bash(git:*)``)."""
+    tool, parenthesis, inside = written.strip().partition("(")
+    return bool(tool.strip()) and ")" not in tool and (not parenthesis or inside.endswith(")"))
 
 
 def granted(wanted: Iterable[str], ceiling: Iterable[str] | None) -> tuple[str, ...]:
@@ -48,6 +56,31 @@ def granted(wanted: Iterable[str], ceiling: Iterable[str] | None) -> tuple[str, 
         elif pattern.inside is None:
             found.update(one for one in allowed if tool_pattern(one).tool == pattern.tool)
     return tuple(sorted(found))
+
+
+class Ceiling(NamedTuple):
+    """What a host says about tools: the most that it allows, and whether skills may approve any of it."""
+
+    tools: tuple[str, ...] | None = None
+    """The only tools that are allowed; ``None``: no tool is refused."""
+    grants: bool = False
+    """Whether the ``allowed-tools`` of active skills approve calls. They do only where the host said so: a skill that
+    somebody downloaded must not have the user's shell because of a line in its own head."""
+
+    @classmethod
+    def of(cls, tools: Iterable[str] | Literal["any"] | None) -> Ceiling:
+        """The ceiling for what a host gave as ``tools``: the names, ``"any"``, or ``None`` for nothing."""
+        if tools is None or tools == ANY:
+            return cls(None, tools == ANY)
+        return cls(without_families(tools), grants=True)
+
+    def grant(self, wanted: Iterable[str]) -> tuple[str, ...]:
+        """What is approved of the tools that a skill wants, sorted."""
+        return granted(wanted, self.tools) if self.grants else ()
+
+    def intersect(self, other: Ceiling) -> Ceiling:
+        """The ceiling that allows and grants what both do."""
+        return Ceiling(intersect_ceilings(self.tools, other.tools), self.grants and other.grants)
 
 
 def without_families(tools: Iterable[str]) -> tuple[str, ...]:

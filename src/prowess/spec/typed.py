@@ -1,4 +1,4 @@
-"""Frontmatter as JSON with the types that YAML's core schema gives: only where a protocol wants it so.
+"""Frontmatter as JSON with the types that YAML's core schema gives: where a protocol wants it so, or a caller asks.
 
 A plain ``1.10`` is a number here and ``true`` a boolean; a quoted one is text, as everything is elsewhere in Prowess.
 """
@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import math
 import re
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from prowess.errors import InvalidFrontmatterError, Issue
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.frontmatter import strict_text
+from prowess.spec.frontmatter import plain_text, strict_text
 from prowess.spec.yaml_text import Plain, YamlError, parse_yaml_styled
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from prowess.limits import Limits
     from prowess.model import Value
+    from prowess.spec.fields import Frontmatter
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -34,7 +38,7 @@ _TEXT_FIELDS = ("name", "description", "license", "compatibility", "allowed-tool
 def typed_frontmatter(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT_LIMITS) -> dict[str, Json]:
     """Every field of the head of a SKILL.md as JSON; raises ``InvalidFrontmatterError`` where no host could read it."""
     styled = styled_frontmatter(head, whole=whole, limits=limits)
-    return {key: _json(value, key) for key, value in styled.items()}
+    return {key: _json(value, partial(_refuse_number, key)) for key, value in styled.items()}
 
 
 def styled_frontmatter(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT_LIMITS) -> dict[str, Value]:
@@ -49,6 +53,26 @@ def _styled(head: bytes, *, whole: bool, limits: Limits) -> tuple[dict[str, Valu
         return parse_yaml_styled(text, limits), line
     except YamlError as error:
         raise _invalid(error.code, "", error.message, line + error.line) from None
+
+
+def typed_fields(front: Frontmatter) -> dict[str, Json]:
+    """Every key of ``front`` with the type that YAML's core schema gives its value; mended values stay text."""
+    try:
+        styled = parse_yaml_styled(plain_text(front.raw)) if front.raw else _written(front)
+    except YamlError:
+        styled = _written(front)
+    fields = {key: _json(value, str) for key, value in styled.items()}
+    if fields.get("description") is None and front.description:  # mended: it begins with a '#'
+        fields["description"] = front.description
+    return fields
+
+
+def _written(front: Frontmatter) -> dict[str, Value]:
+    """Every key that ``front`` has, with its value as text, lists and mappings of text."""
+    texts = ("name", "description", "license", "compatibility", "version", "model", "context")
+    known: dict[str, Value] = {key: getattr(front, key) for key in texts}
+    known |= {"metadata": dict(front.metadata), "allowed-tools": front.allowed_tools_raw or "", "tags": [*front.tags]}
+    return {**{key: value for key, value in known.items() if value}, **front.extra}
 
 
 class Unquoted(NamedTuple):
@@ -123,15 +147,18 @@ def _whole(text: str, base: int) -> float | int:
     return int(text, base) if len(text) <= _DIGITS else math.inf
 
 
-def _json(value: Value, key: str) -> Json:
+def _json(value: Value, on_odd_number: Callable[[str], str]) -> Json:
+    """A value with its type; ``on_odd_number`` decides about a number that JSON cannot carry."""
     if isinstance(value, dict):
-        return {name: _json(item, key) for name, item in value.items()}
+        return {name: _json(item, on_odd_number) for name, item in value.items()}
     if isinstance(value, list):
-        return [_json(item, key) for item in value]
+        return [_json(item, on_odd_number) for item in value]
     typed = core_value(str(value)) if isinstance(value, Plain) else str(value)
-    if isinstance(typed, float) and not math.isfinite(typed):
-        raise _invalid("wrong-type", key, "holds a number that JSON cannot carry; quote it", 1)
-    return typed
+    return on_odd_number(value) if isinstance(typed, float) and not math.isfinite(typed) else typed
+
+
+def _refuse_number(key: str, _number: str) -> str:
+    raise _invalid("wrong-type", key, "holds a number that JSON cannot carry; quote it", 1)
 
 
 def _invalid(code: str, key: str, message: str, line: int) -> InvalidFrontmatterError:

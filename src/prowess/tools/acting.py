@@ -9,6 +9,7 @@ from prowess.runtime.called import fill_instructions, note_arguments, write_note
 from prowess.runtime.events import Event
 from prowess.runtime.fork import PreparedFork, bound_fork, find_body
 from prowess.spec.commands import Expanded
+from prowess.spec.fields import split_names
 from prowess.spec.markup import neutralize_tags
 from prowess.tools.arguments import BadArgumentsError, optional_text, required_text
 from prowess.tools.definitions import ToolResult
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 _CUT = "[cut: it printed more]"
 
 
-def prepare_fork(view: View, name: str, task: str) -> PreparedFork | ToolResult:
+def prepare_fork(view: View, name: str, task: str, *, by_person: bool = False) -> PreparedFork | ToolResult:
     """What a sub-agent needs to carry out a skill; or the result that says why it cannot."""
     skill = view.session.available(name) if view.may_use(name) else None
-    if skill is None or not skill.model_invocable:
+    if skill is None or not (skill.user_invocable if by_person else view.session.is_for_models(skill)):
         return _error(f'skill "{name}" not found', "unknown-skill")
     try:
         fresh = skill.load().skill  # the tools of one version must not go with the instructions of another
@@ -42,7 +43,17 @@ def prepare_fork(view: View, name: str, task: str) -> PreparedFork | ToolResult:
         return _error(f'skill "{name}" {why}; use {view.options.reader} instead', "not-forkable")
     head = 0 if skill.is_inline else None
     content = view.hide(_fill_content(view.shown(fresh), expanded, head, task, view.project))
-    prepared = PreparedFork(name, task, content, fresh.model or "", fresh.allowed_tools, head)
+    toolsets = split_names(fresh.extra.get("toolsets")) or ()
+    prepared = PreparedFork(
+        name,
+        task,
+        content,
+        fresh.model or "",
+        fresh.allowed_tools,
+        head,
+        grants_tools=view.session.grants_tools,
+        toolsets=toolsets,
+    )
     return bound_fork(prepared, view.session.ceiling)
 
 
@@ -73,7 +84,8 @@ def run_script(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     if view.options.scripts is None:
         return _error("this host does not run scripts of skills", "scripts-off")
     skill = view.offered(name)
-    found = view.options.scripts.run(skill, script, args, stdin=stdin, trust=view.session.consent)
+    scripts = view.options.scripts.narrowed_by(view.session.limits)
+    found = scripts.run(skill, script, args, stdin=stdin, trust=view.session.consent)
     detail = {"script": script, "status": found.status, "limit": found.limit, "sandbox": found.sandbox}
     view.session.tell(Event("ran", name, {**detail, "seconds": found.seconds}))
     data = {"skill": name, **detail, "stdout": found.stdout, "stderr": found.stderr, "seconds": found.seconds}

@@ -25,7 +25,8 @@ def skill_content(skill: Skill, instructions: str, *, notes: str = "", files: bo
     ``notes``: what stands below them, as ``write_notes`` gives it.
     """
     listed = _files(skill) if files else ""
-    place = f"\n\nSkill directory: {one_line(skill.folder)}\n{_RULE}{listed}" if skill.folder else listed
+    folder = skill.folder
+    place = f"\n\nSkill directory: {one_line(folder)}\n{_RULE}{listed}" if folder else listed
     return wrap_text(CONTENT, skill.name, f"{instructions}{notes}{place}\n")
 
 
@@ -44,8 +45,13 @@ def load_content(
     return skill_content(skill, filled.text, notes=notes, files=files), filled
 
 
-def preload_plain(activation: Activation) -> str:
-    """The instructions of a preloaded skill as they are."""
+def preload_written(activation: Activation) -> str:
+    """The instructions of a preloaded skill as the file has them, with no command run."""
+    return activation.written
+
+
+def preload_expanded(activation: Activation) -> str:
+    """The instructions of a preloaded skill, with what their commands printed."""
     return activation.instructions
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.tools import acting
-from prowess.tools.content import preload_plain
+from prowess.tools.content import preload_written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ class Dialect(NamedTuple):
     tools: tuple[Tool, ...]
     prompt: Callable[[View], str]
     error: Callable[[str, Exception], ToolResult]
-    preloaded: Callable[[Activation], str] = preload_plain
+    preloaded: Callable[[Activation], str] = preload_written
     """How instructions that are there from the start stand in the prompt."""
     loads_hidden: bool = True
     """Whether its tool loads a skill that is not shown to models, when it is called all the same."""

@@ -35,7 +35,7 @@ def preview(session: Session, name: str, arguments: str | None = None) -> Previe
         activation = session.activate(name)
         content, filled = load_content(replace(activation, note=""), project=session.base_dir)
         return _marked(content, activation, filled)
-    content = session.expand(f"/{name} {arguments}")  # refuses what people may not call
+    content = session.expand(f"/{name} {arguments}", inline_forks=True)  # refuses what people may not call
     activation = session.activate(name)
     given = arguments.strip()
     filled = fill_instructions(activation.skill, activation.instructions, activation.outputs, given, session.base_dir)

@@ -35,7 +35,7 @@ def is_reachable(view: View, name: str) -> bool:
 def require_allowed(view: View, name: str) -> None:
     """Raise ``UnknownSkillError`` for a skill that the toolset does not let the model have."""
     if not view.may_use(name):
-        raise UnknownSkillError(name, (skill.name for skill in view.skills))
+        raise UnknownSkillError(name, (skill.name for skill in view.skills), view.session.limits.max_listed_names)
 
 
 def deactivate_skill(view: View, name: str) -> tuple[str, ...]:

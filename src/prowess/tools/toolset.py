@@ -8,8 +8,8 @@ from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from prowess.arguments import check_count, check_instance, check_text, check_texts
-from prowess.errors import Issue, NotTrustedError, SkillError, SourceError, UnknownSkillError
+from prowess.arguments import check_count, check_flag, check_instance, check_text, check_texts
+from prowess.errors import Issue, NotTrustedError, SkillError, SourceError
 from prowess.runtime.events import Event, measured
 from prowess.runtime.pools import pools_for
 from prowess.runtime.session import Session
@@ -51,18 +51,16 @@ def _checked_fork(fork: ForkRunner | Literal["host"] | None) -> ForkRunner | Lit
     raise SourceError(f"fork is a callable, 'host' or None, not {fork!r}")
 
 
-def _check_allowed(session: Session, names: Iterable[str]) -> None:
-    """Raise ``UnknownSkillError`` for a name that no skill has; one whose source failed may be there later."""
-    catalog = session.catalog
-    for name in names:
-        if name not in catalog and not session.is_available(name) and not catalog.may_lack(name):
-            raise UnknownSkillError(name, catalog.names, why="'allowed' names it")
-
-
 def _checked_tokens(tokens: Callable[[str], int] | None) -> Callable[[str], int]:
     if tokens is not None and not callable(tokens):
         raise SourceError(f"tokens is a function that counts the tokens of a text, or None, not {tokens!r}")
-    return tokens or estimate_tokens
+    if tokens is None:
+        return estimate_tokens
+    try:
+        hash(tokens)
+    except TypeError:  # an object that compares by its fields; listings are kept by how tokens are counted
+        return partial(tokens)
+    return tokens
 
 
 def _checked_scripts(scripts: Scripts | bool | None) -> Scripts | None:  # noqa: FBT001 - the public signature
@@ -157,6 +155,9 @@ class Toolset:
         check_text(dialect, "dialect")
         check_count(budget, "budget", optional=True)
         check_count(max_bytes, "max_bytes", optional=True)
+        check_flag(hint_resources, "hint_resources")
+        check_flag(index_in_description, "index_in_description")
+        check_flag(hide_paths, "hide_paths")
         found = DIALECTS.get(dialect)
         if found is None:
             raise SourceError(f"unknown dialect {dialect!r}; one of {', '.join(DIALECTS)}")
@@ -168,7 +169,8 @@ class Toolset:
         self._session = session
         self._dialect = found
         names = None if allowed is None else check_texts(allowed, "allowed")
-        _check_allowed(session, names or ())
+        # An active skill may be gone from the catalogue and is usable all the same.
+        session.catalog.check_names((name for name in names or () if not session.is_available(name)), "allowed")
         self._options = Options(
             names,
             budget,
@@ -258,8 +260,10 @@ class Toolset:
         """The prompt with a listing of at most ``left`` tokens."""
         view = self._view_of(lambda: chosen, left)
         preloads = (one for one in self._session.preloads() if view.may_use(one.skill.name))
-        preloaded = (replace(one, skill=view.shown(one.skill)) for one in preloads)
-        blocks = (self._dialect.prompt(view), *map(self._dialect.preloaded, preloaded))
+        blocks = (
+            self._dialect.prompt(view),
+            *(self._dialect.preloaded(view.show_activation(one)) for one in preloads),
+        )
         text = view.hide("\n\n".join(block for block in blocks if block))
         report = replace(view.report, budget=self._options.budget, text=view.hide(view.report.text))
         return Listing(text, report, left)
@@ -294,8 +298,10 @@ class Toolset:
     def explicit(self, name: str, request: str = "") -> str:
         """The text of a user's message that has the model load a skill by its tool, whatever the listing shows."""
         found = None if self._dialect.loads_hidden else self._session.available(name)
-        if found is not None and not found.model_invocable:  # its tool would refuse: the instructions go along
-            return self._view("").hide(self._session.expand(f"/{name} {request}"))
+        if found is not None and not self._session.is_for_models(
+            found
+        ):  # its tool would refuse: the instructions go along
+            return self._view("").hide(self._session.expand(f"/{name} {request}", inline_forks=True))
         tool = self._dialect.tools[0]
         key = next(iter(tool.describe(self._view("")).parameters["required"]))
         said = f"This is a user-explicit skill activation. Call the {tool.name} tool with {key}={name!r}."
@@ -349,13 +355,14 @@ class Toolset:
 
     # -- sub-agents --------------------------------------------------------------------------------------------------
 
-    def prepare_fork(self, name: str, task: str = "") -> PreparedFork | ToolResult:
+    def prepare_fork(self, name: str, task: str = "", *, by_person: bool = False) -> PreparedFork | ToolResult:
         """What a sub-agent needs to carry out a skill; or a result with ``is_error`` that says why it cannot.
 
+        ``by_person``: a person asked for it, so that it is to be one that people may call, not one that models may.
         Under the policy ``defer`` the result has ``pending`` where a person is to be asked about its commands.
         """
         try:
-            prepared = prepare_fork(self._view(""), name, task)
+            prepared = prepare_fork(self._view(""), name, task, by_person=by_person)
         except SkillError as error:
             return self._describe_error("run_skill", error)
         return _bound_error(prepared) if isinstance(prepared, ToolResult) else prepared

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from prowess.library.skill import Skill
+    from prowess.runtime.activation import Activation
     from prowess.runtime.fork import ForkRunner
     from prowess.runtime.scripts import Scripts
     from prowess.runtime.session import Session
@@ -109,13 +111,18 @@ class View:
     def offered(self, name: str) -> Skill:
         """A skill that the model may have; the error lists those that it may."""
         found = self.session.available(name) if self.may_use(name) else None
-        if found is None or not found.model_invocable:
-            raise UnknownSkillError(name, (skill.name for skill in self.skills))
+        if found is None or not self.session.is_for_models(found):
+            raise UnknownSkillError(name, (skill.name for skill in self.skills), self.session.limits.max_listed_names)
         return found
 
     def shown(self, skill: Skill) -> Skill:
         """A skill as the model is to know it: where paths are hidden, its folder is ``.``, as its tools take paths."""
         return skill.known_as(".") if self.options.hide_paths and skill.folder else skill
+
+    def show_activation(self, activation: Activation) -> Activation:
+        """An activation whose skill is as the model is to know it."""
+        skill = self.shown(activation.skill)
+        return activation if skill is activation.skill else replace(activation, skill=skill)
 
     @property
     def project(self) -> str:

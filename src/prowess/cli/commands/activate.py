@@ -36,7 +36,7 @@ def command(
     With ARGS: the text that a person's explicit call with them sends to the model.
     """
     session, name = session_for(settings_of(**where), skill)
-    called = session.expand(f"/{name} {' '.join(arguments)}") if arguments else ""
+    called = session.expand(f"/{name} {' '.join(arguments)}", inline_forks=True) if arguments else ""
     found = session.activate(name)
     text = called or found.instructions
     if as_data:

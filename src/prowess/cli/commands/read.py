@@ -50,7 +50,7 @@ def command(
     """
     found = named(settings_of(**where), skill)
     if raw:
-        output.raw(found.read_bytes(file) if file else found.read_body().encode())
+        output.raw(found.read_bytes(file) if file else found.read_body(errors="bytes"))
         return
     text = found.read_resource(file, DEFAULT_LIMITS.max_body_bytes) if file else found.read_body()
     if as_data:

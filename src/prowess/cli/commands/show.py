@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from prowess.library.inventory import Inventory
 
 
+_SHOWN_BY_THEMSELVES = frozenset(("version", "model", "context", "tags", "allowed_tools"))
+"""Keys outside the specification that are fields all the same, and have a row of their own."""
+
+
 @new_command(
     "show",
     ("prowess show csv-report", "a skill by name"),
@@ -116,7 +120,7 @@ def _fields(skill: prowess.Skill) -> Iterator[tuple[Cell, Cell]]:
         "tags": ", ".join(front.tags),
         "allowed tools": ", ".join(front.allowed_tools),
         **{f"metadata.{key}": value for key, value in front.metadata.items()},
-        **{key: str(value) for key, value in front.extra.items()},
+        **{key: str(value) for key, value in front.extra.items() if key not in _SHOWN_BY_THEMSELVES},
         "models": "" if skill.model_invocable else "do not see it (disable-model-invocation)",
         "people": "" if skill.user_invocable else "cannot call it (user-invocable: false)",
     }

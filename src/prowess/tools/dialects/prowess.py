@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prowess.spec.hidden import one_line
@@ -86,7 +85,7 @@ def _answer_load(view: View, arguments: Arguments) -> ToolResult:
     view.offered(name)
     activation = view.session.activate(name)
     remedy = "; call run_skill to run it as one" if view.options.fork is not None else ""
-    shown = replace(activation, skill=view.shown(activation.skill))
+    shown = view.show_activation(activation)
     files = view.options.hint_resources
     content, _ = load_content(shown, given or None, project=view.project, remedy=remedy, files=files)
     data = {"skill": name, "location": activation.skill.location, "added_tools": list(activation.added_tools)}

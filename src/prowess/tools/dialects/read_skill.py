@@ -9,6 +9,7 @@ from prowess.spec.hidden import one_line
 from prowess.spec.markup import escape_attribute, escape_xml
 from prowess.tools.acting import run_skill
 from prowess.tools.arguments import optional_text
+from prowess.tools.content import preload_expanded
 from prowess.tools.definitions import ToolDefinition, ToolResult, schema, text
 from prowess.tools.dialect import Dialect, Tool
 from prowess.tools.offers import has_files, has_forks, has_skills
@@ -29,7 +30,6 @@ def _write_prompt(view: View) -> str:
     if not view.skills:
         return ""
     files = {skill.name: _list_paths(skill) for skill in view.skills}
-    forks = {skill.name for skill in view.skills if skill.is_fork}
     intro = ["The skills below hold instructions for particular tasks. When one fits, read it with read_skill first."]
     if view.forks:
         intro.append("A skill whose mode is forked runs as a sub-agent of its own: use run_skill, not read_skill.")
@@ -37,7 +37,7 @@ def _write_prompt(view: View) -> str:
         intro.append("Files that belong to a skill are read with read_skill_file.")
 
     def render(entries: Sequence[Entry]) -> str:
-        rows = "".join(_render_entry(entry, files.get(entry[0], ()), entry[0] in forks) for entry in entries)
+        rows = "".join(_render_entry(entry, files.get(entry[0], ()), entry[0] in view.forks) for entry in entries)
         return f"<available_skills>\n{rows}</available_skills>"
 
     return "\n\n".join([*intro, view.fitted(render)])
@@ -128,4 +128,5 @@ DIALECT = Dialect(
     ),
     _write_prompt,
     _put_error,
+    preload_expanded,
 )

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
     from prowess.tools.view import View
 
+SKILL_NAMESPACE = "skill"
+"""What the names of the tools begin with, before two underscores."""
+SKILL_ACTIVATE_TOOL = f"{SKILL_NAMESPACE}__activate"
+SKILL_DEACTIVATE_TOOL = f"{SKILL_NAMESPACE}__deactivate"
+SKILL_READ_RESOURCE_TOOL = f"{SKILL_NAMESPACE}__read_resource"
+SKILL_EXECUTOR_NAME = "skill"
+"""What a host that looks up executors by their names calls whatever answers these tools."""
+
 
 def _write_prompt(view: View) -> str:
     """The index, unless it stands in the description of the tool."""
@@ -29,7 +37,7 @@ def _define_activate(view: View) -> ToolDefinition:
         description += f"\n\n{view.index()}"
     lists = {"instructions": text(), "added_tools": {"type": "array", "items": text()}}
     return ToolDefinition(
-        "skill__activate",
+        SKILL_ACTIVATE_TOOL,
         description,
         schema({"name": text()}, ("name",)),
         parallel=False,
@@ -42,13 +50,13 @@ def _answer_activate(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """Instructions and the tools that came with them."""
     name = required_text(arguments, "name")
     require_allowed(view, name)
-    activation = view.session.activate(name)
+    activation = view.session.activate(name, run=False)
     return _as_json({"instructions": activation.instructions, "added_tools": list(activation.added_tools)})
 
 
 def _define_deactivate(_view: View) -> ToolDefinition:
     return ToolDefinition(
-        "skill__deactivate",
+        SKILL_DEACTIVATE_TOOL,
         "Deactivate a skill to unload its instructions and tools.",
         schema({"name": text()}, ("name",)),
         parallel=False,
@@ -64,7 +72,7 @@ def _answer_deactivate(view: View, arguments: Mapping[str, Any]) -> ToolResult:
 
 def _define_read(_view: View) -> ToolDefinition:
     return ToolDefinition(
-        "skill__read_resource",
+        SKILL_READ_RESOURCE_TOOL,
         "Read a resource file from within a skill's directory.",
         schema({"skill_name": text(), "path": text()}, ("skill_name", "path")),
         output=schema({"content": text()}, ("content",)),
@@ -85,16 +93,18 @@ def _as_json(data: dict[str, Any]) -> ToolResult:
 def _put_error(tool: str, error: Exception) -> ToolResult:
     """The message alone; arguments that cannot be read are told by the name of the call."""
     if isinstance(error, BadArgumentsError):
-        return error_result(f"parsing {tool.removeprefix('skill__')} args: {error}", reason="bad-arguments")
+        return error_result(
+            f"parsing {tool.removeprefix(f'{SKILL_NAMESPACE}__')} args: {error}", reason="bad-arguments"
+        )
     return plain_error(tool, error)
 
 
 DIALECT = Dialect(
     "skill__activate",
     (
-        Tool("skill__activate", _define_activate, _answer_activate, has_skills),
-        Tool("skill__deactivate", _define_deactivate, _answer_deactivate, has_skills),
-        Tool("skill__read_resource", _define_read, _answer_read, has_skills),
+        Tool(SKILL_ACTIVATE_TOOL, _define_activate, _answer_activate, has_skills),
+        Tool(SKILL_DEACTIVATE_TOOL, _define_deactivate, _answer_deactivate, has_skills),
+        Tool(SKILL_READ_RESOURCE_TOOL, _define_read, _answer_read, has_skills),
     ),
     _write_prompt,
     _put_error,

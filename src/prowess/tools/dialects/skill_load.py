@@ -60,7 +60,7 @@ def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     refusal = _refuse(view, name)
     if refusal is not None:
         return refusal
-    activation = view.session.activate(name)
+    activation = view.session.activate(name, run=False)
     skill = activation.skill
     data: dict[str, Any] = {"skill": name, "path": skill.location}
     resources = skill.resources()

@@ -9,7 +9,7 @@ from prowess.spec.hidden import one_line
 from prowess.spec.markup import CONTENT, wrap_text
 from prowess.spec.render import render_entries
 from prowess.tools.arguments import BadArgumentsError
-from prowess.tools.content import file_element, preload_wrapped
+from prowess.tools.content import file_element
 from prowess.tools.definitions import ToolDefinition, ToolResult, schema
 from prowess.tools.dialect import Dialect, Tool
 from prowess.tools.offers import has_skills
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from prowess.library.skill import Skill
+    from prowess.runtime.activation import Activation
     from prowess.tools.view import View
 
 
@@ -50,7 +51,7 @@ def _answer_use(view: View, arguments: Mapping[str, Any]) -> ToolResult:
         raise BadArgumentsError("'name' argument must be a string.")
     if not is_reachable(view, name):
         raise BadArgumentsError(f"Skill '{name}' not found.")
-    activation = view.session.activate(name)
+    activation = view.session.activate(name, run=False)
     return ToolResult(_write_content(view.shown(activation.skill), activation.instructions), data={"skill": name})
 
 
@@ -66,6 +67,11 @@ def _write_content(skill: Skill, instructions: str) -> str:
     return wrap_text(CONTENT, skill.name, f"{instructions}\n\n{folder}{listed}")
 
 
+def _write_preloaded(activation: Activation) -> str:
+    """The instructions of a preloaded skill as the tool gives those of another."""
+    return _write_content(activation.skill, activation.written)
+
+
 def _put_error(_tool: str, error: Exception) -> ToolResult:
     """A JSON object with the kind of error and its message."""
     data = {"error_type": "ValueError", "message": describe_error(error)}
@@ -77,5 +83,5 @@ DIALECT = Dialect(
     (Tool("from_scratch__use_skill", _define_use, _answer_use, has_skills),),
     _write_prompt,
     _put_error,
-    preload_wrapped,
+    _write_preloaded,
 )

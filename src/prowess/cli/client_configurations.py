@@ -1,0 +1,130 @@
+"""The configuration with which each MCP client starts ``prowess serve``, as text to put into the client's own file."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from prowess.escapes import dump_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+SERVER = "skills"
+"""The name that the server has in every configuration."""
+
+
+class ClientConfiguration(NamedTuple):
+    """How one client is told to start a server."""
+
+    title: str
+    place: str
+    """Where the text goes."""
+    write: Callable[[str, Sequence[str]], str]
+    """The text, from the path of the program and its arguments."""
+    advice: str = ""
+    """What else the client needs before it starts the server, or shows what it offers."""
+
+
+def _json_writer(table: str, **fields: object) -> Callable[[str, Sequence[str]], str]:
+    """A writer of JSON whose servers are in ``table``; ``fields`` are what this client wants besides the command."""
+
+    def write(program: str, arguments: Sequence[str]) -> str:
+        server: dict[str, Any] = {**fields, "command": program, "args": list(arguments)}
+        return dump_json({table: {SERVER: server}})
+
+    return write
+
+
+def _write_toml(program: str, arguments: Sequence[str]) -> str:
+    """Codex's table. Without ``required`` a server that fails to start is left out, and nothing says so."""
+    rows = (
+        f"[mcp_servers.{SERVER}]",
+        f"command = {_quote_toml(program)}",
+        f"args = [{', '.join(map(_quote_toml, arguments))}]",
+        "required = true",
+    )
+    return "\n".join(rows)
+
+
+def _quote_toml(text: str) -> str:
+    """A basic string of TOML, which is a string of JSON in which control characters are escaped."""
+    return dump_json(text)
+
+
+def _write_openai_agents(program: str, arguments: Sequence[str]) -> str:
+    return f"""from agents.mcp import MCPServerStdio
+
+server = MCPServerStdio(
+    params={{
+        "command": {program!r},
+        "args": {list(arguments)!r},
+    }},
+    name="{SERVER}",
+)"""
+
+
+def _write_pydantic_ai(program: str, arguments: Sequence[str]) -> str:
+    return f"""from fastmcp.client.transports import StdioTransport
+from pydantic_ai.mcp import MCPToolset
+
+server = MCPToolset(
+    StdioTransport(
+        command={program!r},
+        args={list(arguments)!r},
+    ),
+    id="{SERVER}",
+)"""
+
+
+CONFIGURATIONS = {
+    # Without alwaysLoad the model has to search for a tool before it can call it.
+    "claude-code": ClientConfiguration(
+        "Claude Code",
+        ".mcp.json in a project; for all projects, mcpServers in ~/.claude.json",
+        _json_writer("mcpServers", type="stdio", alwaysLoad=True),
+        "Claude Code asks once whether the servers of a project's .mcp.json may start.",
+    ),
+    "claude-desktop": ClientConfiguration(
+        "Claude Desktop",
+        "claude_desktop_config.json (Settings, Developer, Edit Config)",
+        _json_writer("mcpServers"),
+        "Quit and start Claude Desktop after a change of the file.",
+    ),
+    "codex": ClientConfiguration("Codex", "~/.codex/config.toml", _write_toml),
+    "cursor": ClientConfiguration(
+        "Cursor", "~/.cursor/mcp.json, or .cursor/mcp.json in a project", _json_writer("mcpServers")
+    ),
+    "gemini": ClientConfiguration(
+        "Gemini CLI",
+        "~/.gemini/settings.json, or .gemini/settings.json in a project",
+        _json_writer("mcpServers"),
+        "Gemini CLI starts no server in a folder that is not trusted: /permissions trusts it.",
+    ),
+    "openai-agents": ClientConfiguration(
+        "openai-agents",
+        "a program",
+        _write_openai_agents,
+        "Connect it (async with server), then Agent(mcp_servers=[server]).",
+    ),
+    "pydantic-ai": ClientConfiguration(
+        "pydantic-ai", "a program", _write_pydantic_ai, "Then Agent(…, toolsets=[server])."
+    ),
+    "vscode": ClientConfiguration("VS Code", ".vscode/mcp.json in a project", _json_writer("servers", type="stdio")),
+    "zed": ClientConfiguration("Zed", "settings.json (zed: open settings file)", _json_writer("context_servers")),
+}
+"""By the name that ``prowess serve --config`` takes."""
+
+
+def locate_program() -> str:
+    """The absolute path of the installed ``prowess``: the one that runs, else the one beside this Python.
+
+    Links are kept, since an installer may put a link on PATH and replace what it points to.
+    """
+    started = Path(sys.argv[0])
+    if started.stem == "prowess" and started.is_file():
+        return os.path.abspath(started)
+    return str(Path(sysconfig.get_path("scripts"), "prowess"))

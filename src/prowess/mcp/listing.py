@@ -1,0 +1,110 @@
+"""The listing of skills for models, and the words around it: they say what is there, within tokens and characters.
+
+The same entries stand in both places. openai-agents and pydantic-ai show a model no instructions of a server, and
+clients that do so do not ask for them again: the description of a tool reaches every model, and is refreshed.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.select.budget import fit
+from prowess.spec.counted import counted
+from prowess.spec.markup import CONTENT, neutralize_tags
+from prowess.spec.render import listed, render_lines
+from prowess.spec.tokens import estimate_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from prowess.library.skill import Skill
+    from prowess.mcp.options import ServeOptions
+    from prowess.spec.render import Entry
+
+_ELEMENT = "available_skills"
+_ABOUT = "Skills are instructions for particular tasks."
+_LOAD = "Load a skill: instructions for a particular task."
+_HERE = "This server has skills: instructions for particular tasks."
+_IN_TOOL = "The description of load_skill lists them: when a task fits one of them, load it before you begin."
+_SEARCH = (
+    "Before you begin a task, call search_skills with a few words about it, and load_skill with the name of a skill "
+    "that fits."
+)
+_SHORTENED = "Descriptions that end in \u2026 are shortened: search_skills shows them whole."
+_THEN = "call load_skill with that name before you begin, and follow what it says"
+
+
+class ListingTexts(NamedTuple):
+    """What a model is told of the skills, in each place; ``""`` for what is not said."""
+
+    instructions: str
+    description: str
+    """Of the tool that loads a skill; ``""``: it stays as the tool has it."""
+    needs_search: bool
+    """Whether the texts name the tool that searches, or leave something to be found by it."""
+
+
+def write_pointer(options: ServeOptions) -> str:
+    """The instructions where the listing stands elsewhere, or is not there yet: how a model finds a skill."""
+    if not options.tools:
+        return ""
+    return f"{_HERE} {_IN_TOOL if options.lists_in('tools') else _SEARCH}"
+
+
+def write_listing(skills: Sequence[Skill], options: ServeOptions) -> ListingTexts:
+    """The texts for these skills, in the places that the options name; all empty without a skill."""
+    if not skills:
+        return ListingTexts("", "", needs_search=False)
+    in_tool = options.lists_in("tools")
+    if not options.lists_in("instructions") and not in_tool:
+        return ListingTexts(write_pointer(options), "", needs_search=True)
+    writer = _Writer(skills, options)
+    listing, is_cut = writer.fit_listing(_LOAD if in_tool else _ABOUT)  # what fits behind the longer beginning
+    instructions = f"{_ABOUT}{listing}" if options.lists_in("instructions") else write_pointer(options)
+    description = f"{_LOAD}{listing}" if in_tool else ""
+    # The first answer may have come before the listing, and then it told of search, unless the tool has the listing.
+    return ListingTexts(instructions, description, needs_search=is_cut or not in_tool)
+
+
+class _Writer:
+    """Writes texts with some of the entries of these skills."""
+
+    def __init__(self, skills: Sequence[Skill], options: ServeOptions) -> None:
+        self._skills = skills
+        self._options = options
+        self._whole = [listed(skill) for skill in skills]
+
+    def fit_listing(self, begin: str) -> tuple[str, bool]:
+        """What stands behind ``begin``, so that both are within the budget, and whether anything was cut."""
+        budget = sys.maxsize if self._options.budget is None else self._options.budget
+        text, report = fit(self._skills, budget, lambda entries: begin + self._write(entries), self._count_cost)
+        return text.removeprefix(begin), report.is_cut
+
+    def _count_cost(self, text: str) -> int:
+        """The tokens of a text; more than any budget has where it has too many characters, as JavaScript counts."""
+        most = self._options.max_chars
+        if most is not None and len(text.encode("utf-16-le", "surrogatepass")) // 2 >= most:
+            return sys.maxsize + 1
+        return 0 if self._options.budget is None else estimate_tokens(text)
+
+    def _write(self, entries: Sequence[Entry]) -> str:
+        """The text with these entries: how to use them, then one line each, then what is not there."""
+        if not self._options.tools:
+            return self._join(" This server has these:", entries, self._say_omitted(entries, "."))
+        if not entries:
+            return f" There are {counted(len(self._whole), 'skill')}, not listed here. {_SEARCH}"
+        if any(description for _, description, _ in entries):
+            end = "" if list(entries) == self._whole else _SHORTENED
+            return self._join(f" When a task fits a description below, {_THEN}.", entries, end)
+        guide = f" When a task fits one of the names below, {_THEN}; search_skills says what each is for."
+        return self._join(guide, entries, self._say_omitted(entries, ": find them with search_skills."))
+
+    def _say_omitted(self, entries: Sequence[Entry], end: str) -> str:
+        count = len(self._whole) - len(entries)
+        return f"{count} more {'is' if count == 1 else 'are'} not listed{end}" if count else ""
+
+    def _join(self, guide: str, entries: Sequence[Entry], end: str) -> str:
+        rows = neutralize_tags(render_lines(entries), _ELEMENT, CONTENT)
+        blocks = (guide, f"<{_ELEMENT}>\n{rows}\n</{_ELEMENT}>", end)
+        return "\n\n".join(block for block in blocks if block)

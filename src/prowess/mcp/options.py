@@ -1,0 +1,64 @@
+"""How a server is set up: which parts it offers, where its listing of skills stands, and how much that may cost."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.arguments import check_count, check_texts
+from prowess.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PARTS = ("extension", "tools", "instructions", "prompts")
+PLACES = ("instructions", "tools")
+"""Where the listing may stand: in the answer to the handshake, and in the description of the tool that loads."""
+BUDGET = 1_000
+MAX_CHARS = 4_000
+"""Claude Code shows the first 4,096 characters of what a server says; other clients show more."""
+
+
+class ServeOptions(NamedTuple):
+    """What a server offers; each part can be switched off."""
+
+    extension: bool = True
+    """The skills extension, and the files as resources."""
+    tools: bool = True
+    instructions: bool = True
+    """What a model is told in the answer to the handshake."""
+    prompts: bool = True
+    listing: tuple[str, ...] = PLACES
+    budget: int | None = BUDGET
+    """Tokens for the text in each place of the listing."""
+    max_chars: int | None = MAX_CHARS
+    """The text in each place has fewer characters."""
+    show_folders: bool = True
+    """Whether clients are told where the skills lie on this machine."""
+
+    def lists_in(self, place: str) -> bool:
+        """True when the listing stands in ``place``, and that part is offered."""
+        return place in self.listing and bool(getattr(self, place))
+
+
+def root_folders(roots: Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
+    """The folders that ``roots`` mean, absolute; ``~`` is expanded, since clients start programs without a shell."""
+    return tuple(os.path.abspath(os.path.expanduser(os.fspath(root))) for root in roots)
+
+
+def make_options(
+    *,
+    listing: Iterable[str],
+    budget: int | None,
+    max_chars: int | None,
+    show_folders: bool,
+    **parts: bool,
+) -> ServeOptions:
+    """The options of a server, checked; raises ``SourceError`` for a place or a number that cannot be."""
+    check_count(budget, "budget", optional=True)
+    check_count(max_chars, "max_chars", optional=True)
+    places = check_texts(listing, "listing")
+    unknown = [place for place in places if place not in PLACES]
+    if unknown:
+        raise SourceError(f"listing names places for the listing ({', '.join(PLACES)}), not {unknown[0][:64]!r}")
+    return ServeOptions(**parts, listing=places, budget=budget, max_chars=max_chars, show_folders=show_folders)

@@ -1,0 +1,133 @@
+"""Real clients with a scripted model on loopback: the model learns of every skill, loads one, and learns of changes.
+
+Each is installed by ``make test-clients`` and started with the configuration that ``prowess serve --config`` prints.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+from tests.clients.fake_models import ModelRequest, Text, ToolCall, provide
+from tests.clients.programs import CLIENTS, ROOT, NotInstalledError, ask_client, install_client
+from tests.isolation import NOT_TESTED
+
+if TYPE_CHECKING:
+    from tests.clients.fake_models import Move
+
+pytestmark = pytest.mark.clients
+
+MOST_TURNS = 30
+"""How many turns a client may take until its model sees a change: it refreshes its list while the model goes on."""
+NEW = "A skill that came while the conversation ran."
+
+
+@pytest.fixture(params=list(CLIENTS))
+def client(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@cache
+def find_command(name: str) -> list[str] | NotInstalledError:
+    """The command that starts a client, or why there is none: asked once for all tests."""
+    try:
+        return install_client(CLIENTS[name])
+    except NotInstalledError as error:
+        return error
+
+
+@pytest.fixture
+def command(client: str) -> list[str]:
+    """The command that starts the client."""
+    words = find_command(client)
+    if isinstance(words, NotInstalledError):
+        pytest.skip(f"{NOT_TESTED}{client}, which cannot be installed or started here ({words})")
+    return words
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """The example skills, to be changed."""
+    return Path(shutil.copytree(ROOT / "examples" / "skills", tmp_path / "library"))
+
+
+def call_load_skill(request: ModelRequest, name: str) -> ToolCall:
+    """The move of a model that wants a skill; where the client defers tools, it has to look for the tool first."""
+    tool = request.tool_named("load_skill")
+    if tool is not None:
+        return ToolCall(tool, {"name": name})
+    deferred = re.findall(r"^mcp__\w+__load_skill$", request.text, re.MULTILINE)
+    if any(deferred[0] in text and "load_skill" in text for text in request.results):
+        return ToolCall(deferred[0], {"name": name})
+    return ToolCall("ToolSearch", {"query": f"select:{deferred[0]}"})
+
+
+def squeeze(text: str) -> str:
+    """``text`` with every run of white space as one space."""
+    return " ".join(text.split())
+
+
+def test_the_first_request_to_the_model_holds_every_name_and_description(
+    client: str, command: list[str], library: Path, tmp_path: Path
+) -> None:
+    with provide(lambda _: Text("Done.")) as provider:
+        ask_client(CLIENTS[client], command, tmp_path / "home", library, provider.url)
+    seen = squeeze(provider.requests[0].text)
+    skills = prowess.scan(library)
+    assert len(skills) == len(list(library.glob("*/SKILL.md")))
+    missing = [skill.name for skill in skills if skill.name not in seen or squeeze(skill.description) not in seen]
+    assert missing == []
+
+
+def test_a_skill_that_the_model_loads_is_in_its_next_request(
+    client: str, command: list[str], library: Path, tmp_path: Path
+) -> None:
+    wanted = prowess.scan(library)["csv-report"].load().instructions
+
+    def script(request: ModelRequest) -> Move:
+        is_loaded = any(squeeze(wanted)[:200] in squeeze(text) for text in request.results)
+        return Text("Done.") if is_loaded or len(request.results) > 1 else call_load_skill(request, "csv-report")
+
+    with provide(script) as provider:
+        ask_client(CLIENTS[client], command, tmp_path / "home", library, provider.url)
+    assert squeeze(wanted)[:200] in squeeze(provider.requests[-1].results[-1])
+
+
+def test_a_skill_that_comes_while_the_conversation_runs_reaches_the_model(
+    client: str, command: list[str], library: Path, tmp_path: Path
+) -> None:
+    turns = 0
+
+    def script(request: ModelRequest) -> Move:
+        nonlocal turns
+        turns += 1
+        if turns == 1:
+            prowess.create_skill("newcomer", library, description=NEW)
+        if NEW in request.text or turns > MOST_TURNS:
+            return Text("Done.")
+        return call_load_skill(request, "csv-report")
+
+    with provide(script) as provider:
+        ask_client(CLIENTS[client], command, tmp_path / "home", library, provider.url)
+    assert NEW not in provider.requests[0].text
+    assert NEW in provider.requests[-1].text
+
+
+def test_a_skill_that_came_while_the_conversation_ran_can_be_loaded(
+    client: str, command: list[str], library: Path, tmp_path: Path
+) -> None:
+    def script(request: ModelRequest) -> Move:
+        if not (library / "newcomer").exists():
+            prowess.create_skill("newcomer", library, description=NEW)
+        is_loaded = any('<skill_content name="newcomer">' in text for text in request.results)
+        return Text("Done.") if is_loaded or len(request.results) > 1 else call_load_skill(request, "newcomer")
+
+    with provide(script) as provider:
+        ask_client(CLIENTS[client], command, tmp_path / "home", library, provider.url)
+    assert '<skill_content name="newcomer">' in provider.requests[-1].results[-1]
