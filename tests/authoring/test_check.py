@@ -22,7 +22,7 @@ def put(folder: Path, name: str, description: str = "", head: str = "", body: st
     """A skill in a folder."""
     where = folder / name
     where.mkdir(parents=True)
-    said = description or f"Does {name} and nothing else."
+    said = description or f"Does {name} when asked."
     (where / "SKILL.md").write_text(f"---\nname: {name}\ndescription: {said}\n{head}---\n{body}", encoding="utf-8")
     return where
 
@@ -189,6 +189,9 @@ def _mended(file: Path) -> None:
     after = prowess.parse_skill(found.after, file, "lenient")
     assert after.body == before.body
     assert after.skill.description == before.skill.description
+    if found.new_path:
+        assert Path(found.new_path) == file.with_name("SKILL.md")
+        return
     unquoted = [len(unquoted_issues(text, str(file))) for text in (found.before, found.after)]
     assert len(after.issues) < len(before.issues) or after.skill.name != before.skill.name or unquoted[1] < unquoted[0]
 
@@ -251,9 +254,9 @@ def test_a_finding_is_as_bad_beside_another_as_alone(tmp_path: Path, name: str, 
 
     (tmp_path / "one").mkdir()
     said = f"name: {name}\n" if name else ""
-    alone = found(f"{said}description: Does it.\n")
+    alone = found(f"{said}description: Does it when asked.\n")
     assert alone[code][0] == "error"
-    assert found(f"{said}description: Does it: all.\n") == {**alone, "yaml-syntax": ("error", ANY)}
+    assert found(f"{said}description: Does it: all when asked.\n") == {**alone, "yaml-syntax": ("error", ANY)}
 
 
 @pytest.mark.parametrize(
@@ -308,3 +311,100 @@ def test_a_skill_with_errors_has_no_second_finding_about_mcp(tmp_path: Path) -> 
     where = put(tmp_path, "one", head="metadata:\n  count: 3\n")
     where.rename(tmp_path / "two")
     assert codes(prowess.check(tmp_path / "two")) == ["name-mismatch"]
+
+
+# -- what matters to those who look for a skill ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "TODO",
+        "todo: write this",
+        "TBD.",
+        "A skill",
+        "This is a skill.",
+        "My new skill",
+        "one",
+        "Description",
+        "Helps me.",
+    ],
+)
+def test_a_description_that_says_nothing_is_a_warning(tmp_path: Path, said: str) -> None:
+    (finding,) = prowess.check(put(tmp_path, "one", f'"{said}"')).findings
+    assert (finding.code, finding.severity, meant(finding)) == ("vague-description", "warning", f'"{said}"')
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Writes the weekly report of the team.", ["description-without-when"]),
+        ("Writes the weekly report. Use when the week is over.", []),
+        ("Writes reports for people who ask.", []),
+        ("Schreibt den Bericht für die Woche.", []),
+        ("毎週の報告書を書きます。", []),
+    ],
+)
+def test_a_description_that_does_not_say_when_to_use_the_skill_is_told(
+    tmp_path: Path, said: str, expected: list[str]
+) -> None:
+    report = prowess.check(put(tmp_path, "one", said))
+    assert (codes(report), report.ok(strict=True)) == (expected, True)
+
+
+@pytest.mark.parametrize(
+    ("key", "nearest"),
+    [("licence", "license"), ("allowed-tool", "allowed-tools"), ("user-invokabel", "user-invokable"), ("Tags", "tags")],
+)
+def test_a_key_that_is_nearly_a_known_one_is_told_with_that(tmp_path: Path, key: str, nearest: str) -> None:
+    (finding,) = prowess.check(put(tmp_path, "one", head=f"{key}: x\n")).findings
+    assert (finding.code, finding.severity, finding.field) == ("unknown-field", "info", key)
+    assert repr(nearest) in finding.message
+
+
+LETTERS = "aB3dE5gH7jK9mN1pQ2sT4vW6yZ8bC0eF" * 3
+SECRETS = {
+    "GitHub": "ghp" + f"_{LETTERS[:36]}",
+    "GitLab": "glpat" + f"-{LETTERS[:20]}",
+    "AWS": "AKIA" + "Q3EGRTZ5UVXY7WA2",
+    "Anthropic": "sk-ant" + f"-api03-{LETTERS[:80]}",
+    "OpenAI": "sk-proj" + f"-{LETTERS[:60]}",
+    "Slack": "xoxb" + f"-123456789012-{LETTERS[:24]}",
+    "Google": "AIza" + LETTERS[:35],
+    "npm": "npm" + f"_{LETTERS[:36]}",
+    "Stripe": "sk" + f"_live_{LETTERS[:24]}",
+}
+
+
+@pytest.mark.parametrize("kind", SECRETS)
+def test_a_secret_in_any_file_of_a_skill_is_a_warning_that_does_not_repeat_it(tmp_path: Path, kind: str) -> None:
+    secret = SECRETS[kind]
+    where = put(tmp_path, "one", body=f"Call it with `{secret}`.\n")
+    (where / "scripts").mkdir()
+    (where / "scripts" / "call.py").write_text(f"import x\n\nKEY = '{secret}'\n", encoding="utf-8")
+    report = prowess.check(where)
+    assert [(one.code, one.severity, Path(one.path).name, one.line) for one in report.findings] == [
+        ("secret-in-skill", "warning", "SKILL.md", 5),
+        ("secret-in-skill", "warning", "call.py", 3),
+    ]
+    assert all(kind in one.message and one.length == len(secret) for one in report.findings)
+    assert secret not in repr(report)
+
+
+def test_a_private_key_is_a_secret_and_the_words_around_one_are_none(tmp_path: Path) -> None:
+    begin = "-----BEGIN " + "OPENSSH PRIVATE KEY-----"
+    assert codes(prowess.check(put(tmp_path, "one", body=f"Paste it: {begin}\n...\n"))) == []
+    assert codes(prowess.check(put(tmp_path, "two", body=f"{begin}\n{LETTERS}\n"))) == ["secret-in-skill"]
+
+
+@pytest.mark.parametrize("text", ["AKIA" + "IOSFODNN7EXAMPLE", "ghp_" + "x" * 36, "sk-proj-" + "your-key-here-" * 4])
+def test_an_example_of_a_secret_is_none(tmp_path: Path, text: str) -> None:
+    assert codes(prowess.check(put(tmp_path, "one", body=f"Such as {text}\n"))) == []
+
+
+def test_secrets_are_sought_in_text_and_as_far_as_a_skill_is_read(tmp_path: Path) -> None:
+    where = put(tmp_path, "one")
+    (where / "picture.bin").write_bytes(b"\0" + SECRETS["npm"].encode())
+    (where / "large.txt").write_text("x\n" * 600 + SECRETS["npm"], encoding="utf-8")
+    assert codes(prowess.check(where, limits=prowess.Limits(max_body_bytes=1_000))) == []
+    assert codes(prowess.check(where)) == ["secret-in-skill"]

@@ -210,3 +210,45 @@ def test_mending_keeps_the_line_ends_of_the_file(tmp_path: Path, head: str) -> N
     plain, windows = (prowess.fix(write(tmp_path, text.replace("\n", end))) for end in ("\n", "\r\n"))
     assert plain.codes == windows.codes != ()
     assert windows.after == plain.after.replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize("name", ["skill.md", "Skill.md"])
+@pytest.mark.parametrize("description", ["Does it when asked.", "Use when: asked"])
+def test_a_file_in_another_spelling_gets_its_name_and_keeps_what_it_says(
+    tmp_path: Path, name: str, description: str
+) -> None:
+    folder = tmp_path / "one"
+    folder.mkdir()
+    text = f"---\r\nname: one\r\ndescription: {description}\r\n---\r\nBody\r\n"
+    (folder / name).write_bytes(text.encode())
+    (finding,) = [one for one in prowess.check(tmp_path).findings if one.code == "filename-case"]
+    assert finding.fixable
+    mended = prowess.fix(folder / name)
+    assert "filename-case" in mended.codes
+    assert f"rename from {name}\nrename to SKILL.md\n" in mended.diff()
+    prowess.apply_fix(mended)
+    assert [file.name for file in folder.iterdir()] == ["SKILL.md"]
+    assert (folder / "SKILL.md").read_bytes().decode() == text.replace("Use when: asked", '"Use when: asked"')
+    assert prowess.check(folder).ok(strict=True)
+
+
+def test_a_file_that_is_no_skill_keeps_its_name(tmp_path: Path) -> None:
+    (tmp_path / "skill.md").write_text("# How to learn\n", encoding="utf-8")
+    assert not prowess.fix(tmp_path / "skill.md")
+
+
+def test_a_file_in_another_spelling_never_takes_the_place_of_the_right_one(tmp_path: Path) -> None:
+    folder = write(tmp_path, "---\nname: one\ndescription: Does it when asked.\n---\nBody\n")
+    if (folder / "skill.md").exists():
+        pytest.skip("there is no such second file on this file system")
+    right = (folder / "SKILL.md").read_bytes()
+    (folder / "skill.md").write_bytes(right + b"other\n")
+    assert not prowess.fix(folder / "skill.md")
+    (folder / "SKILL.md").unlink()
+    mended = prowess.fix(folder)
+    assert mended
+    (folder / "SKILL.md").write_bytes(right)
+    with pytest.raises(prowess.SkillValidationError) as caught:
+        prowess.apply_fix(mended)
+    assert caught.value.code == "filename-collision"
+    assert (folder / "SKILL.md").read_bytes() == right

@@ -11,7 +11,7 @@ import prowess
 if TYPE_CHECKING:
     from pathlib import Path
 
-DESCRIPTION = "description: Does it.\n"
+DESCRIPTION = "description: Does it when asked.\n"
 GOOD = f"name: one\n{DESCRIPTION}"
 
 

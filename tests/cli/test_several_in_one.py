@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shutil import rmtree
 from typing import TYPE_CHECKING
 
 import pytest
@@ -45,6 +46,21 @@ def test_a_skill_that_is_linked_for_two_agents_is_checked_once(command: Command,
     found = [skill for skill in ran.data["skills"] if skill.rpartition("/skills/")[2].split("/")[0] in NAMES]
     assert len(found) == len(NAMES)
     assert [f for f in ran.data["findings"] if f["code"] in {"duplicate-name", "similar-name"}] == []
+
+
+def test_in_a_project_with_only_installed_skills_the_check_says_so_and_finds_nothing(
+    command: Command, project: Path, tmp_path: Path
+) -> None:
+    rmtree(project / ".agents")
+    made = Repository(tmp_path / "repositories" / "odd")
+    made.write("SKILL.md", "---\nname: odd\ndescription: Use: it\n---\nDo it.\n")
+    made.commit()
+    assert command("install", made.address, "--project", "--agent", "claude-code", "--yes").status == 0
+    ran = command("check", "--strict")
+    assert (ran.status, ran.out) == (0, "")
+    assert "only installed skills (odd)" in ran.err
+    assert command("check", "--json").data["findings"] == []
+    assert command("check", ".claude/skills").status == 1
 
 
 def test_what_the_lock_file_owns_is_not_mended_in_place(command: Command, project: Path, tmp_path: Path) -> None:

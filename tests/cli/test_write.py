@@ -41,7 +41,7 @@ def test_a_new_skill_passes_the_check_and_once_filled_in_the_strictest(
     file = project / "weekly-report" / "SKILL.md"
     rows = file.read_text(encoding="utf-8").splitlines()
     for found in checked.data["findings"]:
-        rows[found["line"] - 1] = "description: Writes the report." if found["field"] == "description" else "Written."
+        rows[found["line"] - 1] = "description: Reports if asked." if found["field"] == "description" else "Written."
     file.write_text("\n".join(rows), encoding="utf-8")
     checked = command("check", "weekly-report", "--strict", "--json")
     assert (checked.status, checked.data["findings"]) == (0, [])
@@ -52,6 +52,16 @@ def test_the_evals_of_a_new_skill_pass(command: Command, description: str) -> No
     command("new", "weekly-report", "--dir", "mine", "--with", "evals", "--description", description)
     ran = command("eval", "mine/weekly-report", "--json")
     assert (ran.status, ran.data["cases"], ran.data["hit_rate"], ran.data["false_fire_rate"]) == (0, 2, 1.0, 0.0)
+
+
+@pytest.mark.parametrize(("selector", "words"), [("lexical", "words in common"), ("all", "every skill")])
+def test_an_eval_says_what_it_measures_with(command: Command, selector: str, words: str) -> None:
+    command("new", "weekly-report", "--dir", "mine", "--with", "evals")
+    ran = command("eval", "mine/weekly-report", "--selector", selector)
+    (row,) = [row for row in ran.out.splitlines() if row.startswith("  measured with ")]
+    assert words in row
+    assert "no model" in row
+    assert command("eval", "mine/weekly-report", "--selector", selector, "--json").data["selector"] == selector
 
 
 def test_queries_outside_of_a_skill_have_to_say_which_one_they_are_about(command: Command, project: Path) -> None:
@@ -134,7 +144,7 @@ def test_a_file_that_is_named_and_not_there_is_a_warning(command: Command, proje
     (folder / "references").mkdir(parents=True)
     (folder / "references" / "FIELDS.md").write_text("x", encoding="utf-8")
     said = "Read [fields](references/fields.md), run `scripts/fill.py`."
-    text = f"---\nname: forms\ndescription: Fills forms.\n---\n{said}\n"
+    text = f"---\nname: forms\ndescription: Fills forms when asked.\n---\n{said}\n"
     (folder / "SKILL.md").write_text(text, encoding="utf-8")
     ran = command("check", "forms")
     assert (ran.status, command("check", "forms", "--strict").status) == (0, 1)
@@ -155,7 +165,7 @@ def test_a_file_that_is_named_and_not_there_is_a_warning(command: Command, proje
 def test_the_status_goes_by_severity(command: Command, project: Path) -> None:
     empty = project / "empty"
     empty.mkdir()
-    (empty / "SKILL.md").write_text("---\nname: empty\ndescription: Does it.\n---\n", encoding="utf-8")
+    (empty / "SKILL.md").write_text("---\nname: empty\ndescription: Does it when asked.\n---\n", encoding="utf-8")
     assert command("check", "empty").status == 0
     assert command("check", "empty", "--strict").status == 1
     assert command("check", "empty", "--strict", "--ignore", "empty-body").status == 0
@@ -176,7 +186,7 @@ def test_a_code_that_does_not_exist_is_a_usage_error(command: Command, option: s
 def test_annotations_are_one_line_each_and_escaped(command: Command, project: Path) -> None:
     odd = project / "a,b:c%d"
     odd.mkdir()
-    (odd / "SKILL.md").write_text("---\nname: Odd Name\ndescription: Does it.\n---\nx\n", encoding="utf-8")
+    (odd / "SKILL.md").write_text("---\nname: Odd Name\ndescription: Does it when asked.\n---\nx\n", encoding="utf-8")
     rows = command("check", "a,b:c%d", "--format", "github").out.splitlines()
     assert rows
     assert all(row.startswith("::error file=a%2Cb%3Ac%25d/SKILL.md,line=2,col=7,title=") for row in rows)

@@ -6,9 +6,11 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from prowess.authoring.descriptions import description_issues
 from prowess.authoring.findings import placed, read_skill_file, rows_of
 from prowess.authoring.fix import NOT_SERVED, fix, unquoted_issues
 from prowess.authoring.new import is_unwritten
+from prowess.authoring.secrets import secret_issues
 from prowess.authoring.similar import similar_issues
 from prowess.errors import Issue, SkillError, SkillValidationError, SourceError
 from prowess.files.folders import exists, folder_info
@@ -18,7 +20,9 @@ from prowess.library.scan import scan
 from prowess.limits import DEFAULT_LIMITS
 from prowess.select.budget import listing_costs, render_catalog
 from prowess.spec.counted import counted
+from prowess.spec.fields import SPECIFIED
 from prowess.spec.reference import REFERENCE_FILENAMES, reference_issues
+from prowess.spec.rules import EXTENSIONS
 from prowess.spec.tokens import estimate_tokens
 from prowess.steps import stepped
 
@@ -32,6 +36,9 @@ if TYPE_CHECKING:
 
     Judge = Callable[[str, str], Iterable[Issue]]
 
+_LONGEST_KEY = 128
+_NEAR = 0.84
+"""How alike two keys are, by ``difflib``, when one is taken for a slip of the other."""
 _RANK: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 
 
@@ -88,7 +95,7 @@ def _own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits) -> 
     """What Prowess finds in each skill, and between them."""
     wrong: set[str] = set()
     for file in stepped(files, _named):
-        issues = validate(file, limits=limits)
+        issues = [_with_nearest_key(issue) for issue in validate(file, limits=limits)]
         wrong.update(issue.path for issue in issues if issue.severity == "error")
         yield from issues
     # Every error keeps a skill from being served; what else does is told once there are none.
@@ -98,7 +105,22 @@ def _own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits) -> 
     yield from (_odd_case(file) for file in files if os.path.basename(file) != FILENAME)
     for file in files:
         yield from _unwritten(file, limits)
+        yield from secret_issues(file, limits)
+    for skill in skills:
+        yield from description_issues(skill)
     yield from similar_issues(skills, limits)
+
+
+def _with_nearest_key(issue: Issue) -> Issue:
+    """The issue; that of an unknown key names the known one which is nearly the same, as the author may mean that."""
+    from difflib import get_close_matches  # noqa: PLC0415 - few skills have such a key
+
+    if issue.code != "unknown-field":
+        return issue
+    close = get_close_matches(issue.field.lower()[:_LONGEST_KEY], sorted(SPECIFIED | EXTENSIONS), n=1, cutoff=_NEAR)
+    if not close:
+        return issue
+    return replace(issue, message=f"{issue.message}; is {close[0]!r} meant?")
 
 
 def _not_served(skill: Skill, limits: Limits) -> Iterator[Issue]:
@@ -201,7 +223,8 @@ def _findings(issues: Iterable[Issue], judge: Judge, limits: Limits) -> Iterator
 def _mendable(path: str, found: list[Issue], judge: Judge, limits: Limits) -> frozenset[tuple[str, str]]:
     """Code and field of what ``fix`` would put right: said of the text as it is, and not of the text as mended."""
     try:
-        mended = fix(path, limits=limits) if any(issue.severity != "info" for issue in found) else None
+        is_skill = os.path.basename(path).lower() == FILENAME.lower()
+        mended = fix(path, limits=limits) if is_skill and any(issue.severity != "info" for issue in found) else None
     except SkillError:
         mended = None
     if not mended:
@@ -209,7 +232,8 @@ def _mendable(path: str, found: list[Issue], judge: Judge, limits: Limits) -> fr
     before, after = (
         {(issue.code, issue.field) for issue in judge(text, path)} for text in (mended.before, mended.after)
     )
-    return frozenset(before - after)
+    named = {("filename-case", "")} if mended.new_path else set()
+    return frozenset((before - after) | named)
 
 
 def _sorted(findings: Iterator[Finding]) -> list[Finding]:

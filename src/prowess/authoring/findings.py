@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from prowess.authoring.secrets import find_secrets, mask_secrets
 from prowess.errors import ResourceError, SkillValidationError
 from prowess.files.reading import OpenFile
 from prowess.hints import HINTS
@@ -74,7 +75,7 @@ def placed(
     """
     for issue in issues:
         number, begin, length = _part(issue, rows)
-        text = rows[number - 1].rstrip("\r") if number <= len(rows) else ""
+        text = mask_secrets(rows[number - 1].rstrip("\r")) if number <= len(rows) else ""
         yield Finding(
             issue.code,
             issue.severity,
@@ -104,6 +105,9 @@ def _part(issue: Issue, rows: Sequence[str]) -> tuple[int, int, int]:
 def _in_line(issue: Issue, text: str) -> tuple[int, int]:
     if issue.code == "missing-reference" and issue.field in text:
         return text.index(issue.field), text.index(issue.field) + len(issue.field)
+    secret = next(find_secrets(text), None) if issue.code == "secret-in-skill" else None
+    if secret is not None:
+        return secret.span()
     key = _KEY.match(text)
     last = len(text.rstrip())
     if key is None or issue.field.rpartition(".")[2] != key[1] or issue.code == "yaml-duplicate-key":

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.authoring.findings import read_skill_file
 from prowess.errors import Issue, SkillError, SkillLoadError, SkillValidationError
-from prowess.files.calls import set_mode
+from prowess.files.calls import rename, set_mode
 from prowess.files.writing import write_atomic
 from prowess.library.load import FILENAME, parse_skill
 from prowess.limits import DEFAULT_LIMITS
@@ -47,13 +47,15 @@ class Fix:
     before: str
     after: str
     codes: tuple[str, ...]
+    new_path: str = ""
+    """Where the file is going to be, when its own name is not spelled SKILL.md; else ``""``."""
 
     def __bool__(self) -> bool:
         """Whether anything changes."""
-        return self.before != self.after
+        return self.before != self.after or bool(self.new_path)
 
     def diff(self, name: str = "") -> str:
-        """The change as a unified diff."""
+        """The change as a unified diff, after the two lines that git writes where a file gets another name."""
         from difflib import unified_diff  # noqa: PLC0415 - only when somebody wants to see it
 
         shown = name or self.path
@@ -63,7 +65,8 @@ class Fix:
             f"{shown} (before)",
             f"{shown} (after)",
         )
-        return "".join(row if row.endswith("\n") else f"{row}\n" for row in rows)
+        names = f"rename from {os.path.basename(self.path)}\nrename to {FILENAME}\n" if self.new_path else ""
+        return names + "".join(row if row.endswith("\n") else f"{row}\n" for row in rows)
 
 
 class _File(NamedTuple):
@@ -107,26 +110,48 @@ def fix(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> Fix
             break
         code, after = found
         codes.append(code)
-    return Fix(where, before, after, tuple(dict.fromkeys(codes)))
+    # What is no skill may be meant to be none: it keeps its name.
+    new_path = _right_path(where) if _lenient(after, where, limits) is not None else ""
+    if new_path:
+        codes.append("filename-case")
+    return Fix(where, before, after, tuple(dict.fromkeys(codes)), new_path)
+
+
+def _right_path(where: str) -> str:
+    """Where a file that is nearly named SKILL.md belongs; ``""`` for one that is, and where another has that name."""
+    folder, name = os.path.split(where)
+    if name == FILENAME or name.lower() != FILENAME.lower():
+        return ""
+    right = os.path.join(folder, FILENAME)
+    # Where case does not count, the name that is free already leads to the file itself.
+    return right if not os.path.lexists(right) or os.path.samefile(where, right) else ""
 
 
 def apply_fix(found: Fix, *, limits: Limits = DEFAULT_LIMITS) -> None:
-    """Write a mended file; ``SkillValidationError`` when it is not any more what was looked at."""
+    """Write a mended file, and give it its name; ``SkillValidationError`` when it is not what was looked at."""
     if not found:
         return
     if _text(found.path, limits) != found.before:
         raise SkillValidationError("the file has changed since it was looked at", found.path, "changed-during-read")
+    if found.new_path and found.new_path != _right_path(found.path):
+        raise SkillValidationError(f"there is a {FILENAME} already", found.path, "filename-collision")
     mode = os.stat(found.path).st_mode & 0o777
     try:
-        write_atomic(found.path, found.after.encode("utf-8"), mode=mode)
-        set_mode(found.path, mode)  # the file is its owner's, who may let others write to it
+        if found.after != found.before:
+            write_atomic(found.path, found.after.encode("utf-8"), mode=mode)
+            set_mode(found.path, mode)  # the file is its owner's, who may let others write to it
+        if found.new_path:
+            rename(found.path, found.new_path)
     except OSError as error:
         raise SkillValidationError(f"cannot write the file: {error.strerror}", found.path, "unwritable") from None
 
 
 def _file_of(path: str | os.PathLike[str]) -> str:
     where = os.path.abspath(os.fspath(path))
-    return os.path.join(where, FILENAME) if os.path.isdir(where) else where
+    if not os.path.isdir(where):
+        return where
+    files = [os.path.join(where, name) for name in (FILENAME, "skill.md")]
+    return next((file for file in files if os.path.lexists(file)), files[0])
 
 
 def _text(where: str, limits: Limits) -> str:

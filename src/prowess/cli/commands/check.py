@@ -80,11 +80,16 @@ def command(
     """Check skills: every finding with its line, the text that it is about, and what to do.
 
     PATH is a skill's folder, its SKILL.md, or a folder of skills; several skills are also compared with each other.
+    Without PATH it is the skill in this folder, or those of the project; where all of these are installed, their
+    authors check them, and nothing is checked here.
     Exit status 1: there is an error, or under --strict a warning.
     """
     settings = settings_of(strict=strict, budget=budget)
     chosen = paths or _own(settings)
     as_json = as_data or form == "json"
+    installed = () if paths else _only_installed(chosen)
+    if installed:
+        return _leave_to_authors(installed, as_json=as_json)
     with output.busy("checking"):
         fixes = _fixes(chosen, write=mend) if mend or only_show else []
         report = check(*chosen, budget=settings.number("budget"), spec=spec)
@@ -113,6 +118,23 @@ def _own(settings: Settings) -> tuple[str, ...]:
             "there is no skill here: name a skill's folder, or a folder of skills", os.getcwd(), "missing-skill-md"
         )
     return found
+
+
+def _only_installed(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of the skills at or below ``paths``, where all of them are installed; none otherwise."""
+    own, installed = _without_pinned(distinct(file for path in paths for file in skill_files(path)))
+    return () if own else tuple(installed)
+
+
+def _leave_to_authors(installed: tuple[str, ...], *, as_json: bool) -> int:
+    """Say that nothing here is the project's own; what others wrote is theirs to check, so that is no failure."""
+    output.note(
+        f"there are only installed skills ({', '.join(installed)}), which their authors check; "
+        "name a folder to check them all the same"
+    )
+    if as_json:
+        output.answer(lambda: _data(CheckReport((), (), 0, {}), []), lambda: iter(()), as_data=True)
+    return 0
 
 
 def _fixes(paths: tuple[str, ...], *, write: bool) -> list[Fix]:

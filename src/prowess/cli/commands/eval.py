@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from prowess.cli.blocks import Block, Span, Style
     from prowess.cli.options import Where
 
+_MEASURES = {
+    "lexical": "measured with the lexical selector: words in common with the query, ranked; no model is asked",
+    "all": "measured with the selector that picks every skill, and leaves the choice to a model; no model is asked",
+}
+"""What each selector measures, in a sentence."""
 _STYLES: dict[str, Style] = {"hit": "good", "quiet": "good", "miss": "bad", "false-fire": "bad"}
 
 
@@ -62,20 +67,22 @@ def command(
     """
     settings = settings_of(min=least, top=top, selector=selector, **where)
     cases = load_evals(path)
-    chosen = LexicalSelector() if settings.text("selector") == "lexical" else ModelDrivenSelector()
+    named = settings.text("selector")
+    chosen = LexicalSelector() if named == "lexical" else ModelDrivenSelector()
     catalog = _competitors(path, named=bool(settings.names("folders"))) | catalog_of(settings)
     with output.busy("asking"):
         report = evaluate(cases, catalog, selector=chosen, top=settings.number("top") or 1)
-    judged = _Judged(report, len(catalog), float(settings["min"]))  # type: ignore[arg-type]  # a share is a number
+    judged = _Judged(report, len(catalog), named, float(settings["min"]))  # type: ignore[arg-type]  # a share is a number
     output.answer(lambda: _data(judged), lambda: _blocks(judged), as_data=as_data)
     return 0 if judged.passed else 1
 
 
 class _Judged(NamedTuple):
-    """How the queries came out, among how many skills, and what share of them has to."""
+    """How the queries came out, among how many skills, by which selector, and what share of them has to."""
 
     report: EvalReport
     skills: int
+    selector: str
     least: float
 
     @property
@@ -98,6 +105,7 @@ def _data(judged: _Judged) -> dict[str, object]:
     return {
         "cases": len(report.results),
         "skills": judged.skills,
+        "selector": judged.selector,
         "top": report.top,
         "min": judged.least,
         "passed": judged.passed,
@@ -136,6 +144,7 @@ def _blocks(judged: _Judged) -> Iterator[Block]:
     yield line(*_verdict(judged), f" (among {counted(judged.skills, 'skill')}, first {report.top})")
     for what, share in (("hit rate", report.hit_rate), ("false fires", report.false_fire_rate)):
         yield line(f"{what}: {'no such queries' if share is None else f'{share:.0%}'}", indent=2)
+    yield line(_MEASURES[judged.selector], indent=2)
     sources = sorted({result.case.source for result in report.results})
     yield line((f"from {', '.join(map(home_relative, sources))}", "dim"), indent=2)
 

@@ -1,0 +1,77 @@
+"""Secrets in the files of a skill, by the patterns of those who give them out."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from prowess.errors import Issue, ResourceError
+from prowess.files.reading import OpenFile
+from prowess.files.tree import list_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prowess.limits import Limits
+
+_KINDS = {
+    "GitHub": r"gh[opsur]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{60,255}",
+    "GitLab": r"glpat-[A-Za-z0-9_-]{20,255}",
+    "AWS": r"A(?:KIA|SIA)[0-9A-Z]{16}",
+    "Anthropic": r"sk-ant-[A-Za-z0-9_-]{32,255}",
+    "OpenAI": r"sk-(?:proj-)?[A-Za-z0-9_-]{40,255}",
+    "Slack": r"xox[abprs]-[0-9A-Za-z-]{20,255}",
+    "Google": r"AIza[0-9A-Za-z_-]{35}",
+    "npm": r"npm_[A-Za-z0-9]{36}",
+    "Stripe": r"sk_live_[0-9A-Za-z]{24,255}",
+    "private": r"-----BEGIN (?:[A-Z]{1,16} )?PRIVATE KEY-----\s{1,4}[A-Za-z0-9+/]{40}",
+}
+_SECRET = re.compile(
+    r"(?<![A-Za-z0-9_-])(?:" + "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()) + ")"
+)
+_EXAMPLE = re.compile(r"(?i)example|your[-_]|placeholder|(.)\1{5}")
+
+
+def secret_issues(file: str, limits: Limits) -> Iterator[Issue]:
+    """A warning for each secret in the files beside ``file``, a SKILL.md, and in itself; none where nothing is read.
+
+    Of each file at most ``limits.max_body_bytes`` are read, of all together at most ``limits.max_digest_bytes``.
+    """
+    folder = os.path.dirname(file)
+    try:
+        paths = list_tree(folder, (), limits).files
+    except OSError:
+        return
+    left = limits.max_digest_bytes
+    for path in paths:
+        data = _read_bytes(folder, path, min(limits.max_body_bytes, left))
+        left -= len(data)
+        if b"\0" not in data:
+            where = os.path.join(folder, *path.split("/"))
+            yield from _text_issues(data.decode("utf-8", "replace"), where)
+
+
+def _read_bytes(folder: str, path: str, most: int) -> bytes:
+    """The first bytes of a file; nothing of one that cannot be read."""
+    try:
+        with OpenFile(folder, tuple(path.split("/"))) as file:
+            return file.read(most)
+    except ResourceError:
+        return b""
+
+
+def _text_issues(text: str, path: str) -> Iterator[Issue]:
+    for match in find_secrets(text):
+        line = text.count("\n", 0, match.start()) + 1
+        yield Issue("secret-in-skill", "", f"looks like a secret key ({match.lastgroup})", path, line, "warning")
+
+
+def find_secrets(text: str) -> Iterator[re.Match[str]]:
+    """What in a text looks like a secret, and not like an example of one."""
+    return (match for match in _SECRET.finditer(text) if not _EXAMPLE.search(match[0]))
+
+
+def mask_secrets(row: str) -> str:
+    """The line with a star for each character of its secrets but the first four, so that no log repeats them."""
+    return _SECRET.sub(lambda match: match[0][:4] + "*" * (len(match[0]) - 4), row)
