@@ -78,7 +78,7 @@ def test_another_machine_needs_a_token(command: Command, tmp_path: Path) -> None
     refused = command("serve", str(tmp_path), "--http", "0.0.0.0:0")
     assert (refused.status, "token-needed" in refused.err) == (3, True)
     missing = command("serve", str(tmp_path), "--http", "0.0.0.0:0", "--token-file", str(tmp_path / "none"))
-    assert (missing.status, "token-needed" in missing.err) == (3, True)
+    assert (missing.status, "bad-token" in missing.err) == (3, True)
 
 
 def test_a_short_token_is_no_token(command: Command, tmp_path: Path) -> None:
