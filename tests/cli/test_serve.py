@@ -38,7 +38,9 @@ HELLO = {
 
 
 def test_a_client_gets_the_protocol_on_standard_output_and_the_server_ends_with_it(tmp_path: Path) -> None:
+    """What the extension leaves out is said on the error stream, and nothing else."""
     prowess.create_skill("notes", tmp_path, description="Writes notes.")
+    put(tmp_path, "numbered/SKILL.md", skill_md("numbered", fields="metadata:\n  version: 1.0\n"))
     words = [sys.executable, "-m", "prowess", "serve", str(tmp_path), "--no-watch"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
         assert server.stdin is not None
@@ -48,8 +50,11 @@ def test_a_client_gets_the_protocol_on_standard_output_and_the_server_ends_with_
         answer = json.loads(server.stdout.readline())
         rest, said = server.communicate(timeout=60)
     assert (answer["id"], "tools" in answer["result"]["capabilities"]) == (1, True)
-    assert "notes" in answer["result"]["instructions"]
-    assert (server.returncode, rest, said) == (0, b"", b"")
+    assert "- notes: Writes notes." in answer["result"]["instructions"]
+    assert "- numbered: Does it." in answer["result"]["instructions"]
+    assert (server.returncode, rest) == (0, b"")
+    why = f"prowess serve --check {tmp_path} says why"
+    assert said.decode() == f"warning: the skills extension leaves out 1 skill: {why}\n"
 
 
 def test_what_would_not_be_served_is_named(command: Command, tmp_path: Path) -> None:
@@ -68,7 +73,7 @@ def test_the_check_has_totals_and_no_padding(command: Command, tmp_path: Path) -
     found = command("serve", "--check", str(tmp_path))
     *rows, totals = found.out.splitlines()
     assert [row for row in rows if "  " in row.strip()] == []
-    assert "would serve 2 skills; the skills extension would serve 1 and leave out 1; 1 are not served at all" in totals
+    assert "would serve 2 skills; the skills extension would serve 1 and leave out 1; 1 is not served at all" in totals
     data = command("serve", "--check", "--json", str(tmp_path)).data
     assert (data["loaded"], data["served"]) == (2, 1)
     assert [one["loads"] for one in data["refused"]] == [False, True]
@@ -78,7 +83,7 @@ def test_another_machine_needs_a_token(command: Command, tmp_path: Path) -> None
     refused = command("serve", str(tmp_path), "--http", "0.0.0.0:0")
     assert (refused.status, "token-needed" in refused.err) == (3, True)
     missing = command("serve", str(tmp_path), "--http", "0.0.0.0:0", "--token-file", str(tmp_path / "none"))
-    assert (missing.status, "token-needed" in missing.err) == (3, True)
+    assert (missing.status, "bad-token" in missing.err) == (3, True)
 
 
 def test_a_short_token_is_no_token(command: Command, tmp_path: Path) -> None:
@@ -117,21 +122,6 @@ def serving(root: Path, *words: str, env: dict[str, str] | None = None) -> Itera
         finally:
             process.terminate()
             process.wait(SECONDS)
-
-
-def test_how_many_skills_the_extension_leaves_out_is_said_on_standard_input_too(tmp_path: Path) -> None:
-    put(tmp_path, "numbered/SKILL.md", skill_md("numbered", fields="metadata:\n  version: 1.0\n"))
-    words = [sys.executable, "-m", "prowess", "serve", str(tmp_path), "--no-watch"]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        server.stdin.write(json.dumps(HELLO).encode() + b"\n")
-        server.stdin.flush()
-        answer = json.loads(server.stdout.readline())
-        _, said = server.communicate(timeout=60)
-    assert "- numbered: Does it." in answer["result"]["instructions"]
-    why = f"prowess serve --check {tmp_path} says why"
-    assert said.decode() == f"warning: the skills extension leaves out 1 skill: {why}\n"
 
 
 def test_how_many_skills_are_not_served_is_said_after_the_address(tmp_path: Path) -> None:
@@ -206,15 +196,24 @@ def test_each_part_can_be_switched_off(notes: Path, part: str, gone: str) -> Non
 def test_the_listing_keeps_to_its_budget(tmp_path: Path) -> None:
     for number in range(40):
         put(tmp_path, f"s{number:02}/SKILL.md", skill_md(f"s{number:02}", description="Does a thing. " * 20))
-    sizes = []
-    for budget in ("300", "3000"):
-        with serving(tmp_path, "--budget", budget) as (url, _):
-            sizes.append(len(str(asked(url, everything_told))))
-    assert sizes[0] < 300 * 8 < sizes[1]
+    told = []
+    for words in (("--budget", "300"), ("--budget", "3000", "--max-chars", "20000", "--listing", "instructions")):
+        with serving(tmp_path, *words) as (url, _):
+            told.append(asked(url, everything_told))
+    sizes = [len(instructions) for instructions, _ in told]
+    assert sizes[0] < 300 * 8 < 4_000 < sizes[1]
+    assert ["- s00" in description for _, description in told] == [True, False]
 
 
-async def everything_told(connection: Talk) -> str | None:
-    return connection.client.instructions
+async def everything_told(connection: Talk) -> tuple[str, str]:
+    """The instructions, and the description of the tool that loads."""
+    tools = (await connection.ask("tools/list"))["tools"]
+    return connection.client.instructions or "", tools[0]["description"]
+
+
+def test_a_place_that_no_listing_can_have_is_named(command: Command, tmp_path: Path) -> None:
+    refused = command("serve", str(tmp_path), "--listing", "prompt")
+    assert (refused.status, "'prompt'" in refused.err, "instructions, tools" in refused.err) == (3, True, True)
 
 
 @pytest.mark.parametrize("by_file", [True, False])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from tests.talking import Plan, contents_of, sha256, skill_md
+from tests.talking import Plan, contents_of, entry_of, sha256, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -221,24 +221,71 @@ def test_a_right_digest_with_a_wrong_size_is_refused(plan: Plan, connect: Connec
         connect().load()["docs:pdf"].load()
 
 
-def test_asking_again_gives_the_new_set_and_ends_the_approval(plan: Plan, connect: Connect) -> None:
-    """H6: recovery is skills/get, which changes the set and revokes the approval."""
-    entry = plan.add("pdf", {"SKILL.md": TOOLS}, **{"allowed-tools": "Bash(git:*) Read"})
+def change(plan: Plan, entry: dict[str, object], files: dict[str, bytes]) -> None:
+    """Have the server give these files of a skill, and their entry when it is asked for; its listing is from before."""
+    plan.reads = {f"skill://pdf/{path}": contents_of(f"skill://pdf/{path}", data) for path, data in files.items()}
+    plan.gets[str(entry["uri"])] = {**entry, "resources": entry_of("pdf", files)["resources"]}
+
+
+def test_a_skill_that_changed_is_asked_for_again_proved_and_loaded_without_its_approval(
+    plan: Plan, connect: Connect
+) -> None:
+    """H6: recovery is skills/get, which changes the set and revokes the approval; what changed is said."""
+    entry = plan.add("pdf", {"SKILL.md": TOOLS, "old.md": b"old"}, **{"allowed-tools": "Bash(git:*) Read"})
+    change(plan, entry, {"SKILL.md": TOOLS + b"More.\n", "new.md": b"new"})
     approvals = prowess.Approvals(plan.folder / "approvals.json")
-    changed = TOOLS + b"More.\n"
-    plan.reads["skill://pdf/SKILL.md"] = contents_of("skill://pdf/SKILL.md", changed)
-    row = {**entry["resources"][0], "digest": sha256(changed), "size": len(changed)}
-    plan.gets["skill://pdf/SKILL.md"] = {**entry, "resources": [row]}
-    source = connect(approvals=approvals)
-    old = source.load()["docs:pdf"]
-    approvals.approve(old)
-    with pytest.raises(prowess.FetchError):
-        old.load()
-    new = source.get("skill://pdf/SKILL.md")
-    assert new.state != old.state
-    assert new.load().instructions == "Do it.\nMore."
-    assert new.load().skill.allowed_tools == ()
-    assert not approvals.is_approved(old.location, str(old.state)), "it does not come back"
+    skill = connect(approvals=approvals).load()["docs:pdf"]
+    approvals.approve(skill)
+    state = skill.state
+    loaded = skill.load()
+    assert loaded.instructions == "Do it.\nMore."
+    assert loaded.skill.allowed_tools == ()
+    (issue,) = [one for one in loaded.skill.issues if one.code == "changed-on-server"]
+    assert "changed: SKILL.md; added: new.md; removed: old.md" in issue.message
+    assert skill.read_resource("new.md") == "new"
+    assert not approvals.is_approved(skill.location, str(state)), "it does not come back"
+    approvals.approve(skill)
+    assert skill.load().skill.allowed_tools == (), "what a person saw before is not what is there now"
+    approvals.approve(loaded.skill)
+    assert skill.load().skill.allowed_tools == ("Bash(git:*)", "Read")
+
+
+def test_a_file_that_changed_while_its_skill_is_active_is_not_given_until_the_skill_is_loaded_again(
+    plan: Plan, connect: Connect
+) -> None:
+    """H7: what was loaded holds; the message says what changed and what to do."""
+    entry = plan.add("pdf", {"SKILL.md": skill_md("pdf"), "a.md": b"a", "b.md": b"b"})
+    change(plan, entry, {"SKILL.md": skill_md("pdf"), "a.md": b"other"})
+    session = prowess.Session(connect().load())
+    session.activate("docs:pdf")
+    for path in ("a.md", "b.md", "a.md"):
+        with pytest.raises(prowess.FetchError, match=r"changed: a\.md; removed: b\.md") as caught:
+            session.read_resource("docs:pdf", path)
+        assert caught.value.code == "changed-on-server"
+        assert "load it again" in str(caught.value)
+    session.deactivate("docs:pdf")
+    session.activate("docs:pdf")
+    assert session.read_resource("docs:pdf", "a.md").endswith("\n\nother")
+
+
+def test_a_new_entry_that_does_not_fit_the_files_either_is_not_used(plan: Plan, connect: Connect) -> None:
+    """H6: the new digests are proved as the old ones were."""
+    entry = plan.add("pdf")
+    change(plan, entry, {"SKILL.md": skill_md("pdf", body="Announced anew.\n")})
+    plan.reads[entry["uri"]] = contents_of(entry["uri"], skill_md("pdf", body="Yet other.\n"))
+    with pytest.raises(prowess.FetchError) as caught:
+        connect().load()["docs:pdf"].load()
+    assert caught.value.code == "digest-mismatch"
+
+
+def test_a_skill_that_its_server_no_longer_has_is_said_to_be_gone(plan: Plan, connect: Connect) -> None:
+    """H6: recovery that fails is told in the server's words."""
+    plan.add("pdf")
+    plan.reads.clear()
+    plan.gets.clear()
+    with pytest.raises(prowess.FetchError, match="no longer given: MCP server 'docs': skills/get: no") as caught:
+        connect().load()["docs:pdf"].load()
+    assert caught.value.code == "request-refused"
 
 
 def test_a_file_outside_the_held_entry_is_not_read(plan: Plan, connect: Connect) -> None:

@@ -64,7 +64,7 @@ def test_clients_of_the_older_protocol_are_told_unasked(library: Path) -> None:
                 enough.set()
 
         async with asyncio.timeout(SECONDS), talking(server, "legacy", message_handler=hear) as connection:
-            await connection.ask("skills/list")
+            await connection.ask("prompts/list")
             put(library, "fresh/SKILL.md", skill_md("fresh"))
             await enough.wait()
             assert len((await connection.ask("prompts/list"))["prompts"]) == 4

@@ -109,8 +109,10 @@ def _loaded_elsewhere(skill: Skill) -> LoadedSkill:
     given = skill._home.contents
     if given is None:
         return LoadedSkill(skill, _stripped(skill._home.body or ""))
+    given = contents.renew(given)
     data, found = _fetched(skill, given)
     fresh = _as_read(skill, contents.admitted(given, found.front, skill._name), found.body, None)
+    fresh._home = fresh._home._replace(contents=given)  # its state is that of what was read
     name = found.front.name if skill.told_by else skill._name
     differing = contents.differences(found.front, name, skill._description, skill.location)
     fresh._issues = (*found.issues, *differing, *given.issues())

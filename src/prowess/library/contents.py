@@ -77,6 +77,10 @@ class Foreign(Protocol):
         """The fields that count, under the name that the skill goes by."""
         ...
 
+    def renew(self) -> Contents:
+        """The contents to load from: itself, or others where the source has changed since; raises ``FetchError``."""
+        ...
+
 
 def told_by(contents: object) -> str:
     """Whom to name to a model that reads it; ``""``: nobody."""
@@ -92,6 +96,11 @@ def server(contents: object) -> object:
 def admitted(contents: object, front: Frontmatter, name: str) -> Frontmatter:
     """The fields of a fetched file that count, under the name that was announced."""
     return contents.admitted(front, name) if isinstance(contents, Foreign) else front.renamed(name)
+
+
+def renew(contents: Contents) -> Contents:
+    """The contents that a skill is to be loaded from: those of now where its source can tell that they changed."""
+    return contents.renew() if isinstance(contents, Foreign) else contents
 
 
 def read_bytes(contents: Contents, path: str, most: int) -> bytes:

@@ -61,10 +61,10 @@ class Access(NamedTuple):
         headers = _headers(scope)
         host = headers.get(b"host", "")
         if not self._is_ours(host, scope):
-            return Refusal(421, "this server does not go by that name")
+            return Refusal(421, "this server does not go by that name: start it with --allow-host NAME")
         origin = headers.get(b"origin")
         if origin is not None and not self._is_welcome(origin, host):
-            return Refusal(403, "pages of that origin may not ask")
+            return Refusal(403, "pages of that origin may not ask: start the server with --allow-origin URL")
         given = headers.get(b"authorization", "")
         if self.token is not None and not _is_token(given, self.token):
             return _WRONG_TOKEN if given else _NO_TOKEN

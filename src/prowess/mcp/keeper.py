@@ -264,6 +264,8 @@ class Keeper:
                 continue
             if found is None:
                 break
+            if before is not None:
+                found.remember_names(before.shelf)
             fresh = self._offered(found)
             work.give(Made(fresh, None if before is None else self._news(before, fresh)))
             before = fresh

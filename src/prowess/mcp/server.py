@@ -21,6 +21,7 @@ from mcp.server.subscriptions import (
     ToolsListChanged,
 )
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from prowess.errors import SkillError
 from prowess.limits import DEFAULT_LIMITS
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     Work = Callable[[Offer, Any], dict[str, Any]]
 
 EXTENSION = "io.modelcontextprotocol/skills"
+_OF_EXTENSION = frozenset(("skills/list", "skills/get", "resources/directory/read"))
 _OUR_FAULT = frozenset(("unreadable", "unreadable-directory", "changed-during-read"))
 _TRIES = 5
 _HANDSHAKES = frozenset(("initialize", "server/discover"))
@@ -215,13 +217,16 @@ class Server:
         on = {part for part in PARTS if getattr(self._options, part)}
         for method, (needs, params, work) in METHODS.items():
             if not on.isdisjoint(needs):
-                yield method, params, self._answering(work)
+                yield method, params, self._answering(method, work)
         yield "subscriptions/listen", types.SubscriptionsListenRequestParams, self._listen
 
-    def _answering(self, work: Work) -> Handler:
+    def _answering(self, method: str, work: Work) -> Handler:
         """A handler that answers from the offer of the moment, in a thread, since files are read."""
 
-        async def handle(_: Context, params: Any) -> dict[str, Any]:  # noqa: ANN401 - as the method has them
+        async def handle(ctx: Context, params: Any) -> dict[str, Any]:  # noqa: ANN401 - as the method has them
+            # The older protocols cannot declare an extension, and a method that nobody declared is none.
+            if method in _OF_EXTENSION and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+                raise MCPError(types.METHOD_NOT_FOUND, "Method not found", method)
             try:
                 return await self._answer(work, params)
             except SkillError as error:

@@ -51,6 +51,7 @@ class Shelf:
     """
 
     def __init__(self, skills: dict[str, Skill], catalog: Catalog, refused: Iterable[Refused] = ()) -> None:
+        self._former: dict[str, str] = {}
         self.skills = skills
         self.catalog = catalog
         self.refused = tuple(refused)
@@ -66,6 +67,20 @@ class Shelf:
     def failures(self) -> tuple[Issue, ...]:
         """What was wrong with files and folders that hold no skill."""
         return self.catalog.failures
+
+    def remember_names(self, before: Shelf) -> None:
+        """Know by which names skills went before this shelf that cannot be loaded now."""
+        failing = {issue.path for issue in self.failures}
+        names = {**before._former, **{skill.name: skill.location for skill in before.catalog}} if failing else {}
+        self._former = {name: location for name, location in names.items() if location in failing}
+
+    def find_failure(self, name: str) -> Issue | None:
+        """What keeps a skill from being loaded that went by that name, or whose folder has it; else ``None``."""
+        former = self._former.get(name)
+        for issue in self.failures:
+            if issue.path == former or os.path.basename(os.path.dirname(issue.path)) == name:
+                return issue
+        return None
 
     @property
     def left_out(self) -> LeftOut:

@@ -10,11 +10,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+from prowess.escapes import escape_line
 from prowess.library.catalog import Catalog
 from prowess.mcp.listing import write_listing
 from prowess.mcp.uris import uri_of
 from prowess.runtime.session import Session
 from prowess.spec.hidden import one_line
+from prowess.spec.markup import neutralize_tags
 from prowess.tools.content import load_content, preload_wrapped
 from prowess.tools.dialects.prowess import DIALECT
 from prowess.tools.toolset import Toolset
@@ -23,6 +25,7 @@ from prowess.tools.view import Options, View, has_files
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from prowess.errors import Issue
     from prowess.library.skill import Skill
     from prowess.mcp.listing import ListingTexts
     from prowess.mcp.options import ServeOptions
@@ -90,9 +93,19 @@ class ModelTools:
             return _answer(f"unknown tool: {one_line(name[:_LONGEST_NAME])}; {said}", is_error=True)
         wanted = arguments.get("name")
         skill = self._shelf.catalog.get(wanted) if isinstance(wanted, str) else None
+        if skill is None and isinstance(wanted, str) and (failure := self._shelf.find_failure(wanted)) is not None:
+            return _answer(self._describe_failure(wanted, failure), is_error=True)
         toolset = self._whole if skill is None else Toolset(self.open_session(skill))
         result = toolset.call(name, arguments)
         return _answer(result.content, *self._links(skill, result), is_error=result.is_error)
+
+    def _describe_failure(self, name: str, failure: Issue) -> str:
+        """That a skill is there and cannot be loaded, with the finding and what to do about it."""
+        where = f" in {failure.path}{f':{failure.line}' if failure.line else ''}" if self._options.show_folders else ""
+        field = f"{failure.field}: " if failure.field else ""
+        hint = f". {failure.hint[:1].upper()}{failure.hint[1:]}." if failure.hint else "."
+        said = escape_line(f"skill {name[:_LONGEST_NAME]!r} cannot be loaded: {field}{failure.message}{where}{hint}")
+        return neutralize_tags(said)
 
     def open_session(self, skill: Skill) -> Session:
         """A session with that skill alone: calls do not depend on how many others there are."""

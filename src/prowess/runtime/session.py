@@ -387,7 +387,7 @@ class Session(Sight):
         """
         self._follow()
         with self._lock:
-            skill = None if name in self._active else self._catalog.get(name)
+            skill = None if name in self._active.entries else self._catalog.get(name)
         return name if skill is None else skill.name
 
     def _known(self, name: str) -> Skill:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import FetchError, Issue, ResourceNotFoundError
 from prowess.files.writing import NewFile
-from prowess.sources.mcp_entry import SKILL_MD
+from prowess.sources.mcp_entry import SKILL_MD, parse_entry
+from prowess.spec.hidden import one_line
 from prowess.spec.rules import INERT
 from prowess.spec.typed import differing_fields, styled_frontmatter
 
@@ -28,6 +29,10 @@ _WIDENING = frozenset(
     for key in (*INERT, "agent", "allowed-tools", "background", "context", "effort", "permission-mode", "tools")
 )
 """Fields that ask for more than to be read, however they are spelled."""
+
+
+_MAY_HAVE_CHANGED = frozenset(("digest-mismatch", "request-refused"))
+_LONGEST_CHANGES = 400
 
 
 class Kept:
@@ -54,13 +59,24 @@ class Kept:
 
 
 class McpContents:
-    """The files of one skill of a server, as its entry lists them."""
+    """The files of one skill of a server, as its entry lists them.
 
-    def __init__(self, entry: Entry, link: Link, *, kept: Kept, approvals: Approvals | None) -> None:
+    When a file is not what was announced, the server is asked for the entry again. If that is another, the skill has
+    changed: whoever loads it gets what it is now, and reads follow from then on. What was loaded before holds until
+    then, so that no file of the new set stands beside instructions of the old one. ``state`` stays what it was: a
+    person who approves a skill approves what they have seen of it.
+    """
+
+    def __init__(self, entry: Entry, link: Link, *, kept: Kept, approvals: Approvals | None, changes: str = "") -> None:
         self._entry = entry
         self._link = link
         self._kept = kept
         self._approvals = approvals
+        self._changes = changes
+        self._held = entry
+        """What the skill was last loaded from."""
+        self._newer: Entry | None = None
+        """What the server has announced since, which nobody has loaded."""
 
     @property
     def server(self) -> Server:
@@ -82,13 +98,58 @@ class McpContents:
         return f"the MCP server {self.server.label!r}"
 
     def names(self) -> tuple[str, ...] | None:
-        return tuple(self._entry.files)
+        return self.files()
 
     def files(self) -> tuple[str, ...]:
-        return tuple(self._entry.files)
+        return tuple(self._held.files)
 
     def read(self, path: str) -> bytes:
-        file = self._entry.files.get(path)
+        """The bytes of a file; raises ``FetchError`` (``changed-on-server``) where the skill has changed since."""
+        try:
+            return self._read(path)
+        except FetchError as error:
+            self._newer = self._ask_again(error)
+            changes = _describe_changes(self._held, self._newer)
+            message = f"{changes} since it was loaded: put it aside and load it again"
+            raise FetchError(message, self.location, "changed-on-server") from None
+
+    def renew(self) -> McpContents:
+        """The contents to load the skill from: those of now, if its SKILL.md is not what was announced.
+
+        Raises ``FetchError`` where the server does not give what was announced, and announces nothing else.
+        """
+        if self._newer is None:
+            try:
+                self._read(SKILL_MD)
+            except FetchError as error:
+                self._newer = self._ask_again(error)
+        if self._newer is not None:
+            self._held, self._newer = self._newer, None
+        if self._held is self._entry:
+            return self
+        changes = _describe_changes(self._entry, self._held)
+        return McpContents(self._held, self._link, kept=self._kept, approvals=self._approvals, changes=changes)
+
+    def _ask_again(self, error: FetchError) -> Entry:
+        """What the server announces now; raises ``error`` where that is nothing else. Ends approvals of before."""
+        if error.code not in _MAY_HAVE_CHANGED:
+            raise error
+        try:
+            answer = self._link.request("skills/get", {"uri": self._entry.uri})
+        except FetchError as refused:
+            if refused.code != "request-refused":
+                raise
+            message = f"{self._entry.uri} is no longer given: {refused.message}"
+            raise FetchError(message, self.location, refused.code) from None
+        entry = parse_entry(answer.get("skill"), self._link.limits)
+        if entry.uri != self._entry.uri or entry.state == self._held.state:
+            raise error
+        if self._approvals is not None:
+            self._approvals.expire({self.location: entry.state})
+        return entry
+
+    def _read(self, path: str) -> bytes:
+        file = self._held.files.get(path)
         if file is None:
             raise ResourceNotFoundError(f"{self.server.label} lists no file {path!r} for this skill", path)
         data = self._kept.get(file.digest)
@@ -114,7 +175,7 @@ class McpContents:
             raise self._wrong(uri, "the answer cannot be decoded") from None
 
     def _prove(self, path: str, data: bytes) -> None:
-        file = self._entry.files[path]
+        file = self._held.files[path]
         if len(data) != file.size:
             raise self._wrong(file.uri, f"it has {len(data)} bytes, and {file.size} were announced")
         if hashlib.sha256(data).hexdigest() != file.digest:
@@ -125,7 +186,7 @@ class McpContents:
         limits = self._link.limits
         most = limits.max_frontmatter_bytes
         written = styled_frontmatter(data[:most], whole=len(data) <= most, limits=limits)
-        differing = differing_fields(written, self._entry.fields)
+        differing = differing_fields(written, self._held.fields)
         if differing:
             message = f"{self._entry.uri}: {', '.join(differing)[:200]} in the file is not what was announced"
             raise FetchError(message, self.location, "differs-from-index")
@@ -134,10 +195,14 @@ class McpContents:
         return FetchError(f"{uri}: {why}", self.location, "digest-mismatch")
 
     def everything(self) -> Iterator[NewFile]:
-        return (NewFile(path, self.read(path)) for path in self._entry.files)
+        return (NewFile(path, self.read(path)) for path in self.files())
 
     def issues(self) -> tuple[Issue, ...]:
-        return ()
+        """What changed since the skill was listed, where it was loaded from another entry."""
+        if not self._changes:
+            return ()
+        message = f"{self._changes} since it was listed; approvals of before do not count"
+        return (Issue("changed-on-server", "", message, self.location, 0, "warning"),)
 
     def announced(self, name: str) -> Frontmatter:
         """The fields as they were announced, which nobody has approved: no tools."""
@@ -149,6 +214,18 @@ class McpContents:
         if self._approvals is not None and self._approvals.is_approved(self.location, self.state):
             return narrowed
         return replace(narrowed, allowed_tools=(), allowed_tools_raw=None)
+
+
+def _describe_changes(before: Entry, after: Entry) -> str:
+    """Which files of a skill are others now, in one line."""
+    old, new = before.files, after.files
+    kinds = {
+        "changed": [path for path in old if path in new and old[path].digest != new[path].digest],
+        "added": [path for path in new if path not in old],
+        "removed": [path for path in old if path not in new],
+    }
+    said = "; ".join(f"{kind}: {', '.join(paths)}" for kind, paths in kinds.items() if paths)
+    return one_line(f"the skill {after.uri} has changed on its server ({said[:_LONGEST_CHANGES]})")
 
 
 def _narrowed(front: Frontmatter, name: str) -> Frontmatter:

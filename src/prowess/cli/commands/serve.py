@@ -194,7 +194,8 @@ def _findings(survey: prowess.mcp.Survey) -> Iterator[Block]:
         yield line((f"Every skill would be served: {counted(survey.served, 'skill')}.", "good"))
         return
     broken = sum(not refused.loads for refused in survey.refused)
+    rest = f"{broken:,} {'is' if broken == 1 else 'are'} not served at all."
     yield line(
         f"Tools, prompts and the listing would serve {counted(survey.loaded, 'skill')}; the skills extension would "
-        f"serve {survey.served:,} and leave out {len(survey.refused) - broken:,}; {broken:,} are not served at all."
+        f"serve {survey.served:,} and leave out {len(survey.refused) - broken:,}; {rest}"
     )
