@@ -23,13 +23,16 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.clients
 
-MOST_TURNS = 30
+SHOW_CHANGES = {"Gemini CLI", "openai-agents", "pydantic-ai"}
+"""The clients that show a changed listing within one answer; the others keep to the tools that it began with."""
+MOST_TURNS = 45
 """How many turns a client may take until its model sees a change: it refreshes its list while the model goes on."""
 NEW = "A skill that came while the conversation ran."
 
 
 @pytest.fixture(params=list(CLIENTS))
 def client(request: pytest.FixtureRequest) -> str:
+    """The name of a client; all of them in turn, where a test names none."""
     return str(request.param)
 
 
@@ -57,14 +60,14 @@ def library(tmp_path: Path) -> Path:
     return Path(shutil.copytree(ROOT / "examples" / "skills", tmp_path / "library"))
 
 
-def call_load_skill(request: ModelRequest, name: str) -> ToolCall:
+def call_load_skill(request: ModelRequest, name: str, **more: str) -> ToolCall:
     """The move of a model that wants a skill; where the client defers tools, it has to look for the tool first."""
     tool = request.tool_named("load_skill")
     if tool is not None:
-        return ToolCall(tool, {"name": name})
+        return ToolCall(tool, {"name": name, **more})
     deferred = re.findall(r"^mcp__\w+__load_skill$", request.text, re.MULTILINE)
     if any(deferred[0] in text and "load_skill" in text for text in request.results):
-        return ToolCall(deferred[0], {"name": name})
+        return ToolCall(deferred[0], {"name": name, **more})
     return ToolCall("ToolSearch", {"query": f"select:{deferred[0]}"})
 
 
@@ -99,6 +102,7 @@ def test_a_skill_that_the_model_loads_is_in_its_next_request(
     assert squeeze(wanted)[:200] in squeeze(provider.requests[-1].results[-1])
 
 
+@pytest.mark.parametrize("client", sorted(SHOW_CHANGES), indirect=True)
 def test_a_skill_that_comes_while_the_conversation_runs_reaches_the_model(
     client: str, command: list[str], library: Path, tmp_path: Path
 ) -> None:
@@ -111,7 +115,8 @@ def test_a_skill_that_comes_while_the_conversation_runs_reaches_the_model(
             prowess.create_skill("newcomer", library, description=NEW)
         if NEW in request.text or turns > MOST_TURNS:
             return Text("Done.")
-        return call_load_skill(request, "csv-report")
+        # No two calls are alike: Gemini CLI ends a conversation that seems to go round in circles.
+        return call_load_skill(request, "csv-report", arguments=f"turn {turns}")
 
     with provide(script) as provider:
         ask_client(CLIENTS[client], command, tmp_path / "home", library, provider.url)
@@ -122,11 +127,13 @@ def test_a_skill_that_comes_while_the_conversation_runs_reaches_the_model(
 def test_a_skill_that_came_while_the_conversation_ran_can_be_loaded(
     client: str, command: list[str], library: Path, tmp_path: Path
 ) -> None:
+    """A client that keeps to the tools that it knows must not refuse the name, as one does that checks an enum."""
+
     def script(request: ModelRequest) -> Move:
         if not (library / "newcomer").exists():
             prowess.create_skill("newcomer", library, description=NEW)
         is_loaded = any('<skill_content name="newcomer">' in text for text in request.results)
-        return Text("Done.") if is_loaded or len(request.results) > 1 else call_load_skill(request, "newcomer")
+        return Text("Done.") if is_loaded or len(request.results) > 2 else call_load_skill(request, "newcomer")
 
     with provide(script) as provider:
         ask_client(CLIENTS[client], command, tmp_path / "home", library, provider.url)

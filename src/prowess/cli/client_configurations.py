@@ -68,6 +68,7 @@ server = MCPServerStdio(
 
 
 def _write_pydantic_ai(program: str, arguments: Sequence[str]) -> str:
+    """A toolset that asks for its tools at every step: one that keeps them does not learn of new skills."""
     return f"""from fastmcp.client.transports import StdioTransport
 from pydantic_ai.mcp import MCPToolset
 
@@ -77,6 +78,7 @@ server = MCPToolset(
         args={list(arguments)!r},
     ),
     id="{SERVER}",
+    cache_tools=False,
 )"""
 
 
