@@ -5,6 +5,7 @@ Each is installed by ``make test-clients`` and started with the configuration th
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shutil
 from functools import cache
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from mcp import Client as McpClient
 
 import prowess
 from tests.clients.fake_models import ModelRequest, Text, ToolCall, provide
@@ -25,8 +27,20 @@ pytestmark = pytest.mark.clients
 
 SHOW_CHANGES = {"Gemini CLI", "openai-agents", "pydantic-ai"}
 """The clients that show a changed listing within one answer; the others keep to the tools that it began with."""
+SHOWN = {
+    "Claude Code": {"instructions", "tools"},
+    "Claude Code, tools deferred": {"instructions"},
+    "Codex": {"instructions", "tools"},
+    "Gemini CLI": {"instructions", "tools"},
+    "openai-agents": {"tools"},
+    "pydantic-ai": {"tools"},
+}
+"""Where a client's first request holds the whole listing, however long it may be: what docs/mcp.md says too."""
 MOST_TURNS = 45
 """How many turns a client may take until its model sees a change: it refreshes its list while the model goes on."""
+LONG_LISTING = 60
+LONG_TEXT = 3_000
+"""More skills than are listed whole, and fewer characters than a listing of them has."""
 NEW = "A skill that came while the conversation ran."
 
 
@@ -72,8 +86,8 @@ def call_load_skill(request: ModelRequest, name: str, **more: str) -> ToolCall:
 
 
 def squeeze(text: str) -> str:
-    """``text`` with every run of white space as one space."""
-    return " ".join(text.split())
+    """``text`` with every run of white space as one space, and three dots as Claude Code writes them."""
+    return " ".join(text.replace("…", "...").split())
 
 
 def test_the_first_request_to_the_model_holds_every_name_and_description(
@@ -86,6 +100,26 @@ def test_the_first_request_to_the_model_holds_every_name_and_description(
     assert len(skills) == len(list(library.glob("*/SKILL.md")))
     missing = [skill.name for skill in skills if skill.name not in seen or squeeze(skill.description) not in seen]
     assert missing == []
+
+
+async def served_listings(library: Path) -> dict[str, str]:
+    """The texts with the listing that a server of the library gives: its instructions, and what load_skill says."""
+    async with McpClient(prowess.mcp.Server(library, notice=None).lowlevel) as client:
+        tools = {tool.name: tool.description or "" for tool in (await client.list_tools()).tools}
+        return {"instructions": client.instructions or "", "tools": tools["load_skill"]}
+
+
+def test_the_longest_listing_is_shown_whole(client: str, command: list[str], tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    for number in range(LONG_LISTING):
+        description = f"Does a thing of kind {number} to documents. Use when a document needs it, or may need it soon."
+        prowess.create_skill(f"skill-{number:02}", library, description=description)
+    listings = asyncio.run(served_listings(library))
+    assert all(len(text) > LONG_TEXT for text in listings.values())
+    with provide(lambda _: Text("Done.")) as provider:
+        ask_client(CLIENTS[client], command, tmp_path / "home", library, provider.url)
+    seen = squeeze(provider.requests[0].text)
+    assert {place for place, text in listings.items() if squeeze(text) in seen} == SHOWN[client]
 
 
 def test_a_skill_that_the_model_loads_is_in_its_next_request(
