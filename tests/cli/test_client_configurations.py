@@ -179,6 +179,14 @@ def test_the_printed_program_names_the_program_and_every_folder_absolutely(
     assert {str(PROGRAM), *folders} < set(values)
 
 
+@pytest.mark.parametrize("client", CONFIGURATIONS)
+def test_the_page_about_mcp_shows_what_is_printed(client: str) -> None:
+    page = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
+    text = CONFIGURATIONS[client].write("/path/to/.venv/bin/prowess", ["serve", "/path/to/skills"])
+    assert f"\n{text}\n```\n" in page
+    assert f"**{CONFIGURATIONS[client].title}**" in page
+
+
 def test_every_client_that_is_offered_is_tested() -> None:
     assert {*TABLES, *PROGRAMS} == set(CONFIGURATIONS)
 

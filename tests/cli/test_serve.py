@@ -237,6 +237,14 @@ def test_further_names_and_pages_can_be_allowed(notes: Path) -> None:
         assert server.post(body, method, "Origin: https://evil.example").status == 403
 
 
+def test_clients_of_a_proxy_are_not_told_where_files_lie(notes: Path) -> None:
+    """A server that goes by another name is asked by a proxy on its own machine, for clients that are elsewhere."""
+    with serving(notes, "--allow-host", "skills.example", "--no-watch") as (url, _):
+        loaded = asked(url, everything)["loaded"]
+    assert "Write it down." in loaded
+    assert str(notes) not in loaded
+
+
 @pytest.mark.parametrize("watches", [True, False])
 def test_changes_are_seen_unless_nobody_is_to_look(notes: Path, watches: bool) -> None:
     with serving(notes, *(() if watches else ("--no-watch",))) as (url, _):

@@ -28,7 +28,7 @@ FOLDER = ROOT / ".clients"
 FOREIGN = Path(__file__).parent / "foreign"
 QUESTION = "Do what the skill says."
 INSTALL_SECONDS = 900
-ANSWER_SECONDS = 60
+ANSWER_SECONDS = 120
 
 
 class NotInstalledError(Exception):

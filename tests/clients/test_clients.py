@@ -5,6 +5,7 @@ Each is installed by ``make test-clients`` and started with the configuration th
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shutil
 from functools import cache
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from mcp import Client as McpClient
 
 import prowess
 from tests.clients.fake_models import ModelRequest, Text, ToolCall, provide
@@ -23,13 +25,28 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.clients
 
-MOST_TURNS = 30
+SHOW_CHANGES = {"Gemini CLI", "openai-agents", "pydantic-ai"}
+"""The clients that show a changed listing within one answer; the others keep to the tools that it began with."""
+SHOWN = {
+    "Claude Code": {"instructions", "tools"},
+    "Claude Code, tools deferred": {"instructions"},
+    "Codex": {"instructions", "tools"},
+    "Gemini CLI": {"instructions", "tools"},
+    "openai-agents": {"tools"},
+    "pydantic-ai": {"tools"},
+}
+"""Where a client's first request holds the whole listing, however long it may be: what docs/mcp.md says too."""
+MOST_TURNS = 45
 """How many turns a client may take until its model sees a change: it refreshes its list while the model goes on."""
+LONG_LISTING = 60
+LONG_TEXT = 3_000
+"""More skills than are listed whole, and fewer characters than a listing of them has."""
 NEW = "A skill that came while the conversation ran."
 
 
 @pytest.fixture(params=list(CLIENTS))
 def client(request: pytest.FixtureRequest) -> str:
+    """The name of a client; all of them in turn, where a test names none."""
     return str(request.param)
 
 
@@ -57,20 +74,20 @@ def library(tmp_path: Path) -> Path:
     return Path(shutil.copytree(ROOT / "examples" / "skills", tmp_path / "library"))
 
 
-def call_load_skill(request: ModelRequest, name: str) -> ToolCall:
+def call_load_skill(request: ModelRequest, name: str, **more: str) -> ToolCall:
     """The move of a model that wants a skill; where the client defers tools, it has to look for the tool first."""
     tool = request.tool_named("load_skill")
     if tool is not None:
-        return ToolCall(tool, {"name": name})
+        return ToolCall(tool, {"name": name, **more})
     deferred = re.findall(r"^mcp__\w+__load_skill$", request.text, re.MULTILINE)
     if any(deferred[0] in text and "load_skill" in text for text in request.results):
-        return ToolCall(deferred[0], {"name": name})
+        return ToolCall(deferred[0], {"name": name, **more})
     return ToolCall("ToolSearch", {"query": f"select:{deferred[0]}"})
 
 
 def squeeze(text: str) -> str:
-    """``text`` with every run of white space as one space."""
-    return " ".join(text.split())
+    """``text`` with every run of white space as one space, and three dots as Claude Code writes them."""
+    return " ".join(text.replace("…", "...").split())
 
 
 def test_the_first_request_to_the_model_holds_every_name_and_description(
@@ -83,6 +100,26 @@ def test_the_first_request_to_the_model_holds_every_name_and_description(
     assert len(skills) == len(list(library.glob("*/SKILL.md")))
     missing = [skill.name for skill in skills if skill.name not in seen or squeeze(skill.description) not in seen]
     assert missing == []
+
+
+async def served_listings(library: Path) -> dict[str, str]:
+    """The texts with the listing that a server of the library gives: its instructions, and what load_skill says."""
+    async with McpClient(prowess.mcp.Server(library, notice=None).lowlevel) as client:
+        tools = {tool.name: tool.description or "" for tool in (await client.list_tools()).tools}
+        return {"instructions": client.instructions or "", "tools": tools["load_skill"]}
+
+
+def test_the_longest_listing_is_shown_whole(client: str, command: list[str], tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    for number in range(LONG_LISTING):
+        description = f"Does a thing of kind {number} to documents. Use when a document needs it, or may need it soon."
+        prowess.create_skill(f"skill-{number:02}", library, description=description)
+    listings = asyncio.run(served_listings(library))
+    assert all(len(text) > LONG_TEXT for text in listings.values())
+    with provide(lambda _: Text("Done.")) as provider:
+        ask_client(CLIENTS[client], command, tmp_path / "home", library, provider.url)
+    seen = squeeze(provider.requests[0].text)
+    assert {place for place, text in listings.items() if squeeze(text) in seen} == SHOWN[client]
 
 
 def test_a_skill_that_the_model_loads_is_in_its_next_request(
@@ -99,6 +136,7 @@ def test_a_skill_that_the_model_loads_is_in_its_next_request(
     assert squeeze(wanted)[:200] in squeeze(provider.requests[-1].results[-1])
 
 
+@pytest.mark.parametrize("client", sorted(SHOW_CHANGES), indirect=True)
 def test_a_skill_that_comes_while_the_conversation_runs_reaches_the_model(
     client: str, command: list[str], library: Path, tmp_path: Path
 ) -> None:
@@ -111,7 +149,8 @@ def test_a_skill_that_comes_while_the_conversation_runs_reaches_the_model(
             prowess.create_skill("newcomer", library, description=NEW)
         if NEW in request.text or turns > MOST_TURNS:
             return Text("Done.")
-        return call_load_skill(request, "csv-report")
+        # No two calls are alike: Gemini CLI ends a conversation that seems to go round in circles.
+        return call_load_skill(request, "csv-report", arguments=f"turn {turns}")
 
     with provide(script) as provider:
         ask_client(CLIENTS[client], command, tmp_path / "home", library, provider.url)
@@ -122,11 +161,13 @@ def test_a_skill_that_comes_while_the_conversation_runs_reaches_the_model(
 def test_a_skill_that_came_while_the_conversation_ran_can_be_loaded(
     client: str, command: list[str], library: Path, tmp_path: Path
 ) -> None:
+    """A client that keeps to the tools that it knows must not refuse the name, as one does that checks an enum."""
+
     def script(request: ModelRequest) -> Move:
         if not (library / "newcomer").exists():
             prowess.create_skill("newcomer", library, description=NEW)
         is_loaded = any('<skill_content name="newcomer">' in text for text in request.results)
-        return Text("Done.") if is_loaded or len(request.results) > 1 else call_load_skill(request, "newcomer")
+        return Text("Done.") if is_loaded or len(request.results) > 2 else call_load_skill(request, "newcomer")
 
     with provide(script) as provider:
         ask_client(CLIENTS[client], command, tmp_path / "home", library, provider.url)

@@ -56,6 +56,7 @@ def _quote_toml(text: str) -> str:
 
 
 def _write_openai_agents(program: str, arguments: Sequence[str]) -> str:
+    """A server that is waited for longer than the five seconds of the package: a busy machine starts it in more."""
     return f"""from agents.mcp import MCPServerStdio
 
 server = MCPServerStdio(
@@ -64,10 +65,15 @@ server = MCPServerStdio(
         "args": {list(arguments)!r},
     }},
     name="{SERVER}",
+    client_session_timeout_seconds=30,
 )"""
 
 
 def _write_pydantic_ai(program: str, arguments: Sequence[str]) -> str:
+    """A toolset that asks for its tools at every step, since one that keeps them does not learn of new skills.
+
+    It waits longer for the server than the five seconds of the package: a busy machine starts it in more.
+    """
     return f"""from fastmcp.client.transports import StdioTransport
 from pydantic_ai.mcp import MCPToolset
 
@@ -77,6 +83,8 @@ server = MCPToolset(
         args={list(arguments)!r},
     ),
     id="{SERVER}",
+    cache_tools=False,
+    init_timeout=30,
 )"""
 
 

@@ -50,7 +50,8 @@ def serve(
     host = parse_bind(http)[0] if http is not None else ""
     if http is not None:
         check_token(host, token)
-    options.setdefault("show_folders", http is None or is_loopback(host))
+    # A further name is that of a proxy: it asks from this machine, and its clients are elsewhere.
+    options.setdefault("show_folders", http is None or (is_loopback(host) and not hosts))
     began = time.monotonic()
     made = server_class()
     limits = options.get("limits") or DEFAULT_LIMITS

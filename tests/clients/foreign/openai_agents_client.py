@@ -20,7 +20,7 @@ async def main() -> None:
         client = AsyncOpenAI(base_url=f"{address}/v1", api_key="none")
         model = OpenAIResponsesModel("fake-model", client)
         agent = Agent("asker", instructions="Be brief.", model=model, mcp_servers=[server])
-        await Runner.run(agent, question, max_turns=40)
+        await Runner.run(agent, question, max_turns=60)
 
 
 asyncio.run(main())
