@@ -6,16 +6,17 @@ import importlib.util
 import json
 import os
 import shutil
-import subprocess
-import sys
+import signal
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import prowess
+from tests.nursery import nursery_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,24 +126,23 @@ class Children:
         env: dict[str, str] | None = None,
     ) -> Outcome:
         """Run ``code`` in a child that may grow by ``memory`` MiB; it is killed when it takes too long."""
-        options = {"base": str(library.base), "way": way, "memory": memory, "nobody": nobody}
-        command = [sys.executable, str(HERE / "inside.py"), json.dumps(options), code, *args]
-        try:
-            done = subprocess.run(
-                command,
-                input=stdin,
-                capture_output=True,
-                encoding="utf-8",
-                timeout=kill_after,
-                env={**os.environ, **(env or {})},
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return Outcome(killed=True)
-        if done.returncode < 0:
-            return Outcome(raised=f"signal {-done.returncode}")
-        assert done.returncode == 0, done.stderr
-        answer = json.loads(done.stdout)
+        options = {"base": str(library.base), "memory": memory, "nobody": nobody}
+        with TemporaryFile() as given, TemporaryFile() as printed, TemporaryFile() as complaints:
+            given.write(stdin.encode())
+            given.seek(0)
+            nursery = nursery_of(HERE / "inside.py", way or "", env=tuple((env or {}).items()))
+            forked = nursery.fork(options, code, *args, stdin=given, stdout=printed, stderr=complaints)
+            try:
+                status = forked.wait(kill_after)
+            except TimeoutError:
+                forked.end(signal.SIGKILL)
+                return Outcome(killed=True)
+            if status < 0:
+                return Outcome(raised=f"signal {-status}")
+            complaints.seek(0)
+            printed.seek(0)
+            assert status == 0, complaints.read().decode()
+            answer = json.loads(printed.read())
         if "unavailable" in answer:
             pytest.skip(f"this system opens files by {answer['unavailable']}, not by {way}")
         return Outcome(**answer)
