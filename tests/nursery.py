@@ -21,6 +21,7 @@ import sys
 import traceback
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -88,6 +89,21 @@ class Nursery:
         socket.send_fds(self._control, [request], files)
         theirs.close()
         return Forked(report)
+
+    def run(self, *arguments: Any, given: str = "", seconds: float = SECONDS) -> subprocess.CompletedProcess[str]:  # noqa: ANN401 - what JSON holds
+        """What a new process printed, with ``given`` as its input; after ``seconds`` it is killed: ``TimeoutError``."""
+        with TemporaryFile() as stdin, TemporaryFile() as stdout, TemporaryFile() as stderr:
+            stdin.write(given.encode())
+            stdin.seek(0)
+            forked = self.fork(*arguments, stdin=stdin, stdout=stdout, stderr=stderr)
+            try:
+                status = forked.wait(seconds)
+            except TimeoutError:
+                forked.end(signal.SIGKILL)
+                raise
+            stdout.seek(0)
+            stderr.seek(0)
+            return subprocess.CompletedProcess(arguments, status, stdout.read().decode(), stderr.read().decode())
 
 
 @cache

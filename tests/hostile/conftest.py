@@ -6,11 +6,9 @@ import importlib.util
 import json
 import os
 import shutil
-import signal
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -127,22 +125,15 @@ class Children:
     ) -> Outcome:
         """Run ``code`` in a child that may grow by ``memory`` MiB; it is killed when it takes too long."""
         options = {"base": str(library.base), "memory": memory, "nobody": nobody}
-        with TemporaryFile() as given, TemporaryFile() as printed, TemporaryFile() as complaints:
-            given.write(stdin.encode())
-            given.seek(0)
-            nursery = nursery_of(HERE / "inside.py", way or "", env=tuple((env or {}).items()))
-            forked = nursery.fork(options, code, *args, stdin=given, stdout=printed, stderr=complaints)
-            try:
-                status = forked.wait(kill_after)
-            except TimeoutError:
-                forked.end(signal.SIGKILL)
-                return Outcome(killed=True)
-            if status < 0:
-                return Outcome(raised=f"signal {-status}")
-            complaints.seek(0)
-            printed.seek(0)
-            assert status == 0, complaints.read().decode()
-            answer = json.loads(printed.read())
+        nursery = nursery_of(HERE / "inside.py", way or "", env=tuple((env or {}).items()))
+        try:
+            done = nursery.run(options, code, *args, given=stdin, seconds=kill_after)
+        except TimeoutError:
+            return Outcome(killed=True)
+        if done.returncode < 0:
+            return Outcome(raised=f"signal {-done.returncode}")
+        assert done.returncode == 0, done.stderr
+        answer = json.loads(done.stdout)
         if "unavailable" in answer:
             pytest.skip(f"this system opens files by {answer['unavailable']}, not by {way}")
         return Outcome(**answer)
