@@ -42,6 +42,7 @@ class Forked:
 
     def __init__(self, report: socket.socket) -> None:
         self._report = report
+        self.is_over = False
         self.pid = int(report.recv(MOST_BYTES))
 
     def wait(self, seconds: float = SECONDS) -> int:
@@ -52,6 +53,7 @@ class Forked:
         status, spent = json.loads(self._report.recv(MOST_BYTES))
         count_elsewhere(spent)
         self._report.close()
+        self.is_over = True
         return int(status)
 
     def end(self, number: int = signal.SIGTERM) -> int:
@@ -113,6 +115,10 @@ def nursery_of(program: Path, *arguments: str, env: tuple[tuple[str, str], ...] 
     ``env``: what is added to its environment. That of a forked process can be changed, but what the system tells of it
     (``/proc/self/environ``) is what the nursery was started with.
     """
+    if not hasattr(os, "fork"):
+        import pytest  # noqa: PLC0415 - the nursery itself has no pytest
+
+        pytest.skip("NOT TESTED: needs processes that are forked")
     return Nursery(program, *arguments, env=env)
 
 
@@ -181,6 +187,8 @@ def _answer(request: list[Any], streams: list[int], answer: Answer) -> NoReturn:
         os.environ.update(environment)
         answer(*arguments)
         status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
     except BaseException:  # noqa: BLE001 - as a program of its own: the error is printed, and it ends
         traceback.print_exc()
     sys.stdout.flush()
