@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,11 +18,11 @@ from mcp import Client
 
 import prowess
 from tests.hostile.web import Served, request
+from tests.nursery import Forked, nursery_of
 from tests.talking import Talk, put, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
-    from pathlib import Path
 
     from tests.cli.conftest import Command
 
@@ -109,33 +110,49 @@ def test_a_folder_after_http_is_a_mistake_that_is_named(command: Command, tmp_pa
 # -- on HTTP -----------------------------------------------------------------------------------------------------------
 
 
+class Serving(NamedTuple):
+    """A server on HTTP: its address, its process, and what it prints."""
+
+    url: str
+    process: Forked
+    out: TextIO
+    err: TextIO
+
+    def stop(self, ask: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
+        """Its exit status after this signal, and what it had yet to print, on either stream."""
+        status = self.process.end(ask)
+        return status, self.out.read() + self.err.read()
+
+
 @contextmanager
-def serving(root: Path, *words: str, env: dict[str, str] | None = None) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """A server on HTTP, by its address; ended by the block."""
-    command = [sys.executable, "-m", "prowess", "serve", str(root), "--http", "127.0.0.1:0", *words]
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, env={**os.environ, **(env or {})}, **pipes) as process:  # type: ignore[call-overload]
+def serving(root: Path, *words: str, env: dict[str, str] | None = None) -> Iterator[Serving]:
+    """A server on HTTP; ended by the block, unless it is stopped in there."""
+    command = ["serve", str(root), "--http", "127.0.0.1:0", *words]
+    (read_out, out), (read_err, err) = os.pipe(), os.pipe()
+    with os.fdopen(read_out) as printed, os.fdopen(read_err) as complaints, Path(os.devnull).open() as nothing:
+        nursery = nursery_of(Path(__file__).parent / "command_inside.py")
+        process = nursery.fork(command, env or {}, stdin=nothing, stdout=out, stderr=err)
+        os.close(out)
+        os.close(err)
         try:
-            said = process.stderr.readline()
+            said = complaints.readline()
             assert said.startswith("Serving skills at http://127.0.0.1:"), said
-            yield said.split()[-1], process
+            yield Serving(said.split()[-1], process, printed, complaints)
         finally:
-            process.terminate()
-            process.wait(SECONDS)
+            if not process.is_over:
+                process.end()
 
 
 def test_how_many_skills_are_not_served_is_said_after_the_address(tmp_path: Path) -> None:
     prowess.create_skill("notes", tmp_path, description="Writes notes.")
     prowess.create_skill("moved", tmp_path, description="Is moved.").rename(tmp_path / "away")
     put(tmp_path, "broken/SKILL.md", "no head\n")
-    with serving(tmp_path) as (url, process):
-        assert process.stderr is not None
-        said = process.stderr.readline()
+    with serving(tmp_path) as server:
+        said = server.err.readline()
         why = f"prowess serve --check {tmp_path} says why"
         assert said == f"warning: the skills extension leaves out 1 skill, and 1 skill cannot be loaded: {why}\n"
-        assert asked(url, lambda talk: talk.client.list_tools()) is not None
-        process.send_signal(signal.SIGTERM)
-        assert process.communicate(timeout=SECONDS) == ("", "")
+        assert asked(server.url, lambda talk: talk.client.list_tools()) is not None
+        assert server.stop()[1] == ""
 
 
 def asked(url: str, words: Callable[[Talk], Coroutine[Any, Any, Any]]) -> Any:  # noqa: ANN401
@@ -175,8 +192,8 @@ async def everything(connection: Talk) -> dict[str, object]:
 
 
 def test_a_client_finds_every_part_on_http(notes: Path) -> None:
-    with serving(notes) as (url, _):
-        found = asked(url, everything)
+    with serving(notes) as server:
+        found = asked(server.url, everything)
     assert found["skills"] == found["prompts"] == ["notes", "other"]
     assert "Write it down." in found["loaded"]
     assert "notes" in found["instructions"]
@@ -187,8 +204,8 @@ def test_a_client_finds_every_part_on_http(notes: Path) -> None:
     ("part", "gone"), [("extension", "skills"), ("tools", "loaded"), ("instructions", ""), ("prompts", "prompts")]
 )
 def test_each_part_can_be_switched_off(notes: Path, part: str, gone: str) -> None:
-    with serving(notes, "--without", part) as (url, _):
-        found = asked(url, everything)
+    with serving(notes, "--without", part) as server:
+        found = asked(server.url, everything)
     assert {"skills", "loaded", "prompts"} - found.keys() == ({gone} if gone else set())
     assert (found["instructions"] is None) == (part == "instructions")
 
@@ -198,8 +215,8 @@ def test_the_listing_keeps_to_its_budget(tmp_path: Path) -> None:
         put(tmp_path, f"s{number:02}/SKILL.md", skill_md(f"s{number:02}", description="Does a thing. " * 20))
     told = []
     for words in (("--budget", "300"), ("--budget", "3000", "--max-chars", "20000", "--listing", "instructions")):
-        with serving(tmp_path, *words) as (url, _):
-            told.append(asked(url, everything_told))
+        with serving(tmp_path, *words) as server:
+            told.append(asked(server.url, everything_told))
     sizes = [len(instructions) for instructions, _ in told]
     assert sizes[0] < 300 * 8 < 4_000 < sizes[1]
     assert ["- s00" in description for _, description in told] == [True, False]
@@ -219,8 +236,8 @@ def test_a_place_that_no_listing_can_have_is_named(command: Command, tmp_path: P
 @pytest.mark.parametrize("by_file", [True, False])
 def test_a_token_is_asked_for_by_file_or_by_variable(notes: Path, tmp_path: Path, by_file: bool) -> None:
     words = ("--token-file", str(put(tmp_path, "token", f"{TOKEN}\n"))) if by_file else ()
-    with serving(notes, *words, env={} if by_file else {"PROWESS_MCP_TOKEN": TOKEN}) as (url, _):
-        server = raw(url)
+    with serving(notes, *words, env={} if by_file else {"PROWESS_MCP_TOKEN": TOKEN}) as running:
+        server = raw(running.url)
         assert server.ask("skills/list").status == 401
         assert server.ask("skills/list", f"Authorization: Bearer {TOKEN}x").status == 401
         assert server.ask("skills/list", f"Authorization: Bearer {TOKEN}").status == 200
@@ -228,8 +245,8 @@ def test_a_token_is_asked_for_by_file_or_by_variable(notes: Path, tmp_path: Path
 
 def test_further_names_and_pages_can_be_allowed(notes: Path) -> None:
     body = request("skills/list")
-    with serving(notes, "--allow-host", "skills.example", "--allow-origin", "https://app.example") as (url, _):
-        server = raw(url)
+    with serving(notes, "--allow-host", "skills.example", "--allow-origin", "https://app.example") as running:
+        server = raw(running.url)
         method = "Mcp-Method: skills/list"
         assert server.post(body, method, host="skills.example").status == 200
         assert server.post(body, method, host="other.example").status == 421
@@ -239,16 +256,16 @@ def test_further_names_and_pages_can_be_allowed(notes: Path) -> None:
 
 def test_clients_of_a_proxy_are_not_told_where_files_lie(notes: Path) -> None:
     """A server that goes by another name is asked by a proxy on its own machine, for clients that are elsewhere."""
-    with serving(notes, "--allow-host", "skills.example", "--no-watch") as (url, _):
-        loaded = asked(url, everything)["loaded"]
+    with serving(notes, "--allow-host", "skills.example", "--no-watch") as server:
+        loaded = asked(server.url, everything)["loaded"]
     assert "Write it down." in loaded
     assert str(notes) not in loaded
 
 
 @pytest.mark.parametrize("watches", [True, False])
 def test_changes_are_seen_unless_nobody_is_to_look(notes: Path, watches: bool) -> None:
-    with serving(notes, *(() if watches else ("--no-watch",))) as (url, _):
-        assert asked(url, everything)["skills"] == ["notes", "other"]
+    with serving(notes, *(() if watches else ("--no-watch",))) as server:
+        assert asked(server.url, everything)["skills"] == ["notes", "other"]
 
         async def until_there(connection: Talk) -> list[str]:
             async with connection.client.listen(resources_list_changed=True) as changes:
@@ -257,10 +274,10 @@ def test_changes_are_seen_unless_nobody_is_to_look(notes: Path, watches: bool) -
             return [entry["frontmatter"]["name"] for entry in await connection.all_skills()]
 
         if watches:
-            assert asked(url, until_there) == ["notes", "other", "third"]
+            assert asked(server.url, until_there) == ["notes", "other", "third"]
         else:
             put(notes, "third/SKILL.md", skill_md("third"))
-            assert asked(url, everything)["skills"] == ["notes", "other"]
+            assert asked(server.url, everything)["skills"] == ["notes", "other"]
 
 
 @posix
@@ -270,11 +287,9 @@ def test_it_ends_on_http_when_it_is_told_to(notes: Path, ask: signal.Signals) ->
     """Also while a client listens for changes."""
 
     async def whole() -> int:
-        with serving(notes) as (url, process):
-            async with Client(url, cache=None) as client, client.listen(resources_list_changed=True):
-                process.send_signal(ask)
-                status = await asyncio.to_thread(process.wait, SECONDS)
-            rest = (process.stdout.read() if process.stdout else "") + (process.stderr.read() if process.stderr else "")
+        with serving(notes) as server:
+            async with Client(server.url, cache=None) as client, client.listen(resources_list_changed=True):
+                status, rest = await asyncio.to_thread(server.stop, ask)
             assert "Traceback" not in rest
             return status
 

@@ -6,8 +6,6 @@ import importlib.util
 import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import prowess
+from tests.nursery import nursery_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,19 +124,11 @@ class Children:
         env: dict[str, str] | None = None,
     ) -> Outcome:
         """Run ``code`` in a child that may grow by ``memory`` MiB; it is killed when it takes too long."""
-        options = {"base": str(library.base), "way": way, "memory": memory, "nobody": nobody}
-        command = [sys.executable, str(HERE / "inside.py"), json.dumps(options), code, *args]
+        options = {"base": str(library.base), "memory": memory, "nobody": nobody}
+        nursery = nursery_of(HERE / "inside.py", way or "", env=tuple((env or {}).items()))
         try:
-            done = subprocess.run(
-                command,
-                input=stdin,
-                capture_output=True,
-                encoding="utf-8",
-                timeout=kill_after,
-                env={**os.environ, **(env or {})},
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
+            done = nursery.run(options, code, *args, given=stdin, seconds=kill_after)
+        except TimeoutError:
             return Outcome(killed=True)
         if done.returncode < 0:
             return Outcome(raised=f"signal {-done.returncode}")

@@ -1,7 +1,7 @@
-"""The main program of a child process: limits first, then the code of the case, then what it cost, as JSON.
+"""What a child process does: limits first, then the code of the case, then what it cost, as JSON.
 
-``inside.py OPTIONS CODE ARGUMENTS…``. The code sees ``library``, ``prowess``, ``naive``, ``standing`` and ``args``,
-and leaves its answer in ``result``.
+The program of a nursery. The code sees ``library``, ``prowess``, ``naive``, ``standing`` and ``args``, and leaves its
+answer in ``result``.
 """
 
 from __future__ import annotations
@@ -112,37 +112,43 @@ def run(code: str, names: dict[str, Any]) -> dict[str, object]:
     return {"result": names.get("result")}
 
 
-def main() -> None:
-    options = json.loads(sys.argv[1])
-    use_way(options["way"])
+def prepare(way: str) -> Callable[..., None]:
+    """Import what the cases need, with the system as that way of opening files has it (``""``: as it is)."""
+    use_way(way or None)
     meter = Meter()
     meter.watch()
     names: dict[str, Any] = {name: importlib.import_module(name) for name in ("json", "os", "sys", "prowess")}
     names |= {"naive": importlib.import_module("naive"), "standing": importlib.import_module("standing")}
-    names |= {"library": names["standing"].Library(Path(options["base"])), "args": sys.argv[3:], "meter": meter}
+    names["meter"] = meter
     names["prowess"].parse_skill(_PLAIN_WARM_UP)  # what is imported only when it is needed
-    handles = importlib.import_module("prowess.files.handles")
-    best = handles.best_way()
-    if options["way"] and best != options["way"]:
-        json.dump({"unavailable": best}, sys.stdout)
-        return
+    best = importlib.import_module("prowess.files.handles").best_way()
     memory("VmRSS")  # nobody may not be able to import what this needs
+    importlib.import_module("prowess.install.installer")
+
+    def answer(options: dict[str, Any], code: str, *args: str) -> None:
+        if way and best != way:
+            json.dump({"unavailable": best}, sys.stdout)
+        else:
+            answer_case(options, code, names | {"args": list(args)})
+
+    return answer
+
+
+def answer_case(options: dict[str, Any], code: str, names: dict[str, Any]) -> None:
+    """Limit this process, run the code, and print what came of it and what that cost."""
+    meter: Meter = names["meter"]
+    names["library"] = names["standing"].Library(Path(options["base"]))
     if options["nobody"]:
-        importlib.import_module("prowess.install.installer")
         drop_privileges()
     if options["memory"]:
         limit_memory(options["memory"])
     meter.read.clear()
     meter.listed = 0
     before, began, busy = memory("VmRSS"), time.monotonic(), time.process_time()
-    answer = run(sys.argv[2], names)
+    answer = run(code, names)
     answer |= {"seconds": time.monotonic() - began, "busy": time.process_time() - busy}
     if options["memory"]:
         lift_limits()
     answer |= {"grown": memory("VmHWM") - before, "peak": memory("VmHWM"), "read": meter.read, "listed": meter.listed}
     answer["children"] = has_children()
     json.dump(answer, sys.stdout)
-
-
-if __name__ == "__main__":
-    main()

@@ -6,8 +6,6 @@ import json
 import os
 import shutil
 import socket
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +14,7 @@ import pytest
 
 import prowess
 from prowess.install.resemblance import skeleton
+from tests.nursery import nursery_of
 from tests.repositories import skill_text
 
 if TYPE_CHECKING:
@@ -390,11 +389,9 @@ def test_a_naive_remove_follows_the_name(library: Library, naive_installer: Modu
 # -- moments -----------------------------------------------------------------------------------------------------------
 
 
-def run(program: str, *arguments: str) -> list[object]:
+def run(program: str, *arguments: object) -> list[object]:
     """What one of the programs of the matrices answers."""
-    done = subprocess.run(
-        [sys.executable, str(INSTALL / program), *arguments], capture_output=True, text=True, check=False, timeout=600
-    )
+    done = nursery_of(INSTALL / program).run(*arguments, seconds=600)
     assert done.returncode == 0, done.stderr
     answer: list[object] = json.loads(done.stdout)
     return answer
@@ -403,12 +400,12 @@ def run(program: str, *arguments: str) -> list[object]:
 @pytest.mark.parametrize("operation", ["install", "update", "remove"])
 def test_a_process_that_dies_in_the_middle_leaves_the_old_or_the_new(library: Library, operation: str) -> None:
     """Case 98: right before and after the moments that matter; every call of all is the matrix of tests/install."""
-    (points,) = run("dying.py", str(library.base / "dying"), json.dumps([["points", operation]]))
+    (points,) = run("dying.py", str(library.base / "dying"), [["points", operation]])
     assert isinstance(points, list)
     names = [name for name, _ in points]
     wanted = {at for at, name in enumerate(names, 1) if name in {"exchange", "rename"}}
     request = [["die", operation, at, moment] for at in sorted(wanted) for moment in ("before", "after")]
-    answers = run("dying.py", str(library.base / "dying"), json.dumps(request))
+    answers = run("dying.py", str(library.base / "dying"), request)
     assert [wrong for wrong in answers if wrong] == []
 
 
@@ -436,14 +433,14 @@ MOMENTS = (
 @pytest.mark.parametrize("code", ["ENOSPC", "EDQUOT", "EIO", "EACCES", "EROFS", "EMFILE"])
 def test_a_full_or_broken_disk_is_a_typed_error_and_the_old_stays(library: Library, code: str) -> None:
     """Case 99: at moments that matter; every call of all is the matrix of tests/install."""
-    (made,) = run("dying.py", str(library.base / "dying"), json.dumps([["moments", "update"]]))
+    (made,) = run("dying.py", str(library.base / "dying"), [["moments", "update"]])
     assert isinstance(made, list)
     request = [
         ["fail", "update", made.index([call, name]) + 1, code, {"on": on}]
         for call, name in MOMENTS
         for on in (False, True)
     ]
-    answers = run("dying.py", str(library.base / "dying"), json.dumps(request))
+    answers = run("dying.py", str(library.base / "dying"), request)
     assert [wrong for wrong in answers if wrong] == []
 
 
@@ -462,7 +459,7 @@ def test_a_naive_update_on_a_full_disk_has_lost_the_old(library: Library, naive_
 @pytest.mark.parametrize("scenario", ["same", "versions", "list"])
 def test_many_processes_at_once_end_with_one_whole_version(library: Library, scenario: str) -> None:
     """Case 100: sixteen install, four of them read; more rounds in tests/install."""
-    assert run("crowd.py", str(library.base / "crowd"), scenario, "1") == []
+    assert run("crowd.py", str(library.base / "crowd"), scenario, 1) == []
 
 
 def test_naive_processes_see_each_others_halves(library: Library, naive_installer: ModuleType) -> None:

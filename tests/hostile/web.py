@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
-import subprocess
-import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tests.nursery import nursery_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SECONDS = 20.0
-_PROGRAM = """
-import json, sys, prowess
-root, bind, token, limits = json.loads(sys.argv[1])
-ready = lambda url: print(url, flush=True)
-prowess.mcp.serve(root, http=bind, token=token, ready=ready, limits=prowess.Limits(**limits))
-"""
+HERE = Path(__file__).parent
 
 
 class Reply(NamedTuple):
@@ -113,14 +109,14 @@ def served(
     root: Path, bind: str = "127.0.0.1:0", token: str | None = None, *, handles: int = 0, **limits: float
 ) -> Iterator[Served]:
     """A server of that folder, which ends with the block. ``handles``: how many it may have open."""
-    options = json.dumps([str(root), bind, token, limits])
-    few = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({handles}, {handles}))\n" if handles else ""
-    command = [sys.executable, "-c", few + _PROGRAM, options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        url = process.stdout.readline().strip()
+    reading, writing = os.pipe()
+    with os.fdopen(reading, encoding="ascii") as printed, Path(os.devnull).open("r+b") as nothing:
+        process = nursery_of(HERE / "server_inside.py").fork(
+            str(root), bind, token, handles, limits, stdin=nothing, stdout=writing, stderr=nothing
+        )
+        os.close(writing)
         try:
+            url = printed.readline().strip()
             yield Served("127.0.0.1", int(url.rpartition(":")[2].removesuffix("/mcp")), process.pid)
         finally:
-            process.terminate()
-            process.wait(SECONDS)
+            process.end()

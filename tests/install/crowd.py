@@ -1,4 +1,4 @@
-"""The main program of the tests with many processes: ``crowd.py FOLDER SCENARIO ROUNDS``, with a JSON answer.
+"""The program of the tests with many processes: it answers a folder, a scenario and a number of rounds, in JSON.
 
 Sixteen children begin at once, each with its own part of the scenario; what each of them met, and what is there at
 the end, is judged here. The answer lists what went wrong.
@@ -171,14 +171,16 @@ def once(base: Path, scenario: str) -> list[str]:
     return wrong + crowd.end()
 
 
-def main() -> None:
-    base, scenario, rounds = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+def prepare() -> Callable[..., None]:
+    """What answers requests: this module has imported all that it needs."""
+    return answer_request
+
+
+def answer_request(folder: str, scenario: str, rounds: int) -> None:
+    """Print what went wrong in so many rounds as JSON."""
+    base = Path(folder)
     wrong: list[str] = []
     for number in range(rounds):
         wrong += once(base / str(number), scenario)
         shutil.rmtree(base / str(number))
     json.dump(wrong, sys.stdout)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""The main program of the crash and fault matrices: ``dying.py FOLDER REQUEST``, with a JSON answer.
+"""The program of the crash and fault matrices: it answers a folder and a request, in JSON. Run by a nursery.
 
 A child of this process makes a change and dies at a chosen call (or at a chosen time); this process then looks at
 what a reader would see, has the next command recover, and looks again. Or the change is made here, and a chosen call
@@ -262,15 +262,17 @@ VERBS: dict[str, Callable[..., list[Any]]] = {
 }
 
 
-def main() -> None:
-    base, request = Path(sys.argv[1]), json.loads(sys.argv[2])
+def prepare() -> Callable[..., None]:
+    """What answers requests: this module has imported all that it needs."""
+    return answer_request
+
+
+def answer_request(folder: str, request: list[list[Any]]) -> None:
+    """Print the answer to each part of a request as JSON."""
+    base = Path(folder)
     answer: list[Any] = []
     for number, (verb, *arguments) in enumerate(request):
         options = arguments.pop() if arguments and isinstance(arguments[-1], dict) else {}
         answer.append(VERBS[verb](base / str(number), *arguments, **options))
         shutil.rmtree(base / str(number), ignore_errors=True)
     json.dump(answer, sys.stdout)
-
-
-if __name__ == "__main__":
-    main()

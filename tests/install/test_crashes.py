@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.nursery import nursery_of
 
 if TYPE_CHECKING:
     import random
@@ -24,14 +25,7 @@ KILLS = (30, 300)
 
 def ask(folder: Path, request: list[list[Any]]) -> list[Any]:
     """What the program of the matrix answers to each part of a request."""
-    program = Path(__file__).parent / "dying.py"
-    done = subprocess.run(
-        [sys.executable, str(program), str(folder), json.dumps(request)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
+    done = nursery_of(Path(__file__).parent / "dying.py").run(str(folder), request, seconds=600)
     assert done.returncode == 0, done.stderr
     answer: list[Any] = json.loads(done.stdout)
     return answer

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.nursery import nursery_of
+
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that begin at once")
 
-ROUNDS = (2, 50)
+ROUNDS = (1, 50)
 """Of the ordinary run, and of the whole one."""
 
 
 @pytest.mark.parametrize("scenario", ["same", "versions", "remove", "list"])
 def test_sixteen_processes_at_once(tmp_path: Path, scenario: str, full: bool) -> None:
     """The same skill, different versions, install against remove, install against list."""
-    program = Path(__file__).parent / "crowd.py"
-    done = subprocess.run(
-        [sys.executable, str(program), str(tmp_path), scenario, str(ROUNDS[full])],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=1800,
-    )
+    done = nursery_of(Path(__file__).parent / "crowd.py").run(str(tmp_path), scenario, ROUNDS[full], seconds=1800)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == []

@@ -1,0 +1,34 @@
+"""What the process of a server does; the program of a nursery, which has imported the SDK already."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING
+
+import prowess
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def prepare() -> Callable[..., None]:
+    """Import what a server on HTTP needs."""
+    for name in ("prowess.mcp.serve", "prowess.mcp.server", "prowess.mcp.http", "uvicorn"):
+        importlib.import_module(name)
+    return serve_folder
+
+
+def serve_folder(root: Path, bind: str, token: str | None, handles: int, limits: dict[str, float]) -> None:
+    """Serve until a signal comes; the address is printed. ``handles``: how many it may have open (0: as many)."""
+    if handles:
+        import resource  # noqa: PLC0415 - POSIX only
+
+        resource.setrlimit(resource.RLIMIT_NOFILE, (handles, handles))
+    prowess.mcp.serve(root, http=bind, token=token, ready=_tell_address, limits=prowess.Limits(**limits))  # type: ignore[arg-type]
+
+
+def _tell_address(url: str) -> None:
+    sys.stdout.write(f"{url}\n")
+    sys.stdout.flush()
