@@ -43,16 +43,20 @@ def _write_toml(program: str, arguments: Sequence[str]) -> str:
     """Codex's table. Without ``required`` a server that fails to start is left out, and nothing says so."""
     rows = (
         f"[mcp_servers.{SERVER}]",
-        f"command = {_quote_toml(program)}",
-        f"args = [{', '.join(map(_quote_toml, arguments))}]",
+        f"command = {_quote(program)}",
+        f"args = {_quote_list(arguments)}",
         "required = true",
     )
     return "\n".join(rows)
 
 
-def _quote_toml(text: str) -> str:
-    """A basic string of TOML, which is a string of JSON in which control characters are escaped."""
+def _quote(text: str) -> str:
+    """A string of JSON in which control characters are escaped, which is one of TOML and of Python too."""
     return dump_json(text)
+
+
+def _quote_list(texts: Sequence[str]) -> str:
+    return f"[{', '.join(map(_quote, texts))}]"
 
 
 def _write_openai_agents(program: str, arguments: Sequence[str]) -> str:
@@ -61,8 +65,8 @@ def _write_openai_agents(program: str, arguments: Sequence[str]) -> str:
 
 server = MCPServerStdio(
     params={{
-        "command": {program!r},
-        "args": {list(arguments)!r},
+        "command": {_quote(program)},
+        "args": {_quote_list(arguments)},
     }},
     name="{SERVER}",
     client_session_timeout_seconds=30,
@@ -79,8 +83,8 @@ from pydantic_ai.mcp import MCPToolset
 
 server = MCPToolset(
     StdioTransport(
-        command={program!r},
-        args={list(arguments)!r},
+        command={_quote(program)},
+        args={_quote_list(arguments)},
     ),
     id="{SERVER}",
     cache_tools=False,
