@@ -48,7 +48,7 @@ USED: dict[str, set[str]] = {
     **dict.fromkeys(("install", "remove", "sync", "outdated", "verify", "link", "unlink", "adopt"), _INSTALLING),
     "update": {*_INSTALLING, "difflib"},
     "new": {"authoring"},
-    "check": {"authoring", "ctypes", "select"},
+    "check": {"authoring", "ctypes", "select", "yaml"},
     "unpack": {"authoring", "ctypes", "sources"},
     "pack": {"authoring", "ctypes", "zipfile"},
     "eval": {"authoring", "ctypes", "select", "sqlite3"},

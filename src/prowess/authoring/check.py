@@ -113,10 +113,10 @@ def _own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits) -> 
 
 def _with_nearest_key(issue: Issue) -> Issue:
     """The issue; that of an unknown key names the known one which is nearly the same, as the author may mean that."""
-    from difflib import get_close_matches  # noqa: PLC0415 - few skills have such a key
-
     if issue.code != "unknown-field":
         return issue
+    from difflib import get_close_matches  # noqa: PLC0415 - few skills have such a key
+
     close = get_close_matches(issue.field.lower()[:_LONGEST_KEY], sorted(SPECIFIED | EXTENSIONS), n=1, cutoff=_NEAR)
     if not close:
         return issue
