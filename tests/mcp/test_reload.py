@@ -172,8 +172,17 @@ def test_whoever_pages_while_skills_come_and_go_sees_each_that_stays_once(tmp_pa
     asyncio.run(whole())
 
 
-def test_the_handshake_does_not_wait_for_a_scan(tmp_path: Path) -> None:
+def test_the_handshake_does_not_wait_for_a_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first answer about a large library comes before that is known; later ones wait for it."""
+    answered = threading.Event()
+    load = Loader.load
+
+    def load_late(loader: Loader) -> Shelf:
+        """The same, and not before the first answer: on a fast disk the scan would win the race."""
+        answered.wait(SECONDS)
+        return load(loader)
+
+    monkeypatch.setattr(Loader, "load", load_late)
     for number in range(200):
         put(tmp_path, f"s{number}/SKILL.md", skill_md(f"s{number}"))
     limits = prowess.Limits(max_handshake_seconds=1e-9, max_awaited_entries=100)
@@ -182,6 +191,7 @@ def test_the_handshake_does_not_wait_for_a_scan(tmp_path: Path) -> None:
     async def whole() -> None:
         async with asyncio.timeout(SECONDS), talking(server) as connection:
             assert (connection.client.instructions or "").startswith("This server has skills")
+            answered.set()
             tools = [tool["name"] for tool in (await connection.ask("tools/list"))["tools"]]
             assert "search_skills" in tools
             assert len(await connection.all_skills()) == 200
