@@ -219,7 +219,7 @@ class Limits:
     max_large_reads: int = 2
     """Files of more than 256 KiB that a server reads at one time: others are answered in between."""
 
-    max_awaited_entries: int = 4_000
+    max_awaited_entries: int = 1_500
     """Files and folders that a served library may have so that the first answer always waits for its listing."""
 
     max_handshake_seconds: float = 0.5
