@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,18 @@ def test_a_body_may_be_cut_where_it_began_at_the_scan(put: Put, tmp_path: Path) 
     path.write_bytes(path.read_bytes().replace(b"Does", b"Really does"))
     assert skill.read_body() == "Do it.\n"
     assert path.read_bytes()[skill.body_offset :] == b"g.\n---\nDo it.\n"
+
+
+def test_names_that_only_one_system_accepts_are_kept_by_its_own_rule(put: Put, tmp_path: Path) -> None:
+    """S0-13, S0-28: of a lenient scan; invalid="skip" leaves them out with all that the specification refuses."""
+    for name in ("my_skill", "a--b", "Upper"):
+        put(name)
+    put("long", description="d" * 2000)
+    assert prowess.scan(tmp_path, invalid="skip").names == ()
+    refused = {issue.path for issue in prowess.scan(tmp_path).issues if issue.code != "bad-name"}
+    kept = [skill for skill in prowess.scan(tmp_path) if skill.location not in refused]
+    catalog = prowess.Catalog(skill for skill in kept if re.fullmatch("[a-z0-9_-]{1,64}", skill.name))
+    assert catalog.names == ("a--b", "my_skill")
 
 
 def test_the_warning_about_the_case_of_a_file_name_has_a_code(put: Put, tmp_path: Path) -> None:
