@@ -46,6 +46,7 @@ from prowess.runtime.saved import Bounds, as_json, bounds_of, from_json, older_i
 from prowess.runtime.session_arguments import check_arguments, read_ceiling
 from prowess.runtime.sight import Sight, filtered_out
 from prowess.spec.commands import may_have_commands
+from prowess.spec.counted import counted
 from prowess.spec.hidden import hidden_points
 from prowess.spec.tool_patterns import judged
 
@@ -298,7 +299,8 @@ class Session(Sight):
         if step == "refuse-filtered":
             raise filtered_out(wish.name, filters)
         if step == "refuse-full":
-            raise MaxActiveError(f"cannot activate {wish.name!r}: {self._active.most} skills are active already")
+            most = counted(self._active.most, "active skill")
+            raise MaxActiveError(f"cannot activate {wish.name!r}: the session allows {most} at once")
         return step
 
     def _filters_of(self, wish: _Wish) -> tuple[str, ...]:
