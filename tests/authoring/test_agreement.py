@@ -44,6 +44,7 @@ DIFFERENT = {
     "merge keys": (HEAD + "metadata:\n  <<:\n    a: b\n---\n", "yaml-merge-key"),
     "half characters": (HEAD + 'license: "\\ud800"\n---\n', "yaml-surrogate"),
     "odd line ends": (HEAD + "metadata:\n\u2028  author: me\n---\n", "unknown-field"),
+    "tabs after a blank line": (HEAD + "metadata:\n\n\tauthor: me\n---\n", "yaml-syntax"),
     "size": (HEAD + "#" * 70_000 + "\n---\n", "frontmatter-too-large"),
     "links": ("", "path-escape"),
 }

@@ -1,4 +1,4 @@
-"""What the behaviour tests share: a way to write a skill in a line."""
+"""What the behaviour tests share: a way to write a skill in a line, and a home folder."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,3 +29,15 @@ def put(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder of the test's own, with no variable that moves a place of skills."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(folder))
+    for variable in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    return folder

@@ -14,18 +14,6 @@ import prowess
 Put = Callable[..., Path]
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder of the test's own, with no variable that moves a place of skills."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    for variable in ("HOME", "USERPROFILE"):
-        monkeypatch.setenv(variable, str(folder))
-    for variable in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR"):
-        monkeypatch.delenv(variable, raising=False)
-    return folder
-
-
 def test_a_scan_lists_every_name_of_the_widest_rule(put: Put, tmp_path: Path) -> None:
     """S0-13: lenient mode, the default of scan, keeps the names as they are written; strict mode refuses the first."""
     names = ["_", "-a", "a-", "a--b", "a_b"]

@@ -71,6 +71,10 @@ def test_an_entry_has_tests_or_a_reason_and_nothing_unknown(manifest: dict[str, 
     assert [number for number, entry in manifest.items() if entry.keys() - KEYS] == []
 
 
+def test_a_difference_says_how_to_get_what_the_other_system_does(manifest: dict[str, Entry]) -> None:
+    assert [number for number, entry in manifest.items() if "difference" in entry and "how" not in entry] == []
+
+
 def test_every_test_begins_with_the_behaviours_it_shows(written: dict[str, str]) -> None:
     assert [name for name, docstring in written.items() if not numbers_of(docstring)] == []
 

@@ -109,8 +109,8 @@ def test_a_folder_is_not_a_file(pdf: prowess.Skill) -> None:
 
 @pytest.mark.parametrize("path", ["", ".", "./"])
 def test_a_path_that_names_nothing_is_an_error(path: str, pdf: prowess.Skill) -> None:
-    """S1-30: the skill's own folder cannot be read as a file."""
-    with pytest.raises(prowess.ResourceError):
+    """S1-30: the skill's own folder cannot be read as a file, and is refused before anything is read."""
+    with pytest.raises(prowess.PathTraversalError):
         pdf.read_bytes(path)
 
 

@@ -132,8 +132,13 @@ def test_an_unknown_skill_is_not_found(toolset: prowess.Toolset) -> None:
         assert (result.is_error, result.content) == (True, 'skill "X" not found')
 
 
-def test_a_skill_that_cannot_be_read_says_that_its_file_could_not(toolset: prowess.Toolset, library: Path) -> None:
-    """S2-26: in a result that begins with what was tried."""
+@pytest.mark.parametrize("was_read", [False, True])
+def test_a_skill_that_cannot_be_read_says_that_its_file_could_not(
+    was_read: bool, toolset: prowess.Toolset, library: Path
+) -> None:
+    """S2-26: in a result that begins with what was tried, also when the skill was read before."""
+    if was_read:
+        assert not toolset.call("read_skill", {"name": "csv"}).is_error
     (library / "csv/SKILL.md").unlink()
     result = toolset.call("read_skill", {"name": "csv"})
     assert result.is_error

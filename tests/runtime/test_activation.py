@@ -211,6 +211,20 @@ def test_zero_or_less_is_no_limit(most: int, put: Put, scanned: Scanned) -> None
     assert len(session.active_skills) == 8
 
 
+@pytest.mark.parametrize(("limit", "told"), [(1, "1 active skill at once"), (2, "2 active skills at once")])
+def test_the_limit_is_told_in_words_that_hold_beside_preloaded_skills(
+    limit: int, told: str, put: Put, scanned: Scanned
+) -> None:
+    for name in "abc":
+        put(name)
+    catalog = scanned() | prowess.Source.inline("greet", "Greets.", "Hi.", preload=True).load()
+    session = Session(catalog, max_active=limit)
+    for name in "ab"[:limit]:
+        session.activate(name)
+    with pytest.raises(prowess.MaxActiveError, match=f"the session allows {told}"):
+        session.activate("c")
+
+
 def test_at_the_limit_another_is_refused_and_an_active_one_is_not(put: Put, scanned: Scanned) -> None:
     for name in "abc":
         put(name)

@@ -203,6 +203,16 @@ def test_a_file_that_is_not_utf8_is_refused(name: str, tmp_path: Path) -> None:
     assert caught.value.code == "not-utf8"
 
 
+@pytest.mark.parametrize("given", [{"dir": "skills"}, {"path": "skills"}, {"sources": [{"dir": "skills"}]}])
+def test_an_entry_in_place_of_the_list_and_a_list_under_another_name_are_refused(given: dict[str, object]) -> None:
+    with pytest.raises(prowess.SourceError, match="write it as 'skills'"):
+        prowess.load_sources(given)
+
+
+def test_a_file_of_another_tool_may_have_no_list() -> None:
+    assert prowess.load_sources({"id": "pack", "name": "Pack", "description": "Says hello.", "prompts": {}}) == []
+
+
 def test_a_file_that_is_missing_or_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(prowess.SourceError) as caught:
         prowess.load_sources(tmp_path / "gone.yaml")

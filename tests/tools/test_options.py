@@ -311,6 +311,16 @@ def test_a_name_to_be_kept_for_explicit_calls_that_no_skill_has_is_refused(put: 
         talk(explicit_only="deploy")
 
 
+def test_a_name_to_be_kept_for_explicit_calls_may_be_the_one_with_a_colon_in_the_file(put: Put, talk: Talk) -> None:
+    file = put("ops-deploy") / "SKILL.md"
+    file.write_text(file.read_text(encoding="utf-8").replace("name: ops-deploy", "name: ops:deploy"), encoding="utf-8")
+    catalog = talk().catalog
+    assert catalog.names == ("ops-deploy",)
+    assert [skill.name for skill in talk(explicit_only=["ops:deploy"]).eligible()] == []
+    restored, _ = prowess.Session.restore(catalog, talk().save(), explicit_only=["ops:deploy"])
+    assert [skill.name for skill in restored.eligible()] == []
+
+
 def test_what_was_kept_for_explicit_calls_stays_so_in_a_restored_session(put: Put, talk: Talk) -> None:
     put("pdf")
     put("deploy")

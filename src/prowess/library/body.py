@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from prowess.errors import ResourceError, ResourceTooLargeError, SkillLoadError, SkillValidationError
+from prowess.errors import (
+    ResourceChangedError,
+    ResourceError,
+    ResourceTooLargeError,
+    SkillLoadError,
+    SkillValidationError,
+)
 from prowess.files.reading import OpenFile, read_known
 from prowess.library import contents, resources
 from prowess.spec.document import read_document
@@ -80,12 +86,19 @@ def _decoded(skill: Skill, data: bytes, at: int) -> str:
 
 
 def text_of(skill: Skill) -> str:
-    """The whole file, frontmatter included; the text alone of a skill without a file."""
+    """The whole file, frontmatter included; the text alone of a skill without a file.
+
+    Raises ``SkillValidationError`` where the file cannot be read or is no text, as reading its body does.
+    """
     if skill._home.body is not None:
         return skill._home.body
     own, limits = skill._home.file, skill.limits
-    most = limits.max_frontmatter_bytes + limits.max_body_bytes
-    return resources.decoded(skill.read_bytes(own, most), own)
+    try:
+        return resources.decoded(skill.read_bytes(own, limits.max_frontmatter_bytes + limits.max_body_bytes), own)
+    except ResourceChangedError:
+        raise  # it differs from what was listed or locked, which a caller can tell from a file that is gone
+    except ResourceError as error:
+        raise _unreadable(skill, error, limits.max_body_bytes) from None
 
 
 # -- the skill as its file is now --------------------------------------------------------------------------------------

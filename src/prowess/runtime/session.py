@@ -46,6 +46,7 @@ from prowess.runtime.saved import Bounds, as_json, bounds_of, from_json, older_i
 from prowess.runtime.session_arguments import check_arguments, read_ceiling
 from prowess.runtime.sight import Sight, filtered_out
 from prowess.spec.commands import may_have_commands
+from prowess.spec.counted import counted
 from prowess.spec.hidden import hidden_points
 from prowess.spec.tool_patterns import judged
 
@@ -122,6 +123,7 @@ class Session(Sight):
             session_id=id,
             explicit_only=frozenset(check_texts(explicit_only, "explicit_only")),
         )
+        self._explicit_only = self._resolve_names(self._explicit_only)
         # A name that is mistyped would show a skill that was to be kept for explicit calls.
         self._catalog.check_names(self._explicit_only, "explicit_only")
         self._limits = limits
@@ -297,7 +299,8 @@ class Session(Sight):
         if step == "refuse-filtered":
             raise filtered_out(wish.name, filters)
         if step == "refuse-full":
-            raise MaxActiveError(f"cannot activate {wish.name!r}: {self._active.most} skills are active already")
+            most = counted(self._active.most, "active skill")
+            raise MaxActiveError(f"cannot activate {wish.name!r}: the session allows {most} at once")
         return step
 
     def _filters_of(self, wish: _Wish) -> tuple[str, ...]:
@@ -389,6 +392,11 @@ class Session(Sight):
         with self._lock:
             skill = None if name in self._active.entries else self._catalog.get(name)
         return name if skill is None else skill.name
+
+    def _resolve_names(self, names: Iterable[str]) -> frozenset[str]:
+        """These names, each as its skill goes by it; one that no skill of the catalogue has stays as it is."""
+        skills = {name: self._catalog.get(name) for name in names}
+        return frozenset(name if skill is None else skill.name for name, skill in skills.items())
 
     def _known(self, name: str) -> Skill:
         active = self._active.entries.get(name)
@@ -635,6 +643,6 @@ class Session(Sight):
     def _resume(self, active: Mapping[str, str], bounds: Bounds) -> None:
         """Hold to the bounds of a save, and end what is preloaded and was ended before it was saved."""
         self._bounds = bounds.filters
-        self._explicit_only = frozenset(bounds.explicit_only)  # not checked: what was saved may be gone since
+        self._explicit_only = self._resolve_names(bounds.explicit_only)  # unchecked: what was saved may be gone since
         self._active.end_others(active)
         self._active.hold_to(bounds.ceiling)

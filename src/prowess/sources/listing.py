@@ -31,6 +31,9 @@ _TRUE = frozenset(("true", "yes", "on", "1"))
 _FALSE = frozenset(("false", "no", "off", "0", ""))
 _NOTHING = frozenset(("", "~", "null", "none"))
 _FIELDS = ("dir", "path", "name", "description", "instructions", "mount_as", "preload")
+# A file of another tool may have its list under "skills", or no list, beside a name and a description of its own; these
+# keys are there only where an entry stands in place of the list, or the list under another name.
+_MISPLACED = ("sources", "dir", "path", "instructions", "mount_as", "preload")
 
 
 class _NoSource:
@@ -105,6 +108,8 @@ def _parsed(text: str, where: str, limits: Limits) -> object:
 
 
 def _entries(value: object, where: str) -> list[dict[str, object]]:
+    if isinstance(value, Mapping) and "skills" not in value and any(key in value for key in _MISPLACED):
+        raise SourceError("the mapping has no list of sources: write it as 'skills', or give the list alone", where)
     listed = value.get("skills") if isinstance(value, Mapping) else value
     if listed in (None, ""):
         return []
