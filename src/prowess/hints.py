@@ -76,7 +76,7 @@ HINTS: dict[str, str] = {
     "nested-skill": "pass nested=True to find it as a skill of its own",
     "not-a-directory": "name a folder",
     "unreadable-directory": "check its permissions",
-    "not-served-over-mcp": "quote numbers and truth values, write lists as text, indent what goes on, keep within what is served",
+    "not-served-over-mcp": "quote numbers, write lists as text, indent what goes on, keep within what is served",
     "filename-case": "name the file SKILL.md",
     "filename-collision": "keep one of the two files",
     "folder-collision": "rename one: they are one folder on systems that ignore case or Unicode form",
