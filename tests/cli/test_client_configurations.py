@@ -147,7 +147,16 @@ TABLES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """For each client that reads a file: where its servers are, and what it wants besides the command."""
 PROGRAMS = ("openai-agents", "pydantic-ai")
-NAMES = ("skills", "with space", "it's", 'a "quoted" one', "übung", "del\x7fete")
+NAMES = (
+    "skills",
+    "with space",
+    "it's",
+    'a "quoted" one',
+    "übung",
+    "del\x7fete",
+    "back\\slash",
+    "\U0001f3f4\U000e0067\U000e007f",
+)
 
 
 @pytest.fixture
@@ -194,6 +203,13 @@ def test_every_client_that_is_offered_is_tested() -> None:
 def test_a_printed_configuration_of_a_folder_that_is_not_there_is_refused(command: Command) -> None:
     refused = command("serve", "nope", "--config", "codex")
     assert (refused.status, refused.out, "error[missing-root]" in refused.err) == (3, "", True)
+
+
+def test_no_configuration_is_printed_of_a_folder_that_no_client_could_name(command: Command, project: Path) -> None:
+    (project / "caf\udce9").mkdir()
+    refused = command("serve", "caf\udce9", "--config", "codex")
+    assert (refused.status, refused.out) == (3, "")
+    assert "is not UTF-8, and no client's configuration can hold it" in refused.err
 
 
 @pytest.mark.parametrize("words", [("--http",), ("--check",), ("--json",)])

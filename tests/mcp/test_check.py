@@ -45,6 +45,8 @@ INVALID = {
     "huge": (skill_md("huge", fields="weight: 12345678901234567890\n"), "wrong-type"),
     "high": (skill_md("high", fields="weights: [1e999]\n"), "wrong-type"),
     "none": (skill_md("none", fields="weights: [.nan]\n"), "wrong-type"),
+    "margin": (b'---\nname: margin\ndescription: "Does it,\nand more."\n---\nx\n', "yaml-unindented"),
+    "bracket": (skill_md("bracket", fields="tags: [a,\nb]\n"), "yaml-unindented"),
     "broken": (b"---\nname: [\n---\n", "missing-description"),
     "12": (skill_md("12"), "wrong-type"),
     "true": (skill_md("true"), "wrong-type"),
@@ -55,6 +57,7 @@ VALID = {
     ),
     "wide": skill_md("wide", fields='weights: [".inf", "1e999"]\nnote: e.infinite 1234567890123456789012 x\n'),
     "12a": skill_md("12a", fields="version: 1.10\nflag: true\nlist: [1, 2]\n"),
+    "indented": b'---\nname: indented\ndescription: "Does it,\n and more."\ntags: [\n  a\n]\n---\nx\n',
     "quoted": b"---\nname: 'quoted'\ndescription: \"1.10\"\ncompatibility: 'true'\n---\nx\n",
 }
 

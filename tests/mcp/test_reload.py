@@ -77,6 +77,72 @@ def test_clients_of_the_older_protocol_are_told_unasked(library: Path) -> None:
     ]
 
 
+UNHURRIED = prowess.Limits(watch_seconds=600)
+"""Nothing is noticed within the time of a test, so an answer that knows of a change has looked for itself."""
+
+
+def test_what_was_made_a_moment_ago_is_found_before_it_is_noticed(library: Path) -> None:
+    server = prowess.mcp.Server(library, notice="stat", limits=UNHURRIED)
+
+    async def whole() -> None:
+        async with asyncio.timeout(SECONDS), talking(server) as connection:
+            assert (await connection.ask("tools/call", name="load_skill", arguments={"name": "fresh"}))["isError"]
+            put(library, "fresh/SKILL.md", skill_md("fresh"))
+            loaded = await connection.ask("tools/call", name="load_skill", arguments={"name": "fresh"})
+            assert not loaded["isError"]
+            assert "Do it." in loaded["content"][0]["text"]
+            assert (await connection.ask("prompts/get", name="fresh"))["messages"]
+            assert (await connection.ask("resources/read", uri="skill://fresh/SKILL.md"))["contents"]
+            assert (await connection.ask("skills/get", uri="skill://fresh/SKILL.md"))["skill"]
+            put(library, "fresh/SKILL.md", "---\nname: fresh\n")
+            broken = await connection.ask("tools/call", name="load_skill", arguments={"name": "fresh"})
+            assert "'fresh' cannot be loaded" in broken["content"][0]["text"]
+            shutil.rmtree(library / "fresh")
+            gone = await connection.ask("tools/call", name="load_skill", arguments={"name": "fresh"})
+            assert "unknown skill 'fresh'" in gone["content"][0]["text"]
+
+    asyncio.run(whole())
+
+
+class Counting(Loader):
+    """Counts how often it loads, and holds a load until it is told to go on."""
+
+    times = 0
+    began = threading.Event()
+    go_on = threading.Event()
+
+    def load(self) -> Shelf:
+        self.times += 1
+        if self.times > 1:
+            self.began.set()
+            self.go_on.wait(SECONDS)
+        return super().load()
+
+
+def test_whoever_asks_during_a_load_shares_the_next(library: Path) -> None:
+    loader = Counting((str(library),), UNHURRIED)
+    keeper = Keeper(loader, UNHURRIED, ServeOptions(), notice="stat")
+
+    async def whole() -> None:
+        keeper.start()
+        try:
+            async with asyncio.timeout(SECONDS):
+                await keeper.offer()
+                first = asyncio.create_task(keeper.look())
+                await asyncio.to_thread(loader.began.wait, SECONDS)
+                put(library, "fresh/SKILL.md", skill_md("fresh"))
+                others = [asyncio.create_task(keeper.look()) for _ in range(20)]
+                await asyncio.sleep(0)
+                loader.go_on.set()
+                await first
+                assert all(offer and "fresh" in offer.shelf.skills for offer in await asyncio.gather(*others))
+        finally:
+            await keeper.stop()
+
+    asyncio.run(whole())
+    assert loader.times == 3
+
+
 def test_digests_follow_the_files_without_any_watching(library: Path) -> None:
     """They are computed when they are asked for, and again when a file changed, however quickly."""
     server = prowess.mcp.Server(library, notice=None)

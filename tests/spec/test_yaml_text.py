@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prowess.limits import Limits
-from prowess.spec.yaml_text import UndefinedAliasError, YamlError, YamlRefusedError, parse_yaml
+from prowess.spec.yaml_text import UndefinedAliasError, YamlError, YamlRefusedError, parse_yaml, unindented_line
 
 
 def refusal(text: str, limits: Limits | None = None) -> tuple[type[YamlError], str, int]:
@@ -190,3 +190,33 @@ def test_a_quote_that_is_not_closed_is_told_at_its_own_line(text: str, line: int
     with pytest.raises(YamlError) as caught:
         parse_yaml(text)
     assert (caught.value.code, caught.value.line) == ("yaml-syntax", line)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('a: "x\ny"', 1),
+        ("a: 'x\n\ny'", 2),
+        ('a: "x\n y"', None),
+        ('a: "x\n\n y"', None),
+        ('a: "x\n\ty"', 1),
+        ('a: "x\n# y"', 1),
+        ('m:\n  a: "x\n  y"', 2),
+        ('m:\n  a: "x\n   y"', None),
+        ('t:\n- "x\ny"', 2),
+        ('t:\n- "x\n y"', None),
+        ('t:\n  - k: "x\n    y"', 2),
+        ("t: [a,\nb]", 1),
+        ("t: {a: b,\nc: d}", 1),
+        ("t: [a,\n b\n]", None),
+        ("t: [a,\n# c\n b]", None),
+        ("t: [[\n b\n]]", 2),
+        ("m:\n  t: [a,\n   b\n]", 3),
+        ("m:\n  t: [a,\nb ]", 2),
+        ("m:\n  t: [a,\n   b\n  ]", None),
+    ],
+)
+def test_a_value_that_goes_on_must_be_indented_for_other_readers(text: str, line: int | None) -> None:
+    """Each as the YAML parser of the MCP Inspector judges it; PyYAML reads all of them."""
+    assert parse_yaml(text)
+    assert unindented_line(text) == line

@@ -51,8 +51,14 @@ def _write_toml(program: str, arguments: Sequence[str]) -> str:
 
 
 def _quote(text: str) -> str:
-    """A string of JSON in which control characters are escaped, which is one of TOML and of Python too."""
-    return dump_json(text)
+    """A string of TOML and of Python, in which control characters and others that are not seen are escaped."""
+    return f'"{"".join(map(_escape_char, text))}"'
+
+
+def _escape_char(char: str) -> str:
+    """A character as JSON has it; beyond 16 bits JSON writes two halves, which TOML and Python do not put together."""
+    escaped = dump_json(char)[1:-1]
+    return f"\\U{ord(char):08x}" if char > "\uffff" and escaped != char else escaped
 
 
 def _quote_list(texts: Sequence[str]) -> str:

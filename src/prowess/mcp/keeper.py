@@ -154,6 +154,8 @@ class Keeper:
         self._first: asyncio.Future[None] | None = None
         self._offer: Offer | None = None
         self._swapped = asyncio.Event()
+        self._looks = asyncio.Lock()
+        self._next_look: asyncio.Task[Offer | None] | None = None
         self.announce: Announce | None = None
         self._loaded: Callable[[Shelf], None] | None = None
 
@@ -165,6 +167,7 @@ class Keeper:
         if self._users > 1:
             return
         loop = asyncio.get_running_loop()
+        self._looks, self._next_look = asyncio.Lock(), None
         self._first = loop.create_future()
         self._first.add_done_callback(lambda future: future.cancelled() or future.exception())
 
@@ -201,6 +204,30 @@ class Keeper:
                     await self._swapped.wait()
                 return self._offer
         return None
+
+    async def look(self) -> Offer | None:
+        """An offer of what lies on the disk now, loaded after this was asked; ``None`` where nobody watches.
+
+        Changes are noticed some time after they happen, so what this offers may not have been announced yet. Loads run
+        one at a time, and everybody who asks during one shares the next.
+        """
+        if self._work is None or self._work.following is None or isinstance(self._loader, Shelf):
+            return None
+        known = await self.offer()
+        if self._next_look is None:
+            self._next_look = asyncio.create_task(self._look(self._loader, known))
+        return await asyncio.shield(self._next_look)
+
+    async def _look(self, loader: Loader, known: Offer) -> Offer | None:
+        async with self._looks:
+            self._next_look = None  # whoever asks from here on may ask about something that this load does not see
+            try:
+                shelf = await asyncio.to_thread(loader.load)
+            except Exception:
+                logger.exception("the skills could not be loaded again; answered from what was loaded before")
+                return None
+        shelf.remember_names(known.shelf)
+        return self._make_offer(shelf)
 
     async def settle(self, seconds: float) -> Offer | None:
         """What is offered: waited for where little has to be loaded, else ``None`` if it is not there in time."""
@@ -273,6 +300,9 @@ class Keeper:
 
     def _offered(self, shelf: Shelf) -> Offer:
         self._manifests.keep_only(shelf.skills.values())
+        return self._make_offer(shelf)
+
+    def _make_offer(self, shelf: Shelf) -> Offer:
         tools = ModelTools(shelf, self._options)
         answers = Answers(shelf, self._manifests, self._limits)
         return Offer(answers, tools, Prompts(shelf, tools, self._limits))

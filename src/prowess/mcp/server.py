@@ -228,7 +228,7 @@ class Server:
             if method in _OF_EXTENSION and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
                 raise MCPError(types.METHOD_NOT_FOUND, "Method not found", method)
             try:
-                return await self._answer(work, params)
+                return await self._answer_from_disk(work, params)
             except SkillError as error:
                 code = types.INTERNAL_ERROR if error.code in _OUR_FAULT else types.INVALID_PARAMS
                 raise MCPError(code, error.message) from None
@@ -238,9 +238,28 @@ class Server:
 
         return handle
 
-    async def _answer(self, work: Work, params: Any) -> dict[str, Any]:  # noqa: ANN401 - as the method has them
+    async def _answer_from_disk(self, work: Work, params: Any) -> dict[str, Any]:  # noqa: ANN401 - as the method has them
+        """The answer; before anything is refused, what is on the disk now is asked too.
+
+        A skill that was made, mended or renamed a moment ago may not have been noticed yet, and a client that hears
+        that there is none does not ask again.
+        """
+        refusal: SkillError | None = None
+        answer: dict[str, Any] = {}
+        try:
+            answer = await self._answer(work, params, await self._keeper.offer())
+        except SkillError as error:
+            refusal = error
+        if refusal is None and not answer.get("isError"):
+            return answer
+        if (offer := await self._keeper.look()) is not None:
+            return await self._answer(work, params, offer)
+        if refusal is not None:
+            raise refusal
+        return answer
+
+    async def _answer(self, work: Work, params: Any, offer: Offer) -> dict[str, Any]:  # noqa: ANN401 - as the method has them
         """The answer from one offer, whole: from a newer one where the folders have changed under it."""
-        offer = await self._keeper.offer()
         for _ in range(_TRIES):
             try:
                 return await anyio.to_thread.run_sync(work, offer, params)

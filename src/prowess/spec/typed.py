@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from prowess.errors import InvalidFrontmatterError, Issue
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.frontmatter import plain_text, strict_text
-from prowess.spec.yaml_text import Plain, YamlError, parse_yaml_styled
+from prowess.spec.yaml_text import Plain, YamlError, parse_yaml_styled, unindented_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,8 +36,16 @@ _TEXT_FIELDS = ("name", "description", "license", "compatibility", "allowed-tool
 
 
 def typed_frontmatter(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT_LIMITS) -> dict[str, Json]:
-    """Every field of the head of a SKILL.md as JSON; raises ``InvalidFrontmatterError`` where no host could read it."""
+    """Every field of the head of a SKILL.md as JSON.
+
+    Raises ``InvalidFrontmatterError`` where no host could read it, or only those that do not keep to YAML 1.2.
+    """
     styled = styled_frontmatter(head, whole=whole, limits=limits)
+    text, first = strict_text(head, whole=whole, limits=limits)
+    line = unindented_line(text)
+    if line is not None:
+        message = "a value goes on in this line, which is not indented deeper than its key; YAML 1.2 does not allow it"
+        raise _invalid("yaml-unindented", "", message, first + line)
     return {key: _json(value, partial(_refuse_number, key)) for key, value in styled.items()}
 
 

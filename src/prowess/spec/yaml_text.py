@@ -74,6 +74,47 @@ def parse_yaml_styled(text: str, limits: Limits = DEFAULT_LIMITS) -> dict[str, V
     return _StyledBuilder(list(_judged(_events(text), limits))).document()[0]
 
 
+def unindented_line(text: str) -> int | None:
+    """The first line (from 0) that goes on with a quoted or bracketed value and is not indented deeper than its key.
+
+    PyYAML reads such a line; YAML 1.2, and the parsers of other hosts that keep to it, refuse it. ``None`` if there is
+    none; raises ``YamlError`` where ``text`` breaks the syntax.
+    """
+    rows = [row.rstrip("\r") for row in text.split("\n")]
+    for first, last, column, is_quoted in _values_over_lines(text, rows):
+        for number in range(first + 1, last + 1):
+            words = rows[number].lstrip(" ")
+            is_comment = words.startswith("#") and not is_quoted
+            if words and not is_comment and len(rows[number]) - len(words) <= column:
+                return number
+    return None
+
+
+def _values_over_lines(text: str, rows: list[str]) -> Iterator[tuple[int, int, int, bool]]:
+    """Each quoted or bracketed value: its lines, the column of the mapping or list it is in, whether it is quoted."""
+    blocks = [-1]  # the columns of the mappings and lists around an event
+    brackets: list[int] = []  # the lines on which the brackets around it opened
+    for event in _events(text):
+        kind = type(event).__name__
+        mark = event.start_mark
+        if kind == "ScalarEvent" and event.style in {"'", '"'}:
+            yield mark.line, event.end_mark.line, blocks[-1], True
+        elif kind in {"MappingStartEvent", "SequenceStartEvent"}:
+            if event.flow_style:
+                brackets.append(mark.line)
+            else:
+                blocks.append(mark.column)
+        elif kind in {"MappingEndEvent", "SequenceEndEvent"}:
+            if not brackets:
+                blocks.pop()
+                continue
+            first = brackets.pop()
+            # The outermost bracket alone may close right below its key.
+            is_alone = not rows[mark.line][: mark.column].strip(" ")
+            closes_below = is_alone and not brackets and mark.column == blocks[-1]
+            yield first, mark.line - closes_below, blocks[-1], False
+
+
 def parse_yaml_blocks(text: str, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Value], dict[str, int]]:
     """What ``parse_yaml`` gives, for the subset of YAML that the specification's reference validator reads.
 

@@ -131,6 +131,8 @@ def _serve_arguments(context: click.Context) -> list[str]:
     for root in roots:
         if not os.path.isdir(root):  # a client would only say that the server has ended
             raise prowess.SourceError(f"there is no folder {root!r}", code="missing-root")
+        if not _is_utf8(root):
+            raise prowess.SourceError(f"{root!r} is not UTF-8, and no client's configuration can hold it: rename it")
     arguments = ["serve", *roots]
     for option in context.command.params:
         name, value = option.name, context.params.get(option.name or "")
@@ -145,6 +147,14 @@ def _serve_arguments(context: click.Context) -> list[str]:
                 word for part in (value if isinstance(value, tuple) else (value,)) for word in (flag, str(part))
             ]
     return arguments
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _telling(roots: tuple[str, ...]) -> Callable[[prowess.mcp.LeftOut], None]:
