@@ -103,6 +103,10 @@ class TrustRequest:
         """
         if not _is_saved_request(data):
             raise NotTrustedError("this is no request that TrustRequest.to_dict wrote", code="bad-request")
+        # Here and not above: grants are also changed by programs that have no conversation.
+        from prowess.runtime.session_arguments import check_catalog  # noqa: PLC0415
+
+        check_catalog(catalog)
         name = data["skill"]
         commands, arguments, files = (tuple(data[key]) for key in ("commands", "arguments", "files"))
         request = cls(catalog[name], data["digest"], commands, data["script"], arguments, files, data["stdin"])
