@@ -225,7 +225,88 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
         lambda p, _, __: p.Source.directory(None),
         "path is a text or a path, not None",
     ),
+    "a session in place of a catalogue": (
+        lambda p, catalog, _: p.Session(p.Session(catalog)),
+        "catalog is a prowess.Catalog, not a Session; pass session.catalog",
+    ),
+    "a folder in place of another catalogue": (
+        lambda p, catalog, _: p.Session(catalog).refresh("skills"),
+        "catalog is a prowess.Catalog, not the text 'skills'; pass prowess.scan('skills')",
+    ),
+    "one source in place of a list": (
+        lambda p, _, folder: p.Catalog.from_sources(p.Source.directory(folder)),
+        "sources is a list of sources, not a DirectorySource; pass [source]",
+    ),
+    "a slice in place of a name": (
+        lambda _, catalog, __: catalog[0:1],
+        "a skill is looked up by its name, a text, not a slice; catalog.skills is in order",
+    ),
+    "a skill in place of its name": (
+        lambda p, catalog, _: p.Session(catalog).activate(catalog["pdf"]),
+        "a skill is looked up by its name, a text, not a Skill; pass skill.name",
+    ),
+    "nothing in place of a name": (
+        lambda p, catalog, _: p.Session(catalog).read_text(None),
+        "a skill is looked up by its name, a text, not None; pass skill.name",
+    ),
+    "nothing in place of a message": (
+        lambda p, catalog, _: p.Session(catalog).expand(None),
+        "message is a text, not None",
+    ),
+    "nothing in place of a filter": (
+        lambda p, catalog, _: p.Session(catalog).set_filter(None),
+        "pattern is a text, not None",
+    ),
+    "a number in place of a filter for one call": (
+        lambda p, catalog, _: p.Session(catalog).activate("pdf", filter=5),
+        "filter is a text, not the int 5",
+    ),
+    "a list in place of an ambient filter": (
+        lambda p, _, __: p.skill_filter(["skills/*"]),
+        "pattern is a text, not the list ['skills/*']",
+    ),
+    "two tools in one text": (
+        lambda p, catalog, _: p.Session(catalog, tools=["Read, Bash"]),
+        f"tools[0] {A_TOOL}, not the text 'Read, Bash'; pass 'Bash(git:*)' or 'Bash'",
+    ),
+    "two tools with a blank between": (
+        lambda p, catalog, _: p.Session(catalog, tools=["Read Bash"]),
+        f"tools[0] {A_TOOL}, not the text 'Read Bash'; pass 'Bash(git:*)' or 'Bash'",
+    ),
+    "any tool in a list": (
+        lambda p, catalog, _: p.Session(catalog, tools=["any"]),
+        "tools is 'any' or a list of tools, not the list ['any']; pass tools='any'",
+    ),
+    "a command in words": (
+        lambda p, catalog, _: p.Session(catalog).allows("Bash", ["ls", "-l"]),
+        "command is a text, not the list ['ls', '-l']",
+    ),
+    "nothing in place of a tool": (
+        lambda p, catalog, _: p.Session(catalog).allows(None),
+        "tool is a text, not None",
+    ),
+    "a listener that nobody awaits": (
+        lambda p, catalog, _: p.Session(catalog, on_event=_listen),
+        "on_event is a plain function, not a coroutine function: nobody would await it",
+    ),
+    "a session in place of the catalogue of a request": (
+        lambda p, catalog, _: p.TrustRequest.from_dict(_request(catalog), p.Session(catalog)),
+        "catalog is a prowess.Catalog, not a Session; pass session.catalog",
+    ),
+    "a folder in place of what is listed": (
+        lambda p, _, __: p.render_catalog("skills"),
+        "skills is a list of prowess.Skill, not the text 'skills'; pass prowess.scan('skills')",
+    ),
 }
+
+
+async def _listen(_: object) -> None:
+    """A listener as an asynchronous host might write it."""
+
+
+def _request(catalog: prowess.Catalog) -> dict[str, Any]:
+    """A request as it is kept between two calls."""
+    return prowess.TrustRequest(catalog["pdf"], catalog["pdf"].digest(), script="scripts/profile.py").to_dict()
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -144,6 +145,19 @@ def test_what_a_model_sends_as_the_name_of_a_tool_is_bounded(
         assert len(span.name) < 300
         assert span.name.isprintable()
         assert all(len(str(value)) < 300 and str(value).isprintable() for value in (span.attributes or {}).values())
+
+
+def test_a_name_of_a_tool_that_is_no_text_is_an_error_in_its_span(
+    toolset: prowess.Toolset, provider: TracerProvider, exporter: InMemorySpanExporter
+) -> None:
+    nothing: Any = None
+    results = [
+        otel.trace_call(toolset, nothing, tracer_provider=provider),
+        asyncio.run(otel.atrace_call(toolset, nothing, tracer_provider=provider)),
+    ]
+    assert [result.data["reason"] for result in results] == ["unknown-tool"] * 2
+    named = [span.name for span in exporter.get_finished_spans() if span.name.startswith("execute_tool")]
+    assert named == ["execute_tool None"] * 2
 
 
 def test_the_span_of_a_framework_is_given_the_skill(

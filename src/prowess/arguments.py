@@ -50,6 +50,12 @@ def check_text(given: object, argument: str) -> None:
         refuse(argument, "is a text", given)
 
 
+def check_name(given: object, remedy: str = "") -> None:
+    """Raise ``SourceError`` unless the value, by which a skill is looked up, is a text."""
+    if not isinstance(given, str):
+        refuse("a skill", "is looked up by its name, a text", given, remedy)
+
+
 def check_texts(given: Iterable[str], argument: str) -> tuple[str, ...]:
     """The texts of a list, tuple, set or other iterable.
 

@@ -90,7 +90,7 @@ def _call_span(
 ) -> Iterator[Callable[[ToolResult], ToolResult]]:
     """A span around a call; what it yields takes the result into the span, and gives it back."""
     # The name is what a model sent: it may be of any length, and hold anything.
-    shown = _bounded(name, _LONGEST_NAME)
+    shown = _bounded(str(name), _LONGEST_NAME)
     attributes = {
         _OPERATION: _EXECUTE_TOOL,
         "gen_ai.tool.name": shown,

@@ -67,6 +67,21 @@ def test_the_options_of_a_session_are_given_when_it_is_restored(put: Put, scanne
     assert [event.kind for event in events] == ["activated", "refused"]
 
 
+def test_a_restored_session_goes_by_the_id_that_the_host_gives(put: Put, scanned: Scanned) -> None:
+    put("a")
+    catalog = scanned()
+    session = Session(catalog, id="conversation-7")
+    session.activate("a")
+    events: list[prowess.Event] = []
+    restored, _ = Session.restore(catalog, session.save(), on_event=events.append, id="conversation-7")
+    assert restored.id == "conversation-7"
+    assert {event.session for event in events} == {"conversation-7"}
+    assert Session.restore(catalog, session.save())[0].id != "conversation-7"
+    wrong: Any = 7
+    with pytest.raises(prowess.SourceError, match="id is a text, not the int 7"):
+        Session.restore(catalog, session.save(), id=wrong)
+
+
 def test_a_skill_that_changed_meanwhile_is_named(put: Put, scanned: Scanned) -> None:
     put("a", body="first")
     put("b")

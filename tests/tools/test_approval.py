@@ -225,7 +225,8 @@ def test_what_was_refused_is_not_asked_again_and_of_a_script_the_model_hears_tha
     session.approve(pending_again := request)
     assert toolset.call("run_skill_script", CALL).data["stdout"] == "ran a\n", pending_again
     # the instructions that were refused can be approved later, although the skill is active by now
-    session.approve(prowess.TrustRequest(session.skill("act"), request.digest, ("touch ran.txt; echo ran",)))
+    commands = ("touch ran.txt; echo ran",)
+    session.approve(prowess.TrustRequest(session.skill("act"), request.digest, commands, files=request.files))
     assert "Now: ran" in load(toolset, "act").content
 
 
@@ -336,6 +337,7 @@ def test_a_request_survives_json_and_another_process(
         {"stdin": "x"},
         {"version": 2},
         {"files": "SKILL.md"},
+        {"files": ["SKILL.md"]},  # what a person is shown
         {"arguments": [1]},
     ],
 )

@@ -1,9 +1,11 @@
 """``Toolset.call`` answers whatever a model sends, and its errors say what to do next."""
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import MappingProxyType
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -73,6 +75,15 @@ def test_a_call_never_raises(name: str, sent: object, toolsets: list[prowess.Too
         assert isinstance(result, prowess.ToolResult)
         assert isinstance(result.content, str)
         json.dumps({**result.data})
+
+
+@pytest.mark.parametrize("name", [None, 5, ["load_skill"], {"name": "load_skill"}, b"load_skill"])
+def test_a_name_of_a_tool_that_is_no_text_is_an_unknown_tool(name: object, toolsets: list[prowess.Toolset]) -> None:
+    sent = cast("str", name)
+    for toolset in toolsets:
+        for result in (toolset.call(sent, {}), asyncio.run(toolset.acall(sent, {}))):
+            assert (result.is_error, result.data["reason"]) == (True, "unknown-tool")
+            assert repr(name) in result.content
 
 
 @given(sent=st.one_of(values, st.lists(st.tuples(st.sampled_from(KEYS), plain)), st.just(object())))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import UserDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -62,9 +62,26 @@ def test_an_ask_that_raises(  # noqa: PLR0917 - fixtures
     for result in each_way(prowess.Toolset(session), "load_skill", {"name": "act"}):
         assert (result.is_error, SECRET in result.content, SECRET in str(result.data)) == (True, False, False)
         assert result.data["reason"] == "host-failed"
+        assert result.content == "it failed inside the host. Do without it; the log of prowess has the traceback."
     assert logged(caplog) == ["the host's ask raised RuntimeError"] * 2
     assert told(events) == [("act", "ask", "RuntimeError")] * 2
     assert not (tmp_path / "ran.txt").exists()
+
+
+@pytest.mark.parametrize("answer", ["yes", 1, None, "Always"])
+def test_an_ask_that_answers_something_else_is_a_no_and_logged(
+    answer: object, put: Put, talk: Talk, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    put("act", body="!`touch ran.txt`\n")
+    ask = cast("Callable[..., bool]", lambda _: answer)
+    prowess.Toolset(talk(trust=prowess.Trust(tmp_path / "t.json", ask=ask))).call("load_skill", {"name": "act"})
+    said = f"the host's ask answered {answer!r}, which counts as no: it answers True, 'always' or False"
+    assert [(record.name, record.getMessage()) for record in caplog.records] == [("prowess", said)]
+    assert not (tmp_path / "ran.txt").exists()
+    caplog.clear()
+    no = prowess.Trust(tmp_path / "t.json", ask=lambda _: False)
+    prowess.Toolset(talk(trust=no)).call("load_skill", {"name": "act"})
+    assert caplog.records == []
 
 
 @pytest.mark.parametrize("fork", [fail, fail_later])
@@ -74,6 +91,7 @@ def test_a_fork_that_raises(
     put("forked", fields="context: fork\n")
     for result in each_way(prowess.Toolset(talk(), fork=fork), "run_skill", {"name": "forked", "task": "x"}):
         assert (result.is_error, result.data["reason"], SECRET in result.content) == (True, "fork-failed", False)
+        assert result.content.endswith("the host could not run it. Do without a sub-agent, or try again.")
     assert logged(caplog) == ["the host's fork raised RuntimeError"] * 2
     assert told(events) == [("forked", "fork", "RuntimeError")] * 2
 

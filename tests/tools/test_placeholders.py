@@ -49,6 +49,20 @@ def test_where_nothing_was_given_the_text_says_what_the_placeholders_stand_for(p
     assert "(expected: <who> <how>)" in content
 
 
+@pytest.mark.parametrize(
+    ("body", "explained"),
+    [
+        ("Greet $0.\n", "$0 stands for a word of what the user asks for, counted from 0"),
+        ("Greet $0 and $1.\n", "$0, $1 stand for words of what the user asks for, counted from 0"),
+        ("Greet $who.\n", "$who stands for what the user gives under that name"),
+        ("Greet $who $how.\n", "$who, $how stand for what the user gives under these names"),
+    ],
+)
+def test_one_placeholder_is_explained_in_the_singular(body: str, explained: str, put: Put, talk: Talk) -> None:
+    put("greet", body=body, fields="arguments: [who, how]\n")
+    assert f"Note: no arguments were given; {explained}." in loaded(talk(), "greet")
+
+
 def test_a_skill_without_placeholders_explains_none(put: Put, talk: Talk) -> None:
     put("price", body="It costs $1, and `awk '{print $2}'` stays.\n")
     content = loaded(talk(), "price")

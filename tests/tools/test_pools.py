@@ -149,6 +149,7 @@ def test_a_full_queue_answers_busy(
         writer = await asyncio.get_running_loop().run_in_executor(None, pipe.path.open, "w")  # it runs, and reads
         result = await conversation.acall("run_skill_script", wait_for(never))
         assert (result.is_error, result.data["reason"]) == (True, "busy")
+        assert result.content.endswith("nothing was done. Try again when others have finished.")
         loaded = await conversation.acall("load_skill", {"name": "told"})
         assert (loaded.is_error, loaded.data["reason"]) == (True, "busy")
         assert conversation.session.active_skills == ()

@@ -36,6 +36,15 @@ def test_what_a_file_is_its_first_bytes_say(kind: str, put: Put, talk: Talk) -> 
     assert kind in result.content
 
 
+def test_a_document_of_plain_characters_is_a_document_and_a_text_about_one_is_text(put: Put, talk: Talk) -> None:
+    plain = b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\ntrailer << /Root 1 0 R >>\n%%EOF\n"
+    document = read(put, talk, plain, "assets/page.pdf")
+    assert (document.data["media_type"], base64.b64decode(document.data["base64"])) == ("application/pdf", plain)
+    about = read(put, talk, b"%PDF-1.4 is how such a file begins.\n", "assets/page.txt")
+    assert "is how such a file begins" in about.content
+    assert "media_type" not in about.data
+
+
 def test_a_file_that_models_cannot_see_stays_data(put: Put, talk: Talk) -> None:
     result = read(put, talk, b"\0\1\2", "assets/page.png")
     assert "media_type" not in result.data

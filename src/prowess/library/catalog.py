@@ -8,7 +8,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, overload
 
-from prowess.arguments import check_method, check_text, path_in_call, refuse
+from prowess.arguments import check_method, check_name, check_text, path_in_call, refuse
 from prowess.errors import (
     MAX_LISTED_NAMES,
     DuplicateSkillError,
@@ -163,10 +163,9 @@ class Catalog:
 
     def __getitem__(self, name: str) -> Skill:
         """The skill of that name; ``UnknownSkillError`` (a ``KeyError``) lists those that exist, nearest first."""
+        check_name(name, "catalog.skills is in order")
         skill = self.get(name)
         if skill is None:
-            if not isinstance(name, str):
-                refuse("a skill", "is looked up by its name, a text", name, "catalog.skills is in order")
             raise self.make_unknown_error(name, self._by_name, why=self._why_not(name))
         return skill
 
@@ -364,6 +363,8 @@ def _checked_sources(sources: Iterable[SkillSource]) -> tuple[SkillSource, ...]:
     """The sources; raises ``SourceError`` for a path, or anything else without a ``load``, in their place."""
     if isinstance(sources, str | os.PathLike):
         refuse("sources", "is a list of sources", sources, f"pass [Source.directory({path_in_call(sources)})]")
+    if not hasattr(sources, "__iter__"):
+        refuse("sources", "is a list of sources", sources, "pass [source]" if hasattr(sources, "load") else "")
     given = tuple(sources)
     for index, source in enumerate(given):
         check_method(source, f"sources[{index}]", "load", f"pass Source.directory({path_in_call(source)})")

@@ -11,6 +11,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.arguments import (
+    check_name,
     check_text,
     check_texts,
     check_variables,
@@ -43,7 +44,7 @@ from prowess.runtime.instructions import Instructions
 from prowess.runtime.origins import tagged
 from prowess.runtime.refreshed import Refreshed, has_changed
 from prowess.runtime.saved import Bounds, as_json, bounds_of, from_json, older_issue, resumed
-from prowess.runtime.session_arguments import check_arguments, read_ceiling
+from prowess.runtime.session_arguments import check_arguments, check_catalog, read_ceiling
 from prowess.runtime.sight import Sight, filtered_out
 from prowess.spec.commands import may_have_commands
 from prowess.spec.counted import counted
@@ -227,6 +228,9 @@ class Session(Sight):
         ``refused``: beyond the ceiling, or mentioned and not covered; a command with a shell operator, a substitution
         or a line break is never covered by a pattern. Where the host gave no ``tools``, no skill mentions any.
         """
+        check_text(tool, "tool")
+        if command is not None:
+            check_text(command, "command")
         if self._active.is_beyond_ceiling(tool, command):
             return "refused"
         return judged(tool, command, self.active_tools)
@@ -249,6 +253,7 @@ class Session(Sight):
     @measured()
     def set_filter(self, pattern: str) -> tuple[str, ...]:
         """Filter from now on; the names of the skills that this deactivated, sorted."""
+        check_text(pattern, "pattern")
         with self._lock:
             self._filter = pattern
             filters = (pattern, *self._bounds)
@@ -274,6 +279,8 @@ class Session(Sight):
         ``run=False``: no command in the instructions runs, and they are what the file has. Raises
         ``UnknownSkillError``, ``SkillFilteredError``, ``MaxActiveError``, or whatever reading the file raises.
         """
+        if filter is not None:
+            check_text(filter, "filter")
         name = self.resolve_name(name)
         wish = _Wish(name, ambient_filters(), filter, run=run)
         try:
@@ -386,8 +393,10 @@ class Session(Sight):
     def resolve_name(self, name: str) -> str:
         """The name that a skill goes by: ``name``, unless that only stands in the file of a skill of the catalogue.
 
-        Not to be called under the lock, since it may take over a new catalogue.
+        Not to be called under the lock, since it may take over a new catalogue. Raises ``SourceError`` for what is no
+        text.
         """
+        check_name(name, "pass skill.name")
         self._follow()
         with self._lock:
             skill = None if name in self._active.entries else self._catalog.get(name)
@@ -486,8 +495,9 @@ class Session(Sight):
         """Use another catalogue from now on; what was added, removed and changed. A live one is followed no longer.
 
         An active skill that is gone stays usable from what was loaded, and says so; a changed one keeps its text until
-        it is activated again.
+        it is activated again. Raises ``SourceError`` for what is no catalogue.
         """
+        check_catalog(catalog)
         with self._lock:
             self._live = None
             report = self._replace_catalog(catalog)
@@ -546,6 +556,7 @@ class Session(Sight):
         all the same, for hosts that run no sub-agents. Raises ``SkillFilteredError`` for a skill that is not for people
         to call.
         """
+        check_text(message, "message")
         self._follow()
         call = parse_call(message)
         if call is None or (call[0] not in self._catalog and call[0] not in self._active.entries):
@@ -602,6 +613,7 @@ class Session(Sight):
         selector: Selector | None = None,
         base_dir: str | os.PathLike[str] | None = None,
         on_event: OnEvent | None = None,
+        id: str | None = None,  # noqa: A002 - the public signature
         command_env: Iterable[str] = (),
         explicit_only: Iterable[str] | None = None,
         widen: bool = False,
@@ -613,8 +625,8 @@ class Session(Sight):
         in ``Session``: without it no skill approves anything, whatever was saved. ``widen=True``: ``tools``, and
         ``max_active``, ``filter`` and ``explicit_only`` where they are given, replace what was saved. A save of an
         older version, which has no ceiling, allows no tools, and an issue says so. What a person refused stays refused,
-        also with ``widen``; approvals are not saved. Raises ``SourceError`` for text that
-        is no saved session.
+        also with ``widen``; approvals are not saved, nor is ``id``, which the host knows the conversation by. Raises
+        ``SourceError`` for text that is no saved session.
         """
         check_text(saved, "saved")
         known = from_json(saved)
@@ -633,6 +645,7 @@ class Session(Sight):
             trust,
             limits=limits,
             on_event=on_event,
+            id=id,
             command_env=command_env,
             explicit_only=given or (),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Literal
 
 from prowess.arguments import (
@@ -14,14 +15,15 @@ from prowess.arguments import (
     path_in_call,
     refuse,
 )
+from prowess.errors import SourceError
 from prowess.library.catalog import Catalog
+from prowess.library.live import Live
 from prowess.limits import Limits
 from prowess.spec.tool_patterns import ANY, Ceiling, is_tool_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from prowess.library.live import Live
     from prowess.runtime.events import OnEvent
     from prowess.runtime.trust import Trust
     from prowess.select.selectors import Selector
@@ -35,11 +37,24 @@ def read_ceiling(tools: Iterable[str] | Literal["any"] | None) -> Ceiling:
 def _check_tools(tools: Iterable[str]) -> tuple[str, ...]:
     """The tools of a ceiling. Raises ``SourceError`` for one that could never allow what its author meant."""
     written = check_texts(tools, "tools")
+    if ANY in written:
+        refuse("tools", f"is {ANY!r} or a list of tools", list(written), f"pass tools={ANY!r}")
     for index, tool in enumerate(written):
         if not is_tool_pattern(tool):
             expected = "is a tool or a tool with a pattern in parentheses"
             refuse(f"tools[{index}]", expected, tool, "pass 'Bash(git:*)' or 'Bash'")
     return written
+
+
+def check_catalog(catalog: Catalog | Live) -> None:
+    """Raise ``SourceError`` unless the value is a catalogue or a live one."""
+    given: object = catalog
+    if isinstance(given, Catalog | Live):
+        return
+    instead = f"prowess.scan({path_in_call(given)})"
+    if isinstance(getattr(given, "catalog", None), Catalog):  # a session
+        instead = f"{type(given).__name__.lower()}.catalog"
+    refuse("catalog", "is a prowess.Catalog", given, f"pass {instead}")
 
 
 def check_arguments(
@@ -53,13 +68,13 @@ def check_arguments(
     on_event: OnEvent | None,
 ) -> None:
     """Raise ``SourceError`` for an argument of a session that is not what it should be."""
-    # A live catalogue is known by what it gives: its module is loaded only by those who watch folders.
-    given = getattr(catalog, "catalog", catalog)
-    check_instance(given, "catalog", Catalog, remedy=f"pass prowess.scan({path_in_call(catalog)})")
+    check_catalog(catalog)
     check_number(max_active, "max_active")
     check_text(pattern, "filter")
     check_instance(limits, "limits", Limits, optional=True, remedy="pass prowess.Limits(…)")
     check_callable(on_event, "on_event")
+    if iscoroutinefunction(on_event):
+        raise SourceError("on_event is a plain function, not a coroutine function: nobody would await it")
     if selector is not None:
         check_method(selector, "selector", "select", "pass a prowess.Selector")
     if trust is not None:

@@ -75,8 +75,11 @@ class TrustRequest:
 
     @property
     def id(self) -> str:
-        """A hash of the skill's name and digest and of everything that would run: the same for the same call."""
-        row = (self.skill.name, self.digest, self.commands, self.script, self.arguments, self.stdin)
+        """A hash of the skill's name, digest and files and of everything that would run: the same for the same call.
+
+        The names of the files follow from the digest; they are in it so that nobody can show a person fewer.
+        """
+        row = (self.skill.name, self.digest, self.commands, self.script, self.arguments, self.files, self.stdin)
         return sha256(json.dumps(row).encode()).hexdigest()[:32]
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,6 +106,10 @@ class TrustRequest:
         """
         if not _is_saved_request(data):
             raise NotTrustedError("this is no request that TrustRequest.to_dict wrote", code="bad-request")
+        # Here and not above: grants are also changed by programs that have no conversation.
+        from prowess.runtime.session_arguments import check_catalog  # noqa: PLC0415
+
+        check_catalog(catalog)
         name = data["skill"]
         commands, arguments, files = (tuple(data[key]) for key in ("commands", "arguments", "files"))
         request = cls(catalog[name], data["digest"], commands, data["script"], arguments, files, data["stdin"])
@@ -276,6 +283,11 @@ class Trust:
         if answer == "always":
             self._record(request.skill, request.digest)
             return "granted"
+        if answer is not True and answer is not False:  # a bug of the host's: nobody said no
+            import logging  # noqa: PLC0415 - few hosts have such a bug
+
+            said = "the host's ask answered %.80r, which counts as no: it answers True, 'always' or False"
+            logging.getLogger("prowess").warning(said, answer)
         return "once" if answer is True else "refused"  # not whatever counts as true: "no" does
 
     def _ask_person(self, request: TrustRequest) -> object:

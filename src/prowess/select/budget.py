@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from prowess.arguments import check_count
+from prowess.arguments import check_count, path_in_call, refuse
 from prowess.spec.counted import counted
 from prowess.spec.render import Entry, listed, render_entries, render_xml
 from prowess.spec.tokens import COUNTER, estimate_tokens
@@ -65,6 +65,9 @@ def render_catalog(skills: Iterable[Listed], style: Style = "xml", budget: int |
     (tokens): descriptions are shortened evenly until it fits, then dropped, then entries left out from the end.
     """
     check_count(budget, "budget", optional=True)
+    given: object = skills
+    if isinstance(given, str):
+        refuse("skills", "is a list of prowess.Skill", given, f"pass prowess.scan({path_in_call(given)})")
     if budget is None and style == "xml":
         return render_xml(skills)
     return fit(skills, budget, lambda entries: render_entries(entries, style))[0]

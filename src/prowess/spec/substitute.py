@@ -45,6 +45,7 @@ _TOKEN = re.compile(
 _WHOLE = re.compile(r"(?<!\\)\$ARGUMENTS\b")
 _MOST_EXPLAINED = 8
 _LONGEST_HINT = 200
+_COUNTED = "what the user asks for, counted from 0"
 
 
 class Substituted(NamedTuple):
@@ -222,11 +223,11 @@ def explain_placeholders(placeholders: Sequence[str], hint: str = "") -> str:
     words = [one for one in shown if one[-1] == "]" or one[1:].isdigit()]
     named = [one for one in shown if one not in {*whole, *words}]
     said = [
-        f"{', '.join(group)} {'stand' if len(group) > 1 else 'stands'} for {meaning}"
-        for group, meaning in (
-            (whole, "everything that the user asks for"),
-            (words, "single words of what the user asks for, counted from 0"),
-            (named, "what the user gives under that name"),
+        f"{group[0]} stands for {one}" if len(group) == 1 else f"{', '.join(group)} stand for {several}"
+        for group, one, several in (
+            (whole, "everything that the user asks for", ""),
+            (words, f"a word of {_COUNTED}", f"words of {_COUNTED}"),
+            (named, "what the user gives under that name", "what the user gives under these names"),
         )
         if group
     ]

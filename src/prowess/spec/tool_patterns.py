@@ -16,6 +16,9 @@ ANY: Final = "any"
 # Whatever lets a shell do more than the one command: operators, substitution, redirection, another line.
 _MORE_THAN_ONE = re.compile(r"[;&|<>`\n\r\x00]|\$[\w({\[@*?$!#-]")
 
+# In no name of a tool: two in one text, or a parenthesis that was never opened.
+_NO_NAME = re.compile(r"[\s,)]")
+
 
 class ToolPattern(NamedTuple):
     """``Bash(git:*)``: the tool, and what is in the parentheses; ``None`` without any."""
@@ -32,9 +35,10 @@ def tool_pattern(written: str) -> ToolPattern:
 
 
 def is_tool_pattern(written: str) -> bool:
-    """Whether a text is a tool (``Read``), or a tool with a pattern in parentheses behind it (``Bash(git:*)``)."""
+    """Whether a text is one tool (``Read``), or one with a pattern in parentheses behind it (``Bash(git:*)``)."""
     tool, parenthesis, inside = written.strip().partition("(")
-    return bool(tool.strip()) and ")" not in tool and (not parenthesis or inside.endswith(")"))
+    is_name = _NO_NAME.search(tool.strip()) is None and bool(tool.strip())
+    return is_name and (not parenthesis or inside.endswith(")"))
 
 
 def granted(wanted: Iterable[str], ceiling: Iterable[str] | None) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from prowess.runtime.origins import tagged
 from prowess.spec.hidden import one_line
 from prowess.spec.markup import neutralize_tags
 from prowess.tools.definitions import ToolResult
-from prowess.tools.media import detect_media_type
+from prowess.tools.media import detect_media_type, is_plain_document
 
 if TYPE_CHECKING:
     from prowess.library.skill import Skill
@@ -27,6 +27,8 @@ def read_range(view: View, name: str, path: str, offset: int, limit: int) -> Too
     try:
         whole = skill.read_resource(path, skill.limits.max_file_bytes)
     except BinaryResourceError:
+        return _read_binary(view, skill, path)
+    if is_plain_document(whole):
         return _read_binary(view, skill, path)
     result = _cut_range(view, whole, {"skill": name, "path": path, "offset": offset}, limit)
     return replace(result, content=tagged(skill, result.content)) if skill.told_by else result

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from prowess.tools.shapes import AnthropicMedia, McpMedia, OpenAIMedia, OpenAIResponsesMedia
 
 PDF = "application/pdf"
+_PDF_END = 1_024
+"""Within so many characters of its end a PDF document has the mark of it, for readers that are strict."""
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -69,6 +71,14 @@ def detect_media_type(content: bytes) -> str:
     if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for signature, kind in _SIGNATURES if content.startswith(signature)), "")
+
+
+def is_plain_document(text: str) -> bool:
+    """True when a text is a whole PDF document that happens to hold nothing but characters.
+
+    Its end counts too: a text about the format may begin like one, and providers refuse a call with a broken document.
+    """
+    return text.startswith("%PDF-") and "%%EOF" in text[-_PDF_END:]
 
 
 def media_in(data: Mapping[str, Any]) -> Media | None:

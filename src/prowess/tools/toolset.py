@@ -82,6 +82,11 @@ def _tell_unused(keyword: str, what: str, dialect: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=3)
 
 
+def _as_text(name: object) -> str:
+    """The name of a tool that was called; what is no text is shown as Python writes it, and is the name of none."""
+    return name if isinstance(name, str) else repr(name)
+
+
 def _names(skills: Iterable[Skill]) -> frozenset[str]:
     return frozenset(skill.name for skill in skills)
 
@@ -283,7 +288,7 @@ class Toolset:
 
     def call(self, name: str, arguments: Mapping[str, Any] | str | bytes | None = None) -> ToolResult:
         """Answer a model's call; never raises: what goes wrong is a result that says what to do next."""
-        return self._hide_paths(self._call(name, arguments))
+        return self._hide_paths(self._call(_as_text(name), arguments))
 
     def _hide_paths(self, result: ToolResult) -> ToolResult:
         """A result whose content is without absolute paths of the host, where these are hidden."""
@@ -374,6 +379,7 @@ class Toolset:
         Cancelling it, as ``asyncio.timeout`` does, ends what it has begun: programs with all of their processes,
         sub-agents, requests to servers. When more calls wait than ``Limits`` allows, the result says ``busy``.
         """
+        name = _as_text(name)
         tool = self._tools_by_name.get(name)
         return self._hide_paths(await self._acall(name, tool, arguments))
 
