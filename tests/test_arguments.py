@@ -85,6 +85,10 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
         lambda p, catalog, _: p.Session(catalog, trust=True),
         "trust is a prowess.Trust or None, not the bool True; pass prowess.Trust()",
     ),
+    "the name of a policy in place of trust": (
+        lambda p, catalog, _: p.Session(catalog, trust="defer"),
+        "trust is a prowess.Trust or None, not the text 'defer'; pass prowess.Trust(policy='defer')",
+    ),
     "a yes in place of the file of grants": (
         lambda p, _, __: p.Trust(True),  # noqa: FBT003 - the mistake
         "path is a text or a path, not the bool True",

@@ -60,11 +60,16 @@ def test_the_options_of_a_session_are_given_when_it_is_restored(put: Put, scanne
     session = Session(scanned(), tools="any")
     session.activate("a")
     events: list[prowess.Event] = []
-    restored, _ = Session.restore(scanned(), session.save(), tools=["Read"], max_active=1, on_event=events.append)
+    restored, _ = Session.restore(
+        scanned(), session.save(), tools=["Read"], max_active=1, on_event=events.append, id="conversation-7"
+    )
     assert restored.active_tools == ("Read",)
     with pytest.raises(prowess.MaxActiveError):
         restored.activate("b")
-    assert [event.kind for event in events] == ["activated", "refused"]
+    assert [(event.kind, event.session) for event in events] == [
+        ("activated", "conversation-7"),
+        ("refused", "conversation-7"),
+    ]
 
 
 def test_a_restored_session_goes_by_the_id_that_the_host_gives(put: Put, scanned: Scanned) -> None:

@@ -494,6 +494,31 @@ def test_approvals_are_not_saved_and_a_save_without_refusals_is_read_as_before(
     assert not has_run(tmp_path)
 
 
+@pytest.mark.usefixtures("act")
+@pytest.mark.parametrize("later", [True, False])
+def test_a_skill_that_was_approved_stays_active_when_it_is_restored_and_nobody_is_asked_by_that(
+    talk: Talk, tmp_path: Path, defer: prowess.Trust, later: bool
+) -> None:
+    person = Person(answer=True)
+    trust = defer if later else prowess.Trust(tmp_path / "t.json", ask=person)
+    session = talk(trust=trust)
+    if later:
+        session.approve(requested(session))
+    session.activate("act")
+    (tmp_path / "ran.txt").unlink()
+
+    async def restore() -> tuple[prowess.Session, tuple[prowess.Issue, ...]]:
+        return prowess.Session.restore(session.catalog, session.save(), trust=trust, base_dir=tmp_path)
+
+    restored, issues = asyncio.run(restore())
+    assert (restored.active_skills, issues, has_run(tmp_path)) == (("act",), (), False)
+    assert len(person.loops) == (0 if later else 1)
+    if later:
+        assert requested(restored).commands == ("touch ran.txt; echo ran",)
+    else:
+        assert restored.activate("act").instructions == "Now: ran"
+
+
 # -- a sub-agent's -----------------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ ambient filter that surrounded it when it began.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -625,8 +626,9 @@ class Session(Sight):
         in ``Session``: without it no skill approves anything, whatever was saved. ``widen=True``: ``tools``, and
         ``max_active``, ``filter`` and ``explicit_only`` where they are given, replace what was saved. A save of an
         older version, which has no ceiling, allows no tools, and an issue says so. What a person refused stays refused,
-        also with ``widen``; approvals are not saved, nor is ``id``, which the host knows the conversation by. Raises
-        ``SourceError`` for text that is no saved session.
+        also with ``widen``; approvals are not saved, nor is ``id``, which the host knows the conversation by. Restoring
+        runs no command and asks nobody: the skills are active, and the commands of one run when it is activated again
+        and may run them. Raises ``SourceError`` for text that is no saved session.
         """
         check_text(saved, "saved")
         known = from_json(saved)
@@ -651,7 +653,9 @@ class Session(Sight):
         )
         session._resume(known.active, bounds)  # noqa: SLF001 - its own class
         issues = (older_issue(),) if known.is_older and not widen else ()
-        return session, (*issues, *resumed(known.active, session.activate))
+        # No command runs: what it printed is in the host's transcript, and approvals, which are not saved, would be
+        # missing. Whoever activates the skill again gets what is granted, or asks, then.
+        return session, (*issues, *resumed(known.active, partial(session.activate, run=False)))
 
     def _resume(self, active: Mapping[str, str], bounds: Bounds) -> None:
         """Hold to the bounds of a save, and end what is preloaded and was ended before it was saved."""

@@ -80,4 +80,6 @@ def check_arguments(
     if trust is not None:
         from prowess.runtime.trust import Trust  # noqa: PLC0415 - a session without trust does not load it
 
-        check_instance(trust, "trust", Trust, optional=True, remedy="pass prowess.Trust()")
+        # Somebody who gives the name of a policy means that policy.
+        policy = f"policy={trust!r}" if str(trust) in {"defer", "granted", "never"} else ""
+        check_instance(trust, "trust", Trust, optional=True, remedy=f"pass prowess.Trust({policy})")
