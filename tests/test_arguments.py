@@ -262,7 +262,7 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
         "filter is a text, not the int 5",
     ),
     "a list in place of an ambient filter": (
-        lambda p, _, __: p.skill_filter(["skills/*"]),
+        lambda p, _, __: p.skill_filter(["skills/*"]).__enter__(),
         "pattern is a text, not the list ['skills/*']",
     ),
     "two tools in one text": (
