@@ -297,10 +297,6 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
         lambda p, _, __: p.Scripts(network="no"),
         "network is True or False, not the text 'no'",
     ),
-    "a yes in place of a sandbox": (
-        lambda p, _, __: p.Scripts(sandbox=True),
-        "sandbox is a text, not the bool True",
-    ),
     "a yes in place of trust in a script": (
         lambda p, catalog, _: p.Scripts(sandbox="none").run(catalog["pdf"], "scripts/profile.py", trust=True),
         "trust is a prowess.Trust or None, not the bool True; pass prowess.Trust()",

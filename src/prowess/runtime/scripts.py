@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from prowess.arguments import as_present_folder, check_flag, check_instance, check_text, refuse
+from prowess.arguments import as_present_folder, check_flag, check_instance, refuse
 from prowess.errors import NotTrustedError, ResourceNotFoundError, SandboxError
 from prowess.files.reading import OpenFile
 from prowess.files.temporary import temporary_folder
@@ -84,7 +84,6 @@ class Scripts:
             object.__setattr__(self, "folder", as_present_folder(self.folder, "folder"))
         if not isinstance(self.env, Mapping):
             refuse("env", "is a mapping of texts", self.env)
-        check_text(self.sandbox, "sandbox")
         check_flag(self.network, "network")  # a text such as "no" would open the network
         check_instance(self.limits, "limits", Limits, remedy="pass prowess.Limits(…)")
 
