@@ -266,7 +266,7 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
         "filter is a text, not the int 5",
     ),
     "a list in place of an ambient filter": (
-        lambda p, _, __: p.skill_filter(["skills/*"]),
+        lambda p, _, __: p.skill_filter(["skills/*"]).__enter__(),
         "pattern is a text, not the list ['skills/*']",
     ),
     "two tools in one text": (
@@ -296,6 +296,26 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
     "a session in place of the catalogue of a request": (
         lambda p, catalog, _: p.TrustRequest.from_dict(_request(catalog), p.Session(catalog)),
         "catalog is a prowess.Catalog, not a Session; pass session.catalog",
+    ),
+    "a no in words for the network": (
+        lambda p, _, __: p.Scripts(network="no"),
+        "network is True or False, not the text 'no'",
+    ),
+    "a yes in place of trust in a script": (
+        lambda p, catalog, _: p.Scripts(sandbox="none").run(catalog["pdf"], "scripts/profile.py", trust=True),
+        "trust is a prowess.Trust or None, not the bool True; pass prowess.Trust()",
+    ),
+    "a name in place of a skill with scripts": (
+        lambda p, _, folder: p.Scripts(sandbox="none").run("pdf", "x.py", trust=p.Trust(folder / "trust.json")),
+        "skill is a prowess.Skill, not the text 'pdf'; pass catalog[name]",
+    ),
+    "one tool in place of those of a parent": (
+        lambda p, _, __: p.PreparedFork("pdf", "", "", "", ("Read",), 0).child_tools("Read"),
+        "offered is a list of texts, not the text 'Read'; pass ['Read']",
+    ),
+    "a command of a sub-agent in words": (
+        lambda p, _, __: p.PreparedFork("pdf", "", "", "", ("Bash(git:*)",), 0).allows("Bash", ["git", "log"]),
+        "command is a text, not the list ['git', 'log']",
     ),
     "a folder in place of what is listed": (
         lambda p, _, __: p.render_catalog("skills"),

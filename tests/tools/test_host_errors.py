@@ -115,6 +115,25 @@ def test_a_selector_that_raises(
     assert told(events, "selector-failed")
 
 
+@pytest.mark.parametrize("answer", ["plain", b"plain", [3]])
+def test_a_selector_that_answers_no_names(
+    answer: object, put: Put, talk: Talk, caplog: pytest.LogCaptureFixture, events: list[prowess.Event]
+) -> None:
+    """A text would count letter by letter, and pick nothing: everything is shown, and the host is told why."""
+
+    class Wrong:
+        def select(self, query: str, candidates: Sequence[prowess.Skill]) -> Iterable[str]:  # noqa: ARG002 - protocol
+            return cast("Iterable[str]", answer)
+
+    put("plain")
+    put("other")
+    prompt = prowess.Toolset(talk(selector=Wrong())).prompt("query")
+    assert ("plain" in prompt, "other" in prompt) == (True, True)
+    assert {record.getMessage() for record in caplog.records} == {"the host's selector raised SourceError"}
+    [error] = [event.detail["error"] for event in events if event.kind == "selector-failed"]
+    assert "what select() gives" in str(error)
+
+
 def test_a_listener_that_raises_hears_of_it_once(put: Put, talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
     put("plain")
     heard: list[tuple[str, object]] = []

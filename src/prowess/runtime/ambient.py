@@ -10,22 +10,17 @@ from prowess.arguments import check_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
 
 _AMBIENT: ContextVar[tuple[str, ...]] = ContextVar("prowess_skill_filter", default=())
 
 
-def skill_filter(pattern: str) -> AbstractContextManager[None]:
+@contextmanager
+def skill_filter(pattern: str) -> Iterator[None]:
     """Narrow every session used inside the block to the skills that pass ``pattern``; nested blocks narrow further.
 
-    Raises ``SourceError`` for a pattern that is no text, before the block.
+    Raises ``SourceError`` for a pattern that is no text, before the block begins.
     """
     check_text(pattern, "pattern")
-    return _narrow(pattern)
-
-
-@contextmanager
-def _narrow(pattern: str) -> Iterator[None]:
     token = _AMBIENT.set((*_AMBIENT.get(), pattern) if pattern else _AMBIENT.get())
     try:
         yield

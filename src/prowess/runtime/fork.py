@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from prowess.arguments import check_text, check_texts
 from prowess.errors import InvalidFrontmatterError, SandboxError, SkillError
 from prowess.limits import DEFAULT_LIMITS
 from prowess.runtime.called import enveloped
@@ -76,6 +77,9 @@ class PreparedFork:
         refused, and so is a command that the patterns of its tool do not cover, and a fork of the fork. The tools that
         read files of skills are allowed.
         """
+        check_text(tool, "tool")
+        if command is not None:
+            check_text(command, "command")
         if tool in NOT_IN_A_CHILD:
             return "refused"
         if tool in FILE_TOOLS:
@@ -90,7 +94,8 @@ class PreparedFork:
 
         The tools that read files of skills are always among them.
         """
-        return tuple(tool for name in offered if name not in NOT_IN_A_CHILD for tool in self._shares_of(name))
+        names = check_texts(offered, "offered")
+        return tuple(tool for name in names if name not in NOT_IN_A_CHILD for tool in self._shares_of(name))
 
     def _shares_of(self, name: str) -> tuple[str, ...]:
         """What the child gets of one tool: the tool, its patterns, or nothing."""

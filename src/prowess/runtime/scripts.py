@@ -8,32 +8,31 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from prowess.arguments import as_present_folder, check_instance, refuse
+from prowess.arguments import as_present_folder, check_flag, check_instance, refuse
 from prowess.errors import NotTrustedError, ResourceNotFoundError, SandboxError
 from prowess.files.reading import OpenFile
 from prowess.files.temporary import temporary_folder
 from prowess.files.writing import make_folders
 from prowess.library.resources import name_nearest
+from prowess.library.skill import Skill
 from prowess.limits import DEFAULT_LIMITS, Limits, narrow_limits
 from prowess.names import resource_parts
 from prowess.runtime import sandbox
+from prowess.runtime.consent import Consent
 from prowess.runtime.interpreters import interpreter_for
 from prowess.runtime.pools import pools_for
 from prowess.runtime.processes import Bounds, passed_on, run_supervised
 from prowess.runtime.snapshot import snapshot
-from prowess.runtime.trust import TrustRequest
+from prowess.runtime.trust import Trust, TrustRequest
 from prowess.spec.substitute import FOLDER_NAMES, fill_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from prowess.library.skill import Skill
-    from prowess.runtime.consent import Consent
     from prowess.runtime.interpreters import Interpreter
     from prowess.runtime.processes import Finished, Limit
     from prowess.runtime.sandbox import Places, Sandbox
     from prowess.runtime.snapshot import Snapshot
-    from prowess.runtime.trust import Trust
 
 _MOST_ARGUMENTS = 256
 _LONGEST_ARGUMENT = 32_768
@@ -85,6 +84,7 @@ class Scripts:
             object.__setattr__(self, "folder", as_present_folder(self.folder, "folder"))
         if not isinstance(self.env, Mapping):
             refuse("env", "is a mapping of texts", self.env)
+        check_flag(self.network, "network")  # a text such as "no" would open the network
         check_instance(self.limits, "limits", Limits, remedy="pass prowess.Limits(…)")
 
     def narrow_by(self, limits: Limits) -> Scripts:
@@ -108,6 +108,9 @@ class Scripts:
         or input that are not what a program can be given), ``ResourceError`` when there is no such file, or
         ``SkillError`` (code ``busy``) when ``max_waiting_scripts`` wait for a place already.
         """
+        check_instance(skill, "skill", Skill, remedy="pass catalog[name]")
+        if not isinstance(trust, Consent):
+            check_instance(trust, "trust", Trust, optional=True, remedy="pass prowess.Trust()")
         kind = sandbox.choose_sandbox(self.sandbox)
         given = _checked(args, stdin, self.limits)
         if trust is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from prowess.arguments import check_texts
 from prowess.select.selectors import SelectorChain
 from prowess.work import await_result, is_loop_running
 
@@ -74,7 +75,7 @@ def _asked(selector: Selector, query: str, candidates: tuple[Skill, ...], failed
         return candidates
     try:
         answer: Any = selector.select(query, candidates)
-        names = set((yield answer) if inspect.isawaitable(answer) else answer)
+        names = set(check_texts((yield answer) if inspect.isawaitable(answer) else answer, "what select() gives"))
     except Exception as error:  # noqa: BLE001 - a selector is someone else's code; the conversation goes on
         if failed is not None:
             failed(error)
