@@ -127,3 +127,7 @@ def test_lenient_mode_keeps_a_long_description_whole_and_warns() -> None:
 @pytest.mark.parametrize("name", ["123", "null", "yes", "1e3"])
 def test_a_scalar_name_is_the_text_that_was_written(name: str) -> None:
     assert read(f"name: {name}\ndescription: d\n", STRICT, name).front.name == name
+
+
+def test_a_name_that_is_bad_without_its_colon_too_is_told_as_such() -> None:
+    assert codes(read("name: Team:one\ndescription: d\n", folder="Team-one")) == ["bad-name", "repaired-name-colon"]

@@ -946,3 +946,11 @@ def test_a_child_of_what_is_no_fork_is_refused_where_it_is_made() -> None:
     failed = toolset.prepare_fork("nope")
     with pytest.raises(prowess.SourceError, match=r"prepared is a prowess\.PreparedFork or None"):
         toolset.child(failed)  # type: ignore[arg-type]
+
+
+def test_a_fork_goes_by_the_name_of_its_skill_however_it_was_called(put: Put, talk: Talk) -> None:
+    file = put("ops-audit", fields="context: fork\n") / "SKILL.md"
+    file.write_text(file.read_text(encoding="utf-8").replace("name: ops-audit", "name: ops:audit"), encoding="utf-8")
+    prepared = prowess.Toolset(talk(), fork="host").prepare_fork("ops:audit", "Now.")
+    assert isinstance(prepared, prowess.PreparedFork)
+    assert (prepared.skill_name, prepared.title) == ("ops-audit", "Skill: ops-audit")

@@ -89,7 +89,10 @@ def _without_colon(
     line = front.lines.get("name") or 1
     message = f"holds ':', which no path on every system may have; {name!r} is used"
     others = [i for i in issues if i.field != "name" or (i.code == "name-mismatch" and name != folder)]
-    return front.renamed(name), [*others, Issue("repaired-name-colon", "name", message, path, line, "warning")]
+    mended = front.renamed(name)
+    # The new name may break the rule for other reasons (capitals, blanks), which the written one hid.
+    still = [i for i in field_issues(mended, mode="lenient", folder=None, path=path) if i.code == "bad-name"]
+    return mended, [*others, *still, Issue("repaired-name-colon", "name", message, path, line, "warning")]
 
 
 def _settle_name(

@@ -45,7 +45,7 @@ def prepare_fork(view: View, name: str, task: str, *, by_person: bool = False) -
     content = view.hide(_fill_content(view.shown(fresh), expanded, head, task, view.project))
     toolsets = split_names(fresh.extra.get("toolsets")) or ()
     prepared = PreparedFork(
-        name,
+        skill.name,  # which need not be how the caller wrote it
         task,
         content,
         fresh.model or "",
