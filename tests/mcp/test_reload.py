@@ -104,6 +104,22 @@ def test_what_was_made_a_moment_ago_is_found_before_it_is_noticed(library: Path)
     asyncio.run(whole())
 
 
+def test_what_a_head_says_now_counts_before_it_is_noticed(library: Path) -> None:
+    server = prowess.mcp.Server(library, notice="stat", limits=UNHURRIED)
+
+    async def whole() -> None:
+        async with asyncio.timeout(SECONDS), talking(server) as connection:
+            asked = {"name": "load_skill", "arguments": {"name": "pdf"}}
+            assert not (await connection.ask("tools/call", **asked))["isError"]
+            put(library, "pdf/SKILL.md", skill_md("pdf", fields="disable-model-invocation: true\n"))
+            assert (await connection.ask("tools/call", **asked))["isError"]
+            put(library, "pdf/SKILL.md", skill_md("pdf", fields="user-invocable: false\n"))
+            assert not (await connection.ask("tools/call", **asked))["isError"]
+            assert await connection.refusal("prompts/get", name="pdf") == -32602
+
+    asyncio.run(whole())
+
+
 class Counting(Loader):
     """Counts how often it loads, and holds a load until it is told to go on."""
 

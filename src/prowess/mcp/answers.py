@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import ResourceNotFoundError, ResourceTooLargeError, SkillError
 from prowess.files.folders import folder_beneath
+from prowess.files.marks import identity_at
 from prowess.files.reading import as_resource_error
 from prowess.mcp.pages import FRESH, complete, item_before
 from prowess.mcp.uris import SKILL_MD, TEMPLATE, parts_of, uri_of
@@ -35,6 +36,14 @@ _MOST_ROWS = 4_000  # of files in one page, however few skills they belong to
 
 class BehindError(Exception):
     """Skills of the shelf are gone from the disk; ``answer`` is what can be said without them."""
+
+    def __init__(self, answer: Result) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+class OutdatedError(Exception):
+    """The SKILL.md of the skill in question is another than was loaded; ``answer`` is what the loaded one gives."""
 
     def __init__(self, answer: Result) -> None:
         super().__init__()
@@ -153,6 +162,17 @@ class Answers:
         if found is None:
             raise ResourceNotFoundError(f"no skill at {uri[:200]!r}")
         return found
+
+
+def current_answer(skill: Skill | None, answer: Result) -> Result:
+    """``answer``; raises ``OutdatedError`` with it where the skill's SKILL.md has changed since it was loaded.
+
+    Instructions are read when they are asked for, and the name, the fields and whether it loads at all are older.
+    """
+    known = skill.identity if skill is not None and skill.is_local else None
+    if skill is not None and known is not None and identity_at(skill.location) != known:
+        raise OutdatedError(answer)
+    return answer
 
 
 def _child(path: str, rest: tuple[str, ...], name: str, *, folder: bool) -> Json:

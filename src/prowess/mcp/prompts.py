@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import ResourceNotFoundError, SkillError, SourceError
+from prowess.mcp.answers import current_answer
 from prowess.mcp.pages import complete, item_before
 from prowess.mcp.uris import TEMPLATE
 from prowess.spec.hidden import one_line
@@ -97,7 +98,9 @@ class Prompts:
         said = given.get(_ANY, "") if known == [_ANY] else _line([given.get(key, "") for key in known])
         text = self._tools.write_call(skill, said)
         message: Json = {"role": "user", "content": {"type": "text", "text": text}}
-        return {"resultType": "complete", "description": one_line(skill.description), "messages": [message]}
+        said_about = one_line(skill.description)
+        answer: Result = {"resultType": "complete", "description": said_about, "messages": [message]}
+        return current_answer(skill, answer)
 
     def _callable(self, name: str) -> Skill:
         skill = self._shelf.catalog.get(name)

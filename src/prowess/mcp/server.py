@@ -25,7 +25,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from prowess.errors import SkillError
 from prowess.limits import DEFAULT_LIMITS
-from prowess.mcp.answers import BehindError, LargeError
+from prowess.mcp.answers import BehindError, LargeError, OutdatedError
 from prowess.mcp.keeper import News, keeper_of
 from prowess.mcp.listing import write_pointer
 from prowess.mcp.options import BUDGET, MAX_CHARS, PARTS, PLACES, make_options
@@ -239,21 +239,26 @@ class Server:
         return handle
 
     async def _answer_from_disk(self, work: Work, params: Any) -> dict[str, Any]:  # noqa: ANN401 - as the method has them
-        """The answer; before anything is refused, what is on the disk now is asked too.
+        """The answer; where it is a refusal, or about a skill that has changed, that of what is on the disk now.
 
-        A skill that was made, mended or renamed a moment ago may not have been noticed yet, and a client that hears
-        that there is none does not ask again.
+        A skill that was made, mended, broken or renamed a moment ago may not have been noticed yet, and a client that
+        hears that there is none does not ask again.
         """
         refusal: SkillError | None = None
         answer: dict[str, Any] = {}
         try:
             answer = await self._answer(work, params, await self._keeper.offer())
+            if not answer.get("isError"):
+                return answer
+        except OutdatedError as outdated:
+            answer = outdated.answer
         except SkillError as error:
             refusal = error
-        if refusal is None and not answer.get("isError"):
-            return answer
         if (offer := await self._keeper.look()) is not None:
-            return await self._answer(work, params, offer)
+            try:
+                return await self._answer(work, params, offer)
+            except OutdatedError as outdated:  # changed once more, since this was asked
+                return outdated.answer
         if refusal is not None:
             raise refusal
         return answer

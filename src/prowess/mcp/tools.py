@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from prowess.escapes import escape_line
 from prowess.library.catalog import Catalog
+from prowess.mcp.answers import current_answer
 from prowess.mcp.listing import write_listing
 from prowess.mcp.uris import uri_of
 from prowess.runtime.session import Session
@@ -97,7 +98,8 @@ class ModelTools:
             return _answer(self._describe_failure(wanted, failure), is_error=True)
         toolset = self._whole if skill is None else Toolset(self.open_session(skill))
         result = toolset.call(name, arguments)
-        return _answer(result.content, *self._links(skill, result), is_error=result.is_error)
+        answer = _answer(result.content, *self._links(skill, result), is_error=result.is_error)
+        return current_answer(skill, answer)
 
     def _describe_failure(self, name: str, failure: Issue) -> str:
         """That a skill is there and cannot be loaded, with the finding and what to do about it."""
