@@ -78,6 +78,7 @@ def test_each_mistake_has_its_own_message() -> None:
             prowess.SkillRef.parse(text)
         said[text] = caught.value.message
     assert "must start with @" in said["acme/pdf"]
+    assert said["acme/pdf"].endswith("; is '@acme/pdf' meant?")
     assert "empty version" in said["@acme/pdf@"]
     assert "must be @org/name" in said["@acme"]
     assert "must not contain /" in said["@acme/a/b"]

@@ -46,6 +46,17 @@ def test_a_folder_named_without_its_dot_is_suggested_and_not_taken(command: Comm
     assert "a folder of that name" not in command(*line.format("nowhere").split()).err
 
 
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_where_there_are_no_skills_the_hint_is_not_to_choose_one_of_them(
+    command: Command, project: Path, form: tuple[str, ...]
+) -> None:
+    shutil.rmtree(project / ".agents")
+    ran = command("show", "notes", *form)
+    assert (ran.status, "no skills are available" in ran.err) == (3, True)
+    assert "'prowess list' says where was looked" in ran.err
+    assert "use one of the names" not in ran.err
+
+
 def test_a_name_that_is_known_is_not_mistaken_for_a_folder(command: Command, project: Path) -> None:
     put(project, "csv-report", body="Another one.\n")
     assert "Another one." not in command("read", "csv-report").out

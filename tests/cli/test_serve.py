@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -65,6 +67,30 @@ def test_what_would_not_be_served_is_named(command: Command, tmp_path: Path) -> 
     found = command("serve", "--check", "--json", str(tmp_path))
     assert found.status == 1
     assert [issue["code"] for one in found.data["refused"] for issue in one["issues"]] == ["name-mismatch"]
+
+
+def test_a_check_that_finds_no_skills_does_not_say_that_every_one_is_served(command: Command, project: Path) -> None:
+    (project / "empty").mkdir()
+    for words in (("empty",), ("--json", "empty")):
+        assert command("serve", "--check", *words).status == 0
+    assert (
+        command("serve", "--check", "empty").out == "There are no skills: nothing would be served. Looked in: empty\n"
+    )
+    shutil.rmtree(project / ".agents")
+    assert command("serve", "--check").out.endswith("Looked in: the standard places ('prowess list' names them)\n")
+
+
+def test_whoever_starts_it_at_a_terminal_is_told_that_it_waits_for_a_client(project: Path) -> None:
+    """A person who tries the command would see nothing at all otherwise; a client's pipes are told nothing."""
+    master, slave = pty.openpty()
+    words = [sys.executable, "-m", "prowess", "serve", ".agents/skills"]
+    with subprocess.Popen(words, stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=project) as server:
+        os.close(slave)
+        os.write(master, b"\x04")  # the end of the input, as Ctrl-D gives it
+        said = server.communicate(timeout=60)[1].decode()
+        os.close(master)
+    assert said.startswith("Waiting for an MCP client on standard input and output; Ctrl-C ends it.")
+    assert "prowess serve --config CLIENT" in said
 
 
 def test_the_check_has_totals_and_no_padding(command: Command, tmp_path: Path) -> None:

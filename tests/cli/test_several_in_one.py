@@ -63,6 +63,23 @@ def test_in_a_project_with_only_installed_skills_the_check_says_so_and_finds_not
     assert command("check", ".claude/skills").status == 1
 
 
+def test_links_of_agents_that_lead_out_of_their_folder_do_not_fail_a_check_of_the_project(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Outside of a repository nothing says that such a link stays in the project, so that it is not followed."""
+    folder = tmp_path / "without-git"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    assert command("new", "report").status == 0
+    assert command("install", "./report", "--project", "--yes").status == 0
+    ran = command("check")
+    assert (ran.status, ran.out) == (0, "")
+    assert "only installed skills (report)" in ran.err
+    rmtree(folder / ".prowess")
+    ran = command("check")
+    assert (ran.status, "there is no skill here: name a skill's folder" in ran.err) == (3, True)
+
+
 def test_what_the_lock_file_owns_is_not_mended_in_place(command: Command, project: Path, tmp_path: Path) -> None:
     made = Repository(tmp_path / "repositories" / "odd")
     made.write("SKILL.md", "---\nname: odd\ndescription: Use: it\n---\nDo it.\n")

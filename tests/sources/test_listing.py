@@ -393,6 +393,14 @@ def test_what_lists_nothing_is_refused(given: object) -> None:
         prowess.load_sources(given)  # type: ignore[arg-type]  # on purpose
 
 
+def test_a_folder_in_place_of_an_entry_is_told_how_to_write_it() -> None:
+    with pytest.raises(prowess.SourceError) as caught:
+        prowess.load_sources([{"dir": "x"}, "skills"])  # type: ignore[list-item]  # the mistake
+    assert caught.value.message == (
+        "expected a list of entries with 'dir' or 'name', and sources[1] is 'skills'; write {'dir': 'skills'}"
+    )
+
+
 def test_each_source_of_a_list_knows_its_effective_folder(deep: Path, tmp_path: Path) -> None:
     entries: list[dict[str, object]] = [
         {"dir": "skills", "path": "other", "mount_as": "shown"},

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.remedies import remedy
+from prowess.cli.remedies import remedy_for
 from prowess.errors import SkillError, SkillLoadError
 from prowess.escapes import dump_json, escape_line, escape_text
 
@@ -122,7 +122,7 @@ def fail(error: SkillError, *, as_json: bool = False) -> None:
     rows = [line((f"error[{error.code}]: ", "bad"), f"{where}{_message(error)}")]
     if isinstance(error, SkillLoadError) and len(error.issues) > 1:
         rows += [line(f"line {i.line}: [{i.code}] {i.field}: {i.message}", indent=2) for i in error.issues]
-    said = remedy(error.code)
+    said = remedy_for(error)
     show([*rows, *([line(("hint: ", "dim"), said, indent=2)] if said else [])], error=True)
 
 
@@ -132,7 +132,7 @@ def _message(error: SkillError) -> str:
 
 
 def _error_json(error: SkillError) -> str:
-    return _error_data(error.code, error.message, error.path, remedy(error.code))
+    return _error_data(error.code, error.message, error.path, remedy_for(error))
 
 
 def _error_data(code: str, message: str, path: str, hint: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prowess.errors import HINTS
+from prowess.errors import HINTS, SkillError, UnknownSkillError
 
 REMEDIES: dict[str, str] = {
     "address-refused": "say --allow-private if that machine is meant",
@@ -13,6 +13,7 @@ REMEDIES: dict[str, str] = {
     "local-edits": "keep your changes elsewhere, or update with --force, which keeps a backup",
     "lock-outdated": "run 'prowess sync' without --locked, and commit the lock file",
     "name-taken": "remove the other one, or install with --replace",
+    "no-skills": "name a skill's folder (./NAME) or say --dir FOLDER; 'prowess list' says where was looked",
     "no-sandbox": "install bubblewrap or the extra prowess[sandbox], or say --sandbox none",
     "not-trusted": "look at it with 'prowess show NAME', then 'prowess trust grant NAME'",
     "plain-http": "use https, or say --allow-http if the network is trusted",
@@ -20,6 +21,12 @@ REMEDIES: dict[str, str] = {
     "would-replace": "choose another name or folder, or say --force to replace what is there",
     "unknown-agent": "see 'prowess list --help' for the known agents, or docs/discovery.md for their folders too",
 }
+
+
+def remedy_for(error: SkillError) -> str:
+    """What to do about an error, here: where there are no skills, none is to be chosen."""
+    has_nothing = isinstance(error, UnknownSkillError) and not error.available
+    return remedy("no-skills" if has_nothing else error.code)
 
 
 def remedy(code: str) -> str:

@@ -115,8 +115,11 @@ def _entries(value: object, where: str) -> list[dict[str, object]]:
         return []
     if isinstance(listed, str) or not isinstance(listed, Sequence):
         raise SourceError("expected a list of entries with 'dir' or 'name'", where)
-    if not all(isinstance(entry, Mapping) for entry in listed):
-        raise SourceError("expected a list of entries with 'dir' or 'name'", where)
+    for index, entry in enumerate(listed):
+        if not isinstance(entry, Mapping):
+            remedy = f"; write {{'dir': {entry!r}}}" if isinstance(entry, str) else ""
+            message = f"expected a list of entries with 'dir' or 'name', and sources[{index}] is {entry!r}{remedy}"
+            raise SourceError(message, where)
     return [dict(entry) for entry in listed]
 
 

@@ -33,7 +33,9 @@ class SkillRef:
         The version is what follows the last ``@`` and may hold slashes (a branch).
         """
         if not text.startswith("@"):
-            raise _bad(f"a skill reference must start with @: {show_address(text)}")
+            org, slash, name = text.partition("/")
+            meant = f"; is '@{text}' meant?" if slash and is_safe_part(org) and is_safe_part(name) else ""
+            raise _bad(f"a skill reference must start with @: {show_address(text)}{meant}")
         rest, at, version = text[1:].rpartition("@")
         if not at:
             rest, version = version, ""

@@ -112,12 +112,24 @@ def _own(settings: Settings) -> tuple[str, ...]:
     from prowess.model import SkillScope  # noqa: PLC0415
 
     places = discover(agents=settings.names("agents")).places
-    found = tuple(place.path for place in places if place.scope is SkillScope.PROJECT and place.state != "missing")
+    found = tuple(
+        place.path
+        for place in places
+        if place.scope is SkillScope.PROJECT and place.state != "missing" and _has_skills(place.path)
+    )
     if not found:
         raise SourceError(
             "there is no skill here: name a skill's folder, or a folder of skills", os.getcwd(), "missing-skill-md"
         )
     return found
+
+
+def _has_skills(path: str) -> bool:
+    """Whether there is a skill at or below ``path``; links that lead out of it, as installs make, count as none."""
+    try:
+        return bool(skill_files(path))
+    except SourceError:
+        return False
 
 
 def _only_installed(paths: tuple[str, ...]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,10 @@ _TOKEN = "PROWESS_MCP_TOKEN"  # noqa: S105 - the name of a variable
 _PARTS = ("extension", "tools", "instructions", "prompts")
 _ANYWHERE = "127.0.0.1:8848"
 _NOWHERE = "none"
+_WAITING = (
+    "Waiting for an MCP client on standard input and output; Ctrl-C ends it. Clients start this command themselves, by "
+    "what 'prowess serve --config CLIENT' prints; '--http' makes a server that clients connect to."
+)
 
 
 @new_command(
@@ -95,6 +100,8 @@ def command(
         return _print_configuration(context, client)
     if only_check:
         return _check(roots, as_data=as_data)
+    if http is None and sys.stdin.isatty():
+        output.note(_WAITING, quiet=as_data)
     prowess.mcp.serve(
         *roots,
         http=http,
@@ -186,13 +193,13 @@ def _check(roots: tuple[str, ...], *, as_data: bool) -> int:
                 for refused in survey.refused
             ],
         },
-        lambda: _findings(survey),
+        lambda: _findings(survey, roots),
         as_data=as_data,
     )
     return 1 if survey.refused else 0
 
 
-def _findings(survey: prowess.mcp.Survey) -> Iterator[Block]:
+def _findings(survey: prowess.mcp.Survey, roots: tuple[str, ...]) -> Iterator[Block]:
     """A line for each finding and one with the totals; no table, since its columns are as wide as the longest text."""
     for refused in survey.refused:
         for issue in refused.issues:
@@ -200,6 +207,10 @@ def _findings(survey: prowess.mcp.Survey) -> Iterator[Block]:
             where = f"{home_relative(refused.location)}: "
             yield line((where, "name"), (f"error[{issue.code}] ", "bad"), f"{subject}{issue.message}")
             yield line(("= ", "dim"), issue.hint, indent=2)
+    if not survey.refused and not survey.loaded:
+        looked = ", ".join(map(home_relative, roots)) or "the standard places ('prowess list' names them)"
+        yield line((f"There are no skills: nothing would be served. Looked in: {looked}", "warn"))
+        return
     if not survey.refused:
         yield line((f"Every skill would be served: {counted(survey.served, 'skill')}.", "good"))
         return
