@@ -72,7 +72,7 @@ def test_a_bomb_is_refused_before_anything_is_built(library: Library, child: Chi
     library.write(text)
     outcome = child.answer(REJECT, library, code, memory=256)
     assert outcome.result[0] == code
-    assert outcome.seconds < GENEROUS
+    assert outcome.busy < GENEROUS
     assert outcome.grown < 24 * MIB
 
 
@@ -126,7 +126,7 @@ library.scan()
         memory=256,
     )
     assert outcome.result <= 16
-    assert outcome.seconds < GENEROUS
+    assert outcome.busy < GENEROUS
 
 
 @pytest.mark.sampled(0.25)
@@ -324,7 +324,7 @@ result = [issue.code for issue in catalog.issues]
         memory=256,
     )
     assert outcome.result == ["frontmatter-too-large"]
-    assert outcome.seconds < GENEROUS
+    assert outcome.busy < GENEROUS
     assert outcome.grown < 24 * MIB
     assert outcome.read[str(path)] <= 64 * 1024 + 4096 + 1  # the first page is read again when more is needed
     library.rejected("frontmatter-too-large")
@@ -340,14 +340,14 @@ def test_many_small_values_within_the_size_limit_are_refused_by_number(library: 
     """Case 17: what fits into the size can still be too many events."""
     library.write(head("description: d", "metadata: {" + ", ".join(f"k{n}: v" for n in range(6_000)) + "}"))
     outcome = child.answer(REJECT, library, "yaml-too-many-events", memory=256)
-    assert outcome.seconds < GENEROUS
+    assert outcome.busy < GENEROUS
 
 
 def test_mending_many_open_quotes_takes_no_longer_than_reading_them(library: Library, child: Children) -> None:
     """Case 17: quotes that never close make a mender join line after line; that is bounded, too."""
     library.write(head("description: d", *(f'k{n}: "' + "open " * 30 for n in range(390))))
     outcome = child.answer("library.scan()", library, memory=256)
-    assert outcome.seconds < GENEROUS
+    assert outcome.busy < GENEROUS
 
 
 @pytest.mark.parametrize(
