@@ -110,7 +110,7 @@ class McpContents:
         except FetchError as error:
             self._newer = self._ask_again(error)
             changes = _describe_changes(self._held, self._newer)
-            message = f"{changes} since it was loaded: put it aside and load it again"
+            message = f"{changes} since it was loaded: unload it and load it again"
             raise FetchError(message, self.location, "changed-on-server") from None
 
     def renew(self) -> McpContents:
