@@ -101,7 +101,7 @@ def _own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits) -> 
     # Every error keeps a skill from being served; what else does is told once there are none.
     for skill in skills:
         if skill.location not in wrong:
-            yield from _not_served(skill, limits)
+            yield from _mcp_issues(skill, limits)
     yield from (_odd_case(file) for file in files if os.path.basename(file) != FILENAME)
     for file in files:
         yield from _unwritten(file, limits)
@@ -123,7 +123,7 @@ def _with_nearest_key(issue: Issue) -> Issue:
     return replace(issue, message=f"{issue.message}; is {close[0]!r} meant?")
 
 
-def _not_served(skill: Skill, limits: Limits) -> Iterator[Issue]:
+def _mcp_issues(skill: Skill, limits: Limits) -> Iterator[Issue]:
     """Why a server of MCP's extension for skills leaves out a skill that is valid here."""
     lines = skill.peek().lines
     for reason in why_not_served(skill, skill.folder_name, limits):

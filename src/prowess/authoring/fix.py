@@ -307,7 +307,7 @@ def _unwrapped(file: _File, _issue: Issue) -> Iterator[str]:
         yield "".join([*rows[:at], *rows[at + 1 :]])
 
 
-def _unindented(file: _File, _issue: Issue) -> Iterator[str]:
+def _remove_indentation(file: _File, _issue: Issue) -> Iterator[str]:
     """The frontmatter at the margin, both lines of dashes included; the body stays as it is."""
     dashes = [at for at, row in enumerate(file.rows) if _FENCE.fullmatch(row.strip())]
     if len(dashes) > 1:
@@ -321,7 +321,7 @@ def _plain_breaks(file: _File, _issue: Issue) -> Iterator[str]:
     yield "".join([*(_ODD_BREAKS.sub(" ", row) for row in file.rows[:close]), *file.rows[close:]])
 
 
-def _quoted_in_place(file: _File, _issue: Issue) -> Iterator[str]:
+def _quote_in_place(file: _File, _issue: Issue) -> Iterator[str]:
     """Every value that is no text without quotes gets them; no other character changes."""
     rows = [*file.rows]
     # From the end, so that the columns of the values before it on its line still hold.
@@ -344,7 +344,7 @@ _MENDERS: dict[str, Callable[[_File, Issue], Iterator[str]]] = {
     "repaired-glued-dashes": _unglued,
     "repaired-comment": _unwrapped,
     "repaired-code-fence": _unwrapped,
-    "repaired-indentation": _unindented,
+    "repaired-indentation": _remove_indentation,
     "repaired-name": _renamed,
     "repaired-name-colon": _renamed,
     "line-break": _plain_breaks,
@@ -352,6 +352,6 @@ _MENDERS: dict[str, Callable[[_File, Issue], Iterator[str]]] = {
     "name-mismatch": _renamed,
     "bad-name": _renamed,
     "blank-field": _removed,
-    NOT_SERVED: _quoted_in_place,
+    NOT_SERVED: _quote_in_place,
 }
 _NAMES = frozenset(("missing-name", "name-mismatch", "bad-name", "repaired-name", "repaired-name-colon"))

@@ -121,7 +121,7 @@ def _loaded_elsewhere(skill: Skill) -> LoadedSkill:
     """The same without a folder: the text itself, or the file that a source gives, under the name it announced."""
     given = skill._home.contents
     if given is None:
-        return LoadedSkill(skill, _stripped(skill._home.body or ""))
+        return LoadedSkill(skill, _strip_body(skill._home.body or ""))
     given = contents.renew(given)
     data, found = _fetched(skill, given)
     fresh = _as_read(skill, contents.admitted(given, found.front, skill._name), found.body, None)
@@ -136,10 +136,10 @@ def _instructions(skill: Skill, data: bytes, at: int) -> str:
     """What stands in a file from a byte on, within the skill's limits."""
     if len(data) - at > skill.limits.max_body_bytes:
         raise _body_too_large(skill, skill.limits.max_body_bytes)
-    return _stripped(_decoded(skill, data[at:], at))
+    return _strip_body(_decoded(skill, data[at:], at))
 
 
-def _stripped(body: str) -> str:
+def _strip_body(body: str) -> str:
     return (body.replace("\r\n", "\n") if "\r" in body else body).strip()
 
 

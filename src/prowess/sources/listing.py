@@ -80,7 +80,7 @@ def load_sources(
     chosen = as_optional_absolute(base_dir, "base_dir")
     if isinstance(file_or_mapping, str | os.PathLike):
         where = os.path.abspath(os.fspath(file_or_mapping))
-        listed = _parsed(_text(where, bounds), where, bounds)
+        listed = _parse_text(_text(where, bounds), where, bounds)
         folder = os.path.dirname(where) if chosen is None else chosen
     else:
         where, listed, folder = "", file_or_mapping, os.getcwd() if chosen is None else chosen
@@ -98,7 +98,7 @@ def _text(where: str, limits: Limits) -> str:
         raise SourceError("the list of sources is not UTF-8", where, "not-utf8") from None
 
 
-def _parsed(text: str, where: str, limits: Limits) -> object:
+def _parse_text(text: str, where: str, limits: Limits) -> object:
     try:
         return json.loads(text) if where.endswith(".json") else parse_yaml_value(text, limits)
     except YamlError as error:

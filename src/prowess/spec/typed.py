@@ -51,10 +51,10 @@ def typed_frontmatter(head: bytes, *, whole: bool = True, limits: Limits = DEFAU
 
 def styled_frontmatter(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT_LIMITS) -> dict[str, Value]:
     """The fields with every scalar as it was written; ``Plain`` where it had no quotes."""
-    return _styled(head, whole=whole, limits=limits)[0]
+    return _parse_head(head, whole=whole, limits=limits)[0]
 
 
-def _styled(head: bytes, *, whole: bool, limits: Limits) -> tuple[dict[str, Value], int]:
+def _parse_head(head: bytes, *, whole: bool, limits: Limits) -> tuple[dict[str, Value], int]:
     """The fields as they were written, and the number of the first line between the dashes."""
     text, line = strict_text(head, whole=whole, limits=limits)
     try:
@@ -66,16 +66,16 @@ def _styled(head: bytes, *, whole: bool, limits: Limits) -> tuple[dict[str, Valu
 def typed_fields(front: Frontmatter) -> dict[str, Json]:
     """Every key of ``front`` with the type that YAML's core schema gives its value; mended values stay text."""
     try:
-        styled = parse_yaml_styled(plain_text(front.raw)) if front.raw else _written(front)
+        styled = parse_yaml_styled(plain_text(front.raw)) if front.raw else _rebuild_values(front)
     except YamlError:
-        styled = _written(front)
+        styled = _rebuild_values(front)
     fields = {key: _json(value, str) for key, value in styled.items()}
     if fields.get("description") is None and front.description:  # mended: it begins with a '#'
         fields["description"] = front.description
     return fields
 
 
-def _written(front: Frontmatter) -> dict[str, Value]:
+def _rebuild_values(front: Frontmatter) -> dict[str, Value]:
     """Every key that ``front`` has, with its value as text, lists and mappings of text."""
     texts = ("name", "description", "license", "compatibility", "version", "model", "context")
     known: dict[str, Value] = {key: getattr(front, key) for key in texts}
@@ -100,7 +100,7 @@ def unquoted_values(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT
 
     Raises ``InvalidFrontmatterError`` where no host could read the head of the SKILL.md.
     """
-    fields, first = _styled(head, whole=whole, limits=limits)
+    fields, first = _parse_head(head, whole=whole, limits=limits)
     texts: dict[str, Value] = {key: fields[key] for key in _TEXT_FIELDS if key in fields}
     if isinstance(metadata := fields.get("metadata"), dict):
         texts |= {f"metadata.{key}": value for key, value in metadata.items()}
