@@ -29,6 +29,26 @@ def catalog(tmp_path: Path) -> prowess.Catalog:
 A_TOOL = "is a tool or a tool with a pattern in parentheses"
 
 MISTAKES: dict[str, tuple[Mistake, str]] = {
+    "a script that is no text": (
+        lambda p, catalog, _: p.Scripts(sandbox="none").run(catalog["pdf"], None, trust=None),
+        "script is a text, not None",
+    ),
+    "a file of a skill that is no text": (
+        lambda p, catalog, _: p.Session(catalog).read_resource("pdf", None),
+        "path is a text, not None",
+    ),
+    "a bound below nothing": (
+        lambda _, catalog, __: catalog["pdf"].read_resource("SKILL.md", -1),
+        "max_bytes is a whole number from 0, or None for no bound, not -1",
+    ),
+    "a name where a skill is asked about": (
+        lambda p, _, folder: p.Trust(folder / "trust.json").is_trusted("pdf"),
+        "skill is a prowess.Skill, not the text 'pdf'; pass catalog[name]",
+    ),
+    "nothing where a fork is described": (
+        lambda p, _, __: p.fork_system_message(None),
+        "prepared is a prowess.PreparedFork, not None; pass toolset.prepare_fork(name, task)",
+    ),
     "a text as the ceiling": (
         lambda p, catalog, _: p.Session(catalog, tools="Read"),
         "tools is a list of texts, not the text 'Read'; pass ['Read']",

@@ -42,10 +42,22 @@ Bound: TypeAlias = int | EllipsisType | None
 
 
 def bound_of(given: Bound, usual: int) -> int:
-    """The most that a call may read: ``usual`` unless it set a bound of its own, or lifted it with ``None``."""
+    """The most that a call may read: ``usual`` unless it set a bound of its own, or lifted it with ``None``.
+
+    Raises ``SourceError`` for a bound that is no number from 0.
+    """
     if given is None:
         return sys.maxsize
-    return usual if isinstance(given, EllipsisType) else given
+    if isinstance(given, EllipsisType):
+        return usual
+    if not _is_count(given):
+        message = f"max_bytes is a whole number from 0, or None for no bound, not {given!r}"
+        raise SourceError(message, code="bad-argument")
+    return given
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 @dataclass(frozen=True, slots=True)

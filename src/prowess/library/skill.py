@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, overload
 
+from prowess.arguments import check_text
 from prowess.errors import EmptySkillBodyError, ResourceNotFoundError, SkillError, SourceError
 from prowess.library import contents, resources
 from prowess.library.body import LoadedSkill, body_of, loaded, text_of
@@ -204,6 +205,7 @@ class Skill(Housed):
         ``max_bytes`` is ``Limits.max_resource_bytes`` (64 KiB) unless the caller says otherwise; ``None`` lifts the
         bound. ``truncate=True`` cuts instead, at a character, and says so in the last line.
         """
+        check_text(path, "path")
         most = bound_of(max_bytes, self.limits.max_resource_bytes)
         try:
             return self._resource_text(path, most, truncate=truncate)

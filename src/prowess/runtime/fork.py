@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from prowess.arguments import check_text, check_texts
+from prowess.arguments import check_instance, check_text, check_texts, refuse
 from prowess.errors import InvalidFrontmatterError, SandboxError, SkillError
 from prowess.limits import DEFAULT_LIMITS
 from prowess.runtime.called import enveloped
@@ -116,6 +116,9 @@ def bound_fork(prepared: PreparedFork, ceiling: Iterable[str] | None) -> Prepare
 
 def fork_system_message(prepared: PreparedFork, attached_files: Iterable[str | os.PathLike[str]] = ()) -> str:
     """The system prompt of the child; attached files are named by their absolute paths."""
+    check_instance(prepared, "prepared", PreparedFork, remedy="pass toolset.prepare_fork(name, task)")
+    if isinstance(attached_files, str):  # it would count letter by letter
+        refuse("attached_files", "is a list of paths", attached_files, f"pass [{attached_files!r}]")
     name = neutralize_tags(one_line(prepared.skill_name))
     said = (
         f'You carry out the skill "{name}" on your own. The next user message contains the full skill instructions, '

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from prowess.arguments import as_present_folder, check_flag, check_instance, refuse
+from prowess.arguments import as_present_folder, check_flag, check_instance, check_text, refuse
 from prowess.errors import NotTrustedError, ResourceNotFoundError, SandboxError
 from prowess.files.reading import OpenFile
 from prowess.files.temporary import temporary_folder
@@ -109,6 +109,7 @@ class Scripts:
         ``SkillError`` (code ``busy``) when ``max_waiting_scripts`` wait for a place already.
         """
         check_instance(skill, "skill", Skill, remedy="pass catalog[name]")
+        check_text(script, "script")
         if not isinstance(trust, Consent):
             check_instance(trust, "trust", Trust, optional=True, remedy="pass prowess.Trust()")
         kind = sandbox.choose_sandbox(self.sandbox)

@@ -15,7 +15,7 @@ from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
-from prowess.arguments import as_absolute, check_callable, refuse
+from prowess.arguments import as_absolute, check_callable, check_instance, refuse
 from prowess.errors import Issue, NotTrustedError, SkillError, SourceError
 from prowess.files.marks import identity_at
 from prowess.files.owned_json import OwnedJson
@@ -245,6 +245,7 @@ class Trust:
 
     def is_trusted(self, skill: Skill) -> bool:
         """Whether a person granted this very state of the skill."""
+        check_instance(skill, "skill", Skill, remedy="pass catalog[name]")
         if self.policy == "never" or not skill.is_local:
             return False
         try:
