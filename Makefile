@@ -12,9 +12,9 @@ unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
-# Made for two cores: a third worker runs while others wait for a disk or a deadline. Workers take over each other's rest,
+# Made for two cores: two more workers run while others wait for a disk, a process or a deadline. Workers take over each other's rest,
 # so that none is idle at the end, and the tests of one file mostly share the fixtures of one worker.
-WORKERS := -n 3 --dist worksteal
+WORKERS := -n 4 --dist worksteal
 # A Python that was named by hand is the only one tried; the default falls back on others that may be on PATH.
 CANDIDATES := $(if $(filter file,$(origin PYTHON)),$(PYTHON) python3.13 python3.12 python3.11,$(PYTHON))
 # Changes with the requested Python and the place of the checkout, because neither can change below an environment.
