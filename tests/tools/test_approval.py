@@ -429,6 +429,22 @@ def test_an_event_says_how_long_a_decision_counts(
     assert heard() == [("refused", "conversation"), ("approved", "conversation")]
 
 
+@pytest.mark.usefixtures("act")
+def test_a_grant_is_told_in_the_conversation_that_waited_for_it(
+    talk: Talk, defer: prowess.Trust, scripts: prowess.Scripts, events: list[prowess.Event]
+) -> None:
+    toolset = prowess.Toolset(talk(trust=defer), scripts=scripts)
+    request = pending(toolset.call("run_skill_script", CALL))
+    defer.grant(request)
+    events.clear()
+    for _ in range(2):
+        assert toolset.call("run_skill_script", CALL).pending is None
+    told = [
+        (event.detail["id"], event.detail["by"], event.detail["scope"]) for event in events if event.kind == "approved"
+    ]
+    assert told == [(request.id, "grant", "always")], "once, not at every use"
+
+
 # -- saved and restored ------------------------------------------------------------------------------------------------
 
 

@@ -32,6 +32,7 @@ class Consent:
         self._parent = parent
         self._decisions: dict[str, bool] = dict.fromkeys(refused, False)
         self._approved_digests: set[str] = set()
+        self._pending_ids: set[str] = set()
         self._changes = 0
 
     def open_child(self) -> Consent:
@@ -105,10 +106,14 @@ class Consent:
         if standing == "ask":
             scope = "always" if permission == "granted" else "once"
             self._events.say("approved", request.skill.name, **_describe(request), by="ask", scope=scope)
+        elif request.id in self._pending_ids:  # a grant may come from another process, so it is told when it is used
+            self._pending_ids.discard(request.id)
+            self._events.say("approved", request.skill.name, **_describe(request), by="grant", scope="always")
         return permission
 
     def _tell_refusal(self, request: TrustRequest, error: NotTrustedError, *, asked: bool) -> None:
         if error.code == "needs-approval":
+            self._pending_ids.add(request.id)
             self._events.say("pending", request.skill.name, **_describe(request))
         elif asked and error.code == "not-trusted":
             decided = {"by": "ask", "scope": "once", "code": error.code}
