@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import prowess
     from prowess.library.installs import Scope
-    from prowess.library.lock import Locked
+    from prowess.library.lock import Locked, LockedSkill
 
 LOCK_FILE = "prowess.lock"
 _JOURNAL = ".prowess.journal"
@@ -32,6 +32,7 @@ class Verified:
         self._scopes: list[tuple[Scope, Locked]] = []
         self._known: dict[tuple[str, str], list[str] | None] = {}
         """The paths that differ in each install; ``None`` for one that is not in the lock file."""
+        self._copied: dict[str, dict[str, tuple[str, str]]] = {}
         self.troubles: list[str] = []
         """What keeps a lock file from being read."""
         self.waiting: list[prowess.Issue] = []
@@ -61,6 +62,8 @@ class Verified:
             base = os.path.realpath(scope.base)
             if real and find_link_inside(skill, base) is not None:
                 return CHANGED
+            if real in self._copies(scope, locked):
+                return CHANGED if _is_changed_copy(locked, self._copies(scope, locked)[real], real) else "verified"
             inside = inner_path(real, base)
             if inside is not None:
                 parts = inside.split(os.sep)
@@ -75,9 +78,10 @@ class Verified:
         """From where a skill was installed, at which version or commit; ``""`` for what is not installed."""
         real = os.path.realpath(skill.folder) if self._scopes and skill.is_local else ""
         for scope, locked in self._scopes:
+            copied, _ = self._copies(scope, locked).get(real, ("", ""))
             inside = inner_path(real, os.path.realpath(scope.base))
-            if inside:
-                entry = locked.get("/".join(inside.split(os.sep)[:2]))
+            if copied or inside:
+                entry = locked.get(copied or "/".join((inside or "").split(os.sep)[:2]))
                 version = (entry.ref or entry.commit[:12]) if entry is not None else ""
                 return "" if entry is None else f"{entry.source}{f' at {version}' if version else ''}"
         return ""
@@ -88,9 +92,17 @@ class Verified:
             skill
             for scope, locked in self._scopes
             for name, entry in locked.items()
-            if scope.location == location and not os.path.lexists(scope.place(name))
+            if scope.location == location and not _is_here(scope, name, entry)
             for skill in entry.skills
         ]
+
+    def _copies(self, scope: Scope, locked: Locked) -> dict[str, tuple[str, str]]:
+        """The copies where agents look that a lock file records, found once for each."""
+        from prowess.library.pins import copied_parts  # noqa: PLC0415 - only where there is a lock file
+
+        if scope.base not in self._copied:
+            self._copied[scope.base] = copied_parts(locked, scope)
+        return self._copied[scope.base]
 
     def _changed(self, scope: Scope, locked: Locked, name: str) -> list[str] | None:
         if (scope.base, name) not in self._known:
@@ -103,6 +115,23 @@ def _changed(scope: Scope, locked: Locked, name: str) -> list[str] | None:
 
     entry = locked.get(name)
     return None if entry is None else [path for _, path in differences(entry, scope.place(name), DEFAULT_LIMITS)]
+
+
+def _is_here(scope: Scope, name: str, entry: LockedSkill) -> bool:
+    """True when an install is on this disk: its folder in the base, or a copy of each of its skills."""
+    from prowess.library.installs import copied_folders  # noqa: PLC0415 - only where there is a lock file
+
+    if entry.is_copied:
+        return len(copied_folders(entry, scope)) == len({os.path.basename(copy) for copy in entry.copies})
+    return os.path.lexists(scope.place(name))
+
+
+def _is_changed_copy(locked: Locked, part: tuple[str, str], folder: str) -> bool:
+    """True when a copy where an agent looks is not what the lock file says of it."""
+    from prowess.library.pins import Pin  # noqa: PLC0415 - only where there is a lock file
+
+    name, inner = part
+    return bool(Pin(locked[name].below(inner)).difference(folder, DEFAULT_LIMITS))
 
 
 def tell_changed(skills: Iterable[prowess.Skill]) -> None:

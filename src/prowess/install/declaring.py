@@ -13,7 +13,7 @@ from prowess.install.manifest import read_manifest
 from prowess.install.syncing import gap, lost, refuse_gap, to_restore, to_settle
 from prowess.install.trees import cut
 from prowess.install.verify import verify_scope
-from prowess.library.lock import read_lock
+from prowess.library.lock import COPY, read_lock
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
@@ -62,5 +62,5 @@ def _brought(scope: Scope, wish: Declared, reach: Reach, scopes: Sequence[Scope]
     with typed(), reach.opened(wish.spec) as bundle:
         trees = cut(bundle, wish.spec, reach.limits)
         given = all(tree.name in before and before[tree.name].declared for tree in trees)
-        arrival = Arrival(wish.spec, bundle.commit, Wishes(wish.agents, given, wish.text))
+        arrival = Arrival(wish.spec, bundle.commit, Wishes(wish.agents, given, wish.text, copy=wish.mode == COPY))
         return land(scope, trees, arrival, scopes=scopes, limits=reach.limits)[0]

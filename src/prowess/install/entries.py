@@ -93,7 +93,8 @@ def is_sourceless(entry: LockedSkill) -> bool:
 def differences(entry: LockedSkill, folder: str, limits: Limits) -> list[tuple[str, str]]:
     """How a folder differs from what the lock file says: ``(code, path)``, by path."""
     if folder_info(folder) is None:
-        return [("missing-skill", "")]
+        # The install base has nothing of what is copied, so nothing is missing from there.
+        return [] if entry.is_copied else [("missing-skill", "")]
     found = hash_tree(folder, limits)
     listed = dict(entry.files)
     rows = [("missing-file", path) for path in listed.keys() - found.files.keys()]
@@ -104,8 +105,8 @@ def differences(entry: LockedSkill, folder: str, limits: Limits) -> list[tuple[s
 
 
 def copied_part(entry: LockedSkill, link: str) -> LockedSkill:
-    """The entry with the files alone of the skill that a link of that name leads to."""
-    return replace(entry, files=entry.below(entry.folder_of(os.path.basename(link))))
+    """The entry with the files alone of the skill that a link of that name leads to, as one whose folder must exist."""
+    return replace(entry, files=entry.below(entry.folder_of(os.path.basename(link))), mode="")
 
 
 def is_copy(entry: LockedSkill, path: str, limits: Limits) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,16 @@ from prowess.install.trees import cut
 from prowess.install.updates import Outdated, Update, at_version, newer, try_update, updated
 from prowess.install.vendoring import put_into
 from prowess.install.verify import verify_scope
-from prowess.library.installs import InstalledSkill, Scope, installed, project_scope, resolve, user_scope
+from prowess.library.installs import (
+    InstalledSkill,
+    Scope,
+    copied_installs,
+    installed,
+    place_of,
+    project_scope,
+    resolve,
+    user_scope,
+)
 from prowess.library.journal import find_interrupted, interrupted_error
 from prowess.library.lock import read_lock
 from prowess.limits import DEFAULT_LIMITS
@@ -38,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from prowess.install.store import Store
-    from prowess.library.lock import LockedSkill
+    from prowess.library.lock import Locked, LockedSkill
     from prowess.limits import Limits
     from prowess.sources.git_program import Git
 
@@ -111,13 +121,15 @@ class Installer:
         select: str | Sequence[str] | None = None,
         agents: Sequence[str] = (),
         replace: bool = False,
+        copy: bool = False,
     ) -> Plan:
         """What ``install`` would do, without fetching or changing anything; raises when a place is taken."""
         scope = self._scope(project)
         self._look(scope)
         spec = with_name(spec_for(ref, select))
         locked = read_lock(scope.records, limits=self._limits)
-        plan = plan_install(spec, scope, locked, Wishes(check_texts(agents, "agents"), replace, foreign=replace))
+        wishes = Wishes(check_texts(agents, "agents"), replace, foreign=replace, copy=copy)
+        plan = plan_install(spec, scope, locked, wishes)
         if not replace and not spec.skills:
             apply.refuse_taken(spec.full_name, plan.source, scope, locked)
         return plan
@@ -130,15 +142,17 @@ class Installer:
         select: str | Sequence[str] | None = None,
         agents: Sequence[str] = (),
         replace: bool = False,
+        copy: bool = False,
     ) -> Path:
         """Fetch what ``ref`` names and install it; where it is then (of several skills chosen, the first).
 
         ``select``: of a source with many skills, only these, each in a place of its own. ``agents``: in whose folders
-        they are linked, besides ``.agents/skills``. ``replace``: take the place of what is there.
+        they are linked, besides ``.agents/skills``. ``replace``: take the place of what is there. ``copy``: real files
+        go there instead of links, to be committed with a project; the lock file says so, and updates renew them.
         """
         self._begin(self._scope(project))
         noticed = self.issues
-        path = self.apply(self.plan(ref, project, select=select, agents=agents, replace=replace))[0].path
+        path = self.apply(self.plan(ref, project, select=select, agents=agents, replace=replace, copy=copy))[0].path
         self.issues = (*noticed, *self.issues)
         return path
 
@@ -161,9 +175,10 @@ class Installer:
         select: str | Sequence[str] | None = None,
         agents: Sequence[str] = (),
         replace: bool = False,
+        copy: bool = False,
     ) -> Path:
         """Copy a folder (or an archive) of this machine and install it as ``@local/<its name>``."""
-        return self.install(_local(path), project, select=select, agents=agents, replace=replace)
+        return self.install(_local(path), project, select=select, agents=agents, replace=replace, copy=copy)
 
     def install_into(
         self,
@@ -198,7 +213,14 @@ class Installer:
 
     def list(self) -> tuple[InstalledSkill, ...]:
         """Everything that is installed: the project's, then the user's, by ``org/name``."""
-        return (*installed(self.project), *installed(self.user))
+        return (*self._installed(self.project), *self._installed(self.user))
+
+    def _installed(self, scope: Scope) -> Sequence[InstalledSkill]:
+        locked: Locked = {}
+        with suppress(InstallError):  # a lock file that makes no sense is told by every command that needs it
+            locked = read_lock(scope.records, limits=self._limits)
+        installs = {one.full_name: one for one in (*copied_installs(scope, locked), *installed(scope))}
+        return [installs[name] for name in sorted(installs)]
 
     def resolve(self, ref: str | SkillRef) -> Path:
         """Where a skill is installed, the project's first; the version does not matter."""
@@ -257,8 +279,9 @@ class Installer:
             return resolve(ref, (self.project, self.user))
         except NotInstalledError:
             for scope in (self.project, self.user):
-                if name in read_lock(scope.records, limits=self._limits):
-                    return scope, scope.place(name)
+                entry = read_lock(scope.records, limits=self._limits).get(name)
+                if entry is not None:
+                    return scope, place_of(entry, scope, name)
             raise
 
     def update(
@@ -365,7 +388,8 @@ class Installer:
             else:
                 settle(scope, declared, self._limits)
         self.issues += tuple(issues)
-        return (*done, *(installed_as(scope, name) for name in names))
+        after = read_lock(scope.records, limits=self._limits)
+        return (*done, *(installed_as(scope, name, after) for name in names))
 
     def adopt(self, *names: str, project: bool = True) -> tuple[InstalledSkill, ...]:
         """Take over skills that lie in ``.agents/skills`` or ``.claude/skills`` as they are, without fetching them.
@@ -379,7 +403,7 @@ class Installer:
         with typed():
             adopted, issues = adopt(scope, names, self._limits)
         self.issues += tuple(issues)
-        return tuple(installed_as(scope, name) for name in adopted)
+        return tuple(installed_as(scope, name, {}) for name in adopted)
 
 
 def _local(path: str | os.PathLike[str]) -> SourceSpec:

@@ -6,11 +6,12 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from prowess.errors import InstallError, NameTakenError
+from prowess.errors import InstallError, LocalEditsError, NameTakenError
 from prowess.files.folders import exists
 from prowess.files.tree import read_tree
 from prowess.files.writing import NewFile
 from prowess.install.apply import is_ours, unlink
+from prowess.install.copies import read_whole_copies
 from prowess.install.store import Link
 from prowess.spec.refs import link_name
 from prowess.steps import stepped
@@ -67,11 +68,22 @@ def _entry(store: Store, name: str) -> LockedSkill:
 
 
 def _links(store: Store, entry: LockedSkill, agents: Sequence[str]) -> Iterator[Link]:
+    files = _files(store, entry)
     place = store.scope.place(entry.name)
-    files = [NewFile(*row) for row in read_tree(place, store.limits).files]
     for into in store.landings.folders(agents):
         for skill, folder in entry.skills.items():
             if own := link_name(skill):
                 prefix = f"{folder}/" if folder else ""
                 below = [f._replace(path=f.path.removeprefix(prefix)) for f in files if f.path.startswith(prefix)]
-                yield Link(os.path.join(into, own), os.path.join(place, *folder.split("/")) if folder else place, below)
+                target = os.path.join(place, *folder.split("/")) if folder else place
+                yield Link(os.path.join(into, own), target, below, copy=entry.is_copied)
+
+
+def _files(store: Store, entry: LockedSkill) -> Sequence[NewFile]:
+    """The files of an install; ``LocalEditsError`` where they are copies and none of them is whole."""
+    if not entry.is_copied:
+        return [NewFile(*row) for row in read_tree(store.scope.place(entry.name), store.limits).files]
+    files = read_whole_copies(entry, store.landings, store.limits)
+    if files is None:
+        raise LocalEditsError(f"no copy of {entry.name} is what the lock file says", store.scope.records)
+    return files

@@ -115,8 +115,13 @@ class Landings:
         return found
 
 
-def stage_link(target: str, staged: str, final: str, files: Sequence[NewFile]) -> bool:
-    """Make at ``staged`` what will lead from ``final`` to ``target``; whether it is a copy of ``files``."""
+def stage_link(target: str, staged: str, final: str, files: Sequence[NewFile], *, copy: bool = False) -> bool:
+    """Make at ``staged`` what will lead from ``final`` to ``target``; whether it is a copy of ``files``.
+
+    ``copy``: it is to be one, also where links can be made.
+    """
+    if copy:
+        return _stage_copy(staged, files)
     text = relative(target, final)
     try:
         calls.link(text, staged)
@@ -125,11 +130,16 @@ def stage_link(target: str, staged: str, final: str, files: Sequence[NewFile]) -
             raise
         if calls.junction(target, staged):
             return False
-        calls.make_folder(staged, 0o755)
-        write_tree(staged, files)
-        sync_tree(staged)
-        return True
+        return _stage_copy(staged, files)
     return False
+
+
+def _stage_copy(staged: str, files: Sequence[NewFile]) -> bool:
+    """Write files to ``staged``, so that they outlast a crash; True."""
+    calls.make_folder(staged, 0o755)
+    write_tree(staged, files)
+    sync_tree(staged)
+    return True
 
 
 def relative(target: str, final: str) -> str:

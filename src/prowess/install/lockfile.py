@@ -19,7 +19,7 @@ EMPTY_TEXT = (
     f"version = {VERSION}\n"
 )
 """A lock file that records nothing, which every entry follows."""
-_OPTIONAL = ("ref", "commit", "subpath", "select", "declared")
+_OPTIONAL = ("ref", "commit", "subpath", "select", "declared", "mode")
 
 
 def lock_text(locked: Locked) -> str | None:

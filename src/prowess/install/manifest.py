@@ -1,7 +1,8 @@
 """What a project declares: ``prowess.toml``, or ``[tool.prowess]`` in ``pyproject.toml``.
 
 ``skills`` is a list; an entry is a source as people type it, or a table with ``source`` and, as needed, ``ref``,
-``skills`` and ``agents``. ``agents`` beside the list is for all of them.
+``skills``, ``agents`` and ``mode``. ``agents`` and ``mode`` beside the list are for all of them; the only mode is
+``"copy"``: real files in the agents' folders, in place of links.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from prowess.errors import BadReferenceError, InstallError
 from prowess.files.folders import exists
 from prowess.install.plan import source_from, with_name
-from prowess.library.lock import read_text
+from prowess.library.lock import COPY, read_text
 from prowess.spec.addresses import SourceSpec, chosen
 from prowess.spec.redaction import show_address
 from prowess.spec.refs import checked_version
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 MANIFEST_FILE = "prowess.toml"
 _PYPROJECT = "pyproject.toml"
-_KEYS = frozenset(("source", "ref", "skills", "agents"))
+_KEYS = frozenset(("source", "ref", "skills", "agents", "mode"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class Declared:
     text: str
     source: str = ""
     """The source as the manifest has it."""
+    mode: str = ""
+    """``"copy"``, or ``""`` for links."""
 
     def __str__(self) -> str:
         """For people: the source, the version, the skills that are chosen."""
@@ -76,13 +79,14 @@ def _declared(table: dict[str, Any], folder: str) -> tuple[Declared, ...]:
     agents = _texts(table.get("agents", []), "agents", folder)
     if not isinstance(entries, list):
         raise _bad("skills must be a list", folder)
-    found = [_entry(entry, agents, folder) for entry in entries]
+    mode = _mode(table, folder)
+    found = [_entry(entry, agents, mode, folder) for entry in entries]
     if len({one.text for one in found}) != len(found):
         raise _bad("a source is declared twice", folder)
     return tuple(found)
 
 
-def _entry(entry: object, agents: tuple[str, ...], folder: str) -> Declared:
+def _entry(entry: object, agents: tuple[str, ...], mode: str, folder: str) -> Declared:
     table = {"source": entry} if isinstance(entry, str) else entry
     if not isinstance(table, dict) or not isinstance(table.get("source"), str) or table.keys() - _KEYS:
         # Only the keys are named: a value may be an address with a secret.
@@ -100,7 +104,14 @@ def _entry(entry: object, agents: tuple[str, ...], folder: str) -> Declared:
     except BadReferenceError as error:
         raise _bad(f"{show_address(table['source'])}: {error}", folder) from None
     text = table["source"] if table.keys() == {"source"} else json.dumps(table, sort_keys=True, ensure_ascii=False)
-    return Declared(spec, tuple(dict.fromkeys((*agents, *own))), text, table["source"])
+    return Declared(spec, tuple(dict.fromkeys((*agents, *own))), text, table["source"], _mode(table, folder) or mode)
+
+
+def _mode(table: dict[str, Any], folder: str) -> str:
+    mode = table.get("mode", "")
+    if "mode" in table and mode != COPY:
+        raise _bad(f'mode can only be "{COPY}"; without it skills are linked', folder)
+    return COPY if mode else ""
 
 
 def _beside(spec: SourceSpec, folder: str) -> SourceSpec:

@@ -32,7 +32,7 @@ class Plan:
     """The source as the lock file will have it."""
     places: tuple[str, ...]
     links: tuple[str, ...]
-    """The folders in which each skill is linked."""
+    """The folders in which each skill is linked, or copied where ``wishes.copy``."""
     wishes: Wishes
     replaces: tuple[str, ...] = ()
 
@@ -41,9 +41,10 @@ class Plan:
         version = f" at {self.spec.ref}" if self.spec.ref else ""
         part = f", folder {self.spec.subpath}" if self.spec.subpath else ""
         rows = [f"fetch {self.source}{version}{part}"]
-        rows += [f"put it at {place}" for place in self.places]
+        rows += [f"put it at {place}" for place in self.places if not self.wishes.copy]
         rows += [self._replacing(old) for old in self.replaces]
-        rows += [f"link each skill in {folder}" for folder in self.links]
+        how = "copy each skill into" if self.wishes.copy else "link each skill in"
+        rows += [f"{how} {folder}" for folder in self.links]
         return "\n".join([*rows, "record it in prowess.lock"])
 
     def _replacing(self, old: str) -> str:

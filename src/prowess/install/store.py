@@ -47,6 +47,8 @@ class Link(NamedTuple):
     target: str
     files: Sequence[NewFile] = ()
     keep: bool = False
+    copy: bool = False
+    """Whether the files are to be copied, also where links can be made."""
 
 
 class Store:
@@ -98,7 +100,7 @@ class Store:
         move = Move(self.landings.recorded(link.path), _token(), old=inode(link.path), link=True, keep=link.keep)
         staged = self._journals.spot(move).staged
         try:
-            if stage_link(link.target, staged, link.path, link.files):
+            if stage_link(link.target, staged, link.path, link.files, copy=link.copy):
                 self.copies.add(move.name)
         finally:
             self._moves.append(_with_new(move, inode(staged)))

@@ -72,6 +72,16 @@ class Tree(NamedTuple):
         return digest_of(self.hashes)
 
 
+def keep_skills(tree: Tree) -> Tree:
+    """The tree with the files of its skills alone, of those that a folder can be named after: what copies can hold."""
+    skills: dict[str, str] = {}
+    for skill, folder in tree.skills.items():
+        if link_name(skill) not in {"", *map(link_name, skills)}:
+            skills[skill] = folder
+    prefixes = tuple(f"{folder}/" if folder else "" for folder in skills.values())
+    return tree._replace(files=tuple(file for file in tree.files if file.path.startswith(prefixes)), skills=skills)
+
+
 def hashes_of(files: Iterable[NewFile]) -> dict[str, FileHash]:
     """Files in memory as a lock file has them."""
     return {file.path: hash_bytes(file.content, executable=file.executable) for file in files}

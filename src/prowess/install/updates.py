@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Literal
 from prowess.errors import Issue, LocalEditsError, NotInstalledError, SkillError
 from prowess.files.folders import exists
 from prowess.files.tree import read_tree
+from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, stage
+from prowess.install.copies import find_edits, read_copies
 from prowess.install.entries import differences, named, spec_of_entry
 from prowess.install.failures import typed
 from prowess.install.fetch import OLD_NEWS
 from prowess.install.rollback import find_rollback
 from prowess.install.store import look_into, opened
-from prowess.install.trees import cut, refuse_broken
+from prowess.install.trees import cut, keep_skills, refuse_broken
+from prowess.library.installs import copied_folders, place_of
 from prowess.spec.addresses import chosen
 from prowess.spec.refs import checked_version, is_commit
 from prowess.spec.versions import is_numbered, later
@@ -24,7 +27,6 @@ from prowess.spec.versions import is_numbered, later
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from prowess.files.writing import NewFile
     from prowess.install.fetch import Reach
     from prowess.install.store import Store
     from prowess.install.trees import Bundle, Tree
@@ -143,7 +145,7 @@ def updated(
         old_news = _old_news(bundle)
         tree = tree_for(entry, bundle, spec, reach.limits)
         refuse_broken([tree], spec)
-        arrival = Arrival(spec, bundle.commit, Wishes(entry.agents, replace=True))
+        arrival = Arrival(spec, bundle.commit, Wishes(entry.agents, replace=True, copy=entry.is_copied))
     with typed(), (look_into if dry_run else opened)(scope, reach.limits) as store:
         update, issues = _Here(store, entry.name).take(tree, arrival, force=force, dry_run=dry_run)
     return update, tuple(dict.fromkeys((*old_news, *issues)))  # a whole tree has the issues of its source too
@@ -154,12 +156,14 @@ class _Here:
 
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
-        self._place = store.scope.place(name)
         now = store.locked.get(name)
-        if now is None or not exists(self._place):
+        self._place = place_of(now, store.scope, name)
+        if now is None or not (copied_folders(now, store.scope) if now.is_copied else exists(self._place)):
             raise NotInstalledError(f"skill {name} is not installed")
         self._now = now
-        self._edits = differences(now, self._place, store.limits)
+        self._edits = differences(now, store.scope.place(name), store.limits)
+        if now.is_copied:
+            self._edits += find_edits(now, store.landings, store.limits)
 
     def take(self, tree: Tree, arrival: Arrival, *, force: bool, dry_run: bool) -> tuple[Update, tuple[Issue, ...]]:
         """Put a tree in place of it, unless there is a reason not to."""
@@ -178,9 +182,15 @@ class _Here:
         return said, (*tree.issues, *issues)
 
     def _said(self, status: Status, tree: Tree, arrival: Arrival) -> Update:
-        diff = diff_of(self._place, tree.files, self._store.limits)
+        diff = diff_files(self._files(), tree.files, self._store.limits)
         renamed = "" if diff or arrival.spec.ref == self._now.ref else f"the same content, as {arrival.spec.ref}"
         return Update(self._now.name, status, self._now.commit, arrival.commit, diff, renamed, Path(self._place))
+
+    def _files(self) -> Sequence[NewFile]:
+        """What is installed, as it is now."""
+        if self._now.is_copied:
+            return read_copies(self._now, self._store.landings, self._store.limits)
+        return [NewFile(*row) for row in read_tree(self._place, self._store.limits).files]
 
     def _note(self, commit: str) -> None:
         """The same bytes may have a newer commit."""
@@ -193,6 +203,7 @@ def tree_for(entry: LockedSkill, bundle: Bundle, spec: SourceSpec, limits: Limit
     moved = entry.select and not any(path.startswith(f"{entry.subpath}/") for path in bundle.paths)
     wanted = spec if not moved or not entry.subpath else _by_name(spec, entry.select)
     tree = cut(bundle, wanted, limits)[0]
+    tree = keep_skills(tree) if entry.is_copied else tree
     return tree._replace(name=entry.name, select=entry.select)
 
 
@@ -201,11 +212,16 @@ def _by_name(spec: SourceSpec, name: str) -> SourceSpec:
 
 
 def diff_of(folder: str, files: Sequence[NewFile], limits: Limits) -> str:
-    """What changes when ``files`` take the place of a folder, as a unified diff; large and binary files by name.
+    """What changes when ``files`` take the place of a folder, as a unified diff; large and binary files by name."""
+    return diff_files([NewFile(*row) for row in read_tree(folder, limits).files], files, limits)
+
+
+def diff_files(before: Sequence[NewFile], files: Sequence[NewFile], limits: Limits) -> str:
+    """What changes when ``files`` take the place of those ``before``, as a unified diff; large and binary ones by name.
 
     What has too many lines to be compared one by one is told by their number.
     """
-    old = {path: (content, executable) for path, content, executable in read_tree(folder, limits).files}
+    old = {file.path: (file.content, file.executable) for file in before}
     new = {file.path: (file.content, file.executable) for file in files}
     diffs = _Diffs(limits)
     rows: list[str] = []

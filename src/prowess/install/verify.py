@@ -57,6 +57,9 @@ def _links(entry: LockedSkill, scope: Scope, landings: Landings, limits: Limits)
     for recorded in entry.links:
         path = landings.path(recorded)
         folder = entry.folder_of(os.path.basename(path))
+        if is_link(path) and entry.is_copied:
+            yield Issue("broken-link", recorded, f"{recorded} is a link, not the copy of {entry.name}", path)
+            continue
         if not is_link(path) and (recorded in entry.copies or is_copy(entry, path, limits)):
             yield from _rows(copied_part(entry, path), path, limits)
             continue

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 LOCK_FILE = "prowess.lock"
 NPM_LOCK_FILE = "skills-lock.json"
 VERSION = 1
+COPY = "copy"
+"""The mode of an install that is copies, not links."""
 _TRIES = 100
 _HEAD = re.compile(r"\s*\[\[\s*skill\s*\]\]")
 _ROW = re.compile(r"([0-9a-f]{64}) ([x-]) (\d{1,15}) (.+)", re.ASCII)
@@ -54,10 +56,17 @@ class LockedSkill:
     files: Mapping[str, FileHash] = field(default_factory=dict)
     links: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
-    """Those of ``links`` that are copies, because the system would not link."""
+    """Those of ``links`` that are copies: because the system would not link, or all of them in ``mode`` copy."""
     agents: tuple[str, ...] = ()
     declared: str = ""
     """How the manifest declares it, if it does."""
+    mode: str = ""
+    """``"copy"`` where real files lie in the agents' folders and nothing in the install base; else ``""``."""
+
+    @property
+    def is_copied(self) -> bool:
+        """True when the copies where agents look are the install: there is no tree in the install base."""
+        return self.mode == COPY
 
     def below(self, folder: str) -> dict[str, FileHash]:
         """The files of one folder of it, named from there."""
@@ -210,7 +219,7 @@ def _took(row: str, table: dict[str, Any]) -> bool:
     return True
 
 
-_TEXTS = ("name", "source", "kind", "ref", "commit", "subpath", "select", "digest", "declared")
+_TEXTS = ("name", "source", "kind", "ref", "commit", "subpath", "select", "digest", "declared", "mode")
 _LISTS = ("links", "copies", "agents")
 
 
@@ -224,6 +233,8 @@ def _entry(data: dict[str, Any], taken: set[str]) -> LockedSkill:
         raise _BadEntryError(f"the lock file names {texts['name'][:80]!r}, which is no org/name", "name")
     if texts["name"].lower() in taken:
         raise _BadEntryError("the lock file records one name twice", "name")
+    if texts["mode"] not in {"", COPY}:
+        raise _BadEntryError(f"the lock file's mode is {texts['mode'][:80]!r}; it can only be {COPY!r}", "mode")
     files = dict(map(_file, _texts(data.get("files", []), "files")))
     if digest_of(files) != texts["digest"]:
         raise _BadEntryError(f"the lock file's digest of {texts['name']} does not fit its list of files", "digest")

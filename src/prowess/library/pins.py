@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from prowess.files.tree import FileHash
     from prowess.library.installs import Scope
-    from prowess.library.lock import Locked, LockedSkill
+    from prowess.library.lock import Locked
     from prowess.library.skill import Skill
     from prowess.limits import Limits
 
@@ -143,6 +143,7 @@ class _Records:
         self.base = os.path.realpath(scope.base)
         self.trouble = ""
         self.locked = self._read()
+        self._copied = copied_parts(self.locked, scope)
 
     def _read(self) -> Locked:
         try:
@@ -158,6 +159,7 @@ class _Records:
     def reread(self) -> bool:
         """Read the lock file again; whether it has changed meanwhile."""
         before, self.locked = self.locked, self._read()
+        self._copied = copied_parts(self.locked, self._scope)
         return before != self.locked
 
     def pending(self) -> Locked:
@@ -176,10 +178,13 @@ class _Records:
         if inner is not None:
             parts = inner.split(os.sep)
             return "/".join(parts[:2]), "/".join(parts[2:])
-        return next((found for entry in self.locked.values() if (found := self._copied(entry, folder))), None)
+        return self._copied.get(folder)
 
-    def _copied(self, entry: LockedSkill, folder: str) -> tuple[str, str] | None:
-        for link in entry.copies:
-            if os.path.realpath(os.path.join(self._scope.root, link)) == folder:
-                return entry.name, entry.folder_of(os.path.basename(link))
-        return None
+
+def copied_parts(locked: Locked, scope: Scope) -> dict[str, tuple[str, str]]:
+    """The install, and the folder of it, that each copy where agents look is of, by the copy's real path."""
+    return {
+        os.path.realpath(os.path.join(scope.root, link)): (entry.name, entry.folder_of(os.path.basename(link)))
+        for entry in locked.values()
+        for link in entry.copies
+    }

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 @click.option(
     "--into", "folder", type=click.Path(file_okay=False), help="Only copy it into this folder: no links, no lock."
 )
+@click.option("--copy", is_flag=True, help="Put real files where agents look, to be committed, instead of links.")
 @click.option("--replace", is_flag=True, help="Take the place of what is there.")
 @agents_option
 @reach_options
@@ -55,6 +56,7 @@ def command(
     select: tuple[str, ...],
     project: bool,
     folder: str | None,
+    copy: bool,
     replace: bool,
     agents: tuple[str, ...],
     installer: Installer,
@@ -74,7 +76,7 @@ def command(
     if not dry_run:
         installer.recover()  # before the plan is made: what was interrupted may have taken the place
         notes(installer.issues)
-    plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace)
+    plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace, copy=copy)
     rows = str(plan).splitlines()
     show_plan(rows)
     if dry_run or not output.confirm("Do this?", yes=yes):
