@@ -11,12 +11,13 @@ from prowess.errors import Issue, LocalEditsError, NotInstalledError, SkillError
 from prowess.files.folders import exists
 from prowess.files.tree import read_tree
 from prowess.install.apply import Arrival, Wishes, stage
-from prowess.install.entries import differences, named, spec_of_entry
+from prowess.install.entries import spec_of_entry
 from prowess.install.failures import typed
 from prowess.install.fetch import OLD_NEWS
 from prowess.install.rollback import find_rollback
 from prowess.install.store import look_into, opened
 from prowess.install.trees import cut, refuse_broken
+from prowess.library.compare import compare_folder, describe_differences
 from prowess.spec.addresses import chosen
 from prowess.spec.refs import checked_version, is_commit
 from prowess.spec.versions import is_numbered, later
@@ -159,7 +160,7 @@ class _Here:
         if now is None or not exists(self._place):
             raise NotInstalledError(f"skill {name} is not installed")
         self._now = now
-        self._edits = differences(now, self._place, store.limits)
+        self._edits = compare_folder(now.files, self._place, store.limits)
 
     def take(self, tree: Tree, arrival: Arrival, *, force: bool, dry_run: bool) -> tuple[Update, tuple[Issue, ...]]:
         """Put a tree in place of it, unless there is a reason not to."""
@@ -170,7 +171,9 @@ class _Here:
             self._note(arrival.commit)
             return self._said("current", tree, arrival), ()
         if self._edits and not force:
-            raise LocalEditsError(f"{self._now.name} was changed by hand: {named(self._edits)}", self._place)
+            raise LocalEditsError(
+                f"{self._now.name} was changed by hand: {describe_differences(self._edits)}", self._place
+            )
         said = self._said("updated", tree, arrival)
         wishes = arrival.wishes._replace(declared=self._now.declared, keep=bool(self._edits))
         locked, issues = stage(self._store, self._store.locked, tree, arrival._replace(wishes=wishes))
