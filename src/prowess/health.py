@@ -14,8 +14,8 @@ from prowess.files.folders import broken_links, folder_info
 from prowess.hints import HINTS
 from prowess.install.links import Landings
 from prowess.install.manifest import read_manifest
-from prowess.install.verify import verify_scope
 from prowess.library.agents import AGENTS
+from prowess.library.compare import verify_scope
 from prowess.library.installs import standard_scopes
 from prowess.library.journal import find_interrupted
 from prowess.library.lock import LOCK_FILE, read_lock
@@ -178,7 +178,7 @@ def _locks(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
             continue
         locked = read_lock(scope.records)
         yield Diagnosis("lock", "ok", f"{scope.records}{os.sep}{LOCK_FILE}: {len(locked)} installed")
-        for issue in verify_scope(scope, locked, Landings(scope), DEFAULT_LIMITS):
+        for issue in verify_scope(scope, locked, Landings(scope).path, DEFAULT_LIMITS):
             yield Diagnosis("lock", "problem", f"{issue.path}: {issue.message}", issue.hint)
 
 

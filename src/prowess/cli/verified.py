@@ -6,8 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from prowess.cli import output
-from prowess.errors import InstallError
-from prowess.files.paths import inner_path
+from prowess.errors import Issue
 from prowess.library.places import config_home, project_folders
 from prowess.limits import DEFAULT_LIMITS
 
@@ -15,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import prowess
-    from prowess.library.installs import Scope
-    from prowess.library.lock import Locked, LockedSkill
+    from prowess.library.pins import Pins
 
 LOCK_FILE = "prowess.lock"
 _JOURNAL = ".prowess.journal"
 CHANGED = "changed since installed"
+_STATES = {"changed-since-locked": CHANGED, "not-in-lock": "not in the lock file"}
 
 
 class Verified:
@@ -29,13 +28,10 @@ class Verified:
     def __init__(self) -> None:
         home = os.path.expanduser("~")
         own = os.path.join(config_home(home, os.environ), "prowess")
-        self._scopes: list[tuple[Scope, Locked]] = []
-        self._known: dict[tuple[str, str], list[str] | None] = {}
-        """The paths that differ in each install; ``None`` for one that is not in the lock file."""
-        self._copied: dict[str, dict[str, tuple[str, str]]] = {}
+        self._pins: Pins | None = None
         self.troubles: list[str] = []
         """What keeps a lock file from being read."""
-        self.waiting: list[prowess.Issue] = []
+        self.waiting: list[Issue] = []
         """Changes that were interrupted."""
         folders = (*project_folders(os.getcwd(), home), own)
         if any(os.path.lexists(os.path.join(folder, name)) for folder in folders for name in (LOCK_FILE, _JOURNAL)):
@@ -44,94 +40,44 @@ class Verified:
     def _read(self, home: str) -> None:
         from prowess.library.installs import standard_scopes  # noqa: PLC0415 - only where there is a lock file
         from prowess.library.journal import find_interrupted  # noqa: PLC0415
-        from prowess.library.lock import read_lock  # noqa: PLC0415
+        from prowess.library.pins import Pins  # noqa: PLC0415
 
-        for scope in standard_scopes(os.getcwd(), home, os.environ):
-            self.waiting += find_interrupted(scope, DEFAULT_LIMITS)
-            try:
-                self._scopes.append((scope, read_lock(scope.records)))
-            except InstallError as error:
-                self.troubles.append(error.message)
+        scopes = standard_scopes(os.getcwd(), home, os.environ)
+        self._pins = Pins(scopes, DEFAULT_LIMITS)
+        self.waiting = [issue for scope in scopes for issue in find_interrupted(scope, DEFAULT_LIMITS)]
+        self.troubles = [records.trouble for records in self._pins.records if records.trouble]
 
     def state(self, skill: prowess.Skill) -> str:
         """``verified``, ``changed since installed``, ``not in the lock file``; ``""`` for what is not installed."""
-        from prowess.library.pins import find_link_inside  # noqa: PLC0415 - only where there is a lock file
-
-        real = os.path.realpath(skill.folder) if self._scopes and skill.is_local else ""
-        for scope, locked in self._scopes:
-            base = os.path.realpath(scope.base)
-            if real and find_link_inside(skill, base) is not None:
-                return CHANGED
-            if real in self._copies(scope, locked):
-                return CHANGED if _is_changed_copy(locked, self._copies(scope, locked)[real], real) else "verified"
-            inside = inner_path(real, base)
-            if inside is not None:
-                parts = inside.split(os.sep)
-                changed = self._changed(scope, locked, "/".join(parts[:2]))
-                if changed is None:
-                    return "not in the lock file"
-                own = "".join(f"{part}/" for part in parts[2:])
-                return CHANGED if any(not path or path.startswith(own) for path in changed) else "verified"
-        return ""
+        if self._pins is None or not skill.is_local:
+            return ""
+        judged = self._pins.judge(skill)
+        if judged is None or (isinstance(judged, Issue) and judged.message in self.troubles):
+            return ""  # not installed; or nobody knows, which is told once
+        return _STATES.get(judged.code, "") if isinstance(judged, Issue) else "verified"
 
     def source(self, skill: prowess.Skill) -> str:
         """From where a skill was installed, at which version or commit; ``""`` for what is not installed."""
-        real = os.path.realpath(skill.folder) if self._scopes and skill.is_local else ""
-        for scope, locked in self._scopes:
-            copied, _ = self._copies(scope, locked).get(real, ("", ""))
-            inside = inner_path(real, os.path.realpath(scope.base))
-            if copied or inside:
-                entry = locked.get(copied or "/".join((inside or "").split(os.sep)[:2]))
-                version = (entry.ref or entry.commit[:12]) if entry is not None else ""
-                return "" if entry is None else f"{entry.source}{f' at {version}' if version else ''}"
+        real = os.path.realpath(skill.folder) if self._pins and skill.is_local else ""
+        for records in self._pins.records if self._pins and real else ():
+            where = records.where(real)
+            entry = records.locked.get(where[0]) if where is not None else None
+            if entry is not None:
+                version = entry.ref or entry.commit[:12]
+                return f"{entry.source}{f' at {version}' if version else ''}"
         return ""
 
     def absent(self, location: str) -> list[str]:
         """The skills that lock files of the ``"project"`` or the ``"user"`` record, and that are not here."""
+        from prowess.library.installs import is_here  # noqa: PLC0415 - only where there is a lock file
+
         return [
             skill
-            for scope, locked in self._scopes
-            for name, entry in locked.items()
-            if scope.location == location and not _is_here(scope, name, entry)
+            for records in (self._pins.records if self._pins else ())
+            for entry in records.locked.values()
+            if records.scope.location == location and not is_here(entry, records.scope)
             for skill in entry.skills
         ]
-
-    def _copies(self, scope: Scope, locked: Locked) -> dict[str, tuple[str, str]]:
-        """The copies where agents look that a lock file records, found once for each."""
-        from prowess.library.pins import copied_parts  # noqa: PLC0415 - only where there is a lock file
-
-        if scope.base not in self._copied:
-            self._copied[scope.base] = copied_parts(locked, scope)
-        return self._copied[scope.base]
-
-    def _changed(self, scope: Scope, locked: Locked, name: str) -> list[str] | None:
-        if (scope.base, name) not in self._known:
-            self._known[scope.base, name] = _changed(scope, locked, name)
-        return self._known[scope.base, name]
-
-
-def _changed(scope: Scope, locked: Locked, name: str) -> list[str] | None:
-    from prowess.install.entries import differences  # noqa: PLC0415 - only where there is a lock file
-
-    entry = locked.get(name)
-    return None if entry is None else [path for _, path in differences(entry, scope.place(name), DEFAULT_LIMITS)]
-
-
-def _is_here(scope: Scope, name: str, entry: LockedSkill) -> bool:
-    """True when an install is on this disk: its folder in the base, or a copy of each of its skills."""
-    from prowess.library.installs import copied_folders  # noqa: PLC0415 - only where there is a lock file
-
-    if entry.is_copied:
-        return len(copied_folders(entry, scope)) == len({os.path.basename(copy) for copy in entry.copies})
-    return os.path.lexists(scope.place(name))
-
-
-def _is_changed_copy(locked: Locked, part: tuple[str, str], folder: str) -> bool:
-    """True when a copy where an agent looks is not what the lock file says of it."""
-    from prowess.library.pins import Pin  # noqa: PLC0415 - only where there is a lock file
-
-    name, inner = part
-    return bool(Pin(locked[name].below(inner)).difference(folder, DEFAULT_LIMITS))
 
 
 def tell_changed(skills: Iterable[prowess.Skill]) -> None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import BadReferenceError, Issue, NotInstalledError, UnsafeTreeError
 from prowess.files.folders import Folder, exists, folder_info
-from prowess.files.paths import is_real_folder
+from prowess.files.paths import is_real_folder, leads_to
 from prowess.files.tree import read_tree
 from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, refuse_taken, stage
 from prowess.install.contents import find_skills
 from prowess.install.entries import recorded_source
-from prowess.install.links import Landings, leads_to
+from prowess.install.links import Landings
 from prowess.install.plan import source_from
 from prowess.install.store import opened
 from prowess.install.trees import Tree, check_paths

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import AlreadyInstalledError, Issue, NameTakenError, UnsafeTreeError
 from prowess.files.folders import exists, folder_info
-from prowess.files.paths import is_link, is_real_folder
-from prowess.install.entries import differences, is_copy, recorded_source, refuse_own_source
-from prowess.install.links import leads_into
+from prowess.files.paths import is_link, is_real_folder, leads_into
+from prowess.install.entries import recorded_source, refuse_own_source
 from prowess.install.store import Link
 from prowess.install.trees import keep_skills
+from prowess.library.compare import compare_folder, is_copy
 from prowess.library.installs import installed, place_of
 from prowess.library.lock import COPY, Locked, LockedSkill
 from prowess.spec.refs import link_name
@@ -123,7 +123,7 @@ def is_edited(store: Store, entry: LockedSkill | None, place: str) -> bool:
     """Whether a place holds anything that no source could give back."""
     if is_link(place):
         return False
-    return entry is None or folder_info(place) is None or bool(differences(entry, place, store.limits))
+    return entry is None or folder_info(place) is None or bool(compare_folder(entry.files, place, store.limits))
 
 
 # -- links -------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from prowess.files.paths import is_real_folder
 from prowess.files.tree import read_tree
 from prowess.files.writing import NewFile
-from prowess.install.entries import copied_part, differences, is_copy
+from prowess.library.compare import is_copy
 from prowess.spec.refs import link_name
 
 if TYPE_CHECKING:
@@ -41,16 +41,6 @@ def read_copies(entry: LockedSkill, landings: Landings, limits: Limits) -> tuple
         if paths:
             files += _files_below(edited or paths[0], folder, limits)
     return tuple(files)
-
-
-def find_edits(entry: LockedSkill, landings: Landings, limits: Limits) -> list[tuple[str, str]]:
-    """How the copies that are there differ from the lock file: ``(code, path)``, the path with that of the copy."""
-    return [
-        (code, f"{recorded}/{path}")
-        for recorded in entry.copies
-        if is_real_folder(landings.path(recorded))
-        for code, path in differences(copied_part(entry, recorded), landings.path(recorded), limits)
-    ]
 
 
 def _paths_of(entry: LockedSkill, skill: str, landings: Landings) -> list[str]:

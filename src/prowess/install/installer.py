@@ -26,7 +26,7 @@ from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, sett
 from prowess.install.trees import cut
 from prowess.install.updates import Outdated, Update, at_version, newer, try_update, updated
 from prowess.install.vendoring import put_into
-from prowess.install.verify import verify_scope
+from prowess.library.compare import verify_scope
 from prowess.library.installs import (
     InstalledSkill,
     Scope,
@@ -234,7 +234,7 @@ class Installer:
         issues: list[Issue] = []
         for scope in (self.user, self.project):
             with typed(), look_into(scope, self._limits) as store:
-                issues += (*store.issues, *verify_scope(scope, store.locked, store.landings, self._limits))
+                issues += (*store.issues, *verify_scope(scope, store.locked, store.landings.path, self._limits))
         return tuple(issues)
 
     def outdated(self) -> tuple[Outdated, ...]:

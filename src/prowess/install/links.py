@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import InstallError, SourceError
 from prowess.files import calls
 from prowess.files.folders import Folder, folder_info
-from prowess.files.paths import is_link, is_really_inside, link_text, same_folder
+from prowess.files.paths import is_really_inside
 from prowess.files.writing import make_folders, sync_tree, write_tree
 from prowess.library.agents import AGENTS
 from prowess.library.places import SHARED
@@ -145,19 +145,3 @@ def _stage_copy(staged: str, files: Sequence[NewFile]) -> bool:
 def relative(target: str, final: str) -> str:
     """What a link at ``final`` says to lead to ``target``, from where its folder really is."""
     return os.path.relpath(os.path.realpath(target), os.path.realpath(os.path.dirname(final)))
-
-
-def leads_to(path: str, folder: str) -> bool:
-    """Whether there is a link that leads to a folder, be it there or not."""
-    return is_link(path) and (same_folder(path, folder) or _aim(path) == os.path.realpath(folder))
-
-
-def leads_into(path: str, folder: str) -> bool:
-    """Whether there is a link that leads to a folder or to something below it, be it there or not."""
-    return is_link(path) and is_really_inside(_aim(path), folder)
-
-
-def _aim(path: str) -> str:
-    """The real path that a link leads to; nothing needs to be there."""
-    text = link_text(path)
-    return os.path.realpath(os.path.join(os.path.realpath(os.path.dirname(path)), text) if text is not None else path)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue, LockMismatchError, SkillError
-from prowess.files.folders import exists
-from prowess.files.paths import is_link
 from prowess.files.tree import read_tree
 from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, remove, stage
 from prowess.install.copies import read_whole_copies
-from prowess.install.entries import comes_from, copied_part, differences, is_copy, is_sourceless, named, spec_of_entry
-from prowess.install.links import Landings, leads_to
+from prowess.install.entries import comes_from, is_sourceless, spec_of_entry
+from prowess.install.links import Landings
 from prowess.install.manifest import manifest_file, read_manifest
 from prowess.install.store import opened
 from prowess.install.trees import Tree, cut, keep_skills
-from prowess.install.verify import verify_scope
+from prowess.library.compare import compare_install, describe_differences, state_of, verify_scope
 from prowess.library.installs import installed
 from prowess.library.lock import read_lock
 from prowess.spec.addresses import SourceSpec
@@ -27,10 +24,11 @@ from prowess.spec.refs import link_name
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from prowess.install.fetch import Reach
     from prowess.install.manifest import Declared
+    from prowess.library.compare import Difference
     from prowess.library.installs import Scope
     from prowess.library.lock import Locked, LockedSkill
     from prowess.limits import Limits
@@ -141,9 +139,10 @@ def _unequal(scope: Scope, reach: Reach, *, locked: bool = True) -> Iterator[tup
     """The entries that the disk does not equal, and how. ``locked``: what someone edited is an error."""
     landings = Landings(scope)
     for entry in stepped([*read_lock(scope.records, limits=reach.limits).values()], lambda entry: entry.name):
-        found = state(entry, scope, landings, reach)
+        rows = [*compare_install(entry, scope, landings.path, reach.limits)]
+        found = state_of(rows)
         if locked and found in {"edited", "copy"}:
-            refuse_edited(entry, scope, landings, reach)
+            refuse_edited(entry, rows)
         if locked and _is_lost(entry, found):
             issue = _lost(entry, found, scope)
             raise LockMismatchError(issue.message, issue.path, issue.code)
@@ -194,35 +193,6 @@ def settle(scope: Scope, declared: tuple[Declared, ...] | None, limits: Limits) 
         store.commit(store.locked)
 
 
-def state(entry: LockedSkill, scope: Scope, landings: Landings, reach: Reach) -> str:
-    """``"equal"``, ``"missing"``, ``"edited"``; ``"copy"`` or ``"unlinked"`` when only a copy or links differ."""
-    place = scope.place(entry.name)
-    rows = differences(entry, place, reach.limits)
-    if rows:
-        return "missing" if rows[0][0] == "missing-skill" else "edited"
-    if any(edits_of_copy(entry, link, landings, reach.limits) for link in entry.links):
-        return "copy"
-    return (
-        "equal" if all(_is_linked(entry, link, scope, landings, reach.limits) for link in entry.links) else "unlinked"
-    )
-
-
-def _is_linked(entry: LockedSkill, recorded: str, scope: Scope, landings: Landings, limits: Limits) -> bool:
-    path = landings.path(recorded)
-    if entry.is_copied or not is_link(path):
-        return is_copy(entry, path, limits)
-    folder, place = entry.folder_of(os.path.basename(path)), scope.place(entry.name)
-    return leads_to(path, os.path.join(place, *folder.split("/")) if folder else place)
-
-
-def edits_of_copy(entry: LockedSkill, recorded: str, landings: Landings, limits: Limits) -> list[tuple[str, str]]:
-    """How a copy that stands for a link differs from what the lock file says; nothing when it is not there."""
-    path = landings.path(recorded)
-    if recorded not in entry.copies or is_link(path) or not exists(path):
-        return []
-    return differences(copied_part(entry, path), path, limits)
-
-
 def fetched(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
     """Exactly what an entry records, from its source; ``LockMismatchError`` when the source gives anything else."""
     spec = spec_of_entry(entry, scope, ref=entry.commit or entry.ref)
@@ -243,21 +213,16 @@ def fetched(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
     return tree._replace(skills=dict(entry.skills))
 
 
-def refuse_edited(entry: LockedSkill, scope: Scope, landings: Landings, reach: Reach) -> None:
+def refuse_edited(entry: LockedSkill, rows: Sequence[Difference]) -> None:
     """Raise for an install, or a copy of it, that is there and is not what the lock file says."""
-    place = scope.place(entry.name)
-    rows = differences(entry, place, reach.limits)
-    for link in entry.links if not rows else ():
-        rows = edits_of_copy(entry, link, landings, reach.limits)
-        if rows:
-            place = landings.path(link)
-            break
-    raise LockMismatchError(f"{entry.name} is not what the lock file says: {named(rows)}", place)
+    edits = [row for row in rows if row.is_edit]
+    said = describe_differences([row for row in edits if row.folder == edits[0].folder])
+    raise LockMismatchError(f"{entry.name} is not what the lock file says: {said}", edits[0].folder)
 
 
 def refuse_rest(scope: Scope, limits: Limits) -> None:
     """Raise when something is still not what the lock file says, after what was missing is there again."""
-    issues = list(verify_scope(scope, read_lock(scope.records, limits=limits), Landings(scope), limits))
+    issues = list(verify_scope(scope, read_lock(scope.records, limits=limits), Landings(scope).path, limits))
     if issues:
         more = f"; and {len(issues) - _SHOWN} more" if len(issues) > _SHOWN else ""
         words = "; ".join(issue.message for issue in issues[:_SHOWN])

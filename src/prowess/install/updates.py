@@ -12,13 +12,14 @@ from prowess.files.folders import exists
 from prowess.files.tree import read_tree
 from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, stage
-from prowess.install.copies import find_edits, read_copies
-from prowess.install.entries import differences, named, spec_of_entry
+from prowess.install.copies import read_copies
+from prowess.install.entries import spec_of_entry
 from prowess.install.failures import typed
 from prowess.install.fetch import OLD_NEWS
 from prowess.install.rollback import find_rollback
 from prowess.install.store import look_into, opened
 from prowess.install.trees import cut, keep_skills, refuse_broken
+from prowess.library.compare import compare_folder, compare_install, describe_differences
 from prowess.library.installs import copied_folders, place_of
 from prowess.spec.addresses import chosen
 from prowess.spec.refs import checked_version, is_commit
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from prowess.install.fetch import Reach
     from prowess.install.store import Store
     from prowess.install.trees import Bundle, Tree
+    from prowess.library.compare import Difference
     from prowess.library.installs import Scope
     from prowess.library.lock import LockedSkill
     from prowess.limits import Limits
@@ -161,9 +163,7 @@ class _Here:
         if now is None or not (copied_folders(now, store.scope) if now.is_copied else exists(self._place)):
             raise NotInstalledError(f"skill {name} is not installed")
         self._now = now
-        self._edits = differences(now, store.scope.place(name), store.limits)
-        if now.is_copied:
-            self._edits += find_edits(now, store.landings, store.limits)
+        self._edits = _find_edits(now, store)
 
     def take(self, tree: Tree, arrival: Arrival, *, force: bool, dry_run: bool) -> tuple[Update, tuple[Issue, ...]]:
         """Put a tree in place of it, unless there is a reason not to."""
@@ -174,7 +174,9 @@ class _Here:
             self._note(arrival.commit)
             return self._said("current", tree, arrival), ()
         if self._edits and not force:
-            raise LocalEditsError(f"{self._now.name} was changed by hand: {named(self._edits)}", self._place)
+            raise LocalEditsError(
+                f"{self._now.name} was changed by hand: {describe_differences(self._edits)}", self._place
+            )
         said = self._said("updated", tree, arrival)
         wishes = arrival.wishes._replace(declared=self._now.declared, keep=bool(self._edits))
         locked, issues = stage(self._store, self._store.locked, tree, arrival._replace(wishes=wishes))
@@ -196,6 +198,17 @@ class _Here:
         """The same bytes may have a newer commit."""
         if commit != self._now.commit:
             self._store.commit(self._store.locked | {self._now.name: replace(self._now, commit=commit)})
+
+
+def _find_edits(entry: LockedSkill, store: Store) -> list[Difference]:
+    """How an install differs from the lock file: its folder, or its copies where these are it.
+
+    A copy that is missing as a whole is no edit.
+    """
+    if not entry.is_copied:
+        return compare_folder(entry.files, store.scope.place(entry.name), store.limits)
+    differences = compare_install(entry, store.scope, store.landings.path, store.limits)
+    return [difference for difference in differences if difference.is_edit]
 
 
 def tree_for(entry: LockedSkill, bundle: Bundle, spec: SourceSpec, limits: Limits) -> Tree:

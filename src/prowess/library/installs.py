@@ -148,6 +148,13 @@ def place_of(entry: LockedSkill | None, scope: Scope, full_name: str) -> str:
     return os.path.normpath(os.path.join(scope.root, next(iter(entry.copies), "")))
 
 
+def is_here(entry: LockedSkill, scope: Scope) -> bool:
+    """True when an install is on this disk: its folder in the base, or a copy of each of its skills."""
+    if entry.is_copied:
+        return len(copied_folders(entry, scope)) == len({os.path.basename(copy) for copy in entry.copies})
+    return os.path.lexists(scope.place(entry.name))
+
+
 def copied_installs(scope: Scope, locked: Mapping[str, LockedSkill]) -> Iterator[InstalledSkill]:
     """Every install of mode copy that is here, by name; its path is that of its first copy."""
     for full_name in sorted(locked):
