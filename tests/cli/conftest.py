@@ -36,6 +36,17 @@ class Ran:
     err: str
 
     @property
+    def plan(self) -> str:
+        """The plan before the report; empty where none was shown."""
+        plan, blank, _ = self.out.partition("\n\n")
+        return f"{plan}\n" if blank and plan.startswith("Plan:\n") else ""
+
+    @property
+    def report(self) -> str:
+        """What was said after the plan."""
+        return self.out.partition("\n\n")[2] if self.plan else self.out
+
+    @property
     def data(self) -> Any:  # noqa: ANN401 - whatever the command answers
         """The answer as data."""
         return json.loads(self.out)

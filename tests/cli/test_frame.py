@@ -77,6 +77,7 @@ PLAIN = {"--version", "--help", "", "read", "activate", "call", "completion", "r
 """What prints the same text everywhere, and so needs rich not even on a terminal."""
 BARS = {
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
+    *("remove", "unlink", "trust grant"),
 }
 """What draws bars there."""
 OTHERS = {"call": {"prompt"}}

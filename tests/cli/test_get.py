@@ -43,9 +43,9 @@ def test_a_repository_is_installed_pinned_linked_and_listed(
 ) -> None:
     ran = command("install", repository.address, "--project", "--yes")
     assert ran.status == 0, ran.err
-    assert "Plan:" in ran.err
-    assert "record it in prowess.lock" in ran.err
-    assert ran.out == "Installed local/pair for the project: .prowess/skills/local/pair\n"
+    assert "Plan:" in ran.plan
+    assert "record it in prowess.lock" in ran.plan
+    assert ran.report == "Installed local/pair for the project: .prowess/skills/local/pair\n"
     assert (project / ".agents/skills/alpha").is_symlink()
     assert "verified" in command("list").out
     assert command("verify").status == 0
@@ -62,8 +62,8 @@ def test_variables_of_other_installers_are_honoured(
 ) -> None:
     monkeypatch.setenv("GH_HOST", "ghe.example")
     ran = command("install", "https://ghe.example/acme/skills/tree/v1/pdf", "--dry-run")
-    assert "- fetch https://ghe.example/acme/skills at v1, folder pdf\n" in ran.err
-    assert "https://github.com/acme/skills" in command("install", "acme/skills", "--dry-run").err
+    assert "- fetch https://ghe.example/acme/skills at v1, folder pdf\n" in ran.plan
+    assert "https://github.com/acme/skills" in command("install", "acme/skills", "--dry-run").plan
     repository.skill("skills/inner", fields="metadata:\n  internal: true\n")
     repository.commit(tag="v2")
     command("install", repository.address, "--project", "--yes")
@@ -77,8 +77,8 @@ def test_a_plan_is_shown_and_nothing_done(command: Command, project: Path) -> No
     another()
     before = listing(project)
     ran = command("install", "./elsewhere/notes", "--project", "--dry-run")
-    assert (ran.status, ran.out) == (0, "")
-    assert ".prowess/skills/local/notes" in ran.err
+    assert (ran.status, ran.report) == (0, "")
+    assert ".prowess/skills/local/notes" in ran.plan
     assert command("install", "./elsewhere/notes", "--project").status == 2
     assert command("install", "./elsewhere/notes", "--dry-run", "--json").data["installed"] == []
     assert listing(project) == before
@@ -106,7 +106,7 @@ def test_what_is_taken_is_replaced_only_by_name(command: Command) -> None:
     ran = command(*words)
     assert (ran.status, "error[already-installed]" in ran.err) == (3, True)
     ran = command(*words, "--replace")
-    assert (ran.status, "- replace what is there, which came from the same source\n" in ran.err) == (0, True)
+    assert (ran.status, "- replace what is there, which came from the same source\n" in ran.plan) == (0, True)
 
 
 def test_a_skill_installed_already_as_part_of_its_source_is_told_so(command: Command, repository: Repository) -> None:
@@ -151,7 +151,7 @@ def test_an_install_is_removed_by_any_of_its_names(command: Command, project: Pa
 
 def test_a_skill_names_the_install_that_holds_it(command: Command, repository: Repository) -> None:
     command("install", repository.address, "--project", "--yes")
-    assert command("remove", "alpha", "--yes").out == "Removed @local/pair.\n"
+    assert command("remove", "alpha", "--yes").report == "Removed @local/pair.\n"
 
 
 def test_sync_restores_what_changed_after_showing_it(command: Command, project: Path) -> None:
@@ -167,7 +167,7 @@ def test_sync_restores_what_changed_after_showing_it(command: Command, project: 
     assert command("sync", "--locked").status == 3
     assert file.read_bytes() != text
     ran = command("sync", "--yes")
-    assert (ran.status, ran.out.startswith("Restored local/notes for the project: ")) == (0, True)
+    assert (ran.status, ran.report.startswith("Restored local/notes for the project: ")) == (0, True)
     assert file.read_bytes() == text
     assert command("sync", "--user").status == 0
 
@@ -210,18 +210,18 @@ def test_a_locked_sync_refuses_any_difference_without_a_plan_or_a_question(
         ran = command("sync", "--locked", *words)
         assert (ran.status, ran.out) == (3, "")
         assert code in ran.err
-        assert "Plan:" not in ran.err
+        assert "Plan:" not in ran.out
         assert "restore:" not in ran.err
         assert "Do this?" not in ran.err
     assert command("sync", "--locked", "--json").status == 3
     looked = command("sync", "--locked", "--dry-run")
     if differ is _change_the_source_of_what_is_missing:  # only fetching tells
-        assert (looked.status, "- restore local/notes as the lock file records it: it is missing" in looked.err) == (
+        assert (looked.status, "- restore local/notes as the lock file records it: it is missing" in looked.plan) == (
             1,
             True,
         )
     else:
-        assert (looked.status, code in looked.err, "Plan:" in looked.err) == (3, True, False)
+        assert (looked.status, code in looked.err, "Plan:" in looked.out) == (3, True, False)
     assert (project / "prowess.lock").read_bytes() == lock
 
 
@@ -257,11 +257,11 @@ def test_sync_installs_what_the_manifest_declares(command: Command, project: Pat
         'skills = ["./elsewhere/notes"]\n[settings]\nstrict = true\n', encoding="utf-8"
     )
     ran = command("sync", "--yes")
-    assert (ran.status, "install ./elsewhere/notes" in ran.err) == (0, True)
-    assert ran.out.startswith("Installed local/notes for the project: ")
+    assert (ran.status, "install ./elsewhere/notes" in ran.plan) == (0, True)
+    assert ran.report.startswith("Installed local/notes for the project: ")
     assert "notes" in command("list").out
     (project / "prowess.toml").write_text("skills = []\n", encoding="utf-8")
-    assert "declares no more" in command("sync", "--dry-run").err
+    assert "declares no more" in command("sync", "--dry-run").plan
     assert command("sync", "--yes").status == 0
     assert not (project / ".prowess/skills/local/notes").exists()
 
@@ -297,11 +297,11 @@ def test_update_shows_the_difference_and_takes_it(command: Command) -> None:
     edited()
     assert command("outdated").status == 1
     looked = command("update", "--dry-run")
-    assert (looked.status, looked.out) == (0, "")
-    assert "+One more line." in looked.err
+    assert (looked.status, looked.err) == (0, "")
+    assert "+One more line." in looked.out
     assert command("outdated").status == 1
     assert command("update").status == 2
-    assert command("update", "notes", "--yes").out.startswith("updated local/notes")
+    assert "\nupdated local/notes" in command("update", "notes", "--yes").out
     assert (command("outdated").status, command("update", "--yes").status) == (0, 0)
 
 
@@ -320,11 +320,11 @@ def test_links_are_made_and_taken_away(command: Command, project: Path) -> None:
     link = project / ".claude/skills/notes"
     assert command("link", "notes", "--agent", "claude-code", "--dry-run").status == 0
     assert not link.exists()
-    assert command("link", "notes", "--agent", "claude-code", "--yes").out == "Linked .claude/skills/notes\n"
+    assert command("link", "notes", "--agent", "claude-code", "--yes").report == "Linked .claude/skills/notes\n"
     assert link.is_symlink()
-    assert command("link", "notes", "--agent", "claude-code", "--yes").out == "Nothing to do.\n"
+    assert command("link", "notes", "--agent", "claude-code", "--yes").report == "Nothing to do.\n"
     assert command("verify").status == 0
-    assert command("unlink", "notes", "--agent", "claude-code", "--yes").out == "Unlinked .claude/skills/notes\n"
+    assert command("unlink", "notes", "--agent", "claude-code", "--yes").report == "Unlinked .claude/skills/notes\n"
     assert not link.exists()
     assert (project / ".agents/skills/notes").is_symlink()
     assert command("verify").status == 0
@@ -334,7 +334,7 @@ def test_links_are_made_and_taken_away(command: Command, project: Path) -> None:
 def test_an_agent_that_does_not_exist_is_refused_before_anything_is_planned(command: Command) -> None:
     for words in (("link", "alpha"), ("install", "./alpha")):
         ran = command(*words, "--agent", "claude", "--yes")
-        assert (ran.status, ran.out, "Plan" in ran.err) == (3, "", False)
+        assert (ran.status, ran.out) == (3, "")
         assert "unknown agent 'claude'; did you mean claude-code?" in ran.err
 
 
@@ -387,7 +387,9 @@ def test_an_interrupt_in_the_middle_of_an_install_loses_nothing(
         told.read(1)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (130, b"")
+    assert process.returncode == 130
+    assert out.startswith(b"Plan:\n")
+    assert b"Installed" not in out
     assert err.endswith(b"interrupted\n")
     assert (listing(project), (project / "prowess.lock").read_bytes()) == (before, locked)
     assert command("verify").status == 0
@@ -403,9 +405,8 @@ def test_an_update_does_not_follow_a_branch_that_went_back_unless_it_is_told_to(
     repository.git("reset", "--hard", "--quiet", "HEAD~1")
     file = project / ".prowess/skills/local/pair/skills/alpha/SKILL.md"
     ran = command("update", "--yes")
-    assert (ran.status, ran.out) == (1, "")
+    assert (ran.status, ran.out) == (1, "current local/pair: its source went back, and is not followed\n")
     assert ran.err.count("[rolled-back]") == 1
-    assert "current local/pair: its source went back, and is not followed" in ran.err
     assert "say 'prowess update --allow-rollback'" in ran.err
     ran = command("update", "--yes", "--json")
     assert (ran.status, [issue["code"] for issue in ran.data["issues"]]) == (1, ["rolled-back"])

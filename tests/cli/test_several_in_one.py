@@ -104,7 +104,7 @@ def test_a_list_says_from_where_an_installed_skill_came(command: Command, pack: 
 
 def test_removing_one_says_who_goes_with_it(command: Command, pack: Path) -> None:
     ran = command("remove", "beta", "--dry-run")
-    assert "with all 3 skills in it: alpha, beta, gamma" in ran.err
+    assert "with all 3 skills in it: alpha, beta, gamma" in ran.plan
     assert pack.is_dir()
 
 

@@ -47,7 +47,7 @@ def test_a_version_that_is_updated_first_and_declared_then_stays(
     declare(project, f'"{alpha.address}#v1.1.0"')
     ran = command("sync", "--yes")
     assert ran.status == 0
-    assert ran.err == "Plan:\n  - record local/alpha as declared\n\n"
+    assert (ran.plan, ran.err) == ("Plan:\n  - record local/alpha as declared\n", "")
     assert "This is v1.1.0." in body(project)
     assert read_lock(str(project))["local/alpha"].declared == f"{alpha.address}#v1.1.0"
     assert command("sync", "--locked").out == "Nothing to do.\n"
@@ -65,7 +65,7 @@ def test_an_update_that_the_manifest_does_not_declare_is_said_and_refused_when_l
     assert "local/alpha is locked at v1.1.0" in ran.err
     assert command("sync", "--locked", "--dry-run").status == 3
     ran = command("sync", "--yes")
-    assert "- update local/alpha v1.1.0 → v1.0.0, which the manifest declares\n" in ran.err
+    assert "- update local/alpha v1.1.0 → v1.0.0, which the manifest declares\n" in ran.plan
     assert "This is v1.0.0." in body(project)
 
 
@@ -76,7 +76,7 @@ def test_a_declared_skill_that_is_removed_is_said_to_be_declared_still(
     command("sync", "--yes")
     ran = command("remove", "alpha", "--yes")
     assert (ran.status, "[still-declared] prowess.toml still declares" in ran.err) == (0, True)
-    assert command("sync", "--yes").out.startswith("Installed local/alpha")
+    assert command("sync", "--yes").report.startswith("Installed local/alpha")
     declare(project)
     command("sync", "--yes")
     command("install", alpha.address, "--project", "--yes")
@@ -88,8 +88,8 @@ def test_a_version_that_is_declared_anew_is_an_update(command: Command, project:
     command("sync", "--yes")
     declare(project, f'{{ source = "{alpha.address}", ref = "v1.1.0" }}')
     ran = command("sync", "--yes")
-    assert ran.err == "Plan:\n  - update local/alpha v1.0.0 → v1.1.0, which the manifest declares\n\n"
-    assert ran.out.startswith("Updated local/alpha for the project")
+    assert ran.plan == "Plan:\n  - update local/alpha v1.0.0 → v1.1.0, which the manifest declares\n"
+    assert ran.report.startswith("Updated local/alpha for the project")
     assert "This is v1.1.0." in body(project)
 
 
@@ -103,27 +103,27 @@ def test_another_source_of_a_declared_name_replaces_it(
     command("sync", "--yes")
     declare(project, f'"{other.address}"')
     ran = command("sync", "--yes")
-    assert "replace local/alpha, which came from" in ran.err
-    assert "remove" not in ran.err
+    assert "replace local/alpha, which came from" in ran.plan
+    assert "remove" not in ran.plan
     assert "Another." in body(project)
 
 
 def test_a_table_of_the_manifest_is_shown_as_people_say_it(command: Command, project: Path, alpha: Repository) -> None:
     declare(project, f'{{ source = "{alpha.address}", ref = "v1.0.0", skills = ["alpha"] }}')
     ran = command("sync", "--dry-run")
-    assert f"- install {alpha.address} at v1.0.0 (alpha), which the manifest declares\n" in ran.err
-    assert "{" not in ran.err
-    assert command("sync", "--locked").err.count("{") == 0
+    assert f"- install {alpha.address} at v1.0.0 (alpha), which the manifest declares\n" in ran.plan
+    assert "{" not in ran.out
+    assert command("sync", "--locked").out.count("{") == 0
 
 
 def test_the_same_content_under_another_version_is_recorded(command: Command, project: Path, alpha: Repository) -> None:
     declare(project, f'"{alpha.address}#v1.1.0"')
     command("sync", "--yes")
     ran = command("update", "alpha@v1.1.1", "--yes")
-    assert "available local/alpha: the same content, as v1.1.1\n" in ran.err
+    assert "available local/alpha: the same content, as v1.1.1\n" in ran.out
     assert read_lock(str(project))["local/alpha"].ref == "v1.1.1"
     declare(project, f'"{alpha.address}#v1.1.1"')
-    assert "record local/alpha as declared" in command("sync", "--yes").err
+    assert "record local/alpha as declared" in command("sync", "--yes").plan
     assert command("sync").out == "Nothing to do.\n"
 
 
@@ -141,9 +141,9 @@ def test_the_projects_own_skills_stay_in_its_repository(command: Command, projec
     shutil.rmtree(project / ".agents")
     folder = own_skill(project)
     ran = command("adopt", "--dry-run")
-    assert "- leave .claude/skills/handy, which has no recorded source: a clone could not get it" in ran.err
+    assert "- leave .claude/skills/handy, which has no recorded source: a clone could not get it" in ran.plan
     ran = command("adopt")  # nobody is asked where nothing is to be done
-    assert (ran.status, ran.out, "[no-source]" in ran.err) == (0, "Nothing to adopt.\n", True)
+    assert (ran.status, ran.report, "[no-source]" in ran.err) == (0, "Nothing to adopt.\n", True)
     assert not folder.is_symlink()
     assert not (project / "prowess.lock").exists()
 
@@ -151,8 +151,8 @@ def test_the_projects_own_skills_stay_in_its_repository(command: Command, projec
 def test_what_would_be_adopted_is_named(command: Command, project: Path) -> None:
     folder = own_skill(project)
     ran = command("adopt", "handy", "--dry-run")
-    assert "- take over .claude/skills/handy as local/handy, and record it in prowess.lock\n" in ran.err
-    assert "commit .prowess/skills/local/handy, or clones cannot get it\n" in ran.err
+    assert "- take over .claude/skills/handy as local/handy, and record it in prowess.lock\n" in ran.plan
+    assert "commit .prowess/skills/local/handy, or clones cannot get it\n" in ran.plan
     assert (ran.status, folder.is_symlink()) == (0, False)
     shutil.rmtree(folder)
     shutil.rmtree(project / ".agents")
@@ -170,12 +170,12 @@ def test_an_entry_without_a_source_keeps_nobody_from_the_others(
     assert (ran.status, "error[no-source]" in ran.err, "local/handy is missing" in ran.err) == (3, True, True)
     assert "prowess remove NAME" in ran.err
     ran = command("sync", "--dry-run")
-    assert "handy" not in ran.err.partition("warning")[0]
+    assert "handy" not in ran.plan
     ran = command("sync", "--yes")
-    assert (ran.status, ran.out.startswith("Restored local/alpha")) == (0, True)
+    assert (ran.status, ran.report.startswith("Restored local/alpha")) == (0, True)
     assert "[no-source] local/handy is missing" in ran.err
     ran = command("remove", "handy", "--yes")
-    assert (ran.status, "drop local/handy and its links from prowess.lock" in ran.err) == (0, True)
+    assert (ran.status, "drop local/handy and its links from prowess.lock" in ran.plan) == (0, True)
     assert not os.path.lexists(project / ".claude/skills/handy")
     assert command("sync", "--locked").out == "Nothing to do.\n"
     assert command("remove", "@local/handy", "--yes").status == 3
@@ -185,7 +185,7 @@ def test_an_adopted_skill_whose_folder_is_committed_is_there_after_a_clone(comma
     own_skill(project)
     command("adopt", "handy", "--yes")
     ran = command("adopt", "handy", "--yes")
-    assert (ran.status, ran.out) == (0, "Nothing to adopt.\n")
+    assert (ran.status, ran.report) == (0, "Nothing to adopt.\n")
     shutil.rmtree(project / ".prowess/skills/.backup")
     assert command("sync", "--locked").out == "Nothing to do.\n"
 
@@ -272,7 +272,7 @@ def test_a_source_named_from_the_root_is_found_by_a_clone_at_another_depth(
     assert read_lock(str(project))["local/alpha"].source == str(alpha.path)
     monkeypatch.chdir(clone(project, project.parent / "a" / "b" / "project"))
     ran = command("sync", "--locked")
-    assert (ran.status, ran.out.startswith("Restored local/alpha")) == (0, True)
+    assert (ran.status, ran.report.startswith("Restored local/alpha")) == (0, True)
     assert command("update", "alpha@v1.1.0", "--yes").status == 0
     assert read_lock(".")["local/alpha"].source == str(alpha.path)
 
@@ -299,7 +299,7 @@ def test_a_source_named_otherwise_stays_as_it_was_named(
 def test_a_source_that_is_named_in_two_ways_is_one(command: Command, project: Path, alpha: Repository) -> None:
     command("install", f"{os.path.relpath(alpha.path, project)}#v1.0.0", "--project", "--yes")
     declare(project, f'"{alpha.address}#v1.0.0"')
-    assert command("sync", "--yes").err == "Plan:\n  - record local/alpha as declared\n\n"
+    assert command("sync", "--yes").plan == "Plan:\n  - record local/alpha as declared\n"
 
 
 def test_a_repository_that_is_not_on_this_machine_is_named(command: Command, project: Path, alpha: Repository) -> None:
@@ -404,7 +404,7 @@ def test_a_version_in_which_no_skill_can_be_loaded_is_not_updated_to(
     alpha.write("SKILL.md", "---\nname: alpha\n---\nDo it.\n")
     alpha.commit()
     ran = command("update", "--yes")
-    assert (ran.status, "has no skill that can be loaded" in ran.err) == (1, True)
+    assert (ran.status, "has no skill that can be loaded" in ran.out) == (1, True)
     assert "This is v1.1.0." in body(project)
 
 

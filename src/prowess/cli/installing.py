@@ -1,4 +1,4 @@
-"""What the commands that install share: which install a name means, how plans and notes are shown."""
+"""What the commands that install share: which install a name means, how installs and issues are shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from prowess.cli import output
-from prowess.cli.blocks import Line, line
+from prowess.cli.blocks import line
 from prowess.cli.options import complete_agent, home_relative, known_agents
 from prowess.errors import NotInstalledError, nearest_first
 from prowess.files.folders import exists
@@ -20,7 +20,7 @@ from prowess.spec.redaction import hide_secrets, show_address
 from prowess.spec.refs import SkillRef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     import prowess
     from prowess.cli.blocks import Block
@@ -112,18 +112,6 @@ def tell_unlocked(installer: Installer) -> None:
     root = installer.project.records
     if not exists(os.path.join(root, LOCK_FILE)):
         output.note(f"no {LOCK_FILE} here: the project is {home_relative(root)}")
-
-
-def show_plan(rows: Iterable[str]) -> None:
-    """What is going to happen, on the error stream."""
-    output.show([line(("Plan:", "title")), *(line(f"- {row}", indent=2) for row in rows), Line()], error=True)
-
-
-def notes(issues: Iterable[prowess.Issue]) -> None:
-    """What a command found worth saying, though it went on."""
-    for issue in issues:
-        inner = f"{issue.path}: " if issue.path and not os.path.isabs(issue.path) else ""  # a file of the source
-        output.warn(f"[{issue.code}] {inner}{issue.message}")
 
 
 def issue_data(issue: prowess.Issue) -> dict[str, object]:

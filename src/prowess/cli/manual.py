@@ -22,10 +22,14 @@ _WIDTH = 100
 _HEAD = """\
 # The command line
 
-Everything that `prowess` does is a function of the library first. The answer goes to the output stream, everything else
-to the error stream: on a terminal in colour (unless `NO_COLOR` is set), in a pipe as plain text, with `--json` as data
-of documented shapes ([cli-json.md](cli-json.md)). Control characters in whatever a skill says are shown as what they
-are (`\\x1b`), never sent to the terminal. A NAME is the name of a skill, or a path such as `./csv-report`.
+Everything that `prowess` does is a function of the library first. Plans and answers go to the output stream, warnings
+and errors to the error stream: on a terminal in colour (unless `NO_COLOR` is set), in a pipe as plain text, with
+`--json` as data of documented shapes ([cli-json.md](cli-json.md)), and then the output stream holds nothing else.
+A command that changes something shows its plan, asks, does it and reports. It asks on the terminal, also when the
+output or the input is redirected; where no stream is a terminal nobody is asked, and it wants `--yes`.
+
+Control characters in whatever a skill says are shown as what they are (`\\x1b`), never sent to the terminal.
+A NAME is the name of a skill, or a path such as `./csv-report`.
 
 Long work shows a bar on a terminal's error stream, which is gone afterwards. Ctrl-C ends any command with status 130:
 every skill that it was about is then as before or as it was to be, whole, and the next command tidies up what is left.

@@ -1,4 +1,4 @@
-"""The one printer: the answer on the output stream, everything else on the error stream.
+"""The one printer: plans and answers on the output stream, everything else on the error stream.
 
 On a terminal through rich; elsewhere as plain text; with ``--json`` as data. Whatever a skill says is made harmless on
 the way (``escapes``), in all three.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.remedies import remedy_for
+from prowess.cli.remedies import remedy, remedy_for
 from prowess.errors import SkillError, SkillLoadError
 from prowess.escapes import dump_json, escape_line, escape_text
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from typing import IO
 
     from prowess.cli.blocks import Block
+    from prowess.errors import Issue
 
+_SAID = "prowess.said"
+"""Where a command remembers the issues that it told."""
 SCHEMA = 1
 """The version of the shapes that ``--json`` gives; it changes when a field is taken away or changes its meaning."""
 
@@ -35,9 +38,9 @@ def answer(data: Callable[[], Mapping[str, object]], blocks: Callable[[], Iterab
         show(blocks())
 
 
-def show(blocks: Iterable[Block], *, error: bool = False) -> None:
-    """Blocks for people, on the output stream or on the error stream; where there are none, nothing is loaded."""
-    stream = sys.stderr if error else sys.stdout
+def show(blocks: Iterable[Block], stream: IO[str] | None = None, *, error: bool = False) -> None:
+    """Blocks for people, on ``stream``, else on the output or the error stream; of no blocks nothing is loaded."""
+    stream = stream or (sys.stderr if error else sys.stdout)
     blocks = list(blocks)
     if not blocks:
         return
@@ -103,6 +106,18 @@ def warn(text: str) -> None:
     from prowess.cli.blocks import line  # noqa: PLC0415
 
     show([line(("warning: ", "warn"), text)], error=True)
+
+
+def tell_issues(issues: Iterable[Issue]) -> None:
+    """Say on the error stream what a command found worth saying, though it went on: each issue once a command."""
+    said = click.get_current_context().meta.setdefault(_SAID, set())
+    fresh = [issue for issue in dict.fromkeys(issues) if issue not in said]
+    said.update(fresh)
+    for issue in fresh:
+        inner = f"{issue.path}: " if issue.path and not os.path.isabs(issue.path) else ""  # a file of the source
+        warn(f"[{issue.code}] {inner}{issue.message}")
+    if any(issue.code == "rolled-back" for issue in fresh):
+        note(f"  hint: {remedy('rolled-back')}")
 
 
 def _line(text: str) -> Block:
@@ -172,15 +187,6 @@ def interrupted() -> None:
     """Say that it was."""
     with suppress(OSError, ValueError):
         _write(sys.stderr, "interrupted\n")
-
-
-def confirm(question: str, *, yes: bool) -> bool:
-    """Whether to go on: ``yes`` was said already, or a person says so now."""
-    if yes:
-        return True
-    if not is_terminal(sys.stdin):
-        raise click.UsageError("nobody is here to ask: say --yes to go on without being asked")
-    return click.confirm(escape_line(question), err=True)
 
 
 @contextmanager

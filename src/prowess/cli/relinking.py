@@ -1,36 +1,40 @@
-"""Links of an installed skill for agents, made or taken away: the plan, the question, the answer."""
+"""Links of an installed skill for agents, made or taken away."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.cli import output
 from prowess.cli.blocks import line
-from prowess.cli.installing import ref_of, show_plan
+from prowess.cli.flow import Change, carry_out, plan_of
+from prowess.cli.installing import ref_of
 from prowess.install.installer import Installer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Change = Callable[[Installer, str, Sequence[str]], tuple[str, ...]]
+    Relinking = Callable[[Installer, str, Sequence[str]], tuple[str, ...]]
     """What makes, or takes away, the links of an install for agents; which they are."""
 
 
 def relink(
-    what: str, change: Change, name: str, agents: Sequence[str], *, dry_run: bool, yes: bool, as_data: bool
+    what: str, change: Relinking, name: str, agents: Sequence[str], *, dry_run: bool, yes: bool, as_data: bool
 ) -> int:
     """Do what is called ``link`` or ``unlink``, once a person has seen it; the exit status."""
     installer, done = Installer(), f"{what}ed"
     ref = ref_of(installer, name)
     rows = [f"{what} {ref} for {agent}" for agent in agents]
-    show_plan(rows)
-    if dry_run or not output.confirm("Do this?", yes=yes):
-        output.answer(lambda: {"plan": rows, done: []}, list, as_data=as_data)
-        return 0 if dry_run else 1
-    links = change(installer, ref, agents)
-    output.answer(
-        lambda: {"plan": rows, done: list(links)},
-        lambda: [line(f"{done.capitalize()} ", (link, "name")) for link in links] or [line("Nothing to do.")],
+    return carry_out(
+        Change(
+            plan=plan_of(rows),
+            needs_consent=True,
+            doing=f"{what}ing",
+            do=lambda: change(installer, ref, agents),
+            data=lambda links: {"plan": rows, done: list(links or ())},
+            report=lambda links: [line(f"{done.capitalize()} ", (link, "name")) for link in links],
+            declined=f"Nothing was {done}.",
+            issues=lambda: installer.issues,
+        ),
+        yes=yes,
         as_data=as_data,
+        dry_run=dry_run,
     )
-    return 0

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from prowess.cli import output
-from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import dry_option, installed_data, installed_line, issue_data, notes, show_plan, yes_option
+from prowess.cli.flow import Change, carry_out, plan_of
+from prowess.cli.installing import dry_option, installed_data, installed_line, issue_data, yes_option
 from prowess.cli.options import home_relative, json_option
 from prowess.install.adopt import adoptable, is_left, is_own
 from prowess.install.installer import Installer
@@ -44,30 +44,26 @@ def command(names: tuple[str, ...], *, user: bool, dry_run: bool, yes: bool, as_
     installer = Installer()
     with output.busy("looking"):
         rows = list(_plan(installer.user if user else installer.project, names))
-    if rows:
-        show_plan(rows)
-    asked = any(row.startswith(_TAKE) for row in rows)
-    if dry_run or (asked and not output.confirm("Do this?", yes=yes)):
-        output.answer(
-            lambda: {"plan": rows, "adopted": [], "issues": []},
-            lambda: [] if rows else [line("Nothing to adopt.")],
-            as_data=as_data,
-        )
-        return 0 if dry_run else 1
-    with output.busy("taking over"):
-        done = installer.adopt(*names, project=not user)
-    output.answer(
-        lambda: {
-            "plan": rows,
-            "adopted": [installed_data(one) for one in done],
-            "issues": [issue_data(i) for i in installer.issues],
-        },
-        lambda: [installed_line("Adopted", one) for one in done] or [line("Nothing to adopt.")],
+    return carry_out(
+        Change(
+            plan=plan_of(rows),
+            needs_consent=any(row.startswith(_TAKE) for row in rows),
+            doing="taking over",
+            do=lambda: installer.adopt(*names, project=not user),
+            data=lambda done: {
+                "plan": rows,
+                "adopted": [installed_data(one) for one in done or ()],
+                "issues": [issue_data(i) for i in installer.issues],
+            },
+            report=lambda done: [installed_line("Adopted", one) for one in done],
+            declined="Nothing was adopted.",
+            idle="Nothing to adopt.",
+            issues=lambda: installer.issues,
+        ),
+        yes=yes,
         as_data=as_data,
+        dry_run=dry_run,
     )
-    if not as_data:
-        notes(installer.issues)
-    return 0
 
 
 def _plan(scope: Scope, names: tuple[str, ...]) -> Iterator[str]:

@@ -10,15 +10,14 @@ import click
 from prowess.cli import output
 from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
+from prowess.cli.flow import Change, carry_out, plan_of
 from prowess.cli.installing import (
     agents_option,
     dry_option,
     installed_data,
     installed_line,
     issue_data,
-    notes,
     reach_options,
-    show_plan,
     yes_option,
 )
 from prowess.cli.options import as_path, home_relative, json_option
@@ -75,28 +74,28 @@ def command(
         return _copy(installer, source, folder, select, dry_run=dry_run, yes=yes, as_data=as_data)
     if not dry_run:
         installer.recover()  # before the plan is made: what was interrupted may have taken the place
-        notes(installer.issues)
+        output.tell_issues(installer.issues)
     plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace, copy=copy)
     rows = str(plan).splitlines()
-    show_plan(rows)
-    if dry_run or not output.confirm("Do this?", yes=yes):
-        notes(installer.issues)
-        output.answer(lambda: {"plan": rows, "installed": [], "issues": []}, list, as_data=as_data)
-        return 0 if dry_run else 1
-    with output.busy(f"fetching {source}"):
-        done = installer.apply(plan)
-    output.answer(
-        lambda: {
-            "plan": rows,
-            "installed": [installed_data(one) for one in done],
-            "issues": [issue_data(i) for i in installer.issues],
-        },
-        lambda: [installed_line("Installed", one) for one in done],
+    return carry_out(
+        Change(
+            plan=plan_of(rows),
+            needs_consent=True,
+            doing=f"fetching {source}",
+            do=lambda: installer.apply(plan),
+            data=lambda done: {
+                "plan": rows,
+                "installed": [installed_data(one) for one in done or ()],
+                "issues": [issue_data(i) for i in installer.issues],
+            },
+            report=lambda done: [installed_line("Installed", one) for one in done],
+            declined="Nothing was installed.",
+            issues=lambda: installer.issues,
+        ),
+        yes=yes,
         as_data=as_data,
+        dry_run=dry_run,
     )
-    if not as_data:
-        notes(installer.issues)
-    return 0
 
 
 def _tell_of_path(source: str) -> None:
@@ -117,19 +116,21 @@ def _copy(
 ) -> int:
     parse_source(source)  # what is refused is refused before it is shown: it may hold a secret
     rows = [f"fetch {source}", f"copy it into {folder}: no links, no lock file"]
-    show_plan(rows)
-    if dry_run or not output.confirm("Do this?", yes=yes):
-        output.answer(lambda: {"plan": rows, "installed": [], "issues": []}, list, as_data=as_data)
-        return 0 if dry_run else 1
-    with output.busy(f"fetching {source}"):
-        made = installer.install_into(source, folder, select=select or None)
-    output.answer(
-        lambda: {
-            "plan": rows,
-            "installed": [{"name": made.name, "location": "folder", "path": str(made)}],
-            "issues": [],
-        },
-        lambda: [line("Copied ", (made.name, "name"), f": {home_relative(str(made))}")],
+    return carry_out(
+        Change(
+            plan=plan_of(rows),
+            needs_consent=True,
+            doing=f"fetching {source}",
+            do=lambda: installer.install_into(source, folder, select=select or None),
+            data=lambda made: {
+                "plan": rows,
+                "installed": [{"name": made.name, "location": "folder", "path": str(made)}] if made else [],
+                "issues": [],
+            },
+            report=lambda made: [line("Copied ", (made.name, "name"), f": {home_relative(str(made))}")],
+            declined="Nothing was copied.",
+        ),
+        yes=yes,
         as_data=as_data,
+        dry_run=dry_run,
     )
-    return 0

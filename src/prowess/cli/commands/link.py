@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from prowess.cli import output
 from prowess.cli.command import command as new_command
 from prowess.cli.installing import dry_option, installed_argument, yes_option
 from prowess.cli.options import complete_agent, json_option, known_agents
 from prowess.cli.relinking import relink
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from prowess.install.installer import Installer
+from prowess.install.installer import Installer
 
 
 @new_command("link", ("prowess link pdf --agent claude-code", "by name"))
@@ -35,9 +28,4 @@ if TYPE_CHECKING:
 @json_option
 def command(name: str, *, agents: tuple[str, ...], dry_run: bool, yes: bool, as_data: bool) -> int:
     """Link an installed skill where further agents look. Exit status 1: you said no."""
-    return relink("link", _linked, name, agents, dry_run=dry_run, yes=yes, as_data=as_data)
-
-
-def _linked(installer: Installer, ref: str, agents: Sequence[str]) -> tuple[str, ...]:
-    with output.busy("linking"):
-        return installer.link(ref, agents)
+    return relink("link", Installer.link, name, agents, dry_run=dry_run, yes=yes, as_data=as_data)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from prowess.cli import output
 from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import issue_data, notes, reach_options, tell_unlocked
+from prowess.cli.installing import issue_data, reach_options, tell_unlocked
 from prowess.cli.options import json_option
-from prowess.cli.remedies import remedy
 
 _HEAD = ("skill", "asked for", "here", "there", "newer")
 
@@ -36,10 +35,7 @@ def command(*, installer: Installer, as_data: bool) -> int:
         lambda: [Table(rows, head=_HEAD)] if rows else [line(_sum_up(installer))],
         as_data=as_data,
     )
-    if not as_data:
-        notes(installer.issues)
-    if went_back:
-        output.note(f"  hint: {remedy('rolled-back')}")
+    output.tell_issues(installer.issues)
     tell_unlocked(installer)
     return 1 if found or went_back else 0
 

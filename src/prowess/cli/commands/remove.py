@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.cli import output
 from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import dry_option, entry_of, installed_argument, notes, ref_of, show_plan, yes_option
+from prowess.cli.flow import Change, carry_out, plan_of
+from prowess.cli.installing import dry_option, entry_of, installed_argument, ref_of, yes_option
 from prowess.cli.options import home_relative, json_option
 from prowess.errors import NotInstalledError
 from prowess.install.installer import Installer
@@ -33,18 +33,21 @@ def command(name: str, *, dry_run: bool, yes: bool, as_data: bool) -> int:
     installer = Installer()
     ref = ref_of(installer, name)
     rows = _plan(installer, SkillRef.parse(ref))
-    show_plan(rows)
-    if dry_run or not output.confirm("Do this?", yes=yes):
-        output.answer(lambda: {"plan": rows, "removed": None}, list, as_data=as_data)
-        return 0 if dry_run else 1
-    gone = installer.remove(ref)
-    output.answer(
-        lambda: {"plan": rows, "removed": str(gone)},
-        lambda: [line("Removed ", (ref, "name"), ".")],
+    return carry_out(
+        Change(
+            plan=plan_of(rows),
+            needs_consent=True,
+            doing="removing",
+            do=lambda: installer.remove(ref),
+            data=lambda gone: {"plan": rows, "removed": gone and str(gone)},
+            report=lambda _: [line("Removed ", (ref, "name"), ".")],
+            declined="Nothing was removed.",
+            issues=lambda: installer.issues,
+        ),
+        yes=yes,
         as_data=as_data,
+        dry_run=dry_run,
     )
-    notes(installer.issues)
-    return 0
 
 
 def _plan(installer: Installer, ref: SkillRef) -> list[str]:

@@ -9,13 +9,12 @@ import click
 from prowess.cli import output
 from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
+from prowess.cli.flow import Change, carry_out, plan_of
 from prowess.cli.installing import (
     dry_option,
     installed_data,
     installed_line,
-    notes,
     reach_options,
-    show_plan,
     tell_unlocked,
     yes_option,
 )
@@ -57,19 +56,36 @@ def command(
     Exit status 1: you said no; with --dry-run: something would change. With --locked, what is missing is installed as
     prowess.lock records it, and 3 is the exit status when anything else differs.
     """
-    if locked and not dry_run:
-        return _bring(installer, [], locked=True, user=user, as_data=as_data)
-    with output.busy("looking"):
-        rows = list(installer.difference(project=not user, locked=locked))
-    if rows:
-        show_plan(rows)
-    if dry_run or (rows and not output.confirm("Do this?", yes=yes)):
-        notes(installer.issues)
-        output.answer(
-            lambda: {"plan": rows, "installed": []}, lambda: [] if rows else [line("Nothing to do.")], as_data=as_data
-        )
-        return 1 if rows else 0
-    return _bring(installer, rows, locked=False, user=user, as_data=as_data)
+    scope = installer.user if user else installer.project
+    rows: list[str] = []
+    if dry_run or not locked:  # a locked sync asks nobody, so it needs no plan
+        with output.busy("looking"):
+            rows += installer.difference(project=not user, locked=locked)
+    before = read_lock(scope.records)
+    status = carry_out(
+        Change(
+            plan=plan_of(rows),
+            needs_consent=bool(rows),
+            doing="syncing",
+            do=lambda: installer.sync(locked=locked, project=not user),
+            data=lambda done: {"plan": rows, "installed": [installed_data(one) for one in done or ()]},
+            report=lambda done: _report(done, before, read_lock(scope.records), planned=bool(rows)),
+            declined="Nothing was synced.",
+            issues=lambda: installer.issues,
+            dry_status=1 if rows else 0,
+        ),
+        yes=yes,
+        as_data=as_data,
+        dry_run=dry_run,
+    )
+    if not user:
+        tell_unlocked(installer)
+    return status
+
+
+def _report(done: tuple[prowess.InstalledSkill, ...], before: Locked, after: Locked, *, planned: bool) -> list[Block]:
+    """What was installed; a word where only records or links changed."""
+    return [_said(one, before, after) for one in done] or ([line("Done.")] if planned else [])
 
 
 def _said(one: prowess.InstalledSkill, before: Locked, after: Locked) -> Block:
@@ -77,21 +93,3 @@ def _said(one: prowess.InstalledSkill, before: Locked, after: Locked) -> Block:
     if was is None or now is None:
         return installed_line("Installed", one)
     return installed_line("Restored" if was.digest == now.digest and was.declared == now.declared else "Updated", one)
-
-
-def _bring(installer: Installer, rows: list[str], *, locked: bool, user: bool, as_data: bool) -> int:
-    """Sync, and say what was installed."""
-    records = (installer.user if user else installer.project).records
-    known = read_lock(records)
-    with output.busy("syncing"):
-        done = installer.sync(locked=locked, project=not user)
-    now = read_lock(records)
-    output.answer(
-        lambda: {"plan": rows, "installed": [installed_data(one) for one in done]},
-        lambda: [_said(one, known, now) for one in done] or [line("Nothing to do." if not rows else "Done.")],
-        as_data=as_data,
-    )
-    notes(installer.issues)
-    if not user:
-        tell_unlocked(installer)
-    return 0

@@ -10,6 +10,7 @@ import click
 from prowess.cli import output
 from prowess.cli.blocks import Line, Table, line
 from prowess.cli.command import Command, Group
+from prowess.cli.flow import Change, carry_out
 from prowess.cli.options import (
     catalog_of,
     complete_skill,
@@ -92,19 +93,23 @@ def _grant(
     settings = settings_of(**where)
     found = _found(settings, skills)
     seen = [skill.digest() for skill in found]
-    output.show(
-        (block for skill, digest in zip(found, seen, strict=True) for block in _asked(skill, digest)), error=True
-    )
-    if not output.confirm("Trust this, as it is now?" if len(found) == 1 else f"Trust these {len(found)}?", yes=yes):
-        return 1
     trust = Trust()
-    grants = [_granted(trust, skill, digest) for skill, digest in zip(found, seen, strict=True)]
-    output.answer(
-        lambda: {"grants": [asdict(grant) for grant in grants]},
-        lambda: [line("Trusted ", (grant.name, "name"), f" as it is now ({grant.digest[:12]}).") for grant in grants],
+    return carry_out(
+        Change(
+            plan=[block for skill, digest in zip(found, seen, strict=True) for block in _asked(skill, digest)],
+            needs_consent=True,
+            doing="recording",
+            do=lambda: [_granted(trust, skill, digest) for skill, digest in zip(found, seen, strict=True)],
+            data=lambda grants: {"grants": [asdict(grant) for grant in grants or ()]},
+            report=lambda grants: [
+                line("Trusted ", (grant.name, "name"), f" as it is now ({grant.digest[:12]}).") for grant in grants
+            ],
+            declined="Nothing was trusted.",
+            question="Trust this, as it is now?" if len(found) == 1 else f"Trust these {len(found)}?",
+        ),
+        yes=yes,
         as_data=as_data,
     )
-    return 0
 
 
 @command.command(

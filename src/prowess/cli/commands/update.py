@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 import click
 
 from prowess.cli import output
-from prowess.cli.blocks import line
+from prowess.cli.blocks import Line, line
 from prowess.cli.command import command as new_command
+from prowess.cli.flow import Change, carry_out
 from prowess.cli.installing import (
     complete_installed,
     dry_option,
     issue_data,
-    notes,
     reach_options,
     ref_of,
     yes_option,
 )
 from prowess.cli.options import json_option
-from prowess.cli.remedies import remedy
 from prowess.library.lock import read_lock
 from prowess.steps import stepped
 
@@ -72,23 +71,32 @@ def command(
         read_lock(scope.records)  # a lock file that cannot be read is told, not taken for none
     if not dry_run:
         installer.recover()  # before anything is compared
-        notes(installer.issues)
+        output.tell_issues(installer.issues)
     refs = [ref_of(installer, name) for name in names or tuple(f"@{one.full_name}" for one in installer.list())]
     run = _Run(installer, force=force, allow_rollback=allow_rollback)
     with output.busy("looking"):
         looked = [run.try_update(ref, dry_run=True) for ref in stepped(refs, str)]
-    output.show(_blocks(looked), error=True)
-    run.tell_issues()
     due = [ref for ref, found in zip(refs, looked, strict=True) if _is_due(found, force=force)]
     stuck = run.has_rollback or any(one.status == "failed" or (one.status == "edited" and not force) for one in looked)
-    if dry_run or not due or not output.confirm(f"Update {len(due)}?", yes=yes):
-        output.answer(lambda: run.as_data(looked), list, as_data=as_data)
-        return 1 if (due and not dry_run) or stuck else 0
-    with output.busy("updating"):
-        done = [run.try_update(ref, dry_run=False) for ref in stepped(due, str)]
-    output.answer(lambda: run.as_data(done), lambda: map(_line, done), as_data=as_data)
-    run.tell_issues()
-    return 1 if stuck or any(one.status in {"failed", "edited"} for one in done) else 0
+    return carry_out(
+        Change(
+            plan=[*_blocks(looked), *([Line()] if due else [])],
+            needs_consent=bool(due),
+            doing="updating",
+            do=lambda: [run.try_update(ref, dry_run=False) for ref in stepped(due, str)],
+            data=lambda done: run.as_data(done or looked),
+            report=lambda done: map(_line, done),
+            declined="Nothing was updated.",
+            idle="",
+            question=f"Update {len(due)}?",
+            issues=lambda: run.issues,
+            status=lambda done: 1 if stuck or any(one.status in {"failed", "edited"} for one in done) else 0,
+            dry_status=1 if stuck else 0,
+        ),
+        yes=yes,
+        as_data=as_data,
+        dry_run=dry_run,
+    )
 
 
 class _Run:
@@ -97,8 +105,8 @@ class _Run:
     def __init__(self, installer: Installer, *, force: bool, allow_rollback: bool) -> None:
         self._installer = installer
         self._force, self._allow_rollback = force, allow_rollback
-        self._issues: dict[prowess.Issue, bool] = {}
-        """Each with whether it was told."""
+        self.issues: dict[prowess.Issue, None] = {}
+        """In the order in which they were met."""
 
     def try_update(self, ref: str, *, dry_run: bool) -> prowess.Update:
         """One update; what keeps it from being done is its status."""
@@ -110,26 +118,17 @@ class _Run:
             update = self._installer.update(ref, **options)[0]
         except SkillError as error:
             return Update(ref, "edited" if isinstance(error, LocalEditsError) else "failed", "", why=error.message)
-        for issue in self._installer.issues:
-            self._issues.setdefault(issue, False)
+        self.issues |= dict.fromkeys(self._installer.issues)
         return update
 
     @property
     def has_rollback(self) -> bool:
         """Whether a source went back."""
-        return any(issue.code == "rolled-back" for issue in self._issues)
-
-    def tell_issues(self) -> None:
-        """Say what was not said yet, with what to do about sources that went back."""
-        fresh = [issue for issue, was_told in self._issues.items() if not was_told]
-        notes(fresh)
-        if any(issue.code == "rolled-back" for issue in fresh):
-            output.note(f"  hint: {remedy('rolled-back')}")
-        self._issues = dict.fromkeys(self._issues, True)
+        return any(issue.code == "rolled-back" for issue in self.issues)
 
     def as_data(self, updates: list[prowess.Update]) -> dict[str, object]:
         """The answer as data."""
-        return {"updates": [_data(one) for one in updates], "issues": [issue_data(issue) for issue in self._issues]}
+        return {"updates": [_data(one) for one in updates], "issues": [issue_data(issue) for issue in self.issues]}
 
 
 def _is_due(found: prowess.Update, *, force: bool) -> bool:
