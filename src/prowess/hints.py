@@ -194,6 +194,8 @@ HINTS: dict[str, str] = {
     "near-name": "make sure that this is the skill you mean",
     "local-edits": "keep your changes elsewhere, or update with force=True, which keeps a backup",
     "no-source": "commit its folder in .prowess/skills (git add --force), or drop it with 'prowess remove NAME'",
+    "not-ignored": "add the line '.prowess/' to .gitignore: sync brings what lies there",
+    "ignored-by-git": "take the pattern out of .gitignore, or except the path with a line that begins with '!'",
     "still-declared": "declare in the manifest what you want, or run 'prowess sync' to go back to what it declares",
     "lock-mismatch": "run sync to make the disk equal the lock file, or update the lock file",
     "lock-outdated": "run sync without locked=True and commit the lock file",

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.cli.samples import another
 
@@ -45,3 +49,64 @@ def test_copies_that_are_gone_are_told_as_absent(command: Command, project: Path
     assert "prowess sync --locked" in ran.err
     assert command("sync", "--locked", "--yes").status == 0
     assert command("show", "notes").status == 0
+
+
+# -- what git should ignore --------------------------------------------------------------------------------------------
+
+LINKED = ("install", "./elsewhere/notes", "--project", "--yes")
+
+
+@pytest.fixture
+def repository(command: Command, project: Path) -> Path:
+    """The project as a real git work tree, with a skill beside it to install."""
+    assert command("--version").status == 0
+    another()
+    shutil.rmtree(project / ".git")
+    subprocess.run(["git", "init", "--quiet", str(project)], check=True)
+    return project
+
+
+def test_an_install_says_once_what_belongs_into_gitignore(command: Command, repository: Path) -> None:
+    ran = command(*LINKED)
+    assert ran.status == 0
+    assert ran.err.count("[not-ignored]") == 1
+    assert "put .prowess/ into .gitignore" in ran.err
+    assert "prowess.lock" in ran.err
+    assert "not-ignored" not in command(*LINKED, "--replace").err
+    command("remove", "notes", "--yes")
+    (repository / ".gitignore").write_text(".prowess/\n", encoding="utf-8")
+    assert "ignore" not in command(*LINKED).err
+
+
+def test_nothing_is_said_of_git_outside_of_a_work_tree(command: Command) -> None:
+    another()
+    assert "ignore" not in command(*LINKED).err
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_skill_for_the_user_says_nothing_of_gitignore(command: Command) -> None:
+    assert "ignore" not in command("install", "./elsewhere/notes", "--yes").err
+
+
+def test_copies_and_a_lock_file_that_git_ignores_are_told(command: Command, repository: Path) -> None:
+    (repository / ".gitignore").write_text(".prowess/\n.claude/\n*.lock\n", encoding="utf-8")
+    ran = command(*COPIED, "--json")
+    issues = {issue["field"]: issue for issue in ran.data["issues"]}
+    assert {issue["code"] for issue in issues.values()} == {"ignored-by-git"}
+    assert set(issues) == {".claude/skills/notes", "prowess.lock"}
+    assert "committed" in issues[".claude/skills/notes"]["message"]
+    (repository / ".gitignore").write_text(".prowess/\n", encoding="utf-8")
+    assert command(*COPIED, "--replace", "--json").data["issues"] == []
+
+
+def test_settings_of_the_repository_run_nothing_when_git_is_asked_what_it_ignores(
+    command: Command, repository: Path
+) -> None:
+    ran = repository / "ran"
+    script = repository / "evil"
+    script.write_text(f"#!/bin/sh\ntouch {ran}\n", encoding="utf-8")
+    script.chmod(0o755)
+    for key in ("core.fsmonitor", "core.pager", "core.sshCommand", "alias.check-ignore"):
+        subprocess.run(["git", "-C", str(repository), "config", key, f"!{script}"[key[:5] != "alias" :]], check=True)
+    assert "[not-ignored]" in command(*LINKED).err
+    assert not ran.exists()

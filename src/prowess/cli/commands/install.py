@@ -22,11 +22,17 @@ from prowess.cli.installing import (
 )
 from prowess.cli.options import as_path, home_relative, json_option
 from prowess.errors import BadReferenceError
+from prowess.files.folders import exists
+from prowess.library.lock import LOCK_FILE
+from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.addresses import parse_source
 from prowess.spec.refs import is_local_path
 
 if TYPE_CHECKING:
+    from prowess.errors import Issue
     from prowess.install.installer import Installer
+    from prowess.install.plan import Plan
+    from prowess.library.installs import InstalledSkill
 
 
 @new_command(
@@ -77,25 +83,37 @@ def command(
         output.tell_issues(installer.issues)
     plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace, copy=copy)
     rows = str(plan).splitlines()
+    advice: list[Issue] = []
     return carry_out(
         Change(
             plan=plan_of(rows),
             needs_consent=True,
             doing=f"fetching {source}",
-            do=lambda: installer.apply(plan),
+            do=lambda: _install(installer, plan, advice),
             data=lambda done: {
                 "plan": rows,
                 "installed": [installed_data(one) for one in done or ()],
-                "issues": [issue_data(i) for i in installer.issues],
+                "issues": [issue_data(i) for i in (*installer.issues, *advice)],
             },
             report=lambda done: [installed_line("Installed", one) for one in done],
             declined="Nothing was installed.",
-            issues=lambda: installer.issues,
+            issues=lambda: (*installer.issues, *advice),
         ),
         yes=yes,
         as_data=as_data,
         dry_run=dry_run,
     )
+
+
+def _install(installer: Installer, plan: Plan, advice: list[Issue]) -> tuple[InstalledSkill, ...]:
+    """Do what a plan says; what git should ignore, or must not, is added to ``advice``."""
+    from prowess.install.git_ignores import find_ignore_issues  # noqa: PLC0415 - only where something is installed
+
+    first = not exists(os.path.join(installer.project.records, LOCK_FILE))
+    done = installer.apply(plan)
+    if plan.location == "project":
+        advice += find_ignore_issues(installer.project, DEFAULT_LIMITS, first=first)
+    return done
 
 
 def _tell_of_path(source: str) -> None:
