@@ -71,6 +71,7 @@ def edited() -> None:
 
 SAMPLES: dict[str, Sample] = {
     "list": Sample(()),
+    "list (agents)": Sample(("--agents", "--agent", "codex")),
     "show": Sample(("csv-report",)),
     "read": Sample(("csv-report", "references/columns.md")),
     "search": Sample(("profile", "a", "csv")),

@@ -110,3 +110,56 @@ def test_settings_of_the_repository_run_nothing_when_git_is_asked_what_it_ignore
         subprocess.run(["git", "-C", str(repository), "config", key, f"!{script}"[key[:5] != "alias" :]], check=True)
     assert "[not-ignored]" in command(*LINKED).err
     assert not ran.exists()
+
+
+# -- agents that are found ---------------------------------------------------------------------------------------------
+
+EIGHT = (".claude", ".continue", ".goose", ".junie", ".kiro", ".posit/assistant", ".tabnine/agent", ".windsurf")
+
+
+def test_a_skill_is_linked_for_the_agents_that_are_found(command: Command, project: Path) -> None:
+    another()
+    (project / ".claude").mkdir()
+    (project.parent / ".codeium" / "windsurf").mkdir(parents=True)
+    assert command(*LINKED).status == 0
+    for place in (".agents", ".claude", ".windsurf"):
+        assert (project / place / "skills" / "notes" / "SKILL.md").is_file()
+
+
+def test_an_agent_that_is_found_and_will_not_see_the_skill_is_named(command: Command, project: Path) -> None:
+    another()
+    (project / ".claude").mkdir()
+    (project / ".goose").mkdir()
+    ran = command(*LINKED, "--agent", "claude-code")
+    assert "Goose will not see it (agent goose)" in ran.out
+    assert "Claude Code will not" not in ran.out
+    assert not (project / ".goose" / "skills").exists()
+    alone = command("install", "./elsewhere/notes", "--project", "--replace", "--agent", "universal", "--dry-run")
+    assert "Claude Code will not see it" in alone.out
+
+
+def test_the_matrix_of_eight_agents_is_readable_in_eighty_columns(command: Command, project: Path) -> None:
+    another()
+    for folder in EIGHT:
+        (project / folder).mkdir(parents=True)
+    assert command(*LINKED, "--agent", "claude-code").status == 0
+    out = command("list", "--agents").out
+    assert max(map(len, out.splitlines())) <= 80
+    rows = [row.split() for row in out.splitlines()]
+    assert ["1", "2", "3", "4", "5", "6", "7", "8", "skill"] in rows
+    assert ["L", *"-" * 7, "notes", "(project)"] in rows
+    assert ["1", "claude-code", "Claude", "Code"] in rows
+    assert "L linked, - missing" in out
+
+
+def test_the_matrix_of_few_agents_has_words_and_the_same_data(command: Command, project: Path) -> None:
+    another()
+    (project / ".claude").mkdir()
+    command(*COPIED)
+    rows = [row.split() for row in command("list", "--agents", "--agent", "goose").out.splitlines()]
+    assert rows[0] == ["skill", "for", "claude-code", "goose"]
+    assert ["notes", "project", "copied", "missing"] in rows
+    data = command("list", "--agents", "--agent", "goose", "--json").data
+    (notes,) = [row for row in data["skills"] if row["name"] == "notes"]
+    assert notes["states"] == [{"agent": "claude-code", "state": "copied"}, {"agent": "goose", "state": "missing"}]
+    assert command("list", "--agents", "skills").status == 2

@@ -37,7 +37,7 @@ agents_option = click.option(
     metavar="ID",
     shell_complete=complete_agent,
     callback=known_agents,
-    help="Also link it for this agent.",
+    help="Link it for this agent, not for those that are found.",
 )
 
 

@@ -13,19 +13,22 @@ from prowess.files.folders import exists
 from prowess.install import apply
 from prowess.install.adopt import adopt
 from prowess.install.apply import Arrival, Wishes
+from prowess.install.coverage import find_coverage
 from prowess.install.declaring import bring, changes
 from prowess.install.entries import refuse_own_source
 from prowess.install.failures import typed
 from prowess.install.fetch import Reach
 from prowess.install.landing import installed_as, land
 from prowess.install.linking import add_links, take_links
-from prowess.install.manifest import read_manifest
+from prowess.install.links import Landings
+from prowess.install.manifest import Defaults, read_defaults, read_manifest
 from prowess.install.plan import Plan, plan_install, spec_for, with_name
 from prowess.install.store import check_folders, look_into, opened, recover
 from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, still_declared
 from prowess.install.trees import cut
 from prowess.install.updates import Outdated, Update, at_version, newer, try_update, updated
 from prowess.install.vendoring import put_into
+from prowess.library.agents import agent_of, find_agents
 from prowess.library.compare import verify_scope
 from prowess.library.installs import (
     InstalledSkill,
@@ -38,7 +41,7 @@ from prowess.library.installs import (
     user_scope,
 )
 from prowess.library.journal import find_interrupted, interrupted_error
-from prowess.library.lock import read_lock
+from prowess.library.lock import COPY, read_lock
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.addresses import SCHEMES, SourceSpec
 from prowess.spec.refs import SkillRef
@@ -47,6 +50,7 @@ from prowess.steps import stepped
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from prowess.install.coverage import Coverage
     from prowess.install.store import Store
     from prowess.library.lock import Locked, LockedSkill
     from prowess.limits import Limits
@@ -128,8 +132,11 @@ class Installer:
         self._look(scope)
         spec = with_name(spec_for(ref, select))
         locked = read_lock(scope.records, limits=self._limits)
-        wishes = Wishes(check_texts(agents, "agents"), replace, foreign=replace, copy=copy)
-        plan = plan_install(spec, scope, locked, wishes)
+        # What the manifest says for all skills counts for one that is installed by hand, too: one truth for a project.
+        defaults = read_defaults(scope.records, self._limits) if project else Defaults()
+        wanted = tuple(dict.fromkeys((*defaults.agents, *check_texts(agents, "agents"))))
+        wishes = Wishes(wanted, replace, foreign=replace, copy=copy or defaults.mode == COPY)
+        plan = plan_install(spec, scope, locked, wishes, self._present_agents(project=project))
         if not replace and not spec.skills:
             apply.refuse_taken(spec.full_name, plan.source, scope, locked)
         return plan
@@ -155,6 +162,39 @@ class Installer:
         path = self.apply(self.plan(ref, project, select=select, agents=agents, replace=replace, copy=copy))[0].path
         self.issues = (*noticed, *self.issues)
         return path
+
+    def preset_agents(self, *, project: bool = False) -> tuple[str, ...]:
+        """The agents that skills are worth linking for when nobody names any, by id.
+
+        Those that the project's manifest names for all skills; else those that are found, by a folder of their own in
+        the home folder or, for a project, in either. Of agents that look in one folder the first is named; those that
+        look in the shared folder need no link.
+        """
+        scope = self._scope(project)
+        named = read_defaults(scope.records, self._limits).agents if project else ()
+        landings = Landings(scope)
+        folders = {landings.shared: ""}
+        for agent in named or self._present_agents(project=project):
+            for folder in landings.home_folders(agent)[:1]:
+                folders.setdefault(folder, agent)
+        return tuple(agent for agent in folders.values() if agent)
+
+    def _present_agents(self, *, project: bool) -> tuple[str, ...]:
+        home = self.user.root
+        env = os.environ if home == os.path.expanduser("~") else {}
+        return find_agents(self.project.root if project else "", home, env)
+
+    def coverage(self, agents: Sequence[str] = (), *, project: bool = True) -> Coverage:
+        """Which agent has which skill: linked, copied, missing, shadowed or edited; nothing is changed.
+
+        The agents are those that are found, that skills are installed for, and ``agents``. ``project``: the project's
+        skills too, not only the user's.
+        """
+        named = [agent_of(name).id for name in check_texts(agents, "agents")]
+        present = self._present_agents(project=project)
+        scopes = (self.project, self.user) if project else (self.user,)
+        with typed():
+            return find_coverage(scopes, (*present, *named), self._limits)
 
     def apply(self, plan: Plan) -> tuple[InstalledSkill, ...]:
         """Do what a plan says."""

@@ -49,6 +49,10 @@ class Landings:
             return [os.path.join(self._scope.root, agent.project)]
         return list(agent.user_folders(self._scope.root, self._env))
 
+    def home_folders(self, agent: str) -> list[str]:
+        """The folders in which one agent looks in this scope, the first to win first; none where it has none."""
+        return [os.path.normpath(folder) for folder in self._folders(AGENTS[agent])]
+
     def folders(self, agents: Iterable[str]) -> list[str]:
         """The shared folder, then those of the agents, each once."""
         found = {self.shared: None}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import BadReferenceError, InstallError
 from prowess.files.folders import exists
@@ -49,15 +49,35 @@ class Declared:
 
 def read_manifest(folder: str, limits: Limits) -> tuple[Declared, ...] | None:
     """What the manifest in a folder declares; ``None`` when there is none."""
+    table = _read_table(folder, limits)
+    return None if table is None else _declared(table, folder)
+
+
+def _read_table(folder: str, limits: Limits) -> dict[str, Any] | None:
     text = read_text(folder, MANIFEST_FILE, limits)
     if text is not None:
-        return _declared(_parsed(text, folder, MANIFEST_FILE), folder)
+        return _parsed(text, folder, MANIFEST_FILE)
     text = read_text(folder, _PYPROJECT, limits)
     if text is None:
         return None
     tool = _parsed(text, folder, _PYPROJECT).get("tool", {})
     table = tool.get("prowess") if isinstance(tool, dict) else None
-    return _declared(table, folder) if isinstance(table, dict) else None
+    return table if isinstance(table, dict) else None
+
+
+class Defaults(NamedTuple):
+    """What a manifest says for every skill, also for one that is installed by hand."""
+
+    agents: tuple[str, ...] = ()
+    mode: str = ""
+
+
+def read_defaults(folder: str, limits: Limits) -> Defaults:
+    """The agents and the mode that the manifest in a folder has for all skills; none where there is no manifest."""
+    table = _read_table(folder, limits)
+    if table is None:
+        return Defaults()
+    return Defaults(_texts(table.get("agents", []), "agents", folder), _mode(table, folder))
 
 
 def manifest_file(folder: str) -> str:

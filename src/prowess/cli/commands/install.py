@@ -72,7 +72,12 @@ def command(
     """Install skills from SOURCE: show the plan, ask, fetch, pin in prowess.lock, link where agents look.
 
     SOURCE: owner/repo, owner/repo@skill, owner/repo/folder#ref, @org/name@version, any git address, a folder or an
-    archive. --allow-http and --allow-private count for this command alone: a later sync or update needs them again.
+    archive.
+
+    Without --agent it is linked for the agents that the manifest names, else for those that have a folder in the
+    project or in your home folder; '--agent universal' links it in .agents/skills alone.
+
+    --allow-http and --allow-private count for this command alone: a later sync or update needs them again.
     Exit status 1: you said no.
     """
     _tell_of_path(source)
@@ -81,6 +86,7 @@ def command(
     if not dry_run:
         installer.recover()  # before the plan is made: what was interrupted may have taken the place
         output.tell_issues(installer.issues)
+    agents = agents or installer.preset_agents(project=project)
     plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace, copy=copy)
     rows = str(plan).splitlines()
     advice: list[Issue] = []

@@ -36,14 +36,17 @@ class _Row(NamedTuple):
     ("prowess list", "in the standard places"),
     ("prowess list skills/", "below a folder"),
     ("prowess list --agent codex --json", "also where Codex looks, as data"),
+    ("prowess list --agents", "which agent has which skill"),
     choices=("Agents", agent_ids),
 )
 @click.argument("below", nargs=-1, type=click.Path(file_okay=False), metavar="[FOLDER]...")
+@click.option("--agents", "matrix", is_flag=True, help="Which agent has which skill, for the agents that are found.")
 @where_options
 @json_option
 def command(
     below: tuple[str, ...],
     *,
+    matrix: bool,
     where: Where,
     as_data: bool,
 ) -> None:
@@ -53,7 +56,18 @@ def command(
     trusted (its commands and scripts may run), changed since trusted, verified (installed, and what the lock file
     says), changed since installed, from (where it was installed from, at which version), shadowed (another copy of the
     name wins).
+
+    --agents shows instead how each agent has each skill: linked, copied (real files), missing, shadowed (it loads
+    another of that name), edited (it is not what was installed); for the agents with a folder in the project or in the
+    home folder, those that skills are installed for, and those of --agent.
     """
+    if matrix:
+        from prowess.cli.agent_matrix import show_matrix  # noqa: PLC0415 - only for those who ask
+
+        if below or where["folders"]:
+            raise click.UsageError("--agents is about the folders where agents look: name no other folder")
+        show_matrix(where["agents"], project=where["project"] is not False, as_data=as_data)
+        return
     settings = settings_of(**{**where, "folders": (*below, *where["folders"])})
     catalog = catalog_of(settings)
     marked = _marked(catalog)
