@@ -135,7 +135,8 @@ def _blocks(catalog: prowess.Catalog, rows: list[_Row], absent: str) -> Iterator
         if own or lost:
             scope = f"{place.scope.value}: " if place.scope else ""
             yield Title(f"{scope}{home_relative(place.path)}", counted(len(own), "skill"))
-            yield Table([*map(_shown, own), *map(_lost, lost)], indent=2, cut=True)
+            verified = Verified() if lost else None
+            yield Table([*map(_shown, own), *(_lost(one, verified) for one in lost)], indent=2, cut=True)
     if not rows:
         yield from _nothing(catalog, absent)
     if catalog.failures:
@@ -169,8 +170,12 @@ def _shown(row: _Row) -> tuple[Span, tuple[Span, ...]]:
     return (row.skill.name, "name"), (*marks, " ".join(row.skill.description.split()))
 
 
-def _lost(lost: Shadowed) -> tuple[Span, tuple[Span, ...]]:
-    return (lost.name, "dim"), (("[shadowed] ", "warn"), (f"by {home_relative(lost.winner)}: {lost.reason}", "dim"))
+def _lost(lost: Shadowed, verified: Verified | None) -> tuple[Span, tuple[Span, ...]]:
+    edited = f", {CHANGED}" if verified is not None and verified.is_changed_at(lost.location) else ""
+    return (lost.name, "dim"), (
+        (f"[shadowed{edited}] ", "warn"),
+        (f"by {home_relative(lost.winner)}: {lost.reason}", "dim"),
+    )
 
 
 def _nothing(catalog: prowess.Catalog, absent: str) -> Iterator[Block]:
