@@ -12,6 +12,7 @@ from prowess.files.folders import folder_info
 from prowess.files.paths import is_real_folder, is_really_inside
 from prowess.files.tree import hash_tree
 from prowess.spec.addresses import SourceSpec, checked_address
+from prowess.spec.counted import join_some
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -117,8 +118,7 @@ def is_copy(entry: LockedSkill, path: str, limits: Limits) -> bool:
 def named(rows: Iterable[tuple[str, str]], most: int = 5) -> str:
     """Differences for a message, the first few of them."""
     listed = [f"{path or 'the folder'} ({code.removesuffix('-file').removesuffix('-skill')})" for code, path in rows]
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(listed[:most]) + more
+    return join_some(listed, most)
 
 
 def same_content(entry: LockedSkill, tree: Tree) -> bool:

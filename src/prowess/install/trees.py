@@ -11,6 +11,7 @@ from prowess.files.tree import DEEPER, digest_of, hash_bytes
 from prowess.install.contents import find_skills
 from prowess.library.load import FILENAME
 from prowess.names import find_repository, relative_parts
+from prowess.spec.counted import join_some
 from prowess.spec.refs import link_name
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ _WHY = {
     "too-many-files": "is one of too many files",
     "too-deep": "lies too deep",
 }
+_LISTED = 20
+"""How many skills of a source a message names."""
 _FATAL = frozenset(("unreadable-directory", "too-many-files", "too-deep"))
 """What says that the listing is not whole: then nothing of it is installed."""
 
@@ -139,7 +142,7 @@ def _named(name: str, found: Sequence[Found]) -> Found:
         if one.name == name or posixpath.basename(one.folder) == name:
             return one
     names = nearest_first(name, sorted(one.name for one in found))
-    listed = ", ".join(names[:20]) or "none"
+    listed = join_some(names, _LISTED) or "none"
     raise InstallError(f"there is no skill {name!r}; the source has: {listed}", code="unknown-skill")
 
 
