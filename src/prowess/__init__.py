@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from prowess.authoring.pack import Packed, pack, unpack_into, write_packed
     from prowess.health import Diagnosis, doctor
     from prowess.install.installer import Installer
+    from prowess.install.offer import Offer, OfferedSkill
     from prowess.install.plan import Plan
     from prowess.install.updates import Outdated, Update
     from prowess.library.installs import InstalledSkill, default_project_dir, default_user_dir
@@ -155,6 +156,8 @@ _LATER = {
     "McpResult": "tools.shapes",
     "McpTool": "tools.shapes",
     "ModelDrivenSelector": "select.selectors",
+    "Offer": "install.offer",
+    "OfferedSkill": "install.offer",
     "OpenAIResponsesTool": "tools.shapes",
     "OpenAIMessage": "tools.shapes",
     "OpenAIResponsesOutput": "tools.shapes",
@@ -299,6 +302,8 @@ __all__ = [
     "NoFrontmatterError",
     "NotInstalledError",
     "NotTrustedError",
+    "Offer",
+    "OfferedSkill",
     "OpenAIMessage",
     "OpenAIResponsesOutput",
     "OpenAIResponsesTool",

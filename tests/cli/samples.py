@@ -85,6 +85,7 @@ SAMPLES: dict[str, Sample] = {
     "pack": Sample((str(SKILLS / "csv-report"),)),
     "unpack": Sample(("packed.skill",), before=(packed,)),
     "install": Sample(("./elsewhere/notes", "--project", "--yes"), before=(another,)),
+    "install (list)": Sample(("./elsewhere/notes", "--list"), before=(another,)),
     "remove": Sample(("notes", "--yes"), before=(installed,)),
     "sync": Sample(("--yes",), before=(installed,)),
     "update": Sample(("--yes",), before=(edited,)),

@@ -213,7 +213,7 @@ def test_a_subfolder_of_a_project_belongs_to_it(
     inner.mkdir(parents=True)
     monkeypatch.chdir(inner)
     assert "alpha" in command("list").out
-    assert command("verify").out == "1 installed, all as the lock files say.\n"
+    assert command("verify").out == "1 skill installed, all as the lock files say.\n"
     assert command("link", "alpha", "--agent", "windsurf", "--yes").status == 0
     assert (project / ".windsurf/skills/alpha").is_symlink()
     assert command("update", "alpha@v1.1.0", "--yes").status == 0
@@ -330,8 +330,8 @@ def test_a_clone_says_what_brings_its_skills(
         ran = command(*words)
         assert (ran.status, said in ran.err) == (3, True)
     assert said not in command("activate", "other").err
-    links = [one for one in command("doctor", "--json").data["diagnoses"] if one["topic"] == "link"]
-    assert [one["remedy"] for one in links] == ["run 'prowess sync --locked'"]
+    problems = [one for one in command("doctor", "--json").data["diagnoses"] if one["code"] == "missing-skill"]
+    assert [one["remedy"] for one in problems] == ["run 'prowess sync --locked'"]
     command("sync", "--locked")
     assert "records" not in command("list").out
     assert command("activate", "alpha").status == 0

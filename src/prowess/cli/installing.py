@@ -16,6 +16,7 @@ from prowess.files.folders import exists
 from prowess.install.installer import Installer
 from prowess.library.lock import LOCK_FILE, read_lock
 from prowess.spec.addresses import SCHEMES
+from prowess.spec.counted import join_some
 from prowess.spec.redaction import hide_secrets, show_address
 from prowess.spec.refs import SkillRef
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from prowess.library.lock import Locked, LockedSkill
 
 T = TypeVar("T")
+
+_LISTED = 5
+"""How many installs a message names."""
 
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 dry_option = click.option("--dry-run", is_flag=True, help="Only show what would be done.")
@@ -88,7 +92,7 @@ def ref_of(installer: Installer, written: str) -> str:
         message = f"{bare!r} could be {' or '.join(sorted(set(fitting)))}: write the whole name"
         raise NotInstalledError(message)
     if not fitting:
-        near = ", ".join(nearest_first(bare, known)[:5])
+        near = join_some(nearest_first(bare, known), _LISTED)
         raise NotInstalledError(f"{bare!r} is not installed" + (f"; installed: {near}" if near else ""))
     return f"@{fitting[0]}{f'@{version}' if version else ''}"
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from prowess.limits import Limits
+    from prowess.spec.document import Document
 
     Read = Callable[[str], bytes]
 
@@ -41,11 +42,19 @@ _ALL_LEVELS = 5
 
 
 class Found(NamedTuple):
-    """A skill in a tree: its name, its folder, and whether it counts without being asked for."""
+    """A skill in a tree: its name, its folder, its SKILL.md, and whether it counts without being asked for."""
 
     name: str
     folder: str
+    document: Document
+    text: bytes
+    """The whole SKILL.md."""
     shown: bool = True
+
+    @property
+    def path(self) -> str:
+        """Where its SKILL.md lies in the tree."""
+        return f"{self.folder}/{FILENAME}" if self.folder else FILENAME
 
 
 def find_skills(paths: Iterable[str], read: Read, *, name: str, limits: Limits) -> tuple[list[Found], list[Issue]]:
@@ -166,4 +175,5 @@ def _skill(folder: str, read: Read, name: str, limits: Limits, issues: list[Issu
         issues.append(replace(first, message=f"{first.field} {first.message}" if first.field else first.message))
         return None
     internal = is_true(document.front.metadata.get("internal", ""))
-    return Found(document.front.name, folder, not internal or is_true(os.environ.get(_INTERNAL, "")))
+    shown = not internal or is_true(os.environ.get(_INTERNAL, ""))
+    return Found(document.front.name, folder, document, data, shown)

@@ -25,6 +25,7 @@ from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from prowess.errors import Issue
     from prowess.install.trees import Bundle
@@ -96,10 +97,14 @@ class _Fetched:
         self.paths = tuple(entry.path for entry in commit.files)
         self.odd = commit.odd
         self.commit = commit.id
+        self.date = commit.date
         self.issues: tuple[Issue, ...] = ()
 
     def read(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
         return tuple(self._commit.read([self._entries[path] for path in paths], self._limits))
+
+    def size(self, path: str) -> int | None:
+        return self._commit.objects.size(self._entries[path].object)
 
 
 class InMemory:
@@ -112,10 +117,14 @@ class InMemory:
         self.paths = tuple(file.path for file in files)
         self.odd = tuple(odd)
         self.commit = ""
+        self.date: datetime | None = None
         self.issues = tuple(issues)
 
     def read(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
         return tuple(self._files[path] for path in paths)
+
+    def size(self, path: str) -> int:
+        return len(self._files[path].content)
 
 
 def _folder(spec: SourceSpec, limits: Limits) -> InMemory:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace as replaced
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from prowess.install.landing import installed_as, land
 from prowess.install.linking import add_links, take_links
 from prowess.install.links import Landings
 from prowess.install.manifest import Defaults, read_defaults, read_manifest
+from prowess.install.offer import Offer, offer_from
 from prowess.install.plan import Plan, plan_install, spec_for, with_name
 from prowess.install.store import check_folders, look_into, opened, recover
 from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, still_declared
@@ -141,6 +143,17 @@ class Installer:
             apply.refuse_taken(spec.full_name, plan.source, scope, locked)
         return plan
 
+    def offers(self, ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None = None) -> Offer:
+        """Fetch what ``ref`` names and say what there is, for a person who decides; nothing is changed.
+
+        ``select``: only these of its skills. Raises what ``install`` raises for a source that cannot be reached, has
+        no skill, or has none of a name that was chosen.
+        """
+        spec = with_name(spec_for(ref, select))
+        self.issues = ()
+        with typed(), self._reach.opened(spec) as bundle:
+            return offer_from(bundle, spec, self._limits)
+
     def install(
         self,
         ref: str | SkillRef | SourceSpec,
@@ -196,11 +209,14 @@ class Installer:
         with typed():
             return find_coverage(scopes, (*present, *named), self._limits)
 
-    def apply(self, plan: Plan) -> tuple[InstalledSkill, ...]:
-        """Do what a plan says."""
+    def apply(self, plan: Plan, *, commit: str = "") -> tuple[InstalledSkill, ...]:
+        """Do what a plan says.
+
+        ``commit``: of a repository, the commit that an offer showed, also when its branch or tag has moved since.
+        """
         scope = self._scope(plan.location == "project")
         self._begin(scope)
-        with typed(), self._reach.opened(plan.spec) as bundle:
+        with typed(), self._reach.opened(replaced(plan.spec, ref=commit) if commit else plan.spec) as bundle:
             trees = cut(bundle, plan.spec, self._limits)
             arrival = Arrival(plan.spec, bundle.commit, plan.wishes)
             done, issues = land(scope, trees, arrival, scopes=(self.user, self.project), limits=self._limits)

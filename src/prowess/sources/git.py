@@ -20,6 +20,7 @@ from prowess.spec.refs import checked_version, is_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from prowess.limits import Limits
     from prowess.sources.git_objects import Entry
@@ -43,9 +44,10 @@ _OTHER_IDS = "mismatched algorithms"
 
 
 class Commit(NamedTuple):
-    """What a version is: the commit's id, its files (their bytes read on demand), and what else it holds."""
+    """What a version is: the commit's id and date, its files (their bytes read on demand), and what else it holds."""
 
     id: str
+    date: datetime | None
     files: tuple[Entry, ...]
     odd: tuple[tuple[str, str], ...]
     objects: Objects
@@ -93,7 +95,7 @@ class Remote(NamedTuple):
         objects = Objects(at.run)
         commit = objects.commit(at.fetched)
         files, odd = objects.listing(commit, self.limits)
-        return Commit(commit, tuple(files), tuple(odd), objects)
+        return Commit(commit, objects.date(commit), tuple(files), tuple(odd), objects)
 
     def newest(self, ref: str = "") -> str:
         """The id of the commit that ``ref`` means there now; nothing is fetched."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import GitError, UnsafeTreeError
@@ -69,6 +70,14 @@ class Objects:
                 raise GitError(f"the version is a {kind}, not a commit", code="unknown-version")
             name = _field(data, b"object")
         raise GitError("the tag leads to too many tags", code="unknown-version")
+
+    def date(self, commit: str) -> datetime | None:
+        """When a commit was made, as its committer says, in UTC; ``None`` where that makes no sense."""
+        row = _field(self._get(commit)[1], b"committer")
+        try:
+            return datetime.fromtimestamp(int(row.split(" ")[-2]), UTC)
+        except (ValueError, IndexError, OverflowError, OSError):
+            return None
 
     def size(self, name: str) -> int | None:
         """How many bytes a file has, or ``None`` when the server left it out."""

@@ -11,6 +11,7 @@ from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import catalog_of, json_option, settings_of, where_options
 from prowess.cli.verified import tell_changed
+from prowess.spec.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -165,10 +166,13 @@ class _Prompt:
         }
 
     def costs(self) -> Iterator[Block]:
+        from prowess.select.budget import describe_cuts  # noqa: PLC0415
         from prowess.spec.tokens import estimate_tokens  # noqa: PLC0415
 
         more = f", and about {self.tool_tokens():,} for the tools" if self.tool_tokens() else ""
-        yield line((f"about {estimate_tokens(self.text):,} tokens{more}; {self.report}", "title"))
+        kept = "" if self.budget is None else f"; the listing keeps to {self.budget:,}"
+        cost = f"{counted(len(self.report.shown), 'skill')}, about {estimate_tokens(self.text):,} tokens{more}{kept}"
+        yield line((f"{cost}: {describe_cuts(self.report)}", "title"))
         if self.report.is_cut:
             yield line(("what each would cost uncut:", "dim"))
         rows = sorted(self.each().items(), key=lambda pair: (-pair[1], pair[0]))

@@ -25,7 +25,7 @@ from prowess.cli.verified import tell_changed
 from prowess.errors import NotTrustedError
 from prowess.library.inventory import inventory
 from prowess.runtime.trust import Trust
-from prowess.spec.counted import counted
+from prowess.spec.counted import counted, join_some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,7 +177,6 @@ def _asked(skill: prowess.Skill, digest: str) -> Iterator[Block]:
     rows += [(("could run", "warn"), path) for path in held.scripts]
     yield Table(rows or [("nothing", "no commands, no scripts")], indent=2)
     names = [file.path for file in held.files]
-    more = f" and {len(names) - _FILES} more" if len(names) > _FILES else ""
-    yield line(f"files: {', '.join(names[:_FILES])}{more}", indent=2)
+    yield line(f"files: {join_some(names, _FILES)}", indent=2)
     yield line(f"digest: {digest}", indent=2)
     yield Line()
