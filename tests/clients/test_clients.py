@@ -16,8 +16,18 @@ import pytest
 from mcp import Client as McpClient
 
 import prowess
+from tests.clients.conversations import converse, resume_words
 from tests.clients.fake_models import ModelRequest, Text, ToolCall, provide
-from tests.clients.programs import CLIENTS, ROOT, NotInstalledError, ask_client, install_client
+from tests.clients.programs import (
+    CLIENTS,
+    ROOT,
+    NotInstalledError,
+    Start,
+    ask_client,
+    install_client,
+    prepare_client,
+    run_client,
+)
 from tests.isolation import NOT_TESTED
 
 if TYPE_CHECKING:
@@ -27,6 +37,11 @@ pytestmark = pytest.mark.clients
 
 SHOW_CHANGES = {"Gemini CLI", "openai-agents", "pydantic-ai"}
 """The clients that show a changed listing within one answer; the others keep to the tools that it began with."""
+SHOW_CHANGES_LATER = {"Gemini CLI"}
+"""Of the clients for a terminal, those that show a changed listing with a later message to the same process."""
+SHOW_CHANGES_RESUMED = {"Codex", "Gemini CLI"}
+"""Of the clients for a terminal, those that show a changed listing when a new process resumes the conversation."""
+FOR_TERMINALS = ("Claude Code", "Claude Code, tools deferred", "Codex", "Gemini CLI")
 SHOWN = {
     "Claude Code": {"instructions", "tools"},
     "Claude Code, tools deferred": {"instructions"},
@@ -38,6 +53,8 @@ SHOWN = {
 """Where a client's first request holds the whole listing, however long it may be: what docs/mcp.md says too."""
 MOST_TURNS = 45
 """How many turns a client may take until its model sees a change: it refreshes its list while the model goes on."""
+MOST_MESSAGES = 12
+"""How many messages a client gets until its model sees a change, each some tenths of a second after the other."""
 LONG_LISTING = 60
 LONG_TEXT = 3_000
 """More skills than are listed whole, and fewer characters than a listing of them has."""
@@ -172,3 +189,61 @@ def test_a_skill_that_came_while_the_conversation_ran_can_be_loaded(
     with provide(script) as provider:
         ask_client(CLIENTS[client], command, tmp_path / "home", library, provider.url)
     assert '<skill_content name="newcomer">' in provider.requests[-1].results[-1]
+
+
+def is_listed(request: ModelRequest) -> bool:
+    """Whether the listing of a request holds the new skill, wherever the client shows the listing."""
+    return NEW in request.text
+
+
+@pytest.mark.parametrize("client", FOR_TERMINALS, indirect=True)
+def test_what_a_later_message_of_the_same_conversation_shows_of_a_new_skill(
+    client: str, command: list[str], library: Path, tmp_path: Path
+) -> None:
+    """Claude Code asks for the list again and shows the one that it began with; Codex never asks again."""
+    home = tmp_path / "home"
+    with provide(lambda _: Text("Done.")) as provider:
+        start = prepare_client(CLIENTS[client], home, library, provider.url)
+        with converse(CLIENTS[client].configuration, command, home, start) as say:
+            say("Begin.")
+            prowess.create_skill("newcomer", library, description=NEW)
+            for number in range(MOST_MESSAGES):
+                say(f"Go on, {number}.")
+                if is_listed(provider.requests[-1]):
+                    break
+    assert not is_listed(provider.requests[0])
+    assert is_listed(provider.requests[-1]) == (client in SHOW_CHANGES_LATER)
+
+
+@pytest.mark.parametrize("client", FOR_TERMINALS, indirect=True)
+def test_what_a_resumed_conversation_shows_of_a_new_skill(
+    client: str, command: list[str], library: Path, tmp_path: Path
+) -> None:
+    """Claude Code keeps what the model was shown at first with the conversation; a new conversation shows what is."""
+    home = tmp_path / "home"
+    with provide(lambda _: Text("Done.")) as provider:
+        start = prepare_client(CLIENTS[client], home, library, provider.url)
+        run_client(command, home, start)
+        prowess.create_skill("newcomer", library, description=NEW)
+        resumed = Start(resume_words(CLIENTS[client].configuration, start), start.environment)
+        run_client(command, home, resumed)
+        run_client(command, home, start)
+    first, again, anew = provider.requests
+    assert not is_listed(first)
+    assert is_listed(again) == (client in SHOW_CHANGES_RESUMED)
+    assert is_listed(anew)
+
+
+@pytest.mark.parametrize("client", ["Claude Code"], indirect=True)
+def test_a_resumed_conversation_shows_a_new_skill_where_its_client_keeps_no_snapshot(
+    command: list[str], client: str, library: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    with provide(lambda _: Text("Done.")) as provider:
+        start = prepare_client(CLIENTS[client], home, library, provider.url)
+        start.arguments.extend(("--system-prompt-snapshot", "off"))
+        run_client(command, home, start)
+        prowess.create_skill("newcomer", library, description=NEW)
+        run_client(command, home, Start([*start.arguments, "--continue"], start.environment))
+    first, again = provider.requests
+    assert (is_listed(first), is_listed(again)) == (False, True)
