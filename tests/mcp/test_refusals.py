@@ -142,6 +142,18 @@ def test_a_tilde_is_the_home_folder_though_no_shell_expands_it(tmp_path: Path, m
     assert talk(server, lambda connection: load(connection, "pdf"))[0] is False
 
 
+def test_a_folder_that_is_not_there_is_named_by_the_path_that_was_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    for ask in (prowess.mcp.survey, prowess.mcp.serve):
+        with pytest.raises(prowess.SourceError) as caught:
+            ask("~/nope")
+        assert repr(str(tmp_path / "nope")) in str(caught.value)
+        assert caught.value.code == "missing-root"
+
+
 @pytest.mark.parametrize("method", ["skills/list", "skills/get", "resources/directory/read"])
 def test_the_older_protocol_which_declares_no_extension_has_none_of_its_methods(
     server: prowess.mcp.Server, method: str
