@@ -61,6 +61,7 @@ def serve(
         if http is None:
             if left_out is not None:
                 server.tell_left_out(left_out)
+            server.tell_arrivals()
             run_stdio(server)
             return
         from prowess.mcp.http import run_http  # noqa: PLC0415 - not needed for stdio
