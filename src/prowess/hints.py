@@ -146,7 +146,7 @@ HINTS: dict[str, str] = {
     "http-status": "check the address; the server does not give what was asked for",
     "login-needed": "set PROWESS_TOKEN_<HOST> for installs, as docs/installing.md says; Source.url takes headers=",
     "download-too-large": "ask the publisher for less, or raise the field of Limits that is named",
-    "changed-on-server": "unload the skill and load it again, or all with source.load(), and approve its tools anew",
+    "changed-on-server": "load the skill again, or all with source.load(), and approve its tools anew",
     "digest-mismatch": "do not use it: what the server gives is not what its index announces",
     "redirect-refused": "use the address that it leads to, or name its host in allow_redirects_to",
     "address-refused": "pass allow_private=True if that machine is meant",
