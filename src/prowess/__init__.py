@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from prowess.authoring.pack import Packed, pack, unpack_into, write_packed
     from prowess.health import Diagnosis, doctor
     from prowess.install.installer import Installer
+    from prowess.install.lock_merge import LockConflict, LockMerge, merge_locks
     from prowess.install.plan import Plan
     from prowess.install.updates import Outdated, Update
     from prowess.library.installs import InstalledSkill, default_project_dir, default_user_dir
@@ -152,6 +153,8 @@ _LATER = {
     "JsonSchemaTool": "tools.shapes",
     "LexicalSelector": "select.selectors",
     "Live": "library.live",
+    "LockConflict": "install.lock_merge",
+    "LockMerge": "install.lock_merge",
     "McpResult": "tools.shapes",
     "McpTool": "tools.shapes",
     "ModelDrivenSelector": "select.selectors",
@@ -205,6 +208,7 @@ _LATER = {
     "load_sources": "sources.listing",
     "log_events": "runtime.events",
     "mcp": "mcp",
+    "merge_locks": "install.lock_merge",
     "otel": "otel",
     "pack": "authoring.pack",
     "parse_source": "spec.addresses",
@@ -290,6 +294,8 @@ __all__ = [
     "Live",
     "LoadedSkill",
     "LocalEditsError",
+    "LockConflict",
+    "LockMerge",
     "LockMismatchError",
     "MaxActiveError",
     "McpResult",
@@ -372,6 +378,7 @@ __all__ = [
     "load_sources",
     "log_events",
     "mcp",
+    "merge_locks",
     "otel",
     "pack",
     "parse_allowed_tools",

@@ -47,6 +47,7 @@ USED: dict[str, set[str]] = {
     **{name: set[str]() for name in ("--version", "--help", "", "list", "explain", "config")},
     **dict.fromkeys(("install", "remove", "sync", "outdated", "verify", "link", "unlink", "adopt"), _INSTALLING),
     "update": {*_INSTALLING, "difflib"},
+    "lock": {*_INSTALLING, "subprocess", "tomllib"},
     "new": {"authoring"},
     "check": {"authoring", "ctypes", "select", "yaml"},
     "unpack": {"authoring", "ctypes", "sources"},

@@ -183,6 +183,15 @@ def confirm(question: str, *, yes: bool) -> bool:
     return click.confirm(escape_line(question), err=True)
 
 
+def choose(question: str, words: tuple[str, ...]) -> str:
+    """The one of ``words`` that a person at the terminal answers with; its first letter will do."""
+    while True:
+        answer: str = click.prompt(f"{escape_line(question)} [{'/'.join(words)}]", err=True, prompt_suffix=" ")
+        fitting = [word for word in words if word.startswith(answer.strip().lower())]
+        if len(fitting) == 1:
+            return fitting[0]
+
+
 @contextmanager
 def busy(what: str) -> Iterator[None]:
     """Show on a terminal that something takes its time, and how far it is: the steps that the library tells."""

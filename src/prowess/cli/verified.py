@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from prowess.cli import output
+from prowess.cli.remedies import remedy
 from prowess.errors import InstallError
 from prowess.files.paths import inner_path
 from prowess.library.places import config_home, project_folders
@@ -32,7 +33,7 @@ class Verified:
         self._scopes: list[tuple[Scope, Locked]] = []
         self._known: dict[tuple[str, str], list[str] | None] = {}
         """The paths that differ in each install; ``None`` for one that is not in the lock file."""
-        self.troubles: list[str] = []
+        self.troubles: list[InstallError] = []
         """What keeps a lock file from being read."""
         self.waiting: list[prowess.Issue] = []
         """Changes that were interrupted."""
@@ -50,7 +51,7 @@ class Verified:
             try:
                 self._scopes.append((scope, read_lock(scope.records)))
             except InstallError as error:
-                self.troubles.append(error.message)
+                self.troubles.append(error)
 
     def state(self, skill: prowess.Skill) -> str:
         """``verified``, ``changed since installed``, ``not in the lock file``; ``""`` for what is not installed."""
@@ -114,7 +115,9 @@ def tell_changed(skills: Iterable[prowess.Skill]) -> None:
     for issue in verified.waiting:
         output.warn(f"[{issue.code}] {issue.path}: {issue.message}")
     for trouble in verified.troubles:
-        output.warn(f"[bad-lock] {trouble}; whether installed skills have changed is not known")
+        output.warn(f"[{trouble.code}] {trouble.message}; whether installed skills have changed is not known")
+        if trouble.code == "lock-conflict":
+            output.note(f"  hint: {remedy(trouble.code)}")
     for skill in skills:
         if verified.state(skill) == CHANGED:
             output.warn(
