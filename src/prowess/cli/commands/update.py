@@ -21,6 +21,7 @@ from prowess.cli.installing import (
 from prowess.cli.options import json_option
 from prowess.cli.remedies import remedy
 from prowess.library.lock import read_lock
+from prowess.spec.refs import SkillRef
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def command(
 
     What someone changed by hand is kept unless --force. A source that went back behind what is installed (a branch
     without the commit that is here, a site with what it had replaced) is not followed unless --allow-rollback. Exit
-    status 1: one could not be updated, a source went back, or you said no.
+    status 1: one could not be updated, a source could not be asked or went back, or you said no.
     """
     for scope in (installer.project, installer.user):
         read_lock(scope.records)  # a lock file that cannot be read is told, not taken for none
@@ -86,7 +87,8 @@ def command(
         return 1 if (due and not dry_run) or stuck else 0
     with output.busy("updating"):
         done = [run.try_update(ref, dry_run=False) for ref in stepped(due, str)]
-    output.answer(lambda: run.as_data(done), lambda: map(_line, done), as_data=as_data)
+    rest = [found for found in looked if not _is_due(found, force=force)]
+    output.answer(lambda: run.as_data([*rest, *done]), lambda: map(_line, done), as_data=as_data)
     run.tell_issues()
     return 1 if stuck or any(one.status in {"failed", "edited"} for one in done) else 0
 
@@ -109,7 +111,8 @@ class _Run:
         try:
             update = self._installer.update(ref, **options)[0]
         except SkillError as error:
-            return Update(ref, "edited" if isinstance(error, LocalEditsError) else "failed", "", why=error.message)
+            name = SkillRef.parse(ref).full_name
+            return Update(name, "edited" if isinstance(error, LocalEditsError) else "failed", "", why=error.message)
         for issue in self._installer.issues:
             self._issues.setdefault(issue, False)
         return update
