@@ -201,7 +201,7 @@ HINTS: dict[str, str] = {
     "not-in-lock": "install or adopt it, so that the lock file says what it holds",
     "version-mismatch": "update it to the version that you want",
     "bad-lock": "mend that line, or take an earlier version of the file: 'git log -p prowess.lock' shows them",
-    "lock-conflict": "run 'prowess lock --merge': it merges both sides, and asks only where both changed one entry",
+    "lock-conflict": "run 'prowess lock --merge' (--user for your own): it asks only where both sides changed one",
     "torn-conflict": "save both versions ('git show COMMIT:prowess.lock'), then name them: --base --ours --theirs",
     "bad-manifest": "see docs/installing.md for what prowess.toml may hold",
     "interrupted-change": "run 'prowess sync' (with --user for your own skills): it is finished, or taken back",

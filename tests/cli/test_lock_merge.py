@@ -7,14 +7,15 @@ import pty
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 import prowess
-from prowess.install.lockfile import EMPTY_TEXT
+from prowess.install.lockfile import EMPTY_TEXT, lock_text
 from tests.cli.conftest import ROOT, Command, _read_all
-from tests.install.test_lock_merge import git_merged, lock
+from tests.install.test_lock_merge import entry, git_merged, lock
 from tests.repositories import ENV
 
 if TYPE_CHECKING:
@@ -98,6 +99,18 @@ def test_neighbours_that_two_people_added_are_merged_without_a_question(
     team.git("add", LOCK)
     team.git("commit", "--quiet", "--no-edit")
     assert command("lock", "--merge").out == f"{LOCK} is in no conflict.\n"
+
+
+def test_one_skill_from_two_sources_is_told_after_the_merge(team: Team, command: Command) -> None:
+    names = ("acme/pdf", "other/pdf")
+    mine, theirs = (
+        lock_text({name: replace(entry(name, "v1"), links=(".agents/skills/pdf",))}) or "" for name in names
+    )
+    team.branches(BASE, BASE + mine.removeprefix(EMPTY_TEXT), BASE + theirs.removeprefix(EMPTY_TEXT))
+    team.git("merge", "theirs", fails=True)
+    ran = command("lock", "--merge")
+    assert ran.status == 0
+    assert "[name-taken] acme/pdf and other/pdf both link .agents/skills/pdf: keep one" in ran.err
 
 
 def test_where_nobody_can_be_asked_the_skills_are_named_and_the_file_stays(team: Team, command: Command) -> None:

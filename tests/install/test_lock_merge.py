@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,6 +120,43 @@ def test_every_merge_is_what_the_rule_says_and_is_the_same_from_both_sides(rows:
     assert [one.name for one in prowess.merge_locks(texts[0], texts[2], texts[1]).conflicts] == clashing
     if not clashing:
         assert merged.text == (lock_text(expected) or EMPTY_TEXT)
+
+
+def linked(name: str, version: str, *agents: str) -> str:
+    """A lock file with one skill, linked for agents."""
+    links = tuple(f".{agent}/skills/{name}" for agent in ("agents", *agents))
+    return lock_text({f"acme/{name}": replace(entry(f"acme/{name}", version), agents=agents, links=links)}) or ""
+
+
+def test_links_that_one_side_made_or_took_away_stay_so_while_the_other_side_updates() -> None:
+    base, ours = linked("alpha", "v1", "claude", "cursor"), linked("alpha", "v1", "claude", "windsurf")
+    theirs = linked("alpha", "v2", "claude", "cursor")
+    for merged in (prowess.merge_locks(base, ours, theirs), prowess.merge_locks(base, theirs, ours)):
+        assert merged == prowess.LockMerge(linked("alpha", "v2", "claude", "windsurf"), ())
+    assert prowess.merge_locks("", ours, linked("alpha", "v1", "cursor")) == prowess.LockMerge(
+        linked("alpha", "v1", "claude", "cursor", "windsurf"), ()
+    )
+
+
+def test_links_are_not_mixed_where_the_update_has_other_skills() -> None:
+    """Nobody can tell which links the new skills would have."""
+    base, ours = linked("alpha", "v1"), linked("alpha", "v1", "claude")
+    theirs = linked("alpha", "v2").replace('"alpha" = ""', '"alpha" = ""\n"more" = ""')
+    assert [one.name for one in prowess.merge_locks(base, ours, theirs).conflicts] == ["acme/alpha"]
+
+
+def test_a_conflict_says_what_tells_the_sides_apart() -> None:
+    ours = lock(alpha="v1")
+    other_source = ours.replace("https://github.com/acme/alpha", "https://example.com/alpha.git")
+    (conflict,) = prowess.merge_locks("", ours, other_source).conflicts
+    assert (conflict.ours[:36], conflict.theirs[:36]) == (
+        "https://github.com/acme/alpha at v1,",
+        "https://example.com/alpha.git at v1,",
+    )
+    declared = ours.replace("digest =", 'declared = "acme/alpha#v1"\ndigest =')
+    (conflict,) = prowess.merge_locks("", ours, declared).conflicts
+    assert conflict.ours.endswith(", not in the manifest")
+    assert conflict.theirs.endswith(", in the manifest as acme/alpha#v1")
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])

@@ -58,7 +58,9 @@ class Store:
         self._journals = Journals(scope, self.landings, limits)
         self._folder = os.path.join(scope.base, STORE)
         self._text = read_text(scope.records, LOCK_FILE, limits)
-        self.locked: Locked = parse_lock(self._text, scope.records) if self._text is not None else {}
+        self.locked: Locked = (
+            {} if self._text is None else parse_lock(self._text, os.path.join(scope.records, LOCK_FILE))
+        )
         self._moves: list[Move] = []
         self.copies: set[str] = set()
         self.issues: tuple[Issue, ...] = ()

@@ -16,7 +16,7 @@ from prowess.cli.remedies import remedy
 from prowess.errors import InstallError
 from prowess.files.writing import write_atomic
 from prowess.install.installer import Installer
-from prowess.install.lock_merge import merge_locks, wrap_whole
+from prowess.install.lock_merge import find_shared_links, merge_locks, wrap_whole
 from prowess.install.lock_sides import find_sides, write_merged
 from prowess.library.lock import LOCK_FILE, parse_lock, read_text
 from prowess.limits import DEFAULT_LIMITS
@@ -92,6 +92,7 @@ def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
     _answer(path, merged, rows, count=count, as_data=as_data)
     if not sides.is_base_known:
         output.note(_NO_BASE)
+    _warn_of_shared_links(merged.text)
     output.note(f"next: 'git add {LOCK_FILE}', and 'prowess sync' once the merge is done")
     return 0
 
@@ -141,12 +142,20 @@ def _merge_files(base: str | None, ours: str, theirs: str, *, take: str | None, 
     write_atomic(ours, merged.text.encode(), mode=0o644)
     count = None if merged.conflicts else len(parse_lock(merged.text))
     _answer(ours, merged, [], count=count, as_data=as_data)
+    if not merged.conflicts:
+        _warn_of_shared_links(merged.text)
     for conflict in merged.conflicts:
         mine, other = _as_mine(conflict, swapped=False)
         output.warn(f"[lock-conflict] both sides changed {conflict.name}: ours has {mine}, theirs {other}")
     if merged.conflicts:
         output.note(f"  hint: {remedy('lock-conflict')}")
     return 1 if merged.conflicts else 0
+
+
+def _warn_of_shared_links(text: str) -> None:
+    """Name the installs of which only one can have its skill where agents look."""
+    for link, names in find_shared_links(parse_lock(text)).items():
+        output.warn(f"[name-taken] {' and '.join(names)} both link {link}: keep one, with 'prowess remove NAME'")
 
 
 def _read_file(path: str) -> str:
