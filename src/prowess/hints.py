@@ -203,6 +203,7 @@ HINTS: dict[str, str] = {
     "bad-lock": "mend that line, or take an earlier version of the file: 'git log -p prowess.lock' shows them",
     "lock-conflict": "run 'prowess lock --merge' (--user for your own): it asks only where both sides changed one",
     "torn-conflict": "save both versions ('git show COMMIT:prowess.lock'), then name them: --base --ours --theirs",
+    "manifest-conflict": "keep in an editor what the project needs of both sides, then run 'prowess sync'",
     "bad-manifest": "see docs/installing.md for what prowess.toml may hold",
     "interrupted-change": "run 'prowess sync' (with --user for your own skills): it is finished, or taken back",
     "foreign-folder": "make sure that you know who put it there, then delete it and run 'prowess sync'",

@@ -158,6 +158,30 @@ def test_a_lock_file_that_one_side_deleted_with_its_last_skill_is_merged(team: T
     assert team.text == lock(beta="v1")
 
 
+def test_a_file_that_is_exactly_one_side_is_merged_until_it_is_added(team: Team, command: Command) -> None:
+    """Git leaves our side where an attribute keeps it from merging by lines: 'git add' would drop the other."""
+    team.attributes = f"{LOCK} -merge\n"
+    team.branches(*APART)
+    team.git("merge", "theirs", fails=True)
+    assert team.text == APART[1]
+    assert command("lock", "--merge").status == 0
+    assert team.text == TOGETHER
+
+
+def test_a_side_that_was_taken_whole_is_said_to_need_only_git_add(team: Team, command: Command) -> None:
+    team.branches(BASE, lock(alpha="v2", zeta="v1"), lock(alpha="v3", zeta="v1"))
+    team.git("merge", "theirs", fails=True)
+    assert command("lock", "--merge", "--take", "mine").status == 0
+    ran = command("lock", "--merge")
+    assert (ran.status, team.text) == (1, lock(alpha="v2", zeta="v1"))
+    assert f"{LOCK} is as one side has it: 'git add {LOCK}' keeps that" in ran.err
+
+
+def test_a_project_without_a_lock_file_has_none_to_merge(command: Command) -> None:
+    ran = command("lock", "--merge")
+    assert (ran.status, ran.out) == (0, f"There is no {LOCK} here.\n")
+
+
 def test_a_lock_file_that_was_mended_by_hand_is_left_alone(team: Team, command: Command) -> None:
     team.branches(*CLASH)
     team.git("merge", "theirs", fails=True)

@@ -193,6 +193,16 @@ READERS: dict[str, Callable[[prowess.Installer], object]] = {
 }
 
 
+def test_a_manifest_in_conflict_is_told_with_its_line(tmp_path: Path) -> None:
+    manifest = tmp_path / "prowess.toml"
+    manifest.write_text('skills = [\n<<<<<<< HEAD\n  "./a",\n=======\n  "./b",\n>>>>>>> theirs\n]\n', encoding="utf-8")
+    installer = prowess.Installer(user_dir=tmp_path / "user", project_dir=tmp_path / ".prowess/skills")
+    for call in (installer.sync, installer.difference):
+        with pytest.raises(prowess.InstallError, match=r"prowess\.toml is in conflict.*\(line 2\)") as caught:
+            call()
+        assert caught.value.code == "manifest-conflict"
+
+
 @pytest.mark.parametrize("style", [(), ("--diff3",), ("--zdiff3",)], ids=str)
 def test_markers_of_every_style_are_told_with_the_entries_that_differ(tmp_path: Path, style: tuple[str, ...]) -> None:
     base, ours = lock(alpha="v1", beta="v1"), lock(alpha="v2", beta="v1", gamma="v1")
@@ -241,3 +251,5 @@ def test_a_catalogue_that_insists_on_the_lock_file_says_that_it_is_in_conflict(
     file.write_text(f"<<<<<<< HEAD\n{text}=======\n>>>>>>> theirs\n", encoding="utf-8")
     catalog = prowess.discover(tmp_path, home=tmp_path / "home", verify="lock")
     assert [(issue.code, "local/notes" in issue.message) for issue in catalog.failures] == [("lock-conflict", True)]
+    source = prowess.Source.installed("@local/notes@v1", verify="lock", user_dir=tmp_path / "user")
+    assert {issue.code for issue in prowess.Catalog.from_sources([source]).issues} == {"lock-conflict"}

@@ -19,6 +19,7 @@ from prowess.install.installer import Installer
 from prowess.install.lock_merge import find_shared_links, merge_locks, wrap_whole
 from prowess.install.lock_sides import find_sides, write_merged
 from prowess.library.lock import LOCK_FILE, parse_lock, read_text
+from prowess.library.lock_conflicts import find_marker
 from prowess.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
     if sides is None:
         text = read_text(scope.records, LOCK_FILE)
         count = len(parse_lock(text, path)) if text is not None else 0
-        _answer(path, None, [line(f"{home_relative(path)} is in no conflict.")], count=count, as_data=as_data)
+        said = f"There is no {LOCK_FILE} here." if text is None else f"{home_relative(path)} is in no conflict."
+        _answer(path, None, [line(said)], count=count, as_data=as_data)
         return 0
     merged = merge_locks(sides.base, sides.ours, sides.theirs)
     choices = _choose(merged.conflicts, sides, take)
@@ -121,6 +123,8 @@ def _tell_conflicts(path: str, merged: LockMerge, sides: LockSides, *, as_data: 
     blocks = [Table(rows, head=("skill", "mine", "theirs"))]
     _answer(path, merged, blocks, count=None, as_data=as_data)
     output.note(_NOBODY_CHOSE)
+    if not find_marker(sides.text):  # a choice that came to one side whole, or git was told not to merge by lines
+        output.note(f"{LOCK_FILE} is as one side has it: 'git add {LOCK_FILE}' keeps that")
     return 1
 
 
