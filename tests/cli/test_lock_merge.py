@@ -302,6 +302,17 @@ def test_the_doctor_names_the_conflict_and_its_remedy(project: Path, command: Co
     assert (ran.status, "acme/alpha" in ran.out, "prowess lock --merge" in ran.out) == (1, True, True)
 
 
+@pytest.mark.parametrize("words", [("list",), ("sync",), ("show", "csv-report")], ids=" ".join)
+def test_a_manifest_in_conflict_is_told_by_every_command(
+    project: Path, command: Command, words: tuple[str, ...]
+) -> None:
+    text = 'skills = [\n<<<<<<< HEAD\n  "./a",\n=======\n  "./b",\n>>>>>>> theirs\n]\n'
+    (project / "prowess.toml").write_text(text, encoding="utf-8")
+    ran = command(*words)
+    assert (ran.status, "error[manifest-conflict]" in ran.err) == (3, True)
+    assert "prowess.toml is in conflict: it holds git's markers (line 2)" in ran.err
+
+
 # -- as git's merge driver ---------------------------------------------------------------------------------------------
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.errors import InstallError
 from prowess.install.lockfile import EMPTY_TEXT, entry_text
+from prowess.library.conflicts import split_conflict
 from prowess.library.lock import parse_lock
-from prowess.library.lock_conflicts import split_conflict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -12,8 +12,8 @@ from prowess.files.temporary import temporary_folder
 from prowess.files.writing import make_folders, write_atomic
 from prowess.install.failures import typed
 from prowess.install.store import check_folders, holder_of
+from prowess.library.conflicts import find_marker, split_conflict
 from prowess.library.lock import LOCK_FILE, parse_lock, read_text
-from prowess.library.lock_conflicts import find_marker, split_conflict
 from prowess.sources.git_program import GitProgram, environment
 
 if TYPE_CHECKING:

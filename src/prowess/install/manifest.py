@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from prowess.errors import BadReferenceError, InstallError
 from prowess.files.folders import exists
 from prowess.install.plan import source_from, with_name
+from prowess.library.conflicts import find_marker
 from prowess.library.lock import read_text
-from prowess.library.lock_conflicts import find_marker
 from prowess.spec.addresses import SourceSpec, chosen
 from prowess.spec.redaction import show_address
 from prowess.spec.refs import checked_version

@@ -136,7 +136,7 @@ def parse_lock(text: str, path: str = "") -> Locked:
 
 def _refuse_conflict(text: str, path: str) -> None:
     """Raise ``InstallError`` (``lock-conflict``) for a text with git's markers; it names the entries that differ."""
-    from prowess.library.lock_conflicts import (  # noqa: PLC0415 - only for files that Prowess did not write
+    from prowess.library.conflicts import (  # noqa: PLC0415 - only for files that Prowess did not write
         find_differing_entries,
         find_marker,
         split_conflict,

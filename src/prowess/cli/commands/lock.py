@@ -18,8 +18,8 @@ from prowess.files.writing import write_atomic
 from prowess.install.installer import Installer
 from prowess.install.lock_merge import find_shared_links, merge_locks, wrap_whole
 from prowess.install.lock_sides import find_sides, write_merged
+from prowess.library.conflicts import find_marker
 from prowess.library.lock import LOCK_FILE, parse_lock, read_text
-from prowess.library.lock_conflicts import find_marker
 from prowess.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:

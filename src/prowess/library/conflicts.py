@@ -1,4 +1,4 @@
-"""A lock file that git left in conflict: its markers recognised, its two sides told apart."""
+"""A lock file or a manifest that git left in conflict: its markers recognised, its two sides told apart."""
 
 from __future__ import annotations
 
