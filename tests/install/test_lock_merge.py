@@ -175,6 +175,10 @@ def test_a_base_that_is_in_conflict_itself_tells_only_what_is_certain() -> None:
     merged = prowess.merge_locks(base, lock(alpha="v2", beta="v2"), lock(alpha="v3", beta="v1"))
     assert [one.name for one in merged.conflicts] == ["acme/alpha"]
     assert prowess.merge_locks(base, lock(alpha="v3", beta="v2"), lock(alpha="v3")).conflicts[0].name == "acme/beta"
+    for torn in (base + "<<<<<<< more\n", base.replace("a.txt", "b.txt", 1)):
+        with pytest.raises(prowess.InstallError) as caught:
+            prowess.merge_locks(torn, lock(alpha="v2"), lock(alpha="v3"))
+        assert (caught.value.code, caught.value.path) == ("torn-conflict", "base")
 
 
 # -- markers -----------------------------------------------------------------------------------------------------------

@@ -91,11 +91,20 @@ def _read_base(text: str) -> Locked:
     try:
         return _read(text, "base")
     except InstallError as error:
-        inner = split_conflict(text) if error.code == "lock-conflict" else None
-        if inner is None:
+        if error.code != "lock-conflict":
             raise
+    inner = split_conflict(text)
+    if inner is None:
+        raise _torn_base("its markers do not pair")
+    try:
         one, two = _read(inner.ours, "base"), _read(inner.theirs, "base")
-        return {name: entry for name, entry in one.items() if two.get(name) == entry}
+    except InstallError as error:
+        raise _torn_base(error.message) from None
+    return {name: entry for name, entry in one.items() if two.get(name) == entry}
+
+
+def _torn_base(why: str) -> InstallError:
+    return InstallError(f"what both sides began with is in conflict itself: {why}", "base", "torn-conflict")
 
 
 def _merge_links(base: LockedSkill | None, ours: LockedSkill | None, theirs: LockedSkill | None) -> LockedSkill | None:
