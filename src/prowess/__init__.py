@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from prowess.authoring.pack import Packed, pack, unpack_into, write_packed
     from prowess.health import Diagnosis, doctor
     from prowess.install.installer import Installer
+    from prowess.install.lock_merge import LockConflict, LockMerge, merge_locks
     from prowess.install.offer import Offer, OfferedSkill
     from prowess.install.plan import Plan
     from prowess.install.updates import Outdated, Update
@@ -153,6 +154,8 @@ _LATER = {
     "JsonSchemaTool": "tools.shapes",
     "LexicalSelector": "select.selectors",
     "Live": "library.live",
+    "LockConflict": "install.lock_merge",
+    "LockMerge": "install.lock_merge",
     "McpResult": "tools.shapes",
     "McpTool": "tools.shapes",
     "ModelDrivenSelector": "select.selectors",
@@ -208,6 +211,7 @@ _LATER = {
     "load_sources": "sources.listing",
     "log_events": "runtime.events",
     "mcp": "mcp",
+    "merge_locks": "install.lock_merge",
     "otel": "otel",
     "pack": "authoring.pack",
     "parse_source": "spec.addresses",
@@ -293,6 +297,8 @@ __all__ = [
     "Live",
     "LoadedSkill",
     "LocalEditsError",
+    "LockConflict",
+    "LockMerge",
     "LockMismatchError",
     "MaxActiveError",
     "McpResult",
@@ -377,6 +383,7 @@ __all__ = [
     "load_sources",
     "log_events",
     "mcp",
+    "merge_locks",
     "otel",
     "pack",
     "parse_allowed_tools",

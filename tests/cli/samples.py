@@ -69,6 +69,14 @@ def edited() -> None:
         file.write("\nOne more line.\n")
 
 
+def conflicted() -> None:
+    """The lock file of that install as git leaves it where another side has deleted everything."""
+    installed()
+    lock = Path("prowess.lock")
+    head, mark, entries = lock.read_text(encoding="utf-8").partition("[[skill]]")
+    lock.write_text(f"{head}<<<<<<< HEAD\n{mark}{entries}=======\n>>>>>>> theirs\n", encoding="utf-8")
+
+
 SAMPLES: dict[str, Sample] = {
     "list": Sample(()),
     "list (agents)": Sample(("--agents", "--agent", "codex")),
@@ -91,6 +99,7 @@ SAMPLES: dict[str, Sample] = {
     "update": Sample(("--yes",), before=(edited,)),
     "outdated": Sample((), statuses=frozenset((1,)), before=(edited,)),
     "verify": Sample((), before=(installed,)),
+    "lock": Sample(("--merge",), before=(conflicted,)),
     "link": Sample(("notes", "--agent", "claude-code", "--yes"), before=(installed,)),
     "unlink": Sample(("notes", "--agent", "claude-code", "--yes"), before=(linked,)),
     "adopt": Sample(("csv-report", "--yes")),

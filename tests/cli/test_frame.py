@@ -49,6 +49,7 @@ USED: dict[str, set[str]] = {
     "install": {*_INSTALLING, "subprocess"},  # git is asked what it ignores
     "list (agents)": _INSTALLING,
     "update": {*_INSTALLING, "difflib"},
+    "lock": {*_INSTALLING, "subprocess", "tomllib"},
     "new": {"authoring"},
     "check": {"authoring", "ctypes", "select", "yaml"},
     "unpack": {"authoring", "ctypes", "sources"},

@@ -36,6 +36,7 @@ COMMANDS = (
     Entry("update", "update", "bring installed skills to what their sources have now", "Get"),
     Entry("outdated", "outdated", "installed skills whose source has something newer", "Get"),
     Entry("verify", "verify", "whether everything installed is what the lock files say", "Get"),
+    Entry("lock", "lock", "merge the two sides of a lock file that is in conflict", "Get"),
     Entry("link", "link", "link an installed skill where further agents look", "Get"),
     Entry("unlink", "unlink", "take such links away", "Get"),
     Entry("adopt", "adopt", "take over skills that lie here already", "Get"),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prowess.arguments import as_optional_absolute, check_texts
-from prowess.errors import AlreadyInstalledError, InstallError, Issue, NotInstalledError, SkillError
+from prowess.errors import AlreadyInstalledError, InstallError, Issue, NotInstalledError
 from prowess.files.folders import exists
 from prowess.install import apply
 from prowess.install.adopt import adopt
@@ -28,7 +28,7 @@ from prowess.install.plan import Plan, plan_install, spec_for, with_name
 from prowess.install.store import check_folders, look_into, opened, recover
 from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, still_declared
 from prowess.install.trees import cut
-from prowess.install.updates import Outdated, Update, at_version, newer, try_update, updated
+from prowess.install.updates import Outdated, Update, at_version, try_newer, try_update, updated
 from prowess.install.vendoring import put_into
 from prowess.library.agents import agent_of, find_agents
 from prowess.library.compare import verify_scope
@@ -294,19 +294,19 @@ class Installer:
         return tuple(issues)
 
     def outdated(self) -> tuple[Outdated, ...]:
-        """The installs whose source has something newer than what is here, by name; nothing is changed."""
+        """The installs whose source has something newer than what is here, by name; nothing is changed.
+
+        One whose source could not be asked is among them with the status ``"failed"``, and in ``issues``.
+        """
         self._look(self.user, self.project)
         found: list[Outdated] = []
         issues = [*self.issues]
         for scope, entry in stepped(self._entries(), lambda pair: pair[1].name):
-            try:
-                for one in newer(entry, scope, self._reach):
-                    if isinstance(one, Issue):
-                        issues.append(one)
-                    else:
-                        found.append(one)
-            except SkillError as error:
-                issues.append(Issue(error.code, entry.name, error.message, error.path, 0, "warning"))
+            for one in try_newer(entry, scope, self._reach):
+                if isinstance(one, Issue):
+                    issues.append(one)
+                else:
+                    found.append(one)
         self.issues = tuple(issues)
         return tuple(found)
 

@@ -57,7 +57,10 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Outdated:
-    """An install whose source has something newer: the version asked for, the commit here, the one there."""
+    """An install whose source has something newer, or could not be asked whether it has.
+
+    It names the version asked for, the commit here and the one there.
+    """
 
     name: str
     ref: str
@@ -65,6 +68,10 @@ class Outdated:
     newest: str
     newer: str = ""
     """The newest tag that is written like the version asked for (``v1.2.0`` for ``v1.0.0``); it takes naming it."""
+    status: Literal["outdated", "failed"] = "outdated"
+    """``"failed"``: the source could not be asked, so nobody knows of anything newer, and ``newest`` is empty."""
+    why: str = ""
+    """Why the source could not be asked."""
 
 
 def at_version(entry: LockedSkill, version: str) -> LockedSkill:
@@ -76,10 +83,26 @@ def at_version(entry: LockedSkill, version: str) -> LockedSkill:
     return entry if moved.ref == entry.ref else moved
 
 
+def try_newer(entry: LockedSkill, scope: Scope, reach: Reach) -> Iterator[Outdated | Issue]:
+    """What ``newer`` yields; a source that cannot be asked is an ``Outdated`` that ``failed``, and an issue."""
+    try:
+        yield from newer(entry, scope, reach)
+    except SkillError as error:
+        why = f"the source of {entry.name} could not be asked: {error.message}"
+        yield Issue(error.code, entry.name, why, error.path, 0, "warning")
+        yield _not_known(entry, why)
+
+
+def _not_known(entry: LockedSkill, why: str) -> Outdated:
+    return Outdated(entry.name, entry.ref, entry.commit or entry.digest, "", status="failed", why=why)
+
+
 def newer(entry: LockedSkill, scope: Scope, reach: Reach) -> Iterator[Outdated | Issue]:
     """What the source of an entry has that is not here; a commit that was asked for by its id never gets old.
 
-    An issue says that the source went back behind what is here, which is nothing newer.
+    An issue says that the source went back behind what is here, which is nothing newer, or that it is away and only
+    what it had before is known; an ``Outdated`` that ``failed`` goes with the latter. Raises ``SkillError`` when the
+    source cannot be asked.
     """
     if entry.kind == "adopted" or is_commit(entry.ref):
         return
@@ -99,13 +122,22 @@ def newer(entry: LockedSkill, scope: Scope, reach: Reach) -> Iterator[Outdated |
             newest, current = tree_for(entry, bundle, spec, reach.limits).digest, entry.digest
             back += _old_news(bundle)
     yield from back
-    if newest != current or tag:
+    away = _why_unasked(entry, back)
+    if away:
+        yield _not_known(entry, away)
+    elif newest != current or tag:
         yield Outdated(entry.name, entry.ref, current, newest, tag)
 
 
 def _old_news(bundle: Bundle) -> list[Issue]:
     """The issues that a site went back, or is away, and that what it had before is used."""
     return [issue for issue in bundle.issues if issue.code in OLD_NEWS]
+
+
+def _why_unasked(entry: LockedSkill, issues: Sequence[Issue]) -> str:
+    """The sentence that a site is away and only an old copy of its index is here; ``""`` where it answered."""
+    away = next((issue for issue in issues if issue.code == "stale-index"), None)
+    return "" if away is None else f"the source of {entry.name} could not be asked: {away.message}"
 
 
 def try_update(
@@ -133,7 +165,8 @@ def updated(
 ) -> tuple[Update, tuple[Issue, ...]]:
     """Fetch what the source of an entry has now, and put it in place of what is here.
 
-    A source that went back is not followed: the update is then ``current``, with the issue ``rolled-back``.
+    A source that went back is not followed: the update is then ``current``, with the issue ``rolled-back``. Of a site
+    that is away nothing is taken: the update ``failed``, with the issue ``stale-index``.
     """
     if entry.kind == "adopted":
         return Update(entry.name, "current", entry.commit), ()
@@ -145,6 +178,9 @@ def updated(
                 issue,
             )
         old_news = _old_news(bundle)
+        away = _why_unasked(entry, old_news)
+        if away:
+            return Update(entry.name, "failed", entry.commit, why=away), tuple(old_news)
         tree = tree_for(entry, bundle, spec, reach.limits)
         refuse_broken([tree], spec)
         arrival = Arrival(spec, bundle.commit, Wishes(entry.agents, replace=True, copy=entry.is_copied))

@@ -206,6 +206,12 @@ def _table(path: str, issues: list[Issue], *, is_project: bool, limits: Limits) 
     try:
         whole = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
+        from prowess.library.conflicts import find_marker  # noqa: PLC0415 - only when something is wrong
+
+        line = find_marker(data.decode("utf-8", "replace"))
+        if line:
+            message = f"{name} is in conflict: it holds git's markers (line {line})"
+            raise SourceError(message, path, "manifest-conflict") from None
         raise SourceError(f"not TOML: {error}", path, "bad-setting") from None
     table = whole.pop(TABLE, {})
     issues += [_out_of_place(name, path) for name in whole if not (is_project and name in _OF_MANIFESTS)]
