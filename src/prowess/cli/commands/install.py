@@ -81,9 +81,9 @@ def command(
     if not dry_run:
         installer.recover()  # before the plan is made: what was interrupted may have taken the place
         notes(installer.issues)
-    plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace)
-    if dry_run:
+    else:
         _fetched_offer(installer, source, select)
+    plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace)
     rows = str(plan).splitlines()
     show_plan(rows)
     if dry_run or not output.confirm("Do this?", yes=yes):
