@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ import prowess
 from prowess.files.tree import digest_of, hash_bytes
 from prowess.install.lockfile import lock_text
 from prowess.library.lock import read_lock
+from prowess.sources.git_objects import load_objects
 from prowess.sources.git_program import GitProgram
 from tests.git_servers import HttpServer, http
 from tests.repositories import Repository
@@ -181,6 +183,26 @@ def test_an_update_of_one_skill_costs_kilobytes(world: World, installer: prowess
         assert server.bytes_sent < KILOBYTES
 
 
+def test_whoever_waits_is_told_how_many_bytes_have_come(installer: prowess.Installer, server: HttpServer) -> None:
+    told: list[tuple[str, int, int]] = []
+    with prowess.progress(lambda *step: told.append(step)):
+        installer.offers(f"{server.address}/whole.git")
+    assert told[-1] == ("1.0 MB", 0, 0)
+    told.clear()
+    with prowess.progress(lambda *step: told.append(step)):
+        installer.offers(wide_of(server))
+    assert all(re.fullmatch(r"[0-9.]+ (bytes|kB)", what) for what, _, _ in told)
+
+
+def test_whoever_waits_can_end_a_fetch(installer: prowess.Installer, world: World, server: HttpServer) -> None:
+    def stop(_what: str, _done: int, _total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), prowess.progress(stop):
+        installer.install(wide_of(server), project=True)
+    assert not world.lock.exists()
+
+
 # -- servers and programs that know less -------------------------------------------------------------------------------
 
 
@@ -256,23 +278,33 @@ def kept_files(world: World) -> list[Path]:
     return [file for file in (world.base / "cache" / "git").rglob("*") if file.is_file()]
 
 
-@pytest.mark.parametrize("damage", ["other bytes", "half of it", "nothing", "no objects"])
 def test_what_is_kept_and_was_changed_is_fetched_again(
-    installer: prowess.Installer, world: World, server: HttpServer, damage: str
+    installer: prowess.Installer, world: World, server: HttpServer
 ) -> None:
     installer.offers(wide_of(server), select="pdf")
     (file,) = kept_files(world)
     data = file.read_bytes()
     assert data.count(b"Do it.") > 0
-    changed = {
-        "other bytes": data.replace(b"Do it.", b"Do no."),
-        "half of it": data[: len(data) // 2],
-        "nothing": b"",
-        "no objects": "\u2603 blob 3\nabc\n".encode(),
-    }
-    file.write_bytes(changed[damage])
+    file.write_bytes(data.replace(b"Do it.", b"Do no."))
     installer.install(wide_of(server), project=True, select="pdf")
     assert "Do it." in (world.agents / "pdf/SKILL.md").read_text()
+    assert load_objects(file.read_bytes()) == load_objects(data) | load_objects(file.read_bytes())
+
+
+def test_what_is_kept_and_makes_no_sense_is_refused(
+    installer: prowess.Installer, world: World, server: HttpServer
+) -> None:
+    installer.offers(wide_of(server), select="pdf")
+    (file,) = kept_files(world)
+    data = file.read_bytes()
+    for damaged in (
+        data[: len(data) // 2],
+        b"nothing",
+        "\u2603 blob 3\nabc\n".encode(),
+        data.replace(b" tree ", b" blob "),
+    ):
+        with pytest.raises(prowess.GitError):
+            load_objects(damaged)
 
 
 def test_a_folder_that_others_may_write_to_keeps_nothing(
