@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import prowess
+    from prowess.errors import InstallError
     from prowess.library.pins import Pins
 
 LOCK_FILE = "prowess.lock"
@@ -53,9 +54,8 @@ class Verified:
         if self._pins is None or not skill.is_local:
             return ""
         judged = self._pins.judge(skill)
-        if judged is None or (
-            isinstance(judged, Issue) and judged.message in {trouble.message for trouble in self.troubles}
-        ):
+        unread = {trouble.message for trouble in self.troubles}
+        if judged is None or (isinstance(judged, Issue) and judged.message in unread):
             return ""  # not installed; or nobody knows, which is told once
         return _STATES.get(judged.code, "") if isinstance(judged, Issue) else "verified"
 

@@ -20,6 +20,7 @@ from prowess.files.tree import read_tree
 from prowess.files.writing import NewFile
 from prowess.install.credentials import token_headers, token_variable
 from prowess.install.entries import local_path
+from prowess.sources.cache import Cache
 from prowess.sources.git import Remote
 from prowess.steps import stepped
 
@@ -58,7 +59,8 @@ class Reach(NamedTuple):
     def remote(self, spec: SourceSpec) -> Remote:
         """The repository that a source names."""
         address = local_path(spec) if spec.local else spec.address
-        return Remote(address, spec.local, self.schemes, self.git, self.limits)
+        # A repository of this machine is not kept a second time: to ask it costs as much as to read the cache.
+        return Remote(address, spec.local, self.schemes, self.git, self.limits, None if spec.local else Cache())
 
     @contextmanager
     def opened(self, spec: SourceSpec) -> Iterator[Bundle]:
@@ -100,6 +102,9 @@ class _Fetched:
         self.date = commit.date
         self.issues: tuple[Issue, ...] = ()
 
+    def bring(self, paths: Sequence[str]) -> None:
+        self._commit.bring([self._entries[path] for path in paths])
+
     def read(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
         return tuple(self._commit.read([self._entries[path] for path in paths], self._limits))
 
@@ -119,6 +124,9 @@ class InMemory:
         self.commit = ""
         self.date: datetime | None = None
         self.issues = tuple(issues)
+
+    def bring(self, paths: Sequence[str]) -> None:
+        """Nothing is left to be fetched."""
 
     def read(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
         return tuple(self._files[path] for path in paths)

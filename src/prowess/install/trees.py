@@ -10,7 +10,7 @@ from prowess.errors import InstallError, Issue, PathTraversalError, UnsafeTreeEr
 from prowess.files.tree import DEEPER, digest_of, hash_bytes
 from prowess.install.contents import find_skills
 from prowess.library.load import FILENAME
-from prowess.names import find_repository, relative_parts
+from prowess.names import find_repository, folders_above, relative_parts
 from prowess.spec.counted import join_some
 from prowess.spec.refs import link_name
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from prowess.files.tree import FileHash
     from prowess.files.writing import NewFile
     from prowess.install.contents import Found
+    from prowess.library.lock import LockedSkill
     from prowess.limits import Limits
     from prowess.spec.addresses import SourceSpec
 
@@ -50,8 +51,12 @@ class Bundle(Protocol):
     issues: tuple[Issue, ...]
     """What the source offers and cannot give."""
 
+    def bring(self, paths: Sequence[str]) -> None:
+        """Fetch those of its files that are not here yet, by one request."""
+        ...
+
     def read(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
-        """Some of its files, within the bounds of an install."""
+        """Some of its files, within the bounds of an install; what is missing is fetched first, as by ``bring``."""
         ...
 
     def size(self, path: str) -> int | None:
@@ -97,11 +102,16 @@ def hashes_of(files: Iterable[NewFile]) -> dict[str, FileHash]:
 
 
 def cut(bundle: Bundle, spec: SourceSpec, limits: Limits) -> list[Tree]:
-    """The trees that ``spec`` asks for: the whole, or one for each skill that it names."""
+    """The trees that ``spec`` asks for: one with every skill that is not internal, or one for each that it names.
+
+    What lies in no skill's folder is in no tree.
+    """
     held = look_through(bundle, spec, limits)
     if not spec.skills:
         return [_whole(spec, held)]
-    return [_one(spec, held, skill) for skill in held.chosen(spec.skills)]
+    skills = held.chosen(spec.skills)
+    held.reader.bring([path for skill in skills for path in held.files_of(skill)])
+    return [_one(spec, held, skill) for skill in skills]
 
 
 def look_through(bundle: Bundle, spec: SourceSpec, limits: Limits) -> Surveyed:
@@ -112,7 +122,7 @@ def look_through(bundle: Bundle, spec: SourceSpec, limits: Limits) -> Surveyed:
     _refuse_odd(((code, path) for code, path in bundle.odd if code in _FATAL), set())
     paths, odd = _below(bundle, spec.subpath)
     reader = _Reader(bundle, spec.subpath)
-    skills, issues = find_skills(paths, reader.one, name=spec.name, limits=limits)
+    skills, issues = find_skills(paths, reader.one, name=spec.name, limits=limits, bring=reader.bring)
     if not any(posixpath.basename(path).lower() == FILENAME.lower() for path in paths):
         raise InstallError(f"{spec} does not contain a SKILL.md file", code="missing-skill-md")
     return Surveyed(paths, odd, reader, skills, (*bundle.issues, *issues), limits)
@@ -156,6 +166,9 @@ class _Reader:
     def one(self, path: str) -> bytes:
         return self.several([path])[0].content
 
+    def bring(self, paths: Sequence[str]) -> None:
+        self._bundle.bring([self._prefix + path for path in paths])
+
     def size(self, path: str) -> int | None:
         return self._bundle.size(self._prefix + path)
 
@@ -193,15 +206,31 @@ def _named(name: str, found: Sequence[Found]) -> Found:
 
 
 def _whole(spec: SourceSpec, held: Surveyed) -> Tree:
-    own = FILENAME.lower()
-    _refuse_odd(held.odd, {posixpath.dirname(path) for path in held.paths if posixpath.basename(path).lower() == own})
-    check_paths(held.paths, held.limits)
-    left = (
-        Issue("left-out", path, f"{_WHY.get(code, code)}; not installed", path, 0, "warning") for code, path in held.odd
-    )
     skills = {one.name: one.folder for one in held.skills if one.shown}
-    files, broken = held.reader.several(held.paths), held.issues[0] if held.issues and not held.skills else None
-    return Tree(spec.full_name, spec.subpath, "", files, skills, (*held.issues, *left), broken)
+    broken = held.issues[0] if held.issues and not held.skills else None
+    # Where no skill can be loaded, everything that claims to be one: whoever copies it may mend it.
+    folders = set(skills.values()) or _claimed_folders(held.paths)
+    _refuse_odd(held.odd, folders)
+    paths = [path for path in held.paths if "" in folders or not folders.isdisjoint(folders_above(path))]
+    check_paths(paths, held.limits)
+    return Tree(spec.full_name, spec.subpath, "", held.reader.several(paths), skills, held.issues, broken)
+
+
+def _claimed_folders(paths: Iterable[str]) -> set[str]:
+    """The folders with a SKILL.md, however its name is written."""
+    return {posixpath.dirname(path) for path in paths if posixpath.basename(path).lower() == FILENAME.lower()}
+
+
+def recorded_tree(bundle: Bundle, entry: LockedSkill, limits: Limits) -> Tree:
+    """The files that a lock entry names, as far as the source has them, with the skills that the entry records.
+
+    Which files of a source are installed has not always been decided as it is now; what is recorded counts.
+    """
+    known = set(bundle.paths)
+    reader = _Reader(bundle, entry.subpath)
+    paths = [path for path in entry.files if (f"{entry.subpath}/{path}" if entry.subpath else path) in known]
+    check_paths(paths, limits)
+    return Tree(entry.name, entry.subpath, entry.select, reader.several(paths), dict(entry.skills))
 
 
 def refuse_broken(trees: Iterable[Tree], spec: SourceSpec) -> None:

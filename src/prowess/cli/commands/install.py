@@ -94,9 +94,9 @@ def command(
         installer.recover()  # before the plan is made: what was interrupted may have taken the place
         output.tell_issues(installer.issues)
     agents = agents or installer.preset_agents(project=project)
-    plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace, copy=copy)
     if dry_run:
         _fetched_offer(installer, source, select)
+    plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace, copy=copy)
     rows = str(plan).splitlines()
     advice: list[Issue] = []
     return carry_out(
