@@ -308,24 +308,34 @@ class Installer:
             )
         return entry
 
-    def link(self, ref: str | SkillRef, agents: Sequence[str]) -> tuple[str, ...]:
-        """Link an installed skill for further agents; the links that were made, as the lock file has them."""
+    def link(self, ref: str | SkillRef | Sequence[str | SkillRef], agents: Sequence[str]) -> tuple[str, ...]:
+        """Link an installed skill, or several, for further agents; the links that were made, as the lock file has them.
+
+        Of several in one scope, all are linked or none; every one has to be installed before anything happens.
+        """
         return self._relinked(ref, agents, add_links)
 
-    def unlink(self, ref: str | SkillRef, agents: Sequence[str]) -> tuple[str, ...]:
-        """Take an installed skill's links for those agents away; the links that are gone. The shared one stays."""
+    def unlink(self, ref: str | SkillRef | Sequence[str | SkillRef], agents: Sequence[str]) -> tuple[str, ...]:
+        """Take the links of an installed skill, or several, for those agents away; which are gone. Shared ones stay."""
         return self._relinked(ref, agents, take_links)
 
     def _relinked(
-        self, ref: str | SkillRef, agents: Sequence[str], change: Callable[[Store, str, Sequence[str]], tuple[str, ...]]
+        self,
+        ref: str | SkillRef | Sequence[str | SkillRef],
+        agents: Sequence[str],
+        change: Callable[[Store, Sequence[str], Sequence[str]], tuple[str, ...]],
     ) -> tuple[str, ...]:
         self._begin(self.user, self.project)
-        scope, _ = resolve(ref, (self.project, self.user))
-        name = (ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)).full_name
-        with typed(), opened(scope, self._limits) as store:
-            links = change(store, name, check_texts(agents, "agents"))
-        self.issues += store.issues
-        return links
+        names: dict[Scope, list[str]] = {}
+        for one in (ref,) if isinstance(ref, str | SkillRef) else ref:
+            scope, _ = resolve(one, (self.project, self.user))
+            names.setdefault(scope, []).append((one if isinstance(one, SkillRef) else SkillRef.parse(one)).full_name)
+        links: list[str] = []
+        for scope, chosen in names.items():
+            with typed(), opened(scope, self._limits) as store:
+                links += change(store, chosen, check_texts(agents, "agents"))
+            self.issues += store.issues
+        return tuple(links)
 
     def difference(self, *, project: bool = True, locked: bool = False) -> tuple[str, ...]:
         """What ``sync`` would change, a line each; nothing is fetched or changed.

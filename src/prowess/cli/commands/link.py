@@ -8,7 +8,7 @@ import click
 
 from prowess.cli import output
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import dry_option, installed_argument, yes_option
+from prowess.cli.installing import dry_option, installed_arguments, yes_option
 from prowess.cli.options import complete_agent, json_option, known_agents
 from prowess.cli.relinking import relink
 
@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from prowess.install.installer import Installer
 
 
-@new_command("link", ("prowess link pdf --agent claude-code", "by name"))
-@installed_argument
+@new_command(
+    "link",
+    ("prowess link pdf --agent claude-code", "by name"),
+    ("prowess link pdf csv --agent claude-code --yes", "several, all or none"),
+)
+@installed_arguments
 @click.option(
     "--agent",
     "agents",
@@ -33,11 +37,11 @@ if TYPE_CHECKING:
 @dry_option
 @yes_option
 @json_option
-def command(name: str, *, agents: tuple[str, ...], dry_run: bool, yes: bool, as_data: bool) -> int:
-    """Link an installed skill where further agents look. Exit status 1: you said no."""
-    return relink("link", _linked, name, agents, dry_run=dry_run, yes=yes, as_data=as_data)
+def command(names: tuple[str, ...], *, agents: tuple[str, ...], dry_run: bool, yes: bool, as_data: bool) -> int:
+    """Link installed skills where further agents look: all that are named, or none. Exit status 1: you said no."""
+    return relink("link", _linked, names, agents, dry_run=dry_run, yes=yes, as_data=as_data)
 
 
-def _linked(installer: Installer, ref: str, agents: Sequence[str]) -> tuple[str, ...]:
+def _linked(installer: Installer, refs: Sequence[str], agents: Sequence[str]) -> tuple[str, ...]:
     with output.busy("linking"):
-        return installer.link(ref, agents)
+        return installer.link(refs, agents)

@@ -1,4 +1,4 @@
-"""``prowess remove``: take an installed skill away."""
+"""``prowess remove``: take installed skills away."""
 
 from __future__ import annotations
 
@@ -7,43 +7,56 @@ from typing import TYPE_CHECKING
 from prowess.cli import output
 from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import dry_option, entry_of, installed_argument, notes, ref_of, show_plan, yes_option
+from prowess.cli.installing import dry_option, entry_of, installed_arguments, notes, refs_of, show_plan, yes_option
 from prowess.cli.options import home_relative, json_option
 from prowess.errors import NotInstalledError
 from prowess.install.installer import Installer
 from prowess.spec.refs import SkillRef
 
 if TYPE_CHECKING:
+    import prowess
     from prowess.library.lock import LockedSkill
 
 _SHORTEST = 7
 """So many characters of a commit's id name it."""
 
 
-@new_command("remove", ("prowess remove pdf", "by name"), ("prowess remove @acme/pdf --yes", "without being asked"))
-@installed_argument
+@new_command(
+    "remove",
+    ("prowess remove pdf", "by name"),
+    ("prowess remove pdf csv", "several"),
+    ("prowess remove @acme/pdf --yes", "without being asked"),
+)
+@installed_arguments
 @dry_option
 @yes_option
 @json_option
-def command(name: str, *, dry_run: bool, yes: bool, as_data: bool) -> int:
-    """Remove an installed skill, its links and its entry in the lock file; what someone edited goes to the backups.
+def command(names: tuple[str, ...], *, dry_run: bool, yes: bool, as_data: bool) -> int:
+    """Remove installed skills, their links and their entries in the lock file; what someone edited goes to the backups.
 
-    Exit status 1: you said no.
+    Every name is looked up before anything happens. Each is then removed whole, in the order named. Exit status 1: you
+    said no.
     """
     installer = Installer()
-    ref = ref_of(installer, name)
-    rows = _plan(installer, SkillRef.parse(ref))
+    refs = refs_of(installer, names)
+    rows = [row for ref in refs for row in _plan(installer, SkillRef.parse(ref))]
     show_plan(rows)
     if dry_run or not output.confirm("Do this?", yes=yes):
-        output.answer(lambda: {"plan": rows, "removed": None}, list, as_data=as_data)
+        output.answer(lambda: {"plan": rows, "removed": None, "places": []}, list, as_data=as_data)
         return 0 if dry_run else 1
-    gone = installer.remove(ref)
-    output.answer(
-        lambda: {"plan": rows, "removed": str(gone)},
-        lambda: [line("Removed ", (ref, "name"), ".")],
-        as_data=as_data,
-    )
-    notes(installer.issues)
+    gone: dict[str, str] = {}
+    issues: list[prowess.Issue] = []
+    try:
+        for ref in refs:
+            gone[ref] = str(installer.remove(ref))
+            issues += installer.issues
+    finally:  # an error in the middle must not hide what is gone already
+        output.answer(
+            lambda: {"plan": rows, "removed": next(iter(gone.values()), None), "places": list(gone.values())},
+            lambda: [line("Removed ", (ref, "name"), ".") for ref in gone],
+            as_data=as_data,
+        )
+        notes(issues)
     return 0
 
 
