@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from prowess.health import Diagnosis, doctor
     from prowess.install.installer import Installer
     from prowess.install.plan import Plan
+    from prowess.install.three_sides import SkillDiff
     from prowess.install.updates import Outdated, Update
     from prowess.library.installs import InstalledSkill, default_project_dir, default_user_dir
     from prowess.library.inventory import FileInfo, Inventory, inventory
@@ -173,6 +174,7 @@ _LATER = {
     "Session": "runtime.session",
     "Setting": "library.settings",
     "Settings": "library.settings",
+    "SkillDiff": "install.three_sides",
     "SkillRef": "spec.refs",
     "Source": "sources.base",
     "SourceSpec": "spec.addresses",
@@ -328,6 +330,7 @@ __all__ = [
     "Settings",
     "Shadowed",
     "Skill",
+    "SkillDiff",
     "SkillError",
     "SkillFilteredError",
     "SkillLoadError",

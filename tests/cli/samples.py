@@ -88,6 +88,7 @@ SAMPLES: dict[str, Sample] = {
     "sync": Sample(("--yes",), before=(installed,)),
     "update": Sample(("--yes",), before=(edited,)),
     "outdated": Sample((), statuses=frozenset((1,)), before=(edited,)),
+    "diff": Sample(("notes",), statuses=frozenset((1,)), before=(edited,)),
     "verify": Sample((), before=(installed,)),
     "link": Sample(("notes", "--agent", "claude-code", "--yes"), before=(installed,)),
     "unlink": Sample(("notes", "--agent", "claude-code", "--yes"), before=(linked,)),

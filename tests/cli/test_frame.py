@@ -47,6 +47,7 @@ USED: dict[str, set[str]] = {
     **{name: set[str]() for name in ("--version", "--help", "", "list", "explain", "config")},
     **dict.fromkeys(("install", "remove", "sync", "outdated", "verify", "link", "unlink", "adopt"), _INSTALLING),
     "update": {*_INSTALLING, "difflib"},
+    "diff": {*_INSTALLING, "difflib"},
     "new": {"authoring"},
     "check": {"authoring", "ctypes", "select", "yaml"},
     "unpack": {"authoring", "ctypes", "sources"},
@@ -77,6 +78,7 @@ PLAIN = {"--version", "--help", "", "read", "activate", "call", "completion", "r
 """What prints the same text everywhere, and so needs rich not even on a terminal."""
 BARS = {
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
+    "diff",
 }
 """What draws bars there."""
 OTHERS = {"call": {"prompt"}}
@@ -208,7 +210,7 @@ def test_an_error_has_code_and_hint_and_leaves_the_output_empty(command: Command
         assert (ran.status, ran.out) == (FAILED, "")
         first, second = ran.err.splitlines()
         assert first.startswith("error[unknown-skill]: unknown skill 'cvs-report'; available: csv-report, ")
-        assert second == "  hint: use one of the names listed"
+        assert second == "  hint: did you mean csv-report?"
 
 
 def test_with_json_an_error_is_data_on_the_error_stream(command: Command) -> None:

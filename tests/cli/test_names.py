@@ -143,7 +143,8 @@ def test_links_of_several_installs_are_made_all_or_none(command: Command, projec
 
 
 @pytest.mark.parametrize(
-    "words", ["show", "read", "preview", "activate", "prompt", "eval", "check", "explain", "trust grant", "pack"]
+    "words",
+    ["show", "read", "preview", "activate", "prompt", "eval", "check", "explain", "trust grant", "pack", "diff"],
 )
 def test_a_name_that_is_nearly_that_of_a_skill_is_answered_with_it(command: Command, words: str) -> None:
     install_pair("weekly-report")

@@ -35,6 +35,7 @@ COMMANDS = (
     Entry("sync", "sync", "make the disk equal the lock file, and that the manifest", "Get"),
     Entry("update", "update", "bring installed skills to what their sources have now", "Get"),
     Entry("outdated", "outdated", "installed skills whose source has something newer", "Get"),
+    Entry("diff", "diff", "what you changed in an installed skill, and what its source has changed since", "Get"),
     Entry("verify", "verify", "whether everything installed is what the lock files say", "Get"),
     Entry("link", "link", "link installed skills where further agents look", "Get"),
     Entry("unlink", "unlink", "take such links away", "Get"),

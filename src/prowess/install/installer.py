@@ -22,6 +22,7 @@ from prowess.install.manifest import read_manifest
 from prowess.install.plan import Plan, plan_install, spec_for, with_name
 from prowess.install.store import check_folders, look_into, opened, recover
 from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, still_declared
+from prowess.install.three_sides import SkillDiff, compare_sides
 from prowess.install.trees import cut
 from prowess.install.updates import Outdated, Update, at_version, newer, try_update, updated
 from prowess.install.vendoring import put_into
@@ -231,6 +232,17 @@ class Installer:
                 issues.append(Issue(error.code, entry.name, error.message, error.path, 0, "warning"))
         self.issues = tuple(issues)
         return tuple(found)
+
+    def diff(self, ref: str | SkillRef) -> SkillDiff:
+        """One install three ways: here and at its source now, each against what the lock file says.
+
+        Nothing is changed. A source that cannot be asked is said in ``why_unasked``, and what is here is compared all
+        the same. Raises ``NotInstalledError``.
+        """
+        self._look(self.user, self.project)
+        name = (ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)).full_name
+        scope, _ = self._recorded(ref, name)
+        return compare_sides(scope, self._entry(scope, name), self._reach)
 
     # -- changing ----------------------------------------------------------------------------------------------------
 
