@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from prowess.authoring.new import create_skill
     from prowess.authoring.pack import Packed, pack, unpack_into, write_packed
     from prowess.health import Diagnosis, doctor
+    from prowess.install.index_search import IndexHit, IndexSearch
     from prowess.install.installer import Installer
     from prowess.install.plan import Plan
     from prowess.install.three_sides import SkillDiff
@@ -148,6 +149,8 @@ _LATER = {
     "Grant": "runtime.trust",
     "Grants": "runtime.trust",
     "InstalledSkill": "library.installs",
+    "IndexHit": "install.index_search",
+    "IndexSearch": "install.index_search",
     "Installer": "install.installer",
     "Inventory": "library.inventory",
     "JsonSchemaTool": "tools.shapes",
@@ -280,6 +283,8 @@ __all__ = [
     "GitError",
     "Grant",
     "Grants",
+    "IndexHit",
+    "IndexSearch",
     "InstallError",
     "InstalledSkill",
     "Installer",

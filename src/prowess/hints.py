@@ -178,6 +178,8 @@ HINTS: dict[str, str] = {
     "would-replace": "choose another name or folder, or pass replace=True",
     "unwritable": "check that the folder exists and may be written to",
     "bad-evals": "see docs/authoring.md for the shapes of evals",
+    "no-indexes": "name the sites and repositories to ask in the setting indexes",
+    "too-many-indexes": "ask fewer at once, or pass Limits with a larger max_indexes",
     "no-evals": "write queries into evals/triggers.json of the skill, or name another path",
     "bad-setting": "correct it there; docs/cli.md has the settings and their values",
     "unknown-setting": "see 'prowess config' for the settings that there are",

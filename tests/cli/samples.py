@@ -83,6 +83,7 @@ SAMPLES: dict[str, Sample] = {
     "eval": Sample((str(SKILLS / "csv-report"),), before=(with_evals,)),
     "pack": Sample((str(SKILLS / "csv-report"),)),
     "unpack": Sample(("packed.skill",), before=(packed,)),
+    "find": Sample(("notes", "--index", "./elsewhere"), before=(another,)),
     "install": Sample(("./elsewhere/notes", "--project", "--yes"), before=(another,)),
     "remove": Sample(("notes", "--yes"), before=(installed,)),
     "sync": Sample(("--yes",), before=(installed,)),

@@ -48,6 +48,7 @@ USED: dict[str, set[str]] = {
     **dict.fromkeys(("install", "remove", "sync", "outdated", "verify", "link", "unlink", "adopt"), _INSTALLING),
     "update": {*_INSTALLING, "difflib"},
     "diff": {*_INSTALLING, "difflib"},
+    "find": {"install", "sources", "sqlite3"},
     "new": {"authoring"},
     "check": {"authoring", "ctypes", "select", "yaml"},
     "unpack": {"authoring", "ctypes", "sources"},
@@ -78,7 +79,7 @@ PLAIN = {"--version", "--help", "", "read", "activate", "call", "completion", "r
 """What prints the same text everywhere, and so needs rich not even on a terminal."""
 BARS = {
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
-    "diff",
+    *("diff", "find"),
 }
 """What draws bars there."""
 OTHERS = {"call": {"prompt"}}

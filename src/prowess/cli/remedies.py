@@ -14,6 +14,11 @@ REMEDIES: dict[str, str] = {
     "lock-outdated": "run 'prowess sync' without --locked, and commit the lock file",
     "name-taken": "remove the other one, or install with --replace",
     "no-skills": "name a skill's folder (./NAME) or say --dir FOLDER; 'prowess list' says where was looked",
+    "no-indexes": (
+        "under [settings] in ~/.config/prowess/config.toml, or in prowess.toml, write "
+        'indexes = ["https://skills.example.com", "owner/repo"]; or say --index ADDRESS'
+    ),
+    "too-many-indexes": "name fewer with --index, or in the setting indexes",
     "no-evals": "write queries into evals/triggers.json of the skill; see 'prowess new NAME --with evals'",
     "no-sandbox": "install bubblewrap or the extra prowess[sandbox], or say --sandbox none",
     "not-trusted": "look at it with 'prowess show NAME', then 'prowess trust grant NAME'",

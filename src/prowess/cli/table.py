@@ -30,6 +30,7 @@ COMMANDS = (
     Entry("eval", "eval", "whether the queries of a skill's evals would find it", "Write"),
     Entry("pack", "pack", "a skill as one file, the same bytes every time", "Write"),
     Entry("unpack", "unpack", "the skill in an archive, as a folder", "Write"),
+    Entry("find", "find", "skills to install: those that fit some words, in the indexes you configured", "Get"),
     Entry("install", "install", "bring skills here: a repository, a folder, an archive; pinned and linked", "Get"),
     Entry("remove", "remove", "take installed skills away", "Get"),
     Entry("sync", "sync", "make the disk equal the lock file, and that the manifest", "Get"),

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prowess.arguments import as_optional_absolute, check_texts
+from prowess.arguments import as_optional_absolute, check_text, check_texts
 from prowess.errors import AlreadyInstalledError, InstallError, Issue, NotInstalledError, SkillError
 from prowess.files.folders import exists
 from prowess.install import apply
@@ -16,6 +16,7 @@ from prowess.install.declaring import bring, changes
 from prowess.install.entries import refuse_own_source
 from prowess.install.failures import typed
 from prowess.install.fetch import Reach
+from prowess.install.index_search import IndexSearch, search_indexes
 from prowess.install.landing import installed_as, land
 from prowess.install.linking import add_links, take_links
 from prowess.install.manifest import read_manifest
@@ -232,6 +233,16 @@ class Installer:
                 issues.append(Issue(error.code, entry.name, error.message, error.path, 0, "warning"))
         self.issues = tuple(issues)
         return tuple(found)
+
+    def find(self, query: str, indexes: Sequence[str], limit: int = 10) -> IndexSearch:
+        """The skills that fit the words of ``query``, best first, among all that some indexes have.
+
+        ``indexes``: addresses of sites that publish skills, and of repositories. The words stay on this machine. An
+        index that does not answer is told in ``unanswered``, and hides no other. Raises ``SourceError`` for more than
+        ``Limits.max_indexes``.
+        """
+        check_text(query, "query")
+        return search_indexes(query, check_texts(indexes, "indexes"), self._reach, limit)
 
     def diff(self, ref: str | SkillRef) -> SkillDiff:
         """One install three ways: here and at its source now, each against what the lock file says.
