@@ -12,15 +12,24 @@ import pytest
 import prowess
 from prowess.library.lock import read_lock
 from prowess.sources.git_program import GitProgram
-from tests.cli.test_reach import ALLOWED, site  # noqa: F401 - a fixture
+from tests.cli.test_reach import ALLOWED
 from tests.repositories import Repository, skill_text
 from tests.serving import SCHEMA, Site, skill_md
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tests.cli.conftest import Command
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Site]:
+    """A site on loopback with one skill; copies go to this test's own folder."""
+    monkeypatch.setenv("PROWESS_CACHE_DIR", str(tmp_path / "copies"))
+    with Site() as running:
+        running.index(running.entry("greet", skill_md("greet")))
+        yield running
 
 
 @pytest.fixture
@@ -42,7 +51,7 @@ def test_skills_of_every_index_are_ranked_together_each_with_the_command_that_in
     command: Command,
     project: Path,
     site: Site,
-    repository: Repository,  # noqa: F811
+    repository: Repository,
 ) -> None:
     site.index(site.entry("ledger", skill_md("ledger"), description="Books invoices, and sends invoices."))
     configure(project, site.url, repository.address)
@@ -63,7 +72,7 @@ def test_an_index_that_does_not_answer_is_named_with_the_reason_and_hides_no_oth
     project: Path,
     site: Site,
     repository: Repository,
-    tmp_path: Path,  # noqa: F811
+    tmp_path: Path,
 ) -> None:
     gone = f"file://{tmp_path}/nowhere.git"
     configure(project, gone, site.url, repository.address)
@@ -130,7 +139,7 @@ def test_no_commit_is_fetched_twice_and_a_newer_one_is(
 def test_the_words_that_are_looked_for_stay_on_this_machine(
     command: Command,
     project: Path,
-    site: Site,  # noqa: F811
+    site: Site,
 ) -> None:
     configure(project, site.url)
     command("find", "confidential", "merger", *ALLOWED)
@@ -141,7 +150,7 @@ def test_the_words_that_are_looked_for_stay_on_this_machine(
 def test_a_hostile_index_reaches_neither_the_terminal_nor_the_shell(
     command: Command,
     project: Path,
-    site: Site,  # noqa: F811
+    site: Site,
 ) -> None:
     text = "Sends mail. \x1b]0;owned\x07" + "mail " * 2000
     names = ("mail", "mail; touch pwned", "$(touch pwned) mail", "../../mail", "mail\x1b[2J", "--yes")
@@ -167,7 +176,7 @@ def test_an_index_that_is_too_large_is_refused_as_one_that_did_not_answer(
     command: Command,
     project: Path,
     site: Site,
-    repository: Repository,  # noqa: F811
+    repository: Repository,
 ) -> None:
     rows = [{"name": f"s{at}", "description": "x"} for at in range(10_001)]
     site.put("/.well-known/agent-skills/index.json", json.dumps({"$schema": SCHEMA, "skills": rows}).encode())
