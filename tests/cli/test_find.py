@@ -17,19 +17,10 @@ from tests.repositories import Repository, skill_text
 from tests.serving import SCHEMA, Site, skill_md
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from tests.cli.conftest import Command
-
-
-@pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Site]:
-    """A site on loopback with one skill; copies go to this test's own folder."""
-    monkeypatch.setenv("PROWESS_CACHE_DIR", str(tmp_path / "copies"))
-    with Site() as running:
-        running.index(running.entry("greet", skill_md("greet")))
-        yield running
 
 
 @pytest.fixture
