@@ -203,3 +203,16 @@ def test_what_is_kept_of_a_commit_is_not_believed_once_it_was_changed(
     for path in kept:
         path.write_text(path.read_text(encoding="utf-8").replace("customers", "thieves"), encoding="utf-8")
     assert command(*words).data["hits"] == before
+
+
+@pytest.mark.usefixtures("project")
+def test_what_is_kept_of_a_commit_is_all_that_it_has_also_what_is_wrong_in_it(repository: Repository) -> None:
+    repository.write("skills/broken/SKILL.md", "no head at all\n")
+    repository.commit()
+    installer = prowess.Installer()
+    some = installer.find("invoices tables", [f"{repository.address}#main@tables"])
+    assert [hit.name for hit in some.hits] == ["tables"]
+    every = installer.find("invoices tables", [f"{repository.address}#main"])
+    assert sorted(hit.name for hit in every.hits) == ["invoices", "tables"]
+    assert [(issue.code, issue.path) for issue in every.issues] == [("no-frontmatter", "skills/broken/SKILL.md")]
+    assert every.issues == some.issues

@@ -25,7 +25,7 @@ from prowess.spec.redaction import hide_secrets
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from prowess.install.fetch import Reach
     from prowess.install.trees import Bundle
@@ -107,24 +107,37 @@ def _place(issue: Issue, address: str) -> Issue:
     return Issue(issue.code, issue.field, issue.message, hide_secrets(address), 0, "warning")
 
 
-def _ask_index(address: str, reach: Reach) -> tuple[list[ListedSkill], tuple[Issue, ...]]:
-    """The skills that one index has, and what is wrong in it. Raises ``SkillError`` where it does not answer."""
+class _Listing(NamedTuple):
+    """The skills that an index has, and what is wrong in it."""
+
+    skills: list[ListedSkill]
+    issues: tuple[Issue, ...] = ()
+
+
+def _ask_index(address: str, reach: Reach) -> _Listing:
+    """What one index has, or what its address chooses of it. Raises ``SkillError`` where it does not answer."""
     spec = source_from(address)
+    listing = _list_index(spec, reach)
+    skills = [skill for skill in listing.skills if not spec.skills or skill.name in spec.skills]
+    return listing._replace(skills=skills)
+
+
+def _list_index(spec: SourceSpec, reach: Reach) -> _Listing:
     if spec.kind == "index":
         catalog = load_site(spec, reach)
         old_news = (issue for issue in catalog.issues if issue.code in OLD_NEWS)
-        return [_describe(skill) for skill in catalog.skills], (*catalog.failures, *old_news)
+        return _Listing([_describe(skill) for skill in catalog.skills], (*catalog.failures, *old_news))
     if spec.kind != "git":
         with typed(), reach.opened(spec) as bundle:
             return _list_skills(bundle, spec, reach.limits)
     cache = Cache()
-    listed = _recall(cache, _key(spec, reach.remote(spec).newest(spec.ref)), reach.limits)
-    if listed is not None:
-        return listed, ()
+    kept = _recall(cache, _key(spec, reach.remote(spec).newest(spec.ref)), reach.limits)
+    if kept is not None:
+        return kept
     with typed(), reach.opened(spec) as bundle:
-        listed, issues = _list_skills(bundle, spec, reach.limits)
-    _keep(cache, _key(spec, bundle.commit), listed)
-    return listed, issues
+        listing = _list_skills(bundle, spec, reach.limits)
+    _keep(cache, _key(spec, bundle.commit), listing)
+    return listing
 
 
 def _describe(skill: Searchable) -> ListedSkill:
@@ -135,7 +148,7 @@ def _describe(skill: Searchable) -> ListedSkill:
 # -- repositories, folders and archives --------------------------------------------------------------------------------
 
 
-def _list_skills(bundle: Bundle, spec: SourceSpec, limits: Limits) -> tuple[list[ListedSkill], tuple[Issue, ...]]:
+def _list_skills(bundle: Bundle, spec: SourceSpec, limits: Limits) -> _Listing:
     """The skills in what a source gave, where an install would look for them; and what is wrong with others."""
     prefix = f"{spec.subpath}/" if spec.subpath else ""
     paths = [path.removeprefix(prefix) for path in bundle.paths if path.startswith(prefix)]
@@ -152,9 +165,15 @@ def _list_skills(bundle: Bundle, spec: SourceSpec, limits: Limits) -> tuple[list
     skills, issues = find_skills(paths, read, name=spec.name, limits=limits)
     listed: list[ListedSkill] = []
     for skill in skills:
-        if skill.shown and (not spec.skills or skill.name in spec.skills):
+        if skill.shown:
             listed += _read_head(read(f"{skill.folder}/{FILENAME}" if skill.folder else FILENAME), skill.name, limits)
-    return listed, (*bundle.issues, *issues)
+    noticed = (_issue(issue.code, issue.field, issue.message, issue.path) for issue in (*bundle.issues, *issues))
+    return _Listing(listed, tuple(noticed))
+
+
+def _issue(code: str, field: str, message: str, path: str) -> Issue:
+    """What is wrong with a skill of an index: as much as is kept of it, and never a reason to stop."""
+    return Issue(code, field, message, path, 0, "warning")
 
 
 def _read_head(data: bytes, name: str, limits: Limits) -> Iterator[ListedSkill]:
@@ -177,19 +196,23 @@ def _key(spec: SourceSpec, commit: str) -> str:
     return _KEY.format(address=spec.address, commit=commit, subpath=spec.subpath)
 
 
-def _keep(cache: Cache, key: str, listed: Iterable[ListedSkill]) -> None:
-    """Keep the skills of a commit for the next search."""
-    data = json.dumps([[skill.name, skill.description, list(skill.tags)] for skill in listed]).encode()
+def _keep(cache: Cache, key: str, listing: _Listing) -> None:
+    """Keep what a commit has for the next search."""
+    skills = [(skill.name, skill.description, skill.tags) for skill in listing.skills]
+    issues = [(issue.code, issue.field, issue.message, issue.path) for issue in listing.issues]
+    data = json.dumps({"skills": skills, "issues": issues}).encode()
     cache.keep(Kept(key, key, cache.write(data), len(data), time.time(), 0))
 
 
-def _recall(cache: Cache, key: str, limits: Limits) -> list[ListedSkill] | None:
-    """The skills of a commit as an earlier search kept them; ``None`` where none did, or they are damaged."""
+def _recall(cache: Cache, key: str, limits: Limits) -> _Listing | None:
+    """What a commit has, as an earlier search kept it; ``None`` where none did, or it is damaged."""
     kept = cache.record(key)
     data = cache.read(kept.digest, limits.max_index_bytes) if kept is not None else None
     if data is None:
         return None
     try:
-        return [ListedSkill(str(name), str(text), tuple(map(str, tags))) for name, text, tags in json.loads(data)]
-    except (ValueError, TypeError, RecursionError):
+        rows = json.loads(data)
+        skills = [ListedSkill(str(name), str(text), tuple(map(str, tags))) for name, text, tags in rows["skills"]]
+        return _Listing(skills, tuple(_issue(*map(str, row)) for row in rows["issues"]))
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
