@@ -81,6 +81,18 @@ def test_paths_are_completed_by_the_shell_and_names_beside_them(words: str) -> N
     assert offered_here(*line, "elsew", paths=True) == ["elsew"]
 
 
+@pytest.mark.usefixtures("project")
+def test_bash_itself_completes_with_the_script(command: Command) -> None:
+    installed()
+    script = command("completion", "bash").out
+    ask = "COMP_WORDS=(prowess remove no); COMP_CWORD=2; _prowess_completion prowess; echo ${COMPREPLY[@]}"
+    env = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "--norc", "-c", f"{script}\n{ask}"], env=env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["notes"]
+
+
 def test_a_skill_that_was_changed_is_completed_without_a_word(project: Path) -> None:
     installed()
     (project / ".prowess/skills/local/notes/more.md").write_text("x", encoding="utf-8")

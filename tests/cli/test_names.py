@@ -153,6 +153,17 @@ def test_a_name_that_is_nearly_that_of_a_skill_is_answered_with_it(command: Comm
     assert "did you mean weekly-report?" in ran.err
 
 
+def test_a_skill_that_cannot_be_adopted_is_said_with_the_nearest_before_anything_happens(
+    command: Command, project: Path
+) -> None:
+    ran = command("adopt", "release-notes", "csv-reprot", "zebra", "--yes")
+    assert ran.status == 3
+    assert "there is no skill 'csv-reprot' to adopt; did you mean csv-report?" in ran.err
+    assert "'zebra'" in ran.err
+    assert not (project / "prowess.lock").exists()
+    assert not (project / SKILLS / "release-notes").is_symlink()
+
+
 def test_a_grant_that_is_nearly_named_is_answered_with_it(command: Command) -> None:
     granted()
     ran = command("trust", "revoke", "folder-reprot")
