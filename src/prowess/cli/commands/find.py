@@ -67,7 +67,7 @@ def command(
 
 
 def _reach_flags(ctx: click.Context) -> tuple[str, ...]:
-    """The flags that this command line was given and that an install from the same index needs too."""
+    """The flags of this command line that an install from its indexes needs as well."""
     names = {"allow_http": "--allow-http", "allow_private": "--allow-private"}
     return tuple(flag for name, flag in names.items() if ctx.params[name])
 
