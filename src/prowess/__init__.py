@@ -69,10 +69,12 @@ if TYPE_CHECKING:
     from prowess.authoring.new import create_skill
     from prowess.authoring.pack import Packed, pack, unpack_into, write_packed
     from prowess.health import Diagnosis, doctor
+    from prowess.install.index_search import IndexHit, IndexSearch
     from prowess.install.installer import Installer
     from prowess.install.lock_merge import LockConflict, LockMerge, merge_locks
     from prowess.install.offer import Offer, OfferedSkill
     from prowess.install.plan import Plan
+    from prowess.install.three_sides import SkillDiff
     from prowess.install.updates import Outdated, Update
     from prowess.library.installs import InstalledSkill, default_project_dir, default_user_dir
     from prowess.library.inventory import FileInfo, Inventory, inventory
@@ -149,6 +151,8 @@ _LATER = {
     "Grant": "runtime.trust",
     "Grants": "runtime.trust",
     "InstalledSkill": "library.installs",
+    "IndexHit": "install.index_search",
+    "IndexSearch": "install.index_search",
     "Installer": "install.installer",
     "Inventory": "library.inventory",
     "JsonSchemaTool": "tools.shapes",
@@ -179,6 +183,7 @@ _LATER = {
     "Session": "runtime.session",
     "Setting": "library.settings",
     "Settings": "library.settings",
+    "SkillDiff": "install.three_sides",
     "SkillRef": "spec.refs",
     "Source": "sources.base",
     "SourceSpec": "spec.addresses",
@@ -285,6 +290,8 @@ __all__ = [
     "GitError",
     "Grant",
     "Grants",
+    "IndexHit",
+    "IndexSearch",
     "InstallError",
     "InstalledSkill",
     "Installer",
@@ -339,6 +346,7 @@ __all__ = [
     "Settings",
     "Shadowed",
     "Skill",
+    "SkillDiff",
     "SkillError",
     "SkillFilteredError",
     "SkillLoadError",

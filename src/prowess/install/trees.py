@@ -6,7 +6,7 @@ import posixpath
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from prowess.errors import InstallError, Issue, PathTraversalError, UnsafeTreeError, nearest_first
+from prowess.errors import InstallError, Issue, PathTraversalError, UnsafeTreeError, did_you_mean, nearest_first
 from prowess.files.tree import DEEPER, digest_of, hash_bytes
 from prowess.install.contents import find_skills
 from prowess.library.load import FILENAME
@@ -202,7 +202,9 @@ def _named(name: str, found: Sequence[Found]) -> Found:
             return one
     names = nearest_first(name, sorted(one.name for one in found))
     listed = join_some(names, _LISTED) or "none"
-    raise InstallError(f"there is no skill {name!r}; the source has: {listed}", code="unknown-skill")
+    suggestion = did_you_mean(name, names)
+    meant = f"; {suggestion}" if suggestion else ""
+    raise InstallError(f"there is no skill {name!r}{meant}; the source has: {listed}", code="unknown-skill")
 
 
 def _whole(spec: SourceSpec, held: Surveyed) -> Tree:

@@ -47,6 +47,7 @@ SETTINGS = (
     Known("agents", "names", (), "further agents whose folders count"),
     Known("folders", "folders", (), "folders to look in instead of the standard places"),
     Known("project", "yes-or-no", default=True, about="whether the project's own skills count"),
+    Known("indexes", "names", (), "sites and repositories that 'find' asks for skills"),
     Known("filter", "text", "", "a pattern over the paths of skills; others are not shown to models"),
     Known("dialect", "text", "prowess", "the names and shapes of the tools that models see", choices=DIALECT_NAMES),
     Known(

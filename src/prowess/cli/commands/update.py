@@ -15,7 +15,7 @@ from prowess.cli.installing import (
     dry_option,
     issue_data,
     reach_options,
-    ref_of,
+    refs_of,
     yes_option,
 )
 from prowess.cli.options import json_option
@@ -42,6 +42,7 @@ _STYLES: dict[str, Style] = {
 @new_command(
     "update",
     ("prowess update", "everything, after a look at the differences"),
+    ("prowess update pdf csv", "only these"),
     ("prowess update pdf@v2.0.0", "one, to another version"),
     ("prowess update --dry-run", "only the differences"),
 )
@@ -73,7 +74,7 @@ def command(
     if not dry_run:
         installer.recover()  # before anything is compared
         output.tell_issues(installer.issues)
-    refs = [ref_of(installer, name) for name in names or tuple(f"@{one.full_name}" for one in installer.list())]
+    refs = refs_of(installer, names or (f"@{one.full_name}" for one in installer.list()))
     run = _Run(installer, force=force, allow_rollback=allow_rollback)
     with output.busy("looking"):
         looked = [run.try_update(ref, dry_run=True) for ref in stepped(refs, str)]
