@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -133,3 +134,54 @@ def test_lock_files_are_compared_with_the_disk(home: Path, monkeypatch: pytest.M
     assert "problem" in [one.state for one in look(home)["lock"]]
     (home / "project" / "prowess.lock").write_text("nonsense", encoding="utf-8")
     assert "problem" in [one.state for one in look(home)["locks"]]
+
+
+@pytest.fixture
+def pair(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two skills of one source, installed for the project; where they lie."""
+    monkeypatch.chdir(home / "project")
+    for name in ("one", "two"):
+        prowess.create_skill(name, home / "pair" / "skills", parts=["references"])
+    installer = prowess.Installer(home / ".config/prowess/skills", home / "project/.prowess/skills")
+    return installer.install_local(home / "pair", project=True)
+
+
+def problems_of(home: Path) -> list[prowess.Diagnosis]:
+    return [one for found in look(home).values() for one in found if one.state == "problem" and one.topic != "sandbox"]
+
+
+def test_an_install_that_is_gone_is_one_problem_however_many_links_led_to_it(home: Path, pair: Path) -> None:
+    shutil.rmtree(pair)
+    (problem,) = problems_of(home)
+    assert (problem.topic, problem.message) == ("lock", f"{pair}: local/pair is missing")
+    assert problem.remedy == "run 'prowess sync --locked'"
+
+
+def test_an_edited_install_is_one_problem_also_where_its_skills_no_longer_load(home: Path, pair: Path) -> None:
+    (pair / "skills/one/SKILL.md").write_text("broken", encoding="utf-8")
+    (pair / "skills/two/extra.txt").write_text("more", encoding="utf-8")
+    (problem,) = problems_of(home)
+    assert problem.message.startswith(f"{pair}: local/pair has 2 differences from the lock file: ")
+    assert "skills/one/SKILL.md is not what the lock file says" in problem.message
+    assert "skills/two/extra.txt is not in the lock file" in problem.message
+
+
+def test_many_differences_are_counted_and_some_are_named(home: Path, pair: Path) -> None:
+    for number in range(9):
+        (pair / f"skills/one/extra-{number}.txt").write_text("more", encoding="utf-8")
+    (problem,) = problems_of(home)
+    assert "9 differences from the lock file: " in problem.message
+    assert problem.message.endswith(" and 4 more")
+
+
+def test_a_manifest_that_is_no_toml_is_one_problem(home: Path) -> None:
+    (home / "project" / "prowess.toml").write_text("skills = [", encoding="utf-8")
+    (problem,) = problems_of(home)
+    assert "not TOML" in problem.message
+    assert problem.path == str(home / "project" / "prowess.toml")
+
+
+def test_a_link_that_no_lock_file_knows_is_a_problem_of_its_own(home: Path, pair: Path) -> None:
+    (home / "project/.agents/skills/gone").symlink_to("nowhere")
+    (pair / "skills/one/extra.txt").write_text("more", encoding="utf-8")
+    assert sorted(problem.topic for problem in problems_of(home)) == ["link", "lock"]

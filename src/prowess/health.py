@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Literal
 
 from prowess.errors import SkillError
 from prowess.files.folders import broken_links, folder_info
+from prowess.files.paths import inner_path, is_really_inside
 from prowess.hints import HINTS
 from prowess.install.links import Landings
-from prowess.install.manifest import read_manifest
+from prowess.install.manifest import manifest_file, read_manifest
 from prowess.library.agents import AGENTS
 from prowess.library.compare import verify_scope
 from prowess.library.installs import standard_scopes
@@ -25,14 +26,21 @@ from prowess.library.settings import load_settings, settings_files
 from prowess.limits import DEFAULT_LIMITS
 from prowess.runtime import sandbox
 from prowess.runtime.trust import Trust
+from prowess.spec.counted import counted, join_some
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from prowess.errors import Issue
+    from prowess.library.installs import Scope
+    from prowess.library.lock import Locked
+
 State = Literal["ok", "note", "problem"]
 
 _GIT_SECONDS = 10
+_SHOWN = 5
+"""How many differences of one install are named."""
 EXTRAS = {
     "mcp": ("mcp", "serving skills to MCP clients, loading those of MCP servers"),
     "watch": ("watchfiles", "the system tells of changes, instead of a look every second"),
@@ -50,6 +58,10 @@ class Diagnosis:
     state: State
     message: str
     remedy: str = ""
+    code: str = ""
+    """The code of what is wrong (docs/errors.md), where it has one."""
+    path: str = ""
+    """The file or folder that it is about, where there is one."""
 
 
 def doctor(
@@ -68,8 +80,17 @@ def doctor(
             found += look(here, house, env)
         except SkillError as error:
             where = f"{error.path}: " if error.path and error.path not in error.message else ""
-            found.append(Diagnosis(look.__name__.strip("_"), "problem", f"{where}{error.message}", error.hint))
-    return tuple(found)
+            topic = look.__name__.strip("_")
+            found.append(Diagnosis(topic, "problem", f"{where}{error.message}", error.hint, error.code, error.path))
+    return tuple(_without_consequences(found))
+
+
+def _without_consequences(found: list[Diagnosis]) -> Iterator[Diagnosis]:
+    """What was found, without skills that do not load because their install is not what its lock file says."""
+    differing = [one.path for one in found if one.topic == "lock" and one.state == "problem" and one.path]
+    for one in found:
+        if one.topic != "skill" or not any(is_really_inside(one.path, place) for place in differing):
+            yield one
 
 
 def _python(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnosis]:
@@ -92,14 +113,21 @@ def _git(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnosis]
 
 
 def _sandbox(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnosis]:
-    """One kind that ``auto`` can take is enough: without any, each is a problem; the others are worth a note."""
+    """One kind that ``auto`` can take is enough: without any there is one problem; the others are worth a note."""
     kinds = [kind for kind in sandbox.available() if kind.name != "none"]
-    missing: State = "note" if any(kind.usable and kind.automatic for kind in kinds) else "problem"
+    works = any(kind.usable and kind.automatic for kind in kinds)
+    messages = {kind.name: f"{kind.name}: {kind.why}{_gaps(kind)}" for kind in kinds}
+    if not works:
+        message = f"none works: {'; '.join(messages.values())}"
+        yield Diagnosis("sandbox", "problem", message, HINTS["no-sandbox"], "no-sandbox")
+        return
     for kind in kinds:
-        state: State = "ok" if kind.usable and kind.automatic else missing
-        gaps = "".join(f"; {gap}" for gap in kind.gaps if gap not in kind.why)
-        remedy = "" if state == "ok" else HINTS["no-sandbox"]
-        yield Diagnosis("sandbox", state, f"{kind.name}: {kind.why}{gaps}", remedy)
+        state: State = "ok" if kind.usable and kind.automatic else "note"
+        yield Diagnosis("sandbox", state, messages[kind.name], "" if state == "ok" else HINTS["no-sandbox"])
+
+
+def _gaps(kind: sandbox.Sandbox) -> str:
+    return "".join(f"; {gap}" for gap in kind.gaps if gap not in kind.why)
 
 
 def _extras(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnosis]:
@@ -121,9 +149,10 @@ def _settings(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosi
     for folder in settings.names("folders"):
         if folder_info(folder) is None:
             message = f"{folder} is not there, and the setting 'folders' ({settings.origin('folders')}) names it"
-            yield Diagnosis("settings", "problem", message, HINTS["missing-root"])
+            yield Diagnosis("settings", "problem", message, HINTS["missing-root"], "missing-root", folder)
     for issue in settings.issues:
-        yield Diagnosis("settings", "problem", f"{issue.path}: {issue.field} {issue.message}", issue.hint)
+        message = f"{issue.path}: {issue.field} {issue.message}"
+        yield Diagnosis("settings", "problem", message, issue.hint, issue.code, issue.path)
 
 
 def _folders(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
@@ -134,7 +163,8 @@ def _folders(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis
         yield Diagnosis("folder", state, f"{place.path}{scope}: {place.state}, {place.found} found")
     for issue in catalog.failures:
         where = f"{issue.path}:{issue.line}" if issue.line else issue.path
-        yield Diagnosis("skill", "problem", f"{where}: [{issue.code}] {issue.message}", issue.hint)
+        message = f"{where}: [{issue.code}] {issue.message}"
+        yield Diagnosis("skill", "problem", message, issue.hint, issue.code, issue.path)
     for lost in catalog.shadowed:
         message = f"{lost.name}: {lost.location} loses to {lost.winner}: {lost.reason}"
         yield Diagnosis("skill", "note", message, "rename one of the two, or remove one")
@@ -150,41 +180,82 @@ def _agents(_here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis
 
 
 def _links(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
+    """Links that lead nowhere; those that lock files record are told of where lock files are looked at."""
     ids = [agent.id for agent in AGENTS.values()]
     recorded = _recorded_links(here, home, env)
     for place in standard_places(here, home, agents=ids, env=env):
         for path, target in broken_links(place.path):
-            remedy = recorded.get(os.path.normpath(path), "remove the link, or install the skill again")
-            yield Diagnosis("link", "problem", f"{path} leads to {target}, which is not there", remedy)
+            if os.path.normpath(path) not in recorded:
+                message = f"{path} leads to {target}, which is not there"
+                yield Diagnosis("link", "problem", message, "remove the link, or install the skill again", path=path)
 
 
-def _recorded_links(here: str, home: str, env: Mapping[str, str]) -> dict[str, str]:
-    """The links that lock files record, each with the command that makes it lead somewhere again."""
-    found: dict[str, str] = {}
+def _recorded_links(here: str, home: str, env: Mapping[str, str]) -> set[str]:
+    found: set[str] = set()
     for scope in standard_scopes(here, home, env):
         with suppress(SkillError):  # a lock file that cannot be read is told of where lock files are looked at
             landings = Landings(scope)
-            remedy = f"run 'prowess sync --locked{' --user' if scope.location == 'user' else ''}'"
-            entries = read_lock(scope.records).values()
-            found |= {landings.path(link): remedy for entry in entries for link in entry.links}
+            found |= {landings.path(link) for entry in read_lock(scope.records).values() for link in entry.links}
     return found
 
 
 def _locks(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
     for scope in standard_scopes(here, home, env):
         for issue in find_interrupted(scope, DEFAULT_LIMITS):
-            yield Diagnosis("lock", "problem", f"{issue.path}: {issue.message}", issue.hint)
+            yield Diagnosis("lock", "problem", f"{issue.path}: {issue.message}", issue.hint, issue.code, issue.path)
         if not os.path.lexists(os.path.join(scope.records, LOCK_FILE)):
             continue
         locked = read_lock(scope.records)
-        yield Diagnosis("lock", "ok", f"{scope.records}{os.sep}{LOCK_FILE}: {len(locked)} installed")
-        for issue in verify_scope(scope, locked, Landings(scope).path, DEFAULT_LIMITS):
-            yield Diagnosis("lock", "problem", f"{issue.path}: {issue.message}", issue.hint)
+        skills = counted(sum(len(entry.skills) for entry in locked.values()), "skill")
+        yield Diagnosis("lock", "ok", f"{scope.records}{os.sep}{LOCK_FILE}: {skills} installed")
+        yield from _differences(scope, locked)
+
+
+def _differences(scope: Scope, locked: Locked) -> Iterator[Diagnosis]:
+    """One problem for each install that is not what the lock file says."""
+    landings = Landings(scope)
+    owners = {landings.path(link): name for name, entry in locked.items() for link in entry.links}
+    differing: dict[str, list[Issue]] = {}
+    for issue in verify_scope(scope, locked, landings.path, DEFAULT_LIMITS):
+        differing.setdefault(owners.get(issue.path) or _install_at(issue.path, scope), []).append(issue)
+    for name, issues in differing.items():
+        place = scope.place(name)
+        # Where the install itself is gone, that its links lead nowhere is no further news.
+        told = [issue for issue in issues if issue.path == place][:1] or issues
+        code = told[0].code
+        remedy = told[0].hint if code == "not-in-lock" else _sync_remedy(scope, code)
+        yield Diagnosis("lock", "problem", f"{place}: {_sum_up(name, told)}", remedy, code, place)
+
+
+def _install_at(path: str, scope: Scope) -> str:
+    """The install in which something lies, as ``org/name``."""
+    return "/".join((inner_path(path, scope.base) or "").split(os.sep)[:2])
+
+
+def _sum_up(name: str, issues: list[Issue]) -> str:
+    if len(issues) == 1:
+        return issues[0].message
+    shown = join_some([issue.message for issue in issues], _SHOWN)
+    return f"{name} has {len(issues)} differences from the lock file: {shown}"
+
+
+def _sync_remedy(scope: Scope, code: str) -> str:
+    user = " --user" if scope.location == "user" else ""
+    if code == "missing-skill":
+        return f"run 'prowess sync --locked{user}'"
+    return f"run 'prowess sync{user}': it restores what the lock file records; what was edited goes to the backups"
 
 
 def _manifest(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
+    unread = ""
+    try:
+        load_settings(here, home, env=env)
+    except SkillError as error:
+        unread = error.path  # told of where settings are looked at
     for scope in standard_scopes(here, home, env):
-        declared = read_manifest(scope.records, DEFAULT_LIMITS) if scope.location == "project" else None
+        if scope.location != "project" or os.path.join(scope.records, manifest_file(scope.records)) == unread:
+            continue
+        declared = read_manifest(scope.records, DEFAULT_LIMITS)
         if declared is not None:
             yield Diagnosis("manifest", "ok", f"{scope.records}: {len(declared)} declared")
 

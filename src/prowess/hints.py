@@ -146,7 +146,7 @@ HINTS: dict[str, str] = {
     "http-status": "check the address; the server does not give what was asked for",
     "login-needed": "set PROWESS_TOKEN_<HOST> for installs, as docs/installing.md says; Source.url takes headers=",
     "download-too-large": "ask the publisher for less, or raise the field of Limits that is named",
-    "changed-on-server": "unload the skill and load it again, or all with source.load(), and approve its tools anew",
+    "changed-on-server": "load the skill again, or all with source.load(), and approve its tools anew",
     "digest-mismatch": "do not use it: what the server gives is not what its index announces",
     "redirect-refused": "use the address that it leads to, or name its host in allow_redirects_to",
     "address-refused": "pass allow_private=True if that machine is meant",
@@ -178,6 +178,9 @@ HINTS: dict[str, str] = {
     "would-replace": "choose another name or folder, or pass replace=True",
     "unwritable": "check that the folder exists and may be written to",
     "bad-evals": "see docs/authoring.md for the shapes of evals",
+    "no-indexes": "name the sites and repositories to ask in the setting indexes",
+    "too-many-indexes": "ask fewer at once, or pass Limits with a larger max_indexes",
+    "no-evals": "write queries into evals/triggers.json of the skill, or name another path",
     "bad-setting": "correct it there; docs/cli.md has the settings and their values",
     "unknown-setting": "see 'prowess config' for the settings that there are",
     "user-setting": "set it in your own file, by a variable, or by a flag",
@@ -202,7 +205,10 @@ HINTS: dict[str, str] = {
     "changed-since-locked": "run sync to restore it, or install it again",
     "not-in-lock": "install or adopt it, so that the lock file says what it holds",
     "version-mismatch": "update it to the version that you want",
-    "bad-lock": "restore the lock file from version control, or delete it and sync",
+    "bad-lock": "mend that line, or take an earlier version of the file: 'git log -p prowess.lock' shows them",
+    "lock-conflict": "run 'prowess lock --merge' (--user for your own): it asks only where both sides changed one",
+    "torn-conflict": "save both versions ('git show COMMIT:prowess.lock'), then name them: --base --ours --theirs",
+    "manifest-conflict": "keep in an editor what the project needs of both sides, then run 'prowess sync'",
     "bad-manifest": "see docs/installing.md for what prowess.toml may hold",
     "interrupted-change": "run 'prowess sync' (with --user for your own skills): it is finished, or taken back",
     "foreign-folder": "make sure that you know who put it there, then delete it and run 'prowess sync'",
@@ -225,7 +231,6 @@ HINTS: dict[str, str] = {
     "submodule": "a submodule is never fetched; ask its author to copy the files",
     "case-collision": "two files differ only in case: rename one of them",
     "unsafe-name": "rename the file to something that is a plain name on every platform",
-    "left-out": "links and submodules outside a skill are not installed",
     "bad-argument": "",  # the message itself says what was expected, and what to pass where that can be said
 }
 """What to do about each code: the table behind ``Issue.hint`` and ``SkillError.hint``."""

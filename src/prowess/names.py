@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import PathTraversalError, ResourceError, ResourceNotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 MAX_PATH_CHARS = 4096
 DEVICES = frozenset(
@@ -124,3 +124,9 @@ def _is_utf8(path: str) -> bool:
 
 def _refused(path: str, why: str) -> PathTraversalError:
     return PathTraversalError(f"resource path {path[:200]!r} {why}", code="path-escape")
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """The folders that a relative path with ``/`` lies in, the nearest first; not the top."""
+    while path := path.rpartition("/")[0]:
+        yield path

@@ -162,8 +162,8 @@ def test_a_refusal_says_what_to_do_instead(command: Command, home: Path) -> None
 
 
 @pytest.mark.parametrize("user", ["git@host.example:acme/pdf.git", "ssh://git@host.example/acme/pdf.git"])
-def test_the_user_name_of_ssh_stays(command: Command, home: Path, user: str) -> None:  # noqa: ARG001 - its effect
-    assert f"fetch {user}" in command("install", user, "--project", "--dry-run").plan
+def test_the_user_name_of_ssh_stays(home: Path, user: str) -> None:  # noqa: ARG001 - its effect
+    assert f"fetch {user}" in str(prowess.Installer().plan(user, project=True))
 
 
 # -- what files say ----------------------------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ def test_a_bar_is_drawn_on_the_error_stream_alone(terminal: Terminal) -> None:
     )
     ran = terminal("verify", both=True, program=("-c", code))
     assert BAR.search(ran.out)
-    assert Path("answer.txt").read_text(encoding="utf-8") == "2 installed, all as the lock files say.\n"
+    assert Path("answer.txt").read_text(encoding="utf-8") == "2 skills installed, all as the lock files say.\n"
     assert not BAR.search(terminal("verify").out)
 
 

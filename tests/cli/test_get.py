@@ -61,9 +61,9 @@ def test_variables_of_other_installers_are_honoured(
     command: Command, project: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GH_HOST", "ghe.example")
-    ran = command("install", "https://ghe.example/acme/skills/tree/v1/pdf", "--dry-run")
-    assert "- fetch https://ghe.example/acme/skills at v1, folder pdf\n" in ran.plan
-    assert "https://github.com/acme/skills" in command("install", "acme/skills", "--dry-run").plan
+    plan = prowess.Installer().plan("https://ghe.example/acme/skills/tree/v1/pdf")
+    assert "fetch https://ghe.example/acme/skills at v1, folder pdf\n" in str(plan)
+    assert "https://github.com/acme/skills" in str(prowess.Installer().plan("acme/skills"))
     repository.skill("skills/inner", fields="metadata:\n  internal: true\n")
     repository.commit(tag="v2")
     command("install", repository.address, "--project", "--yes")
@@ -125,7 +125,42 @@ def test_a_source_that_makes_no_sense_or_could_do_harm_is_refused(command: Comma
     assert not (project / "pwned").exists()
 
 
-def test_a_folder_named_without_its_dot_is_suggested_and_not_taken(command: Command, project: Path) -> None:
+def test_a_source_is_shown_with_costs_and_what_could_run_and_not_installed(
+    command: Command, project: Path, repository: Repository
+) -> None:
+    repository.skill("skills/beta", body="See !`git status`.\n")
+    repository.write("skills/beta/scripts/run.sh", "#!/bin/sh\n")
+    commit = repository.commit()
+    before = listing(project)
+    ran = command("install", repository.address, "--list")
+    assert ran.status == 0
+    head, *rows = ran.out.splitlines()
+    assert f"commit {commit[:12]}, 20" in head
+    assert "2 skills, 3 files" in head
+    assert rows[0].startswith("  alpha  ")
+    assert rows[0].endswith(" to load")
+    assert "    would run: git status" in rows
+    assert "    could run: scripts/run.sh" in rows
+    data = command("install", repository.address, "--list", "--skill", "beta", "--json").data
+    assert ([skill["name"] for skill in data["skills"]], data["commit"]) == (["beta"], commit)
+    assert listing(project) == before
+
+
+@pytest.mark.parametrize("words", [("--dry-run",), ("--dry-run", "--into", "vendor"), ("--list",)])
+def test_a_look_at_what_cannot_be_reached_fails(command: Command, project: Path, words: tuple[str, ...]) -> None:
+    ran = command("install", f"file://{project}/nowhere", *words)
+    assert (ran.status, ran.out, "error[no-repository]" in ran.err) == (3, "", True)
+
+
+def test_a_dry_run_for_a_skill_that_the_source_has_not_fails(command: Command, repository: Repository) -> None:
+    ran = command("install", repository.address, "--skill", "gamma", "--dry-run")
+    assert (ran.status, "error[unknown-skill]" in ran.err) == (3, True)
+
+
+def test_a_folder_named_without_its_dot_is_suggested_and_not_taken(
+    command: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # nothing of the network is asked
     prowess.create_skill("notes")
     ran = command("install", "notes", "--yes")
     assert ran.status == 3

@@ -213,7 +213,7 @@ def test_a_subfolder_of_a_project_belongs_to_it(
     inner.mkdir(parents=True)
     monkeypatch.chdir(inner)
     assert "alpha" in command("list").out
-    assert command("verify").out == "1 installed, all as the lock files say.\n"
+    assert command("verify").out == "1 skill installed, all as the lock files say.\n"
     assert command("link", "alpha", "--agent", "windsurf", "--yes").status == 0
     assert (project / ".windsurf/skills/alpha").is_symlink()
     assert command("update", "alpha@v1.1.0", "--yes").status == 0
@@ -330,8 +330,8 @@ def test_a_clone_says_what_brings_its_skills(
         ran = command(*words)
         assert (ran.status, said in ran.err) == (3, True)
     assert said not in command("activate", "other").err
-    links = [one for one in command("doctor", "--json").data["diagnoses"] if one["topic"] == "link"]
-    assert [one["remedy"] for one in links] == ["run 'prowess sync --locked'"]
+    problems = [one for one in command("doctor", "--json").data["diagnoses"] if one["code"] == "missing-skill"]
+    assert [one["remedy"] for one in problems] == ["run 'prowess sync --locked'"]
     command("sync", "--locked")
     assert "records" not in command("list").out
     assert command("activate", "alpha").status == 0
@@ -418,3 +418,39 @@ def test_unlinking_leaves_no_folder_behind_that_linking_made(
     assert not (project / ".windsurf").exists()
     assert [path.name for path in (project / ".claude").iterdir()] == ["settings.json"]
     assert command("verify").status == 0
+
+
+# -- a source that cannot be asked -------------------------------------------------------------------------------------
+
+
+def test_a_source_that_cannot_be_asked_is_named_and_never_passes_for_current(
+    command: Command, project: Path, alpha: Repository, tmp_path: Path
+) -> None:
+    beta = Repository(tmp_path / "repositories" / "beta")
+    beta.skill("", body="One.\n")
+    beta.commit()
+    for repository in (alpha, beta):
+        command("install", repository.address, "--project", "--yes")
+    alpha.path.rename(alpha.path.with_name("away"))
+    ran = command("outdated")
+    assert (ran.status, "current" in ran.out) == (3, False)
+    assert "local/alpha" in ran.out
+    assert "the source of local/alpha could not be asked: " in ran.err
+    (row,) = command("outdated", "--json").data["outdated"]
+    assert (row["name"], row["status"], row["newest"], alpha.path.name in row["why"]) == (
+        "local/alpha",
+        "failed",
+        "",
+        True,
+    )
+    beta.skill("", body="Two.\n")
+    beta.commit()
+    ran = command("outdated")
+    assert (ran.status, ran.out.count("local/")) == (3, 2)
+    ran = command("update", "--yes")
+    assert (ran.status, "updated local/beta" in ran.out) == (1, True)
+    assert "failed local/alpha" in ran.err
+    assert "Two." in (project / ".agents/skills/beta/SKILL.md").read_text(encoding="utf-8")
+    ran = command("update", "--yes", "--json")
+    assert ran.status == 1
+    assert {one["name"]: one["status"] for one in ran.data["updates"]}["local/alpha"] == "failed"

@@ -37,7 +37,6 @@ _OTHER_WORDS = {
     "create": "new",
     "info": "show",
     "cat": "read",
-    "find": "search",
 }
 """What other programs call our commands; ``uninstall`` is spelled like ``install`` and means its opposite."""
 
@@ -118,7 +117,7 @@ def _outcome(call: Callable[[], object], words: list[str]) -> int:
         status = call()
         output.flush()
     except BaseException as error:  # noqa: BLE001 - the edge: everything that goes wrong ends here, and is told
-        return _told(error, as_json="--json" in words)
+        return _told(error, as_json="--json" in words[: words.index("--") if "--" in words else None])
     return status if isinstance(status, int) else OK
 
 
@@ -162,7 +161,8 @@ def overview() -> str:
     for group in GROUPS:
         own = [f"  {entry.name:{width}}{entry.summary}" for entry in COMMANDS if entry.group == group]
         rows += [f"{group}:", *own, ""] if own else []
-    rows.append("prowess COMMAND --help shows options and examples; --json gives data instead of text.")
+    rows.append("prowess COMMAND --help shows options and examples.")
+    rows.append("--json gives data instead of text.")
     rows.append("New here? prowess demo")
     return "\n".join(rows) + "\n"
 

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from prowess.cli import output
+from prowess.cli.remedies import remedy
 from prowess.errors import Issue
 from prowess.library.places import config_home, project_folders
 from prowess.limits import DEFAULT_LIMITS
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import prowess
+    from prowess.errors import InstallError
     from prowess.library.pins import Pins
 
 LOCK_FILE = "prowess.lock"
@@ -29,7 +31,7 @@ class Verified:
         home = os.path.expanduser("~")
         own = os.path.join(config_home(home, os.environ), "prowess")
         self._pins: Pins | None = None
-        self.troubles: list[str] = []
+        self.troubles: list[InstallError] = []
         """What keeps a lock file from being read."""
         self.waiting: list[Issue] = []
         """Changes that were interrupted."""
@@ -45,14 +47,15 @@ class Verified:
         scopes = standard_scopes(os.getcwd(), home, os.environ)
         self._pins = Pins(scopes, DEFAULT_LIMITS)
         self.waiting = [issue for scope in scopes for issue in find_interrupted(scope, DEFAULT_LIMITS)]
-        self.troubles = [records.trouble for records in self._pins.records if records.trouble]
+        self.troubles = [records.trouble for records in self._pins.records if records.trouble is not None]
 
     def state(self, skill: prowess.Skill) -> str:
         """``verified``, ``changed since installed``, ``not in the lock file``; ``""`` for what is not installed."""
         if self._pins is None or not skill.is_local:
             return ""
         judged = self._pins.judge(skill)
-        if judged is None or (isinstance(judged, Issue) and judged.message in self.troubles):
+        unread = {trouble.message for trouble in self.troubles}
+        if judged is None or (isinstance(judged, Issue) and judged.message in unread):
             return ""  # not installed; or nobody knows, which is told once
         return _STATES.get(judged.code, "") if isinstance(judged, Issue) else "verified"
 
@@ -101,7 +104,9 @@ def tell_changed(skills: Iterable[prowess.Skill]) -> None:
     for issue in verified.waiting:
         output.warn(f"[{issue.code}] {issue.path}: {issue.message}")
     for trouble in verified.troubles:
-        output.warn(f"[bad-lock] {trouble}; whether installed skills have changed is not known")
+        output.warn(f"[{trouble.code}] {trouble.message}; whether installed skills have changed is not known")
+        if trouble.code == "lock-conflict":
+            output.note(f"  hint: {remedy(trouble.code)}")
     for skill in skills:
         if verified.state(skill) == CHANGED:
             output.warn(

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from prowess.limits import Limits
+    from prowess.spec.document import Document
 
     Read = Callable[[str], bytes]
+    Bring = Callable[[list[str]], None]
 
 _SKIPPED = frozenset(("node_modules", ".git", "dist", "build", "__pycache__"))
 _CONTAINERS = ("", "skills", "skills/.curated", "skills/.experimental", "skills/.system")
@@ -41,21 +43,37 @@ _ALL_LEVELS = 5
 
 
 class Found(NamedTuple):
-    """A skill in a tree: its name, its folder, and whether it counts without being asked for."""
+    """A skill in a tree: its name, its folder, its SKILL.md, and whether it counts without being asked for."""
 
     name: str
     folder: str
+    document: Document
+    text: bytes
+    """The whole SKILL.md."""
     shown: bool = True
 
+    @property
+    def path(self) -> str:
+        """Where its SKILL.md lies in the tree."""
+        return _file_in(self.folder)
 
-def find_skills(paths: Iterable[str], read: Read, *, name: str, limits: Limits) -> tuple[list[Found], list[Issue]]:
+
+def find_skills(
+    paths: Iterable[str], read: Read, *, name: str, limits: Limits, bring: Bring | None = None
+) -> tuple[list[Found], list[Issue]]:
     """The skills among ``paths``, in the order in which they win; and what is wrong with others.
 
-    ``name``: what a skill at the top falls back on when it has none.
+    ``name``: what a skill at the top falls back on when it has none. ``bring``: told which files are read next, so that
+    they come by one request.
     """
     known = set(paths)
+    bring = bring or _bring_nothing
     folders = sorted(posixpath.dirname(path) for path in known if posixpath.basename(path) == FILENAME)
-    chosen = list(_chosen(folders, _containers(known, read)))
+    # Manifests may name further folders. Most name none: what is looked at without them is brought along with them.
+    likely = _chosen(folders, _containers(()))
+    bring([path for path in (*_MANIFESTS, NPM_LOCK_FILE) if path in known] + [_file_in(folder) for folder in likely])
+    chosen = list(_chosen(folders, _containers(_plugins(known, read))))
+    bring([_file_in(folder) for folder in chosen])
     issues: list[Issue] = []
     hidden = _from_elsewhere(known, read)
     found: dict[str, Found] = {}
@@ -90,9 +108,18 @@ def _within(folders: Sequence[str], container: str, levels: int) -> Iterator[str
             yield folder
 
 
-def _containers(known: set[str], read: Read) -> list[str]:
+def _bring_nothing(_paths: list[str]) -> None:
+    """For files that are in memory."""
+
+
+def _file_in(folder: str) -> str:
+    """The path of the SKILL.md in a folder of the tree."""
+    return f"{folder}/{FILENAME}" if folder else FILENAME
+
+
+def _containers(plugins: Iterable[str]) -> list[str]:
     agents = dict.fromkeys(agent.project for agent in AGENTS.values())
-    return [*_CONTAINERS, *agents, *_plugins(known, read)]
+    return [*_CONTAINERS, *agents, *plugins]
 
 
 def _plugins(known: set[str], read: Read) -> Iterator[str]:
@@ -148,7 +175,7 @@ def _from_elsewhere(known: set[str], read: Read) -> frozenset[str]:
 
 
 def _skill(folder: str, read: Read, name: str, limits: Limits, issues: list[Issue]) -> Found | None:
-    path = f"{folder}/{FILENAME}" if folder else FILENAME
+    path = _file_in(folder)
     data = read(path)
     most = limits.max_frontmatter_bytes
     fallback = posixpath.basename(folder) or name
@@ -166,4 +193,5 @@ def _skill(folder: str, read: Read, name: str, limits: Limits, issues: list[Issu
         issues.append(replace(first, message=f"{first.field} {first.message}" if first.field else first.message))
         return None
     internal = is_true(document.front.metadata.get("internal", ""))
-    return Found(document.front.name, folder, not internal or is_true(os.environ.get(_INTERNAL, "")))
+    shown = not internal or is_true(os.environ.get(_INTERNAL, ""))
+    return Found(document.front.name, folder, document, data, shown)

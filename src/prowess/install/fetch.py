@@ -20,14 +20,17 @@ from prowess.files.tree import read_tree
 from prowess.files.writing import NewFile
 from prowess.install.credentials import token_headers, token_variable
 from prowess.install.entries import local_path
+from prowess.sources.cache import Cache
 from prowess.sources.git import Remote
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from prowess.errors import Issue
     from prowess.install.trees import Bundle
+    from prowess.library.catalog import Catalog
     from prowess.limits import Limits
     from prowess.sources.git import Commit
     from prowess.sources.git_program import Git
@@ -57,7 +60,8 @@ class Reach(NamedTuple):
     def remote(self, spec: SourceSpec) -> Remote:
         """The repository that a source names."""
         address = local_path(spec) if spec.local else spec.address
-        return Remote(address, spec.local, self.schemes, self.git, self.limits)
+        # A repository of this machine is not kept a second time: to ask it costs as much as to read the cache.
+        return Remote(address, spec.local, self.schemes, self.git, self.limits, None if spec.local else Cache())
 
     @contextmanager
     def opened(self, spec: SourceSpec) -> Iterator[Bundle]:
@@ -96,10 +100,17 @@ class _Fetched:
         self.paths = tuple(entry.path for entry in commit.files)
         self.odd = commit.odd
         self.commit = commit.id
+        self.date = commit.date
         self.issues: tuple[Issue, ...] = ()
+
+    def bring(self, paths: Sequence[str]) -> None:
+        self._commit.bring([self._entries[path] for path in paths])
 
     def read(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
         return tuple(self._commit.read([self._entries[path] for path in paths], self._limits))
+
+    def size(self, path: str) -> int | None:
+        return self._commit.objects.size(self._entries[path].object)
 
 
 class InMemory:
@@ -112,10 +123,17 @@ class InMemory:
         self.paths = tuple(file.path for file in files)
         self.odd = tuple(odd)
         self.commit = ""
+        self.date: datetime | None = None
         self.issues = tuple(issues)
+
+    def bring(self, paths: Sequence[str]) -> None:
+        """Nothing is left to be fetched."""
 
     def read(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
         return tuple(self._files[path] for path in paths)
+
+    def size(self, path: str) -> int:
+        return len(self._files[path].content)
 
 
 def _folder(spec: SourceSpec, limits: Limits) -> InMemory:
@@ -185,25 +203,30 @@ def _nothing_usable(spec: SourceSpec, why: Sequence[Issue]) -> InstallError:
     return InstallError(message, why[0].path if why else "", why[0].code if why else "no-index")
 
 
-def _index(spec: SourceSpec, reach: Reach) -> InMemory:
-    """Every skill that a well-known index lists, each in a folder of its name.
-
-    A site tells nothing of who may execute what; a script says so itself, by its first two characters.
-    """
+def load_site(spec: SourceSpec, reach: Reach) -> Catalog:
+    """What a site announces: its index is fetched, none of its skills. Raises ``FetchError`` where it has none."""
     from prowess.sources.base import Source  # noqa: PLC0415 - only for what is fetched
 
-    http, most = "http" in reach.schemes, reach.limits.max_install_bytes
     source = Source.url(
         spec.address,
-        allow_http=http,
+        allow_http="http" in reach.schemes,
         allow_private=reach.private,
         allow_rollback=reach.allow_rollback,
         headers=token_headers(spec.address),
         missing="error",
         limits=reach.limits,
     )
+    return source.load()
+
+
+def _index(spec: SourceSpec, reach: Reach) -> InMemory:
+    """Every skill that a well-known index lists, each in a folder of its name.
+
+    A site tells nothing of who may execute what; a script says so itself, by its first two characters.
+    """
+    most = reach.limits.max_install_bytes
     files: list[NewFile] = []
-    catalog = source.load()
+    catalog = load_site(spec, reach)
     if not catalog:
         raise _nothing_usable(spec, catalog.failures)
     for skill in stepped(catalog.skills, lambda skill: skill.name):

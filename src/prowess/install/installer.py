@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace as replaced
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prowess.arguments import as_optional_absolute, check_texts
-from prowess.errors import AlreadyInstalledError, InstallError, Issue, NotInstalledError, SkillError
+from prowess.arguments import as_optional_absolute, check_text, check_texts
+from prowess.errors import AlreadyInstalledError, InstallError, Issue, NotInstalledError
 from prowess.files.folders import exists
 from prowess.install import apply
 from prowess.install.adopt import adopt
@@ -18,15 +19,18 @@ from prowess.install.declaring import bring, changes
 from prowess.install.entries import refuse_own_source
 from prowess.install.failures import typed
 from prowess.install.fetch import Reach
+from prowess.install.index_search import IndexSearch, search_indexes
 from prowess.install.landing import installed_as, land
 from prowess.install.linking import add_links, take_links
 from prowess.install.links import Landings
 from prowess.install.manifest import Defaults, read_defaults, read_manifest
+from prowess.install.offer import Offer, offer_from
 from prowess.install.plan import Plan, plan_install, spec_for, with_name
 from prowess.install.store import check_folders, look_into, opened, recover
 from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, still_declared
+from prowess.install.three_sides import SkillDiff, compare_sides
 from prowess.install.trees import cut
-from prowess.install.updates import Outdated, Update, at_version, newer, try_update, updated
+from prowess.install.updates import Outdated, Update, at_version, try_newer, try_update, updated
 from prowess.install.vendoring import put_into
 from prowess.library.agents import agent_of, find_agents
 from prowess.library.compare import verify_scope
@@ -141,6 +145,17 @@ class Installer:
             apply.refuse_taken(spec.full_name, plan.source, scope, locked)
         return plan
 
+    def offers(self, ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None = None) -> Offer:
+        """Fetch what ``ref`` names and say what there is, for a person who decides; nothing is changed.
+
+        ``select``: only these of its skills. Raises what ``install`` raises for a source that cannot be reached, has
+        no skill, or has none of a name that was chosen.
+        """
+        spec = with_name(spec_for(ref, select))
+        self.issues = ()
+        with typed(), self._reach.opened(spec) as bundle:
+            return offer_from(bundle, spec, self._limits)
+
     def install(
         self,
         ref: str | SkillRef | SourceSpec,
@@ -196,11 +211,14 @@ class Installer:
         with typed():
             return find_coverage(scopes, (*present, *named), self._limits)
 
-    def apply(self, plan: Plan) -> tuple[InstalledSkill, ...]:
-        """Do what a plan says."""
+    def apply(self, plan: Plan, *, commit: str = "") -> tuple[InstalledSkill, ...]:
+        """Do what a plan says.
+
+        ``commit``: of a repository, the commit that an offer showed, also when its branch or tag has moved since.
+        """
         scope = self._scope(plan.location == "project")
         self._begin(scope)
-        with typed(), self._reach.opened(plan.spec) as bundle:
+        with typed(), self._reach.opened(replaced(plan.spec, ref=commit) if commit else plan.spec) as bundle:
             trees = cut(bundle, plan.spec, self._limits)
             arrival = Arrival(plan.spec, bundle.commit, plan.wishes)
             done, issues = land(scope, trees, arrival, scopes=(self.user, self.project), limits=self._limits)
@@ -278,21 +296,42 @@ class Installer:
         return tuple(issues)
 
     def outdated(self) -> tuple[Outdated, ...]:
-        """The installs whose source has something newer than what is here, by name; nothing is changed."""
+        """The installs whose source has something newer than what is here, by name; nothing is changed.
+
+        One whose source could not be asked is among them with the status ``"failed"``, and in ``issues``.
+        """
         self._look(self.user, self.project)
         found: list[Outdated] = []
         issues = [*self.issues]
         for scope, entry in stepped(self._entries(), lambda pair: pair[1].name):
-            try:
-                for one in newer(entry, scope, self._reach):
-                    if isinstance(one, Issue):
-                        issues.append(one)
-                    else:
-                        found.append(one)
-            except SkillError as error:
-                issues.append(Issue(error.code, entry.name, error.message, error.path, 0, "warning"))
+            for one in try_newer(entry, scope, self._reach):
+                if isinstance(one, Issue):
+                    issues.append(one)
+                else:
+                    found.append(one)
         self.issues = tuple(issues)
         return tuple(found)
+
+    def find(self, query: str, indexes: Sequence[str], limit: int = 10) -> IndexSearch:
+        """The skills that fit the words of ``query``, best first, among all that some indexes have.
+
+        ``indexes``: addresses of sites that publish skills, and of repositories. The words stay on this machine. An
+        index that does not answer is told in ``unanswered``, and hides no other. Raises ``SourceError`` for more than
+        ``Limits.max_indexes``.
+        """
+        check_text(query, "query")
+        return search_indexes(query, check_texts(indexes, "indexes"), self._reach, limit)
+
+    def diff(self, ref: str | SkillRef) -> SkillDiff:
+        """One install three ways: here and at its source now, each against what the lock file says.
+
+        Nothing is changed. A source that cannot be asked is said in ``why_unasked``, and what is here is compared all
+        the same. Raises ``NotInstalledError``.
+        """
+        self._look(self.user, self.project)
+        name = (ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)).full_name
+        scope, _ = self._recorded(ref, name)
+        return compare_sides(scope, self._entry(scope, name), self._reach)
 
     # -- changing ----------------------------------------------------------------------------------------------------
 
@@ -371,24 +410,34 @@ class Installer:
             )
         return entry
 
-    def link(self, ref: str | SkillRef, agents: Sequence[str]) -> tuple[str, ...]:
-        """Link an installed skill for further agents; the links that were made, as the lock file has them."""
+    def link(self, ref: str | SkillRef | Sequence[str | SkillRef], agents: Sequence[str]) -> tuple[str, ...]:
+        """Link an installed skill, or several, for further agents; the links that were made, as the lock file has them.
+
+        Of several in one scope, all are linked or none; every one has to be installed before anything happens.
+        """
         return self._relinked(ref, agents, add_links)
 
-    def unlink(self, ref: str | SkillRef, agents: Sequence[str]) -> tuple[str, ...]:
-        """Take an installed skill's links for those agents away; the links that are gone. The shared one stays."""
+    def unlink(self, ref: str | SkillRef | Sequence[str | SkillRef], agents: Sequence[str]) -> tuple[str, ...]:
+        """Take the links of an installed skill, or several, for those agents away; which are gone. Shared ones stay."""
         return self._relinked(ref, agents, take_links)
 
     def _relinked(
-        self, ref: str | SkillRef, agents: Sequence[str], change: Callable[[Store, str, Sequence[str]], tuple[str, ...]]
+        self,
+        ref: str | SkillRef | Sequence[str | SkillRef],
+        agents: Sequence[str],
+        change: Callable[[Store, Sequence[str], Sequence[str]], tuple[str, ...]],
     ) -> tuple[str, ...]:
         self._begin(self.user, self.project)
-        scope, _ = resolve(ref, (self.project, self.user))
-        name = (ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)).full_name
-        with typed(), opened(scope, self._limits) as store:
-            links = change(store, name, check_texts(agents, "agents"))
-        self.issues += store.issues
-        return links
+        names: dict[Scope, list[str]] = {}
+        for one in (ref,) if isinstance(ref, str | SkillRef) else ref:
+            scope, _ = resolve(one, (self.project, self.user))
+            names.setdefault(scope, []).append((one if isinstance(one, SkillRef) else SkillRef.parse(one)).full_name)
+        links: list[str] = []
+        for scope, chosen in names.items():
+            with typed(), opened(scope, self._limits) as store:
+                links += change(store, chosen, check_texts(agents, "agents"))
+            self.issues += store.issues
+        return tuple(links)
 
     def difference(self, *, project: bool = True, locked: bool = False) -> tuple[str, ...]:
         """What ``sync`` would change, a line each; nothing is fetched or changed.

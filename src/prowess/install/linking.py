@@ -23,24 +23,53 @@ if TYPE_CHECKING:
     from prowess.library.lock import LockedSkill
 
 
-def add_links(store: Store, name: str, agents: Sequence[str]) -> tuple[str, ...]:
-    """Link the skills of an install for further agents as well; the links that were made."""
+def add_links(store: Store, names: Sequence[str], agents: Sequence[str]) -> tuple[str, ...]:
+    """Link the skills of installs for further agents as well, all or none; the links that were made."""
+    locked, made = store.locked, dict[str, None]()
+    for name in names:
+        entry, links = _stage_links(store, name, agents, frozenset(made))
+        locked, made = locked | {name: entry}, made | dict.fromkeys(links)
+    store.commit(locked)
+    return tuple(made)
+
+
+def _stage_links(
+    store: Store, name: str, agents: Sequence[str], staged: frozenset[str]
+) -> tuple[LockedSkill, tuple[str, ...]]:
+    """Stage the links of one install; its entry with them, and which they are. ``staged``: links of others to come.
+
+    Raises ``NameTakenError`` where something else has the place of a link, or is about to have it.
+    """
     entry = _entry(store, name)
     wanted = [link for link in _links(store, entry, agents) if store.landings.recorded(link.path) not in entry.links]
     for link in stepped(wanted, lambda link: store.landings.recorded(link.path)):
-        if exists(link.path) and not is_ours(store, link.path, entry):
+        is_taken = exists(link.path) and not is_ours(store, link.path, entry)
+        if is_taken or store.landings.recorded(link.path) in staged:
             raise NameTakenError("there is something already that was not installed by Prowess", link.path)
         store.link(link)
     made = tuple(store.landings.recorded(link.path) for link in wanted)
     copies = (*entry.copies, *(link for link in made if link in store.copies))
     known = tuple(dict.fromkeys((*entry.agents, *agents)))
-    after = replace(entry, links=(*entry.links, *made), copies=copies, agents=known)
-    store.commit(store.locked | {name: after})
-    return made
+    return replace(entry, links=(*entry.links, *made), copies=copies, agents=known), made
 
 
-def take_links(store: Store, name: str, agents: Sequence[str]) -> tuple[str, ...]:
-    """Take the links for those agents away, but never those in the shared folder; the links that are gone."""
+def take_links(store: Store, names: Sequence[str], agents: Sequence[str]) -> tuple[str, ...]:
+    """Take the links of installs for those agents away, all or none; the links that are gone.
+
+    Those in the shared folder stay.
+    """
+    locked, gone = store.locked, list[str]()
+    for name in names:
+        entry, links = _stage_removal(store, name, agents)
+        locked, gone = locked | {name: entry}, [*gone, *links]
+    store.commit(locked)
+    for folder in sorted({os.path.dirname(store.landings.path(link)) for link in gone}):
+        store.landings.leave(folder)
+    return tuple(gone)
+
+
+def _stage_removal(store: Store, name: str, agents: Sequence[str]) -> tuple[LockedSkill, tuple[str, ...]]:
+    """Stage that the links of one install for those agents go; its entry without them, and which they are."""
     entry = _entry(store, name)
     folders = {folder for folder in store.landings.folders(agents) if folder != store.landings.shared}
     gone = tuple(link for link in entry.links if os.path.dirname(store.landings.path(link)) in folders)
@@ -52,10 +81,7 @@ def take_links(store: Store, name: str, agents: Sequence[str]) -> tuple[str, ...
         copies=tuple(link for link in entry.copies if link not in gone),
         agents=tuple(agent for agent in entry.agents if agent not in agents),
     )
-    store.commit(store.locked | {name: after})
-    for folder in sorted({os.path.dirname(store.landings.path(link)) for link in gone}):
-        store.landings.leave(folder)
-    return gone
+    return after, gone
 
 
 def _entry(store: Store, name: str) -> LockedSkill:

@@ -26,10 +26,11 @@ def lock_text(locked: Locked) -> str | None:
     """The text of the lock file; ``None`` when there is nothing to record."""
     if not locked:
         return None
-    return EMPTY_TEXT + "".join(f"\n{_entry(locked[name])}" for name in sorted(locked))
+    return EMPTY_TEXT + "".join(f"\n{entry_text(locked[name])}" for name in sorted(locked))
 
 
-def _entry(entry: LockedSkill) -> str:
+def entry_text(entry: LockedSkill) -> str:
+    """The text of one entry of the lock file."""
     rows = [
         "[[skill]]",
         f"name = {_text(entry.name)}",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from prowess.errors import BadReferenceError, InstallError
 from prowess.files.folders import exists
 from prowess.install.plan import source_from, with_name
+from prowess.library.conflicts import find_marker
 from prowess.library.lock import COPY, read_text
 from prowess.spec.addresses import SourceSpec, chosen
 from prowess.spec.redaction import show_address
@@ -91,6 +92,10 @@ def _parsed(text: str, folder: str, file: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a number of thousands of digits is a plain ValueError
+        line = find_marker(text)
+        if line:
+            message = f"{file} is in conflict: it holds git's markers (line {line})"
+            raise InstallError(message, folder, "manifest-conflict") from None
         raise _bad(f"{file} is not TOML: {error}", folder) from None
 
 

@@ -6,19 +6,22 @@ import posixpath
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from prowess.errors import InstallError, Issue, PathTraversalError, UnsafeTreeError, nearest_first
+from prowess.errors import InstallError, Issue, PathTraversalError, UnsafeTreeError, did_you_mean, nearest_first
 from prowess.files.tree import DEEPER, digest_of, hash_bytes
 from prowess.install.contents import find_skills
 from prowess.library.load import FILENAME
-from prowess.names import find_repository, relative_parts
+from prowess.names import find_repository, folders_above, relative_parts
+from prowess.spec.counted import join_some
 from prowess.spec.refs import link_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from datetime import datetime
 
     from prowess.files.tree import FileHash
     from prowess.files.writing import NewFile
     from prowess.install.contents import Found
+    from prowess.library.lock import LockedSkill
     from prowess.limits import Limits
     from prowess.spec.addresses import SourceSpec
 
@@ -32,21 +35,32 @@ _WHY = {
     "too-many-files": "is one of too many files",
     "too-deep": "lies too deep",
 }
+_LISTED = 20
+"""How many skills of a source a message names."""
 _FATAL = frozenset(("unreadable-directory", "too-many-files", "too-deep"))
 """What says that the listing is not whole: then nothing of it is installed."""
 
 
 class Bundle(Protocol):
-    """What a source gave: its files by path, read on demand, what else it holds, and the commit."""
+    """What a source gave: its files by path, read on demand, what else it holds, the commit, and its date."""
 
     paths: tuple[str, ...]
     odd: tuple[tuple[str, str], ...]
     commit: str
+    date: datetime | None
     issues: tuple[Issue, ...]
     """What the source offers and cannot give."""
 
+    def bring(self, paths: Sequence[str]) -> None:
+        """Fetch those of its files that are not here yet, by one request."""
+        ...
+
     def read(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
-        """Some of its files, within the bounds of an install."""
+        """Some of its files, within the bounds of an install; what is missing is fetched first, as by ``bring``."""
+        ...
+
+    def size(self, path: str) -> int | None:
+        """How many bytes a file has; ``None`` while only fetching it tells."""
         ...
 
 
@@ -74,10 +88,12 @@ class Tree(NamedTuple):
 
 def keep_skills(tree: Tree) -> Tree:
     """The tree with the files of its skills alone, of those that a folder can be named after: what copies can hold."""
-    skills: dict[str, str] = {}
-    for skill, folder in tree.skills.items():
-        if link_name(skill) not in {"", *map(link_name, skills)}:
-            skills[skill] = folder
+    by_link: dict[str, str] = {}
+    for skill in tree.skills:
+        by_link.setdefault(link_name(skill), skill)
+    skills = {skill: tree.skills[skill] for link, skill in by_link.items() if link}
+    if len(skills) == len(tree.skills):
+        return tree  # nearly always: what lies in no skill's folder is in no tree
     prefixes = tuple(f"{folder}/" if folder else "" for folder in skills.values())
     return tree._replace(files=tuple(file for file in tree.files if file.path.startswith(prefixes)), skills=skills)
 
@@ -88,26 +104,58 @@ def hashes_of(files: Iterable[NewFile]) -> dict[str, FileHash]:
 
 
 def cut(bundle: Bundle, spec: SourceSpec, limits: Limits) -> list[Tree]:
-    """The trees that ``spec`` asks for: the whole, or one for each skill that it names."""
+    """The trees that ``spec`` asks for: one with every skill that is not internal, or one for each that it names.
+
+    What lies in no skill's folder is in no tree.
+    """
+    held = look_through(bundle, spec, limits)
+    if not spec.skills:
+        return [_whole(spec, held)]
+    skills = held.chosen(spec.skills)
+    held.reader.bring([path for skill in skills for path in held.files_of(skill)])
+    return [_one(spec, held, skill) for skill in skills]
+
+
+def look_through(bundle: Bundle, spec: SourceSpec, limits: Limits) -> Surveyed:
+    """What the part of a source that ``spec`` names holds; ``InstallError`` when that is no skill at all.
+
+    Raises ``UnsafeTreeError`` when the source could not be listed whole.
+    """
     _refuse_odd(((code, path) for code, path in bundle.odd if code in _FATAL), set())
     paths, odd = _below(bundle, spec.subpath)
     reader = _Reader(bundle, spec.subpath)
-    found, issues = find_skills(paths, reader.one, name=spec.name, limits=limits)
+    skills, issues = find_skills(paths, reader.one, name=spec.name, limits=limits, bring=reader.bring)
     if not any(posixpath.basename(path).lower() == FILENAME.lower() for path in paths):
         raise InstallError(f"{spec} does not contain a SKILL.md file", code="missing-skill-md")
-    held = _Held(paths, odd, reader, limits)
-    if not spec.skills:
-        return [_whole(spec, held, found, [*bundle.issues, *issues])]
-    return [_one(spec, held, _named(name, found)) for name in spec.skills]
+    return Surveyed(paths, odd, reader, skills, (*bundle.issues, *issues), limits)
 
 
-class _Held(NamedTuple):
-    """The part that is wanted: its files, what else it holds, and how it is read."""
+class Surveyed(NamedTuple):
+    """The part of a source that is wanted: its files, what else it holds, how it is read, and the skills in it."""
 
     paths: list[str]
     odd: list[tuple[str, str]]
     reader: _Reader
+    skills: list[Found]
+    issues: tuple[Issue, ...]
     limits: Limits
+
+    def chosen(self, names: Sequence[str]) -> list[Found]:
+        """The skills of these names, in their order; ``InstallError`` for one that is not there."""
+        return [_named(name, self.skills) for name in names]
+
+    def refusals_of(self, skill: Found) -> list[Issue]:
+        """What in a skill's folder keeps it from being installed, such as a link."""
+        prefix = f"{skill.folder}/" if skill.folder else ""
+        inside = (pair for pair in self.odd if pair[1].startswith(prefix))
+        return [
+            Issue(code, path, f"{_WHY.get(code, code)}: the skill cannot be installed", path) for code, path in inside
+        ]
+
+    def files_of(self, skill: Found) -> list[str]:
+        """The paths of everything in a skill's folder."""
+        prefix = f"{skill.folder}/" if skill.folder else ""
+        return [path for path in self.paths if path.startswith(prefix)]
 
 
 class _Reader:
@@ -119,6 +167,12 @@ class _Reader:
 
     def one(self, path: str) -> bytes:
         return self.several([path])[0].content
+
+    def bring(self, paths: Sequence[str]) -> None:
+        self._bundle.bring([self._prefix + path for path in paths])
+
+    def size(self, path: str) -> int | None:
+        return self._bundle.size(self._prefix + path)
 
     def several(self, paths: Sequence[str], strip: str = "") -> tuple[NewFile, ...]:
         read = self._bundle.read([self._prefix + path for path in paths])
@@ -149,20 +203,38 @@ def _named(name: str, found: Sequence[Found]) -> Found:
         if one.name == name or posixpath.basename(one.folder) == name:
             return one
     names = nearest_first(name, sorted(one.name for one in found))
-    listed = ", ".join(names[:20]) or "none"
-    raise InstallError(f"there is no skill {name!r}; the source has: {listed}", code="unknown-skill")
+    listed = join_some(names, _LISTED) or "none"
+    suggestion = did_you_mean(name, names)
+    meant = f"; {suggestion}" if suggestion else ""
+    raise InstallError(f"there is no skill {name!r}{meant}; the source has: {listed}", code="unknown-skill")
 
 
-def _whole(spec: SourceSpec, held: _Held, found: list[Found], issues: list[Issue]) -> Tree:
-    own = FILENAME.lower()
-    _refuse_odd(held.odd, {posixpath.dirname(path) for path in held.paths if posixpath.basename(path).lower() == own})
-    check_paths(held.paths, held.limits)
-    left = (
-        Issue("left-out", path, f"{_WHY.get(code, code)}; not installed", path, 0, "warning") for code, path in held.odd
-    )
-    skills = {one.name: one.folder for one in found if one.shown}
-    files, broken = held.reader.several(held.paths), issues[0] if issues and not found else None
-    return Tree(spec.full_name, spec.subpath, "", files, skills, (*issues, *left), broken)
+def _whole(spec: SourceSpec, held: Surveyed) -> Tree:
+    skills = {one.name: one.folder for one in held.skills if one.shown}
+    broken = held.issues[0] if held.issues and not held.skills else None
+    # Where no skill can be loaded, everything that claims to be one: whoever copies it may mend it.
+    folders = set(skills.values()) or _claimed_folders(held.paths)
+    _refuse_odd(held.odd, folders)
+    paths = [path for path in held.paths if "" in folders or not folders.isdisjoint(folders_above(path))]
+    check_paths(paths, held.limits)
+    return Tree(spec.full_name, spec.subpath, "", held.reader.several(paths), skills, held.issues, broken)
+
+
+def _claimed_folders(paths: Iterable[str]) -> set[str]:
+    """The folders with a SKILL.md, however its name is written."""
+    return {posixpath.dirname(path) for path in paths if posixpath.basename(path).lower() == FILENAME.lower()}
+
+
+def recorded_tree(bundle: Bundle, entry: LockedSkill, limits: Limits) -> Tree:
+    """The files that a lock entry names, as far as the source has them, with the skills that the entry records.
+
+    Which files of a source are installed has not always been decided as it is now; what is recorded counts.
+    """
+    known = set(bundle.paths)
+    reader = _Reader(bundle, entry.subpath)
+    paths = [path for path in entry.files if (f"{entry.subpath}/{path}" if entry.subpath else path) in known]
+    check_paths(paths, limits)
+    return Tree(entry.name, entry.subpath, entry.select, reader.several(paths), dict(entry.skills))
 
 
 def refuse_broken(trees: Iterable[Tree], spec: SourceSpec) -> None:
@@ -172,9 +244,9 @@ def refuse_broken(trees: Iterable[Tree], spec: SourceSpec) -> None:
         raise InstallError(message, code=issue.code)
 
 
-def _one(spec: SourceSpec, held: _Held, skill: Found) -> Tree:
+def _one(spec: SourceSpec, held: Surveyed, skill: Found) -> Tree:
     prefix = f"{skill.folder}/" if skill.folder else ""
-    inside = [path for path in held.paths if path.startswith(prefix)]
+    inside = held.files_of(skill)
     _refuse_odd(((code, path) for code, path in held.odd if path.startswith(prefix) or code in _FATAL), {skill.folder})
     check_paths(inside, held.limits)
     subpath = "/".join(part for part in (spec.subpath, skill.folder) if part)

@@ -85,7 +85,7 @@ class Catalog:
         self._by_name: dict[str, Skill] = {}
         self._skills: tuple[Skill, ...] | None = None
         self._issues: tuple[Issue, ...] | None = None
-        self._index: SearchIndex | None = None
+        self._index: SearchIndex[Skill] | None = None
         self._lock = Lock()
         self._maybe_equal: dict[str, Skill] = {}
         shadowed: list[Shadowed] = []
@@ -317,12 +317,12 @@ class Catalog:
         The index is built when it is first needed and kept as long as the catalogue.
         """
         check_text(query, "query")
-        from prowess.library.search import SearchIndex  # noqa: PLC0415 - loads SQLite
+        from prowess.library.search import SearchHit, SearchIndex  # noqa: PLC0415 - loads SQLite
 
         with self._lock:
             if self._index is None:
                 self._index = SearchIndex(self.skills)
-        return self._index.search(query, limit)
+        return tuple(SearchHit(skill, score) for skill, score in self._index.rank(query, limit))
 
     # -- saying what happened ----------------------------------------------------------------------------------------
 

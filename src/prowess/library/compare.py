@@ -11,6 +11,7 @@ from prowess.files.folders import exists, folder_info
 from prowess.files.paths import is_link, is_real_folder, leads_to
 from prowess.files.tree import hash_tree
 from prowess.library.installs import installed
+from prowess.spec.counted import join_some
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
@@ -114,10 +115,9 @@ def describe_differences(differences: Sequence[Difference], most: int = 5) -> st
     said = [
         f"{'/'.join(filter(None, (one.link, one.path))) or 'the folder'} "
         f"({one.code.removesuffix('-file').removesuffix('-skill')})"
-        for one in differences[:most]
+        for one in differences
     ]
-    more = f" and {len(differences) - most} more" if len(differences) > most else ""
-    return ", ".join(said) + more
+    return join_some(said, most)
 
 
 def verify_scope(scope: Scope, locked: Locked, link_path: LinkPath, limits: Limits) -> Iterator[Issue]:

@@ -12,6 +12,8 @@ from prowess.spec.commands import find_commands
 from prowess.spec.tokens import estimate_tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from prowess.library.skill import Skill
 
 _SCRIPTS = "scripts/"
@@ -56,9 +58,14 @@ def inventory(skill: Skill) -> Inventory:
     body = _body(skill, issues)
     found = skill.files()
     files = tuple(_info(skill, path, issues) for path in found)
-    scripts = tuple(path for path in found if path.startswith(_SCRIPTS) and not path.rsplit("/", 1)[1].startswith("."))
+    scripts = scripts_among(found)
     commands = tuple(command.text for command in find_commands(body.strip()))
     return Inventory(files, commands, scripts, estimate_tokens(body.strip()), (*found.issues, *issues))
+
+
+def scripts_among(paths: Iterable[str]) -> tuple[str, ...]:
+    """The files of a skill that could be run as scripts, in the order given."""
+    return tuple(path for path in paths if path.startswith(_SCRIPTS) and not path.rsplit("/", 1)[1].startswith("."))
 
 
 def _body(skill: Skill, issues: list[Issue]) -> str:

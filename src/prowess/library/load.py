@@ -206,12 +206,12 @@ def _text_findings(where: str, limits: Limits) -> tuple[Issue, ...]:
         return _with_rest(error.issues, data, where, limits, whole=whole)
 
 
-def text_issues(text: str, path: str, *, limits: Limits = DEFAULT_LIMITS) -> tuple[Issue, ...]:
+def text_issues(text: str | bytes, path: str, *, limits: Limits = DEFAULT_LIMITS) -> tuple[Issue, ...]:
     """Every finding about a text under the strict rules, as if it stood at ``path``."""
     try:
         return parse_skill(text, path, limits=limits).issues
     except SkillLoadError as error:
-        data = text.encode("utf-8", "surrogatepass")
+        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         return _with_rest(error.issues, data, path, limits, whole=len(data) <= limits.max_frontmatter_bytes)
 
 

@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from prowess.errors import InstallError, PathTraversalError, ResourceChangedError, ResourceError, ResourceNotFoundError
+from prowess.errors import (
+    MAX_LISTED_NAMES,
+    InstallError,
+    PathTraversalError,
+    ResourceChangedError,
+    ResourceError,
+    ResourceNotFoundError,
+)
 from prowess.files.reading import OpenFile
 from prowess.files.tree import FileHash, digest_of
 from prowess.limits import DEFAULT_LIMITS
@@ -109,9 +116,13 @@ def _read_whole(folder: str, file: str, limits: Limits) -> bytes:
 
 
 def parse_lock(text: str, path: str = "") -> Locked:
-    """The installs that a lock file's text records; ``InstallError`` names the line, and the entry, that is wrong."""
+    """The installs that a lock file's text records; ``InstallError`` names the line, and the entry, that is wrong.
+
+    A text with git's conflict markers is an ``InstallError`` with the code ``lock-conflict``.
+    """
     data = _as_written(text)
-    if data is None:
+    if data is None:  # no row with a marker is written by Prowess, so whole files are not searched for markers
+        _refuse_conflict(text, path)
         data = _as_toml(text, path)
     if data.get("version") != VERSION:
         message = f"the lock file has version {data.get('version')!r}; this Prowess reads {VERSION}"
@@ -130,6 +141,25 @@ def parse_lock(text: str, path: str = "") -> Locked:
         names.add(entry.name.lower())
         locked[entry.name] = entry
     return locked
+
+
+def _refuse_conflict(text: str, path: str) -> None:
+    """Raise ``InstallError`` (``lock-conflict``) for a text with git's markers; it names the entries that differ."""
+    from prowess.library.conflicts import (  # noqa: PLC0415 - only for files that Prowess did not write
+        find_differing_entries,
+        find_marker,
+        split_conflict,
+    )
+
+    line = find_marker(text)
+    if not line:
+        return
+    sides = split_conflict(text)
+    names = find_differing_entries(sides) if sides is not None else ()
+    more = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
+    shown = f"; the entries that differ: {', '.join(names[:MAX_LISTED_NAMES])}{more}" if names else ""
+    message = f"the lock file is in conflict: it holds git's markers (line {line}){shown}"
+    raise InstallError(message, path, "lock-conflict")
 
 
 class _BadEntryError(Exception):

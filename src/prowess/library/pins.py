@@ -115,7 +115,10 @@ class Pins:
                 code = code if pin is None else _CODE
             if not records.reread():
                 break
-        return Issue(code, "", wrong or records.trouble or "is in no lock file", skill.location)
+        trouble = records.trouble
+        if trouble is not None and not wrong:
+            code, wrong = trouble.code if trouble.code == "lock-conflict" else code, trouble.message
+        return Issue(code, "", wrong or "is in no lock file", skill.location)
 
 
 def _pin(locked: Locked, where: tuple[str, str]) -> Pin | None:
@@ -131,7 +134,7 @@ class LockRecords:
         self.scope = scope
         self._limits = limits
         self.base = os.path.realpath(scope.base)
-        self.trouble = ""
+        self.trouble: InstallError | None = None
         """What keeps the lock file from being read."""
         self.locked = self._read()
         self._copies: dict[str, tuple[str, str]] | None = None
@@ -140,7 +143,7 @@ class LockRecords:
         try:
             return read_lock(self.scope.records, limits=self._limits)
         except InstallError as error:
-            self.trouble = error.message
+            self.trouble = error
             return {}
 
     def recorded(self) -> Locked:

@@ -52,9 +52,14 @@ class BudgetReport:
     def __str__(self) -> str:
         """One line for people."""
         of = f" of {self.budget}" if self.budget is not None else ""
-        cuts = ((self.shortened, "shortened"), (self.dropped, "without description"), (self.omitted, "left out"))
-        said = ", ".join(f"{len(names)} {what}" for names, what in cuts if names) or "nothing cut"
+        said = describe_cuts(self)
         return f"{counted(len(self.shown), 'skill')}, {self.tokens}{of} tokens ({self.counter}): {said}"
+
+
+def describe_cuts(report: BudgetReport) -> str:
+    """What was cut to fit, for people: ``"1 shortened, 2 left out"``, or ``"nothing cut"``."""
+    cuts = ((report.shortened, "shortened"), (report.dropped, "without description"), (report.omitted, "left out"))
+    return ", ".join(f"{len(names)} {what}" for names, what in cuts if names) or "nothing cut"
 
 
 def render_catalog(skills: Iterable[Listed], style: Style = "xml", budget: int | None = None) -> str:

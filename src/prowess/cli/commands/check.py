@@ -12,8 +12,17 @@ from prowess.authoring.fix import apply_fix, fix
 from prowess.cli import output
 from prowess.cli.blocks import Line, line
 from prowess.cli.command import command as new_command
-from prowess.cli.options import complete_code, home_relative, json_option, known_codes, settings_of
-from prowess.errors import SkillError, SourceError
+from prowess.cli.options import (
+    complete_code,
+    complete_skill_or_path,
+    find_path,
+    home_relative,
+    json_option,
+    known_codes,
+    settings_of,
+)
+from prowess.cli.own_skills import find_own_paths
+from prowess.errors import SkillError
 from prowess.escapes import escape_line
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.counted import counted
@@ -26,7 +35,6 @@ if TYPE_CHECKING:
     from prowess.authoring.fix import Fix
     from prowess.cli.blocks import Block, Style
     from prowess.cli.options import T
-    from prowess.library.settings import Settings
 
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
 _GITHUB = {"error": "error", "warning": "warning", "info": "notice"}
@@ -47,7 +55,7 @@ def _code_option(name: str, about: str) -> Callable[[Callable[..., T]], Callable
     ("prowess check --spec", "would skills-ref accept it?"),
     ("prowess check --format github", "annotations for a pull request"),
 )
-@click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[PATH|NAME]...", shell_complete=complete_skill_or_path)
 @click.option("--strict", is_flag=True, default=None, help="Warnings count as failures.")
 @click.option(
     "--format",
@@ -79,13 +87,13 @@ def command(
 ) -> int:
     """Check skills: every finding with its line, the text that it is about, and what to do.
 
-    PATH is a skill's folder, its SKILL.md, or a folder of skills; several skills are also compared with each other.
-    Without PATH it is the skill in this folder, or those of the project; where all of these are installed, their
-    authors check them, and nothing is checked here.
+    PATH is a skill's folder, its SKILL.md, or a folder of skills; where nothing of that name lies here, NAME is the
+    name of a skill. Several skills are also compared with each other. Without PATH it is the skill in this folder, or
+    those of the project; where all of these are installed, their authors check them, and nothing is checked here.
     Exit status 1: there is an error, or under --strict a warning.
     """
     settings = settings_of(strict=strict, budget=budget)
-    chosen = paths or _own(settings)
+    chosen = tuple(find_path(settings, path) for path in paths) or find_own_paths(settings)
     as_json = as_data or form == "json"
     own, installed = (chosen, []) if paths else _without_pinned(_files_of(chosen))
     if installed and not own:
@@ -100,36 +108,6 @@ def command(
     else:
         output.answer(lambda: _data(report, fixes), lambda: _blocks(report, fixes, written=mend), as_data=as_json)
     return 0 if report.ok(strict=bool(settings["strict"])) else 1
-
-
-def _own(settings: Settings) -> tuple[str, ...]:
-    """What is meant without a path: the skill in this folder, else the folders that are set, else the project's."""
-    if os.path.lexists("SKILL.md"):
-        return (".",)
-    if settings.names("folders"):
-        return settings.names("folders")
-    from prowess.library.scan import discover  # noqa: PLC0415 - only without a path
-    from prowess.model import SkillScope  # noqa: PLC0415
-
-    places = discover(agents=settings.names("agents")).places
-    found = tuple(
-        place.path
-        for place in places
-        if place.scope is SkillScope.PROJECT and place.state != "missing" and _has_skills(place.path)
-    )
-    if not found:
-        raise SourceError(
-            "there is no skill here: name a skill's folder, or a folder of skills", os.getcwd(), "missing-skill-md"
-        )
-    return found
-
-
-def _has_skills(path: str) -> bool:
-    """Whether there is a skill at or below ``path``; links that lead out of it, as installs make, count as none."""
-    try:
-        return bool(skill_files(path))
-    except SourceError:
-        return False
 
 
 def _files_of(paths: tuple[str, ...]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from prowess.cli import output
 from prowess.cli.blocks import Line, Table, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import json_option
+from prowess.cli.remedies import REMEDIES
 from prowess.health import Diagnosis, doctor
 from prowess.spec.counted import counted
 
@@ -30,18 +31,29 @@ def command(*, as_data: bool) -> int:
     """
     with output.busy("looking around"):
         found = doctor()
-    output.answer(lambda: {"diagnoses": [asdict(one) for one in found]}, lambda: _blocks(found), as_data=as_data)
+    data = [asdict(one) | {"remedy": _remedy(one)} for one in found]
+    output.answer(lambda: {"diagnoses": data}, lambda: _blocks(found), as_data=as_data)
     return 1 if any(one.state == "problem" for one in found) else 0
 
 
 def _blocks(found: tuple[Diagnosis, ...]) -> Iterator[Block]:
-    yield Table([((one.state, _STYLES[one.state]), (one.topic, "name"), one.message) for one in found])
-    problems = [one for one in found if one.state == "problem"]
+    """What works and what is worth a note, then each problem once, those of one remedy together."""
+    well = [one for one in found if one.state != "problem"]
+    yield Table([((one.state, _STYLES[one.state]), (one.topic, "name"), one.message) for one in well])
+    problems: dict[str, list[Diagnosis]] = {}
+    for one in found:
+        if one.state == "problem":
+            problems.setdefault(_remedy(one), []).append(one)
     yield Line()
     if not problems:
         yield line(("No problems.", "good"))
         return
-    yield line((f"{counted(len(problems), 'problem')}:", "bad"))
-    for one in problems:
-        yield line((f"{one.topic}: ", "name"), one.message, indent=2)
-        yield line(("remedy: ", "dim"), one.remedy, indent=4)
+    yield line((f"{counted(len(found) - len(well), 'problem')}:", "bad"))
+    for remedy, alike in problems.items():
+        for one in alike:
+            yield line((f"{one.topic}: ", "name"), one.message, indent=2)
+        yield line(("remedy: ", "dim"), remedy, indent=4)
+
+
+def _remedy(one: Diagnosis) -> str:
+    return REMEDIES.get(one.code, one.remedy)

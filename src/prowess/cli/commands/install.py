@@ -20,6 +20,7 @@ from prowess.cli.installing import (
     reach_options,
     yes_option,
 )
+from prowess.cli.offering import offer_blocks, offer_data
 from prowess.cli.options import as_path, home_relative, json_option
 from prowess.errors import BadReferenceError
 from prowess.files.folders import exists
@@ -29,6 +30,7 @@ from prowess.spec.addresses import parse_source
 from prowess.spec.refs import is_local_path
 
 if TYPE_CHECKING:
+    import prowess
     from prowess.errors import Issue
     from prowess.install.installer import Installer
     from prowess.install.plan import Plan
@@ -40,10 +42,12 @@ if TYPE_CHECKING:
     ("prowess install owner/repo", "every skill of a repository, for you"),
     ("prowess install owner/repo@pdf --project --agent claude-code", "one of them, for the project"),
     ("prowess install ./skills/csv-report", "a folder of this machine"),
+    ("prowess install owner/repo --list", "what it has, what that costs and could run"),
     ("prowess install @acme/pdf@v1.2.0 --dry-run", "only the plan"),
 )
 @click.argument("source")
 @click.option("--skill", "select", multiple=True, metavar="NAME", help="Only this skill of the source.")
+@click.option("--list", "list_only", is_flag=True, help="Only show what the source has: fetched, and not installed.")
 @click.option("-p", "--project", is_flag=True, help="For the project in this folder, not for you.")
 @click.option(
     "--into", "folder", type=click.Path(file_okay=False), help="Only copy it into this folder: no links, no lock."
@@ -59,6 +63,7 @@ def command(
     source: str,
     *,
     select: tuple[str, ...],
+    list_only: bool,
     project: bool,
     folder: str | None,
     copy: bool,
@@ -78,15 +83,19 @@ def command(
     project or in your home folder; '--agent universal' links it in .agents/skills alone.
 
     --allow-http and --allow-private count for this command alone: a later sync or update needs them again.
-    Exit status 1: you said no.
+    --list and --dry-run fetch into the cache, so that they fail for what cannot be had. Exit status 1: you said no.
     """
     _tell_of_path(source)
+    if list_only:
+        return _show_offer(_fetched_offer(installer, source, select), as_data=as_data)
     if folder is not None:
         return _copy(installer, source, folder, select, dry_run=dry_run, yes=yes, as_data=as_data)
     if not dry_run:
         installer.recover()  # before the plan is made: what was interrupted may have taken the place
         output.tell_issues(installer.issues)
     agents = agents or installer.preset_agents(project=project)
+    if dry_run:
+        _fetched_offer(installer, source, select)
     plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace, copy=copy)
     rows = str(plan).splitlines()
     advice: list[Issue] = []
@@ -122,6 +131,18 @@ def _install(installer: Installer, plan: Plan, advice: list[Issue]) -> tuple[Ins
     return done
 
 
+def _fetched_offer(installer: Installer, source: str, select: tuple[str, ...]) -> prowess.Offer:
+    """What the source has; raises for what cannot be reached, and for a skill that it has not."""
+    with output.busy(f"fetching {source}"):
+        return installer.offers(source, select or None)
+
+
+def _show_offer(offer: prowess.Offer, *, as_data: bool) -> int:
+    output.answer(lambda: offer_data(offer), lambda: offer_blocks(offer), as_data=as_data)
+    output.tell_issues(offer.issues)
+    return 0
+
+
 def _tell_of_path(source: str) -> None:
     """Say so when what is written as a name or a repository is the path of something here as well."""
     if is_local_path(source) or not os.path.lexists(source):
@@ -139,6 +160,8 @@ def _copy(
     installer: Installer, source: str, folder: str, select: tuple[str, ...], *, dry_run: bool, yes: bool, as_data: bool
 ) -> int:
     parse_source(source)  # what is refused is refused before it is shown: it may hold a secret
+    if dry_run:
+        _fetched_offer(installer, source, select)
     rows = [f"fetch {source}", f"copy it into {folder}: no links, no lock file"]
     return carry_out(
         Change(

@@ -135,8 +135,10 @@ def _blocks(catalog: prowess.Catalog, rows: list[_Row], absent: str) -> Iterator
         if own or lost:
             scope = f"{place.scope.value}: " if place.scope else ""
             yield Title(f"{scope}{home_relative(place.path)}", counted(len(own), "skill"))
-            verified = Verified() if lost else None
-            yield Table([*map(_shown, own), *(_lost(one, verified) for one in lost)], indent=2, cut=True)
+            yield from _by_source(own)
+            if lost:
+                verified = Verified()
+                yield Table([_lost(one, verified) for one in lost], indent=2, cut=True)
     if not rows:
         yield from _nothing(catalog, absent)
     if catalog.failures:
@@ -164,14 +166,31 @@ def _groups(catalog: prowess.Catalog, rows: list[_Row]) -> dict[Place, tuple[lis
     return groups
 
 
-def _shown(row: _Row) -> tuple[Span, tuple[Span, ...]]:
-    said = (*row.marks, *((f"from {row.source}",) if row.source else ()))
-    marks: tuple[Span, ...] = ((f"[{', '.join(said)}] ", "warn"),) if said else ()
+def _by_source(rows: list[_Row]) -> Iterator[Block]:
+    """The skills of one place, those of one source below a line that says what is true of all of them.
+
+    So the line of a skill is its description's: a terminal cuts it at its end.
+    """
+    sources: dict[str, list[_Row]] = {}
+    for row in rows:
+        sources.setdefault(row.source, []).append(row)
+    for source in sorted(sources):
+        shared: tuple[str, ...] = ()
+        if source:
+            alike = sources[source]
+            shared = tuple(mark for mark in alike[0].marks if all(mark in row.marks for row in alike))
+            yield line((", ".join((f"from {source}", *shared)), "dim"), indent=2)
+        yield Table([_shown(row, shared) for row in sources[source]], indent=4 if source else 2, cut=True)
+
+
+def _shown(row: _Row, shared: tuple[str, ...]) -> tuple[Span, tuple[Span, ...]]:
+    own = [mark for mark in row.marks if mark not in shared]
+    marks: tuple[Span, ...] = ((f"[{', '.join(own)}] ", "warn"),) if own else ()
     return (row.skill.name, "name"), (*marks, " ".join(row.skill.description.split()))
 
 
-def _lost(lost: Shadowed, verified: Verified | None) -> tuple[Span, tuple[Span, ...]]:
-    edited = f", {CHANGED}" if verified is not None and verified.is_changed_at(lost.location) else ""
+def _lost(lost: Shadowed, verified: Verified) -> tuple[Span, tuple[Span, ...]]:
+    edited = f", {CHANGED}" if verified.is_changed_at(lost.location) else ""
     return (lost.name, "dim"), (
         (f"[shadowed{edited}] ", "warn"),
         (f"by {home_relative(lost.winner)}: {lost.reason}", "dim"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from prowess.cli import output
-from prowess.cli.blocks import Table
+from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import catalog_of, json_option, settings_of, where_options
 from prowess.spec.counted import counted
@@ -34,7 +34,8 @@ def command(
 ) -> int:
     """Search names, descriptions and tags for the words of QUERY, best first. Exit status 1: nothing fits."""
     catalog = catalog_of(settings_of(**where))
-    hits = catalog.search(" ".join(query), limit)
+    fitting = catalog.search(" ".join(query), max(len(catalog), 1))
+    hits, left_out = fitting[:limit], len(fitting) - limit
     output.answer(
         lambda: {
             "hits": [
@@ -45,7 +46,8 @@ def command(
         lambda: [
             Table(
                 [((h.name, "name"), (f"{h.score:.2f}", "dim"), " ".join(h.description.split())) for h in hits], cut=True
-            )
+            ),
+            *([line((f"and {left_out:,} more: --limit {len(fitting)} shows them", "dim"))] if left_out > 0 else []),
         ],
         as_data=as_data,
     )

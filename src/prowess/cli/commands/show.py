@@ -11,6 +11,7 @@ from prowess.cli.options import home_relative, json_option, named, settings_of, 
 from prowess.cli.trusting import Trusted
 from prowess.errors import SkillError
 from prowess.library.inventory import inventory
+from prowess.library.load import FILENAME
 from prowess.spec.counted import counted
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def command(
 ) -> None:
     """Show one skill: its fields, its files with sizes and tokens, and what of it would run.
 
-    NAME is the name of a skill, or the path of its folder.
+    NAME is the name of a skill, its folder, or its SKILL.md.
     """
     found = named(settings_of(**where), skill)
     held = inventory(found)
@@ -92,11 +93,10 @@ def _blocks(skill: prowess.Skill, held: Inventory, state: str) -> Iterator[Block
     yield Title(skill.name, home_relative(skill.location))
     yield line(" ".join(skill.description.split()))
     yield Table([*_fields(skill), ("digest", _digest(skill) or "none: it cannot be hashed")], indent=2)
-    yield Title(
-        "Files",
-        f"{counted(len(held.files), 'file')}, {counted(held.size, 'byte')}; instructions: about {held.tokens:,} tokens",
-    )
-    rows = [(file.path, f"{file.size:,}", "-" if file.tokens is None else f"{file.tokens:,}") for file in held.files]
+    yield Title("Files", f"{counted(len(held.files), 'file')}, {counted(held.size, 'byte')}")
+    # Of SKILL.md a model receives the instructions, without the head: that is what it costs.
+    costs = {file.path: held.tokens if file.path == FILENAME else file.tokens for file in held.files}
+    rows = [(file.path, f"{file.size:,}", _count(costs[file.path])) for file in held.files]
     yield Table(rows, head=("file", "bytes", "tokens"), indent=2, right=frozenset((1, 2)))
     yield from _acting(skill, held, state)
     notes = [
@@ -106,6 +106,10 @@ def _blocks(skill: prowess.Skill, held: Inventory, state: str) -> Iterator[Block
     if notes:
         yield Title("Worth knowing")
         yield Table([((code, "warn"), text) for code, text in notes], indent=2)
+
+
+def _count(tokens: int | None) -> str:
+    return "-" if tokens is None else f"{tokens:,}"
 
 
 def _fields(skill: prowess.Skill) -> Iterator[tuple[Cell, Cell]]:

@@ -8,6 +8,8 @@ from prowess.cli.command import command as new_command
 from prowess.cli.installing import issue_data, tell_unlocked
 from prowess.cli.options import home_relative, json_option
 from prowess.install.installer import Installer
+from prowess.library.lock import read_lock
+from prowess.spec.counted import counted
 
 
 @new_command("verify", ("prowess verify", "every file hashed and compared"), ("prowess verify --json", "as data"))
@@ -24,8 +26,18 @@ def command(*, as_data: bool) -> int:
     rows = [((i.code, "bad"), (home_relative(i.path), "name"), i.message, (i.hint, "dim")) for i in found]
     output.answer(
         lambda: {"installed": count, "issues": [issue_data(issue) for issue in found]},
-        lambda: [Table(rows)] if rows else [line((f"{count} installed, all as the lock files say.", "good"))],
+        lambda: (
+            [Table(rows)]
+            if rows
+            else [line((f"{_count_skills(installer)} installed, all as the lock files say.", "good"))]
+        ),
         as_data=as_data,
     )
     tell_unlocked(installer)
     return 1 if found else 0
+
+
+def _count_skills(installer: Installer) -> str:
+    """How many skills the lock files record, as ``list`` counts them: an install may hold several."""
+    scopes = (installer.project, installer.user)
+    return counted(sum(len(entry.skills) for scope in scopes for entry in read_lock(scope.records).values()), "skill")

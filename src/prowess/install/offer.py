@@ -1,0 +1,141 @@
+"""What a source offers, for a person who decides: each skill with its cost, what of it could run, what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from prowess.authoring.descriptions import description_issues
+from prowess.authoring.secrets import secrets_in_text
+from prowess.install.trees import look_through
+from prowess.library.inventory import scripts_among
+from prowess.library.load import FILENAME, text_issues
+from prowess.library.skill import Skill
+from prowess.select.budget import listing_costs
+from prowess.spec.commands import find_commands
+from prowess.spec.refs import link_name
+from prowess.spec.rules import INERT
+from prowess.spec.tokens import estimate_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from prowess.errors import Issue
+    from prowess.install.contents import Found
+    from prowess.install.trees import Bundle, Surveyed
+    from prowess.limits import Limits
+    from prowess.spec.addresses import SourceSpec
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedSkill:
+    """A skill that a source has, as far as its SKILL.md and the names of its files tell."""
+
+    name: str
+    description: str
+    folder: str
+    """Where it lies in the source; ``""``: the source is this one skill."""
+    listing_tokens: int
+    """About what its line in a listing costs, in every conversation."""
+    body_tokens: int
+    """About what its instructions cost, once it is activated."""
+    files: tuple[str, ...]
+    """The paths of its files below its folder."""
+    bytes: int
+    """The bytes of its files, as far as they were fetched (``is_complete``)."""
+    is_complete: bool
+    """Whether ``bytes`` counts all of its files; of a partial fetch it counts its SKILL.md alone."""
+    commands: tuple[str, ...] = ()
+    """What its instructions would have run when it is activated."""
+    scripts: tuple[str, ...] = ()
+    """What could be run as a script."""
+    powers: tuple[str, ...] = ()
+    """Keys of its head that ask for power over the host, such as ``hooks``: data here, other agents may obey them."""
+    is_internal: bool = False
+    """Whether it is installed only when it is named."""
+    issues: tuple[Issue, ...] = ()
+    """What ``check`` finds in its SKILL.md, and what in its folder keeps it from being installed."""
+
+    @property
+    def acts(self) -> bool:
+        """Whether anything of it could run."""
+        return bool(self.commands or self.scripts or self.powers)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a source has at one moment."""
+
+    spec: SourceSpec
+    commit: str
+    """The commit of a repository; ``""``: the source has none."""
+    date: datetime | None
+    """When that commit was made, as its committer says, in UTC."""
+    skills: tuple[OfferedSkill, ...]
+    """By folder; of those that were chosen, in the order in which they were."""
+    issues: tuple[Issue, ...] = ()
+    """What the source has and cannot give."""
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of the skills' files, as far as they were fetched; other files of the source never count."""
+        return sum(skill.bytes for skill in self.skills)
+
+    @property
+    def files(self) -> int:
+        """How many files the skills have together."""
+        return sum(len(skill.files) for skill in self.skills)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether ``bytes`` counts all of these files; of a partial fetch it counts the SKILL.md files alone."""
+        return all(skill.is_complete for skill in self.skills)
+
+
+def offer_from(bundle: Bundle, spec: SourceSpec, limits: Limits) -> Offer:
+    """The offer of a source that was opened; raises as ``look_through`` does, and for a chosen skill it has not."""
+    held = look_through(bundle, spec, limits)
+    wanted = held.chosen(spec.skills) if spec.skills else sorted(held.skills, key=lambda skill: skill.folder)
+    skills = tuple(_offered(skill, held, spec) for skill in wanted)
+    return Offer(spec, bundle.commit, bundle.date, skills, held.issues)
+
+
+def _offered(skill: Found, held: Surveyed, spec: SourceSpec) -> OfferedSkill:
+    front = skill.document.front
+    # A listing names the place where agents find the skill; this is where a link of this project would lie.
+    listed = Skill(front, f".agents/skills/{link_name(skill.name) or 'skill'}/{FILENAME}")
+    body = skill.text[skill.document.body :].decode("utf-8", "replace").strip()
+    prefix = f"{skill.folder}/" if skill.folder else ""
+    paths = held.files_of(skill)
+    files = tuple(path.removeprefix(prefix) for path in paths)
+    sizes = [held.reader.size(path) for path in paths]
+    return OfferedSkill(
+        skill.name,
+        listed.description,
+        "/".join(part for part in (spec.subpath, skill.folder) if part),
+        listing_costs([listed])[listed.name],
+        estimate_tokens(body),
+        files,
+        sum(size or 0 for size in sizes),
+        None not in sizes,
+        tuple(command.text for command in find_commands(body)),
+        scripts_among(files),
+        tuple(key for key in front.extra if key in INERT - {"model"}),
+        not skill.shown,
+        tuple(_findings(skill, listed, held, spec)),
+    )
+
+
+def _findings(skill: Found, listed: Skill, held: Surveyed, spec: SourceSpec) -> Iterator[Issue]:
+    """What in a skill's folder is refused, and what ``check`` would say of its SKILL.md, with paths in the source."""
+    # The rules compare the name with the folder's; a skill at the top has none of its own.
+    folder = skill.folder.rpartition("/")[2] or skill.name
+    found = (
+        *text_issues(skill.text, f"/{folder}/{FILENAME}", limits=held.limits),
+        *secrets_in_text(skill.text.decode("utf-8", "replace"), ""),
+        *description_issues(listed),
+    )
+    where = "/".join(part for part in (spec.subpath, skill.path) if part)
+    yield from held.refusals_of(skill)
+    yield from (replace(issue, path=where) for issue in found)

@@ -1,0 +1,131 @@
+"""What a screen says: one number for one thing, what is left out, room for what people look for."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+from prowess.cli.main import overview
+from prowess.cli.table import COMMANDS
+from tests.cli.samples import installed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Command, Terminal
+
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.fixture
+def pair(project: Path) -> Path:
+    """Two skills of one source, installed for the project; the source."""
+    for name in ("minutes", "agenda"):
+        prowess.create_skill(name, "pair/skills", description=f"Writes the {name} of a meeting. Use after a meeting.")
+    prowess.Installer().install_local("pair", project=True)
+    return project / "pair"
+
+
+def test_the_overview_fits_eighty_columns_and_breaks_no_word() -> None:
+    rows = overview().splitlines()
+    assert [row for row in rows if len(row) > 80] == []
+    assert all(any(row.endswith(entry.summary) for row in rows) for entry in COMMANDS)
+
+
+def test_on_a_terminal_of_eighty_columns_a_description_has_the_room(pair: Path, terminal: Terminal) -> None:
+    shown = [COLOURS.sub("", row) for row in terminal("list").out.splitlines()]
+    row = next(row for row in shown if row.strip().startswith("minutes"))
+    assert "Writes the minutes of a meeting. Use after a meeting." in row
+    assert "  from ./pair, verified" in [row.rstrip() for row in shown]
+    assert pair.exists()
+
+
+def test_a_mark_that_only_one_skill_of_a_source_has_stands_at_that_skill(pair: Path, command: Command) -> None:
+    file = pair.parent / ".prowess/skills/local/pair/skills/agenda/SKILL.md"
+    file.write_text(file.read_text(encoding="utf-8") + "mine\n", encoding="utf-8")
+    rows = [row.split() for row in command("list").out.splitlines() if "meeting" in row]
+    assert [row[:2] for row in rows] == [["agenda", "[changed"], ["minutes", "[verified]"]]
+    assert "  from ./pair\n" in command("list").out
+
+
+def test_a_prompt_has_one_cost(command: Command) -> None:
+    for words in ((), ("--style", "text"), ("--budget", "300"), ("--dialect", "load_skill")):
+        said = command("prompt", *words).err.splitlines()[0]
+        data = command("prompt", *words, "--json").data
+        numbers = re.findall(r"[\d,]+(?= tokens)", said)
+        assert numbers == [f"{data['tokens']:,}"], said
+
+
+def test_instructions_have_one_cost(command: Command) -> None:
+    data = command("show", "csv-report", "--json").data
+    shown = command("show", "csv-report").out
+    (row,) = [row.split() for row in shown.splitlines() if row.split()[:1] == ["SKILL.md"]]
+    assert row[-1] == f"{data['instructions_tokens']:,}"
+    assert shown.count("tokens") == 1
+
+
+def test_skills_are_counted_alike_by_those_who_look_after_them(pair: Path, command: Command) -> None:
+    assert command("verify").out == "2 skills installed, all as the lock files say.\n"
+    assert "(2 skills)" in command("list").out
+    assert f"{pair.parent}/prowess.lock: 2 skills installed" in command("doctor").out
+
+
+def test_a_search_says_how_many_it_leaves_out(pair: Path, command: Command) -> None:
+    assert "and 1 more: --limit 2 shows them" in command("search", "meeting", "--limit", "1").out
+    assert "more" not in command("search", "meeting").out
+    assert len(command("search", "meeting", "--limit", "1", "--json").data["hits"]) == 1
+    assert pair.exists()
+
+
+def test_messages_that_name_some_installs_say_how_many_others_there_are(project: Path, command: Command) -> None:
+    for number in range(7):
+        prowess.create_skill(f"skill-{number}", "many", description="Does one thing. Use it then.")
+        prowess.Installer().install_local(f"many/skill-{number}", project=True)
+    assert "local/skill-4 and 2 more\n" in command("remove", "nothing", "--yes").err
+    for number in range(20):
+        prowess.create_skill(f"more-{number}", "many", description="Does one thing. Use it then.")
+    ran = command("install", "./many", "--skill", "nothing", "--project", "--yes")
+    assert " and 7 more\n" in ran.err
+    assert project.exists()
+
+
+def test_the_doctor_names_a_problem_once_with_a_remedy_that_can_be_typed(project: Path, command: Command) -> None:
+    installed()
+    file = project / ".prowess/skills/local/notes/SKILL.md"
+    file.write_text("broken", encoding="utf-8")
+    (project / ".prowess/skills/local/notes/more.txt").write_text("x", encoding="utf-8")
+    ran = command("doctor")
+    assert ran.status == 1
+    assert ran.out.count("SKILL.md is not what the lock file says") == 1
+    assert ran.out.count("no-frontmatter") == 0
+    assert ran.out.count("remedy: run 'prowess sync': ") == 1
+    problems = [one for one in command("doctor", "--json").data["diagnoses"] if one["state"] == "problem"]
+    assert [(one["topic"], one["code"]) for one in problems if one["topic"] != "sandbox"] == [("lock", "changed-file")]
+
+
+@pytest.mark.parametrize("damage", ["changed", "missing", "extra", "gone", "unlinked"])
+def test_remedies_of_the_doctor_are_words_of_the_command_line(project: Path, command: Command, damage: str) -> None:
+    installed()
+    place = project / ".prowess/skills/local/notes"
+    if damage == "gone":
+        shutil.rmtree(place)
+    elif damage == "unlinked":
+        (project / ".agents/skills/notes").unlink()
+    elif damage == "missing":
+        (place / "SKILL.md").unlink()
+    else:
+        (place / {"changed": "SKILL.md", "extra": "more.txt"}[damage]).write_text("x", encoding="utf-8")
+    problems = [one for one in command("doctor", "--json").data["diagnoses"] if one["topic"] == "lock"][1:]
+    assert [one["remedy"].partition(":")[0] for one in problems] == [
+        "run 'prowess sync --locked'" if damage == "gone" else "run 'prowess sync'"
+    ]
+
+
+def test_a_word_after_two_dashes_asks_for_no_data(command: Command) -> None:
+    assert command("show", "--", "--json").err.startswith("error[")
+    assert json.loads(command("show", "nothing", "--json").err)["error"]
