@@ -21,7 +21,7 @@ from prowess.cli.installing import (
     yes_option,
 )
 from prowess.cli.offering import offer_blocks, offer_data
-from prowess.cli.options import as_path, home_relative, json_option
+from prowess.cli.options import as_path, complete_path, home_relative, json_option
 from prowess.errors import BadReferenceError
 from prowess.files.folders import exists
 from prowess.library.lock import LOCK_FILE
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     ("prowess install owner/repo --list", "what it has, what that costs and could run"),
     ("prowess install @acme/pdf@v1.2.0 --dry-run", "only the plan"),
 )
-@click.argument("source")
+@click.argument("source", shell_complete=complete_path)
 @click.option("--skill", "select", multiple=True, metavar="NAME", help="Only this skill of the source.")
 @click.option("--list", "list_only", is_flag=True, help="Only show what the source has: fetched, and not installed.")
 @click.option("-p", "--project", is_flag=True, help="For the project in this folder, not for you.")
