@@ -9,6 +9,7 @@ from prowess.errors import PathTraversalError, ResourceError, ResourceNotFoundEr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
 MAX_PATH_CHARS = 4096
 DEVICES = frozenset(
@@ -126,7 +127,14 @@ def _refused(path: str, why: str) -> PathTraversalError:
     return PathTraversalError(f"resource path {path[:200]!r} {why}", code="path-escape")
 
 
-def folders_above(path: str) -> Iterator[str]:
-    """The folders that a relative path with ``/`` lies in, the nearest first; not the top."""
+def is_below(path: str, folders: AbstractSet[str]) -> bool:
+    """Whether a relative path with ``/`` lies in one of the folders, at any depth; everything does in ``""``, the top.
+
+    It costs as much as the path is deep, however many folders there are.
+    """
+    return "" in folders or not folders.isdisjoint(_folders_above(path))
+
+
+def _folders_above(path: str) -> Iterator[str]:
     while path := path.rpartition("/")[0]:
         yield path

@@ -236,9 +236,11 @@ class Installer:
         self._look(self.user, self.project)
         found: list[Outdated] = []
         issues = [*self.issues]
-        for scope, entry in stepped(self._entries(), lambda pair: pair[1].name):
+        entries = self._entries()
+        reach = self._reach.for_entries(entry for _, entry in entries)
+        for scope, entry in stepped(entries, lambda pair: pair[1].name):
             try:
-                for one in newer(entry, scope, self._reach):
+                for one in newer(entry, scope, reach):
                     if isinstance(one, Issue):
                         issues.append(one)
                     else:
@@ -306,7 +308,9 @@ class Installer:
             if wanted.version and update.status == "updated":
                 self.issues += tuple(still_declared(scope, entry, self._limits))
             return (update,)
-        pairs = stepped(self._entries(), lambda pair: pair[1].name)
+        entries = self._entries()
+        reach = reach.for_entries(entry for _, entry in entries)
+        pairs = stepped(entries, lambda pair: pair[1].name)
         came = [try_update(scope, entry, reach, force, dry_run) for scope, entry in pairs]
         self.issues += tuple(issue for _, issues in came for issue in issues)
         return tuple(update for update, _ in came)
@@ -373,9 +377,10 @@ class Installer:
         found = gap(declared, recorded, scope)
         if locked and found:
             refuse_gap(found, recorded, scope)
-        done = bring(scope, found.missing, self._reach, (self.user, self.project))
+        reach = self._reach.for_entries(recorded.values())
+        done = bring(scope, found.missing, reach, (self.user, self.project))
         with typed():
-            names, issues = restored(scope, self._reach, locked=locked)
+            names, issues = restored(scope, reach, locked=locked)
             if locked:
                 refuse_rest(scope, self._limits)
             else:

@@ -97,6 +97,8 @@ def offer_from(bundle: Bundle, spec: SourceSpec, limits: Limits) -> Offer:
     """The offer of a source that was opened; raises as ``look_through`` does, and for a chosen skill it has not."""
     held = look_through(bundle, spec, limits)
     wanted = held.chosen(spec.skills) if spec.skills else sorted(held.skills, key=lambda skill: skill.folder)
+    if spec.skills:  # who has chosen is likely to install them
+        held.reader.bring([path for skill in wanted for path in held.files_of(skill)])
     skills = tuple(_offered(skill, held, spec) for skill in wanted)
     return Offer(spec, bundle.commit, bundle.date, skills, held.issues)
 

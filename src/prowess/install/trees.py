@@ -10,7 +10,7 @@ from prowess.errors import InstallError, Issue, PathTraversalError, UnsafeTreeEr
 from prowess.files.tree import DEEPER, digest_of, hash_bytes
 from prowess.install.contents import find_skills
 from prowess.library.load import FILENAME
-from prowess.names import find_repository, folders_above, relative_parts
+from prowess.names import find_repository, is_below, relative_parts
 from prowess.spec.refs import link_name
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def _whole(spec: SourceSpec, held: Surveyed) -> Tree:
     # Where no skill can be loaded, everything that claims to be one: whoever copies it may mend it.
     folders = set(skills.values()) or _claimed_folders(held.paths)
     _refuse_odd(held.odd, folders)
-    paths = [path for path in held.paths if "" in folders or not folders.isdisjoint(folders_above(path))]
+    paths = [path for path in held.paths if is_below(path, folders)]
     check_paths(paths, held.limits)
     return Tree(spec.full_name, spec.subpath, "", held.reader.several(paths), skills, held.issues, broken)
 
