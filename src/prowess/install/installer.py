@@ -20,7 +20,7 @@ from prowess.install.fetch import Reach
 from prowess.install.landing import installed_as, land
 from prowess.install.linking import add_links, take_links
 from prowess.install.manifest import read_manifest
-from prowess.install.offer import Offer, offer_from
+from prowess.install.offer import Offer, make_offer
 from prowess.install.plan import Plan, plan_install, spec_for, with_name
 from prowess.install.store import check_folders, look_into, opened, recover
 from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, still_declared
@@ -133,7 +133,7 @@ class Installer:
         spec = with_name(spec_for(ref, select))
         self.issues = ()
         with typed(), self._reach.opened(spec) as bundle:
-            return offer_from(bundle, spec, self._limits)
+            return make_offer(bundle, spec, self._limits)
 
     def install(
         self,

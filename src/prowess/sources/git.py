@@ -271,7 +271,7 @@ class _Fetching:
         cache = self._remote.cache
         if cache is None or self._at is None:
             return
-        files = {entry.object for entry in files_of_skills(commit.files)}
+        files = {entry.object for entry in select_skill_files(commit.files)}
         here = self._objects.in_memory().items()
         objects = {name: pair for name, pair in here if pair[0] != "blob" or name in files}
         limits = self._remote.limits
@@ -279,7 +279,7 @@ class _Fetching:
             cache.write_objects(self._remote.address, commit.id, dump_objects(objects), limits.max_kept_commits)
 
 
-def files_of_skills(files: Iterable[Entry]) -> list[Entry]:
+def select_skill_files(files: Iterable[Entry]) -> list[Entry]:
     """The files that lie in the folder of a SKILL.md, at any depth."""
     files = tuple(files)
     folders = {entry.path.rpartition("/")[0] for entry in files if entry.path.rpartition("/")[2] == OWN}

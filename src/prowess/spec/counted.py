@@ -10,7 +10,7 @@ def counted(number: int, noun: str, several: str = "") -> str:
     return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
 
 
-def sized(size: int) -> str:
+def format_size(size: int) -> str:
     """``812 bytes``, ``3.1 kB``, ``1.2 MB``."""
     if size < _KILO:
         return counted(size, "byte")
