@@ -83,7 +83,7 @@ def test_a_model_is_told_once_of_the_skills_that_came_by_the_answer_to_its_next_
     server = prowess.mcp.Server(library, limits=LIMITS)
     server.tell_arrivals()
 
-    async def load(connection: Talk, name: str) -> list[str]:
+    async def load(connection: Talk, name: object) -> list[str]:
         answer = await connection.ask("tools/call", name="load_skill", arguments={"name": name})
         return [part["text"] for part in answer["content"]]
 
