@@ -24,7 +24,6 @@ from prowess.install.landing import installed_as, land
 from prowess.install.linking import add_links, take_links
 from prowess.install.links import Landings
 from prowess.install.manifest import Defaults, read_defaults, read_manifest
-from prowess.install.offer import Offer, make_offer
 from prowess.install.plan import Plan, plan_install, spec_for, with_name
 from prowess.install.store import check_folders, look_into, opened, recover
 from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, still_declared
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from prowess.install.coverage import Coverage
+    from prowess.install.offer import Offer
     from prowess.install.store import Store
     from prowess.library.lock import Locked, LockedSkill
     from prowess.limits import Limits
@@ -153,6 +153,8 @@ class Installer:
         """
         spec = with_name(spec_for(ref, select))
         self.issues = ()
+        from prowess.install.offer import make_offer  # noqa: PLC0415 - its checks are only for who looks before installing
+
         with typed(), self._reach.opened(spec) as bundle:
             return make_offer(bundle, spec, self._limits)
 
