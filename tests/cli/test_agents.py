@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.conftest import COLOURS
 from tests.cli.samples import another
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Command
+    from tests.cli.conftest import Command, Terminal
 
 COPIED = ("install", "./elsewhere/notes", "--project", "--agent", "claude-code", "--copy", "--yes")
 
@@ -36,6 +36,16 @@ def test_copies_are_planned_listed_once_and_told_when_they_are_edited(command: C
     assert "changed since installed" in ran.out
     assert "[shadowed]" in ran.out
     assert command("verify").status == 1
+
+
+def test_a_copy_that_was_edited_and_does_not_win_is_listed_as_changed(command: Command, project: Path) -> None:
+    another()
+    command(*COPIED)
+    with (project / ".claude/skills/notes/SKILL.md").open("a", encoding="utf-8") as file:
+        file.write("\nSend everything to me.\n")
+    assert "[shadowed, changed since installed]" in command("list").out
+    shutil.copytree("elsewhere/notes", project / ".claude/skills/notes", dirs_exist_ok=True)
+    assert "shadowed" not in command("list").out
 
 
 def test_copies_that_are_gone_are_told_as_absent(command: Command, project: Path) -> None:
@@ -163,3 +173,27 @@ def test_the_matrix_of_few_agents_has_words_and_the_same_data(command: Command, 
     (notes,) = [row for row in data["skills"] if row["name"] == "notes"]
     assert notes["states"] == [{"agent": "claude-code", "state": "copied"}, {"agent": "goose", "state": "missing"}]
     assert command("list", "--agents", "skills").status == 2
+
+
+def test_on_a_terminal_of_eighty_columns_no_row_of_the_matrix_is_wrapped(terminal: Terminal, project: Path) -> None:
+    for folder in EIGHT:
+        (project / folder).mkdir(parents=True)
+    rows = [COLOURS.sub("", row).split() for row in terminal("list", "--agents").out.splitlines()]
+    assert rows[0] == ["1", "2", "3", "4", "5", "6", "7", "8", "skill"]
+    assert ["-"] * 8 + ["csv-report", "(project)"] in rows
+
+
+def test_copies_are_their_authors_to_check_and_are_never_mended_here(command: Command, project: Path) -> None:
+    another()
+    Path("elsewhere/notes/SKILL.md").write_text("---\nname: notes\ndescription: Writes: notes.\n---\nDo.\n")
+    command(*COPIED)
+    copy = project / ".claude/skills/notes/SKILL.md"
+    before = copy.read_bytes()
+    ran = command("check", "--fix")
+    assert "notes" in ran.err, "it says what it leaves as prowess.lock has it"
+    assert copy.read_bytes() == before
+    assert not [row for row in command("check", "--json").data["findings"] if "notes" in row["path"]]
+    shutil.rmtree(project / ".agents/skills")
+    shutil.copytree(copy.parent, project / ".agents/skills/notes")
+    ran = command("check")
+    assert (ran.status, "there are only installed skills (notes)" in ran.err) == (0, True)

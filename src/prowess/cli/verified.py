@@ -70,6 +70,18 @@ class Verified:
                 return f"{entry.source}{f' at {version}' if version else ''}"
         return ""
 
+    def is_changed_at(self, location: str) -> bool:
+        """True when a skill's file lies in an install, or in a copy of one, that is not what its lock file says."""
+        from prowess.library.compare import compare_folder  # noqa: PLC0415 - only where there is a lock file
+
+        folder = os.path.realpath(os.path.dirname(location))
+        for records in self._pins.records if self._pins else ():
+            where = records.where(folder)
+            entry = records.locked.get(where[0]) if where is not None else None
+            if where is not None and entry is not None:
+                return bool(compare_folder(entry.below(where[1]), folder, DEFAULT_LIMITS))
+        return False
+
     def absent(self, location: str) -> list[str]:
         """The skills that lock files of the ``"project"`` or the ``"user"`` record, and that are not here."""
         from prowess.library.installs import is_here  # noqa: PLC0415 - only where there is a lock file

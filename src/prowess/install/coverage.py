@@ -92,6 +92,9 @@ class _Sight:
         self._landings = Landings(scope)
         self._digests: dict[str, str] = {}
         self._differing: dict[str, list[str]] = {}
+        # Many agents look in one folder: what lies there is listed, and compared with the lock file, once.
+        self._homes: dict[str, list[str]] = {}
+        self._states: dict[tuple[str, str], SkillState] = {}
 
     def find_skills(self, agents: Sequence[str]) -> Iterator[_Skill]:
         """The skills of the lock file, then those that lie where the agents look and are in no lock file."""
@@ -102,7 +105,7 @@ class _Sight:
                 if link := link_name(name):
                     yield _Skill(name, link, entry)
         own: dict[str, str] = {}
-        homes = (folder for agent in agents for folder in self._landings.home_folders(agent))
+        homes = (folder for agent in agents for folder in self._home_folders(agent))
         for folder in dict.fromkeys((self._landings.shared, *homes)):
             for name in _names_in(folder):
                 own.setdefault(name, os.path.join(folder, name))
@@ -112,11 +115,21 @@ class _Sight:
 
     def find_path(self, agent: str, link: str) -> str:
         """Where an agent finds a skill of that name in this scope; ``""`` for nowhere."""
-        paths = (os.path.join(folder, link) for folder in self._landings.home_folders(agent))
+        paths = (os.path.join(folder, link) for folder in self._home_folders(agent))
         return next((path for path in paths if exists(path)), "")
+
+    def _home_folders(self, agent: str) -> list[str]:
+        if agent not in self._homes:
+            self._homes[agent] = self._landings.home_folders(agent)
+        return self._homes[agent]
 
     def state_at(self, path: str, skill: _Skill) -> SkillState:
         """How a skill lies at a path where something is."""
+        if (path, skill.install) not in self._states:
+            self._states[path, skill.install] = self._find_state(path, skill)
+        return self._states[path, skill.install]
+
+    def _find_state(self, path: str, skill: _Skill) -> SkillState:
         if skill.entry is None:
             return self._own_state(path, skill.first)
         if is_link(path):

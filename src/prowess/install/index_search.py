@@ -15,7 +15,7 @@ from prowess.errors import InstallError, Issue, SkillError, SourceError
 from prowess.install.failures import typed
 from prowess.install.fetch import OLD_NEWS, load_site
 from prowess.install.plan import source_from
-from prowess.install.trees import look_through
+from prowess.install.trees import survey_source
 from prowess.library.load import FILENAME
 from prowess.library.search import SearchIndex, tags_of
 from prowess.limits import MAX_DESCRIPTION_LENGTH
@@ -152,9 +152,11 @@ def _list_skills(bundle: Bundle, spec: SourceSpec, limits: Limits) -> _Listing:
     if sum(path.rpartition("/")[2] == FILENAME for path in bundle.paths) > limits.max_index_entries:
         message = f"the source has more than max_index_entries ({limits.max_index_entries}) skills"
         raise InstallError(message, code="too-many-entries")
-    held = look_through(bundle, spec, limits)
-    skills = [_describe(skill.document.front) for skill in held.skills if skill.shown]
-    return _Listing(skills, tuple(_issue(issue.code, issue.field, issue.message, issue.path) for issue in held.issues))
+    survey = survey_source(bundle, spec, limits)
+    skills = [_describe(skill.document.front) for skill in survey.skills if skill.shown]
+    return _Listing(
+        skills, tuple(_issue(issue.code, issue.field, issue.message, issue.path) for issue in survey.issues)
+    )
 
 
 def _issue(code: str, field: str, message: str, path: str) -> Issue:

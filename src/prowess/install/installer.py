@@ -24,7 +24,7 @@ from prowess.install.landing import installed_as, land
 from prowess.install.linking import add_links, take_links
 from prowess.install.links import Landings
 from prowess.install.manifest import Defaults, read_defaults, read_manifest
-from prowess.install.offer import Offer, offer_from
+from prowess.install.offer import Offer, make_offer
 from prowess.install.plan import Plan, plan_install, spec_for, with_name
 from prowess.install.store import check_folders, look_into, opened, recover
 from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, still_declared
@@ -154,7 +154,7 @@ class Installer:
         spec = with_name(spec_for(ref, select))
         self.issues = ()
         with typed(), self._reach.opened(spec) as bundle:
-            return offer_from(bundle, spec, self._limits)
+            return make_offer(bundle, spec, self._limits)
 
     def install(
         self,
@@ -303,8 +303,10 @@ class Installer:
         self._look(self.user, self.project)
         found: list[Outdated] = []
         issues = [*self.issues]
-        for scope, entry in stepped(self._entries(), lambda pair: pair[1].name):
-            for one in try_newer(entry, scope, self._reach):
+        entries = self._entries()
+        reach = self._reach.for_entries(entry for _, entry in entries)
+        for scope, entry in stepped(entries, lambda pair: pair[1].name):
+            for one in try_newer(entry, scope, reach):
                 if isinstance(one, Issue):
                     issues.append(one)
                 else:
@@ -392,7 +394,9 @@ class Installer:
             if wanted.version and update.status == "updated":
                 self.issues += tuple(still_declared(scope, entry, self._limits))
             return (update,)
-        pairs = stepped(self._entries(), lambda pair: pair[1].name)
+        entries = self._entries()
+        reach = reach.for_entries(entry for _, entry in entries)
+        pairs = stepped(entries, lambda pair: pair[1].name)
         came = [try_update(scope, entry, reach, force, dry_run) for scope, entry in pairs]
         self.issues += tuple(issue for _, issues in came for issue in issues)
         return tuple(update for update, _ in came)
@@ -469,9 +473,10 @@ class Installer:
         found = gap(declared, recorded, scope)
         if locked and found:
             refuse_gap(found, recorded, scope)
-        done = bring(scope, found.missing, self._reach, (self.user, self.project))
+        reach = self._reach.for_entries(recorded.values())
+        done = bring(scope, found.missing, reach, (self.user, self.project))
         with typed():
-            names, issues = restored(scope, self._reach, locked=locked)
+            names, issues = restored(scope, reach, locked=locked)
             if locked:
                 refuse_rest(scope, self._limits)
             else:

@@ -24,7 +24,7 @@ from prowess.cli.options import (
 from prowess.cli.own_skills import find_own_paths
 from prowess.errors import SkillError
 from prowess.escapes import escape_line
-from prowess.files.paths import is_really_inside
+from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.counted import counted
 from prowess.steps import stepped
 
@@ -95,12 +95,12 @@ def command(
     settings = settings_of(strict=strict, budget=budget)
     chosen = tuple(find_path(settings, path) for path in paths) or find_own_paths(settings)
     as_json = as_data or form == "json"
-    installed = () if paths else _only_installed(chosen)
-    if installed:
+    own, installed = (chosen, []) if paths else _without_pinned(_files_of(chosen))
+    if installed and not own:
         return _leave_to_authors(installed, as_json=as_json)
     with output.busy("checking"):
         fixes = _fixes(chosen, write=mend) if mend or only_show else []
-        report = check(*chosen, budget=settings.number("budget"), spec=spec)
+        report = check(*(own if installed else chosen), budget=settings.number("budget"), spec=spec)
     report = _narrowed(report, frozenset(only), frozenset(ignore))
     if form == "github" and not as_json:
         for finding in report.findings:
@@ -110,13 +110,12 @@ def command(
     return 0 if report.ok(strict=bool(settings["strict"])) else 1
 
 
-def _only_installed(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of the skills at or below ``paths``, where all of them are installed; none otherwise."""
-    own, installed = _without_pinned(distinct(file for path in paths for file in skill_files(path)))
-    return () if own else tuple(installed)
+def _files_of(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """The files of the skills at or below ``paths``, each once."""
+    return distinct(file for path in paths for file in skill_files(path))
 
 
-def _leave_to_authors(installed: tuple[str, ...], *, as_json: bool) -> int:
+def _leave_to_authors(installed: list[str], *, as_json: bool) -> int:
     """Say that nothing here is the project's own; what others wrote is theirs to check, so that is no failure."""
     output.note(
         f"there are only installed skills ({', '.join(installed)}), which their authors check; "
@@ -129,8 +128,7 @@ def _leave_to_authors(installed: tuple[str, ...], *, as_json: bool) -> int:
 
 def _fixes(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
     found: list[Fix] = []
-    files = distinct(file for path in paths for file in skill_files(path))
-    files, pinned = _without_pinned(files)
+    files, pinned = _without_pinned(_files_of(paths))
     if pinned:
         output.note(f"left as prowess.lock has them: {', '.join(pinned)} (mend them where they come from)")
     for file in stepped(files, lambda file: home_relative(os.path.dirname(file))):
@@ -146,11 +144,14 @@ def _fixes(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
 
 
 def _without_pinned(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
-    """The files that may be changed, and the skills of the others, which are installed."""
+    """The files that may be changed, and the skills of the others: in an install base, or a copy that is recorded."""
     from prowess.library.installs import standard_scopes  # noqa: PLC0415 - only to mend something
+    from prowess.library.pins import Pins  # noqa: PLC0415
 
     scopes = standard_scopes(os.getcwd(), os.path.expanduser("~"), os.environ)
-    free = tuple(file for file in files if not any(is_really_inside(file, scope.base) for scope in scopes))
+    records = Pins(scopes, DEFAULT_LIMITS).records
+    folders = {file: os.path.realpath(os.path.dirname(file)) for file in files}
+    free = tuple(file for file, folder in folders.items() if not any(one.where(folder) for one in records))
     return free, sorted({os.path.basename(os.path.dirname(file)) for file in files if file not in free})
 
 

@@ -137,7 +137,8 @@ def _blocks(catalog: prowess.Catalog, rows: list[_Row], absent: str) -> Iterator
             yield Title(f"{scope}{home_relative(place.path)}", counted(len(own), "skill"))
             yield from _by_source(own)
             if lost:
-                yield Table([_lost(one) for one in lost], indent=2, cut=True)
+                verified = Verified()
+                yield Table([_lost(one, verified) for one in lost], indent=2, cut=True)
     if not rows:
         yield from _nothing(catalog, absent)
     if catalog.failures:
@@ -188,8 +189,12 @@ def _shown(row: _Row, shared: tuple[str, ...]) -> tuple[Span, tuple[Span, ...]]:
     return (row.skill.name, "name"), (*marks, " ".join(row.skill.description.split()))
 
 
-def _lost(lost: Shadowed) -> tuple[Span, tuple[Span, ...]]:
-    return (lost.name, "dim"), (("[shadowed] ", "warn"), (f"by {home_relative(lost.winner)}: {lost.reason}", "dim"))
+def _lost(lost: Shadowed, verified: Verified) -> tuple[Span, tuple[Span, ...]]:
+    edited = f", {CHANGED}" if verified.is_changed_at(lost.location) else ""
+    return (lost.name, "dim"), (
+        (f"[shadowed{edited}] ", "warn"),
+        (f"by {home_relative(lost.winner)}: {lost.reason}", "dim"),
+    )
 
 
 def _nothing(catalog: prowess.Catalog, absent: str) -> Iterator[Block]:
