@@ -132,10 +132,10 @@ def is_below(path: str, folders: AbstractSet[str]) -> bool:
 
     It costs as much as the path is deep, however many folders there are.
     """
-    return "" in folders or not folders.isdisjoint(folders_above(path))
+    return "" in folders or not folders.isdisjoint(parent_folders(path))
 
 
-def folders_above(path: str) -> Iterator[str]:
+def parent_folders(path: str) -> Iterator[str]:
     """The folders that a relative path with ``/`` lies in, the nearest first; not the top."""
     while path := path.rpartition("/")[0]:
         yield path

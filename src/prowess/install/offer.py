@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from prowess.authoring.descriptions import description_issues
 from prowess.authoring.secrets import find_secret_issues
-from prowess.install.trees import survey_source
+from prowess.install.trees import look_through
 from prowess.library.inventory import list_scripts
 from prowess.library.load import FILENAME, text_issues
 from prowess.library.skill import Skill
@@ -94,8 +94,8 @@ class Offer:
 
 
 def make_offer(bundle: Bundle, spec: SourceSpec, limits: Limits) -> Offer:
-    """The offer of a source that was opened; raises as ``survey_source`` does, and for a chosen skill it has not."""
-    survey = survey_source(bundle, spec, limits)
+    """The offer of a source that was opened; raises as ``look_through`` does, and for a chosen skill it has not."""
+    survey = look_through(bundle, spec, limits)
     wanted = survey.chosen(spec.skills) if spec.skills else sorted(survey.skills, key=lambda skill: skill.folder)
     if spec.skills:  # who has chosen is likely to install them
         survey.reader.bring([path for skill in wanted for path in survey.files_of(skill)])

@@ -10,7 +10,7 @@ from prowess.errors import InstallError, Issue, PathTraversalError, UnsafeTreeEr
 from prowess.files.tree import DEEPER, digest_of, hash_bytes
 from prowess.install.contents import find_skills
 from prowess.library.load import FILENAME
-from prowess.names import find_repository, folders_above, is_below, relative_parts
+from prowess.names import find_repository, is_below, parent_folders, relative_parts
 from prowess.spec.refs import link_name
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def cut(bundle: Bundle, spec: SourceSpec, limits: Limits) -> list[Tree]:
 
     What lies in no skill's folder is in no tree.
     """
-    survey = survey_source(bundle, spec, limits)
+    survey = look_through(bundle, spec, limits)
     if not spec.skills:
         return [_whole(spec, survey)]
     skills = survey.chosen(spec.skills)
@@ -101,7 +101,7 @@ def cut(bundle: Bundle, spec: SourceSpec, limits: Limits) -> list[Tree]:
     return [_one(spec, survey, skill) for skill in skills]
 
 
-def survey_source(bundle: Bundle, spec: SourceSpec, limits: Limits) -> Survey:
+def look_through(bundle: Bundle, spec: SourceSpec, limits: Limits) -> Survey:
     """What the part of a source that ``spec`` names holds; ``InstallError`` when that is no skill at all.
 
     Raises ``UnsafeTreeError`` when the source could not be listed whole.
@@ -155,7 +155,7 @@ def _group_by_folder(paths: Iterable[str], folders: Iterable[str]) -> dict[str, 
     """The paths in each of the folders; it costs no more for many folders than for one."""
     groups: dict[str, list[str]] = {folder: [] for folder in folders}
     for path in paths:
-        for folder in (*folders_above(path), ""):
+        for folder in (*parent_folders(path), ""):
             if folder in groups:
                 groups[folder].append(path)
     return groups
@@ -223,7 +223,7 @@ def _find_claimed_folders(paths: Iterable[str]) -> set[str]:
     return {posixpath.dirname(path) for path in paths if posixpath.basename(path).lower() == FILENAME.lower()}
 
 
-def read_recorded_tree(bundle: Bundle, entry: LockedSkill, limits: Limits) -> Tree:
+def recorded_tree(bundle: Bundle, entry: LockedSkill, limits: Limits) -> Tree:
     """The files that a lock entry names, as far as the source has them, with the skills that the entry records.
 
     Which files of a source are installed has not always been decided as it is now; what is recorded counts.

@@ -75,14 +75,14 @@ def command(
     """
     _tell_of_path(source)
     if list_only:
-        return _show_offer(_fetch_offer(installer, source, select), as_data=as_data)
+        return _show_offer(_fetched_offer(installer, source, select), as_data=as_data)
     if folder is not None:
         return _copy(installer, source, folder, select, dry_run=dry_run, yes=yes, as_data=as_data)
     if not dry_run:
         installer.recover()  # before the plan is made: what was interrupted may have taken the place
         notes(installer.issues)
     else:
-        _fetch_offer(installer, source, select)
+        _fetched_offer(installer, source, select)
     plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace)
     rows = str(plan).splitlines()
     show_plan(rows)
@@ -106,7 +106,7 @@ def command(
     return 0
 
 
-def _fetch_offer(installer: Installer, source: str, select: tuple[str, ...]) -> prowess.Offer:
+def _fetched_offer(installer: Installer, source: str, select: tuple[str, ...]) -> prowess.Offer:
     """What the source has; raises for what cannot be reached, and for a skill that it has not."""
     with output.busy(f"fetching {source}"):
         return installer.offers(source, select or None)
@@ -137,7 +137,7 @@ def _copy(
 ) -> int:
     parse_source(source)  # what is refused is refused before it is shown: it may hold a secret
     if dry_run:
-        _fetch_offer(installer, source, select)
+        _fetched_offer(installer, source, select)
     rows = [f"fetch {source}", f"copy it into {folder}: no links, no lock file"]
     show_plan(rows)
     if dry_run or not output.confirm("Do this?", yes=yes):
