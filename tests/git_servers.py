@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import socket
 import ssl
@@ -74,6 +75,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self, body: bytes) -> None:
         self.server.seen.append((self.path, dict(self.headers.items())))
+        self.server.fetches += b"command=fetch" in _unzipped(body, self.headers.get("Content-Encoding", ""))
         if self.server.before is not None and self.server.before(self):
             return
         parts = urlsplit(self.path)
@@ -100,10 +102,15 @@ class Handler(BaseHTTPRequestHandler):
                 self.send_header(name, value)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
+        self.server.sent.append((self.path, len(content)))
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
         """Tests print nothing."""
+
+
+def _unzipped(body: bytes, encoding: str) -> bytes:
+    return gzip.decompress(body) if encoding == "gzip" else body
 
 
 def demand_password(handler: Handler) -> bool:
@@ -132,6 +139,10 @@ class HttpServer(ThreadingHTTPServer):
         self.root = root
         self.before = before
         self.seen: list[tuple[str, dict[str, str]]] = []
+        self.sent: list[tuple[str, int]] = []
+        """The path and the bytes of each answer of git's."""
+        self.fetches = 0
+        """How often objects were asked for, by the second version of git's protocol."""
 
     def shutdown_request(self, request: socket.socket | tuple[bytes, socket.socket]) -> None:
         """Say goodbye in TLS too: some clients take a connection that merely ends for an attack."""
@@ -140,6 +151,17 @@ class HttpServer(ThreadingHTTPServer):
                 request.settimeout(5)
                 request.unwrap()
         super().shutdown_request(request)
+
+    def forget(self) -> None:
+        """Begin to count anew what is asked and sent."""
+        self.seen.clear()
+        self.sent.clear()
+        self.fetches = 0
+
+    @property
+    def bytes_sent(self) -> int:
+        """How many bytes git has answered since the count began."""
+        return sum(count for _, count in self.sent)
 
     @property
     def port(self) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.steps import stepped
+from prowess.steps import stepped, tell_amount
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +46,18 @@ def test_a_loop_inside_a_step_is_silent_and_a_single_step_leaves_it_the_word() -
         for _ in stepped("c", str):
             list(stepped("uv", str))
     assert [what for what, _, _ in told] == ["a", "b", "", "u", "v", ""]
+
+
+def test_an_amount_is_told_with_the_step_that_it_belongs_to() -> None:
+    told: Told = []
+    with prowess.progress(lambda *step: told.append(step)):
+        tell_amount("1 kB")
+        for _ in stepped("ab", str):
+            tell_amount("2 kB")
+        tell_amount("3 kB")
+    tell_amount("4 kB")
+    amounts = [step for step in told if "kB" in step[0]]
+    assert amounts == [("1 kB", 0, 0), ("a, 2 kB", 0, 2), ("b, 2 kB", 1, 2), ("3 kB", 0, 0)]
 
 
 def test_a_loop_that_was_broken_off_takes_the_word_from_nobody() -> None:

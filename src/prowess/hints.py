@@ -223,7 +223,6 @@ HINTS: dict[str, str] = {
     "submodule": "a submodule is never fetched; ask its author to copy the files",
     "case-collision": "two files differ only in case: rename one of them",
     "unsafe-name": "rename the file to something that is a plain name on every platform",
-    "left-out": "links and submodules outside a skill are not installed",
     "bad-argument": "",  # the message itself says what was expected, and what to pass where that can be said
 }
 """What to do about each code: the table behind ``Issue.hint`` and ``SkillError.hint``."""

@@ -21,6 +21,8 @@ class _Listener:
     def __init__(self, told: Told) -> None:
         self.told = told
         self.taken = False
+        self.step: tuple[str, int, int] = ("", 0, 0)
+        """The step that is being done; of work that has none, nothing of nothing."""
 
 
 _LISTENER: ContextVar[_Listener | None] = ContextVar("prowess_progress", default=None)
@@ -30,7 +32,9 @@ _LISTENER: ContextVar[_Listener | None] = ContextVar("prowess_progress", default
 def progress(told: Told) -> Iterator[None]:
     """Have long work inside the block tell its steps: ``told(what, done, total)`` before each, and once at the end.
 
-    A loop of one step leaves the word to the loops inside it. What ``told`` raises ends the work.
+    A loop of one step leaves the word to the loops inside it. Work whose end nobody knows, such as a fetch, tells how
+    much there is so far, with the step that it belongs to, or with a ``total`` of 0. What ``told`` raises ends the
+    work.
     """
     token = _LISTENER.set(_Listener(told))
     try:
@@ -48,8 +52,18 @@ def stepped(items: Sequence[T], what: Callable[[T], str]) -> Iterator[T]:
     listener.taken = True
     try:
         for done, item in enumerate(items):
-            listener.told(what(item), done, len(items))
+            listener.step = (what(item), done, len(items))
+            listener.told(*listener.step)
             yield item
         listener.told("", len(items), len(items))
     finally:
         listener.taken = False
+        listener.step = ("", 0, 0)
+
+
+def tell_amount(amount: str) -> None:
+    """Tell how much of something there is so far, such as ``"1.2 MB"``; beside the step that is being done."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        what, done, total = listener.step
+        listener.told(f"{what}, {amount}" if what else amount, done, total)

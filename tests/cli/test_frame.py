@@ -45,7 +45,9 @@ _INSTALLING = {"ctypes", "install", "sources"}
 _TALKING = {"runtime", "select", "tools"}
 USED: dict[str, set[str]] = {
     **{name: set[str]() for name in ("--version", "--help", "", "list", "explain", "config")},
-    **dict.fromkeys(("install", "remove", "sync", "outdated", "verify", "link", "unlink", "adopt"), _INSTALLING),
+    "install": {*_INSTALLING, "authoring", "select"},
+    "install (list)": {"authoring", "install", "select", "sources"},
+    **dict.fromkeys(("remove", "sync", "outdated", "verify", "link", "unlink", "adopt"), _INSTALLING),
     "update": {*_INSTALLING, "difflib"},
     "new": {"authoring"},
     "check": {"authoring", "ctypes", "select", "yaml"},
@@ -77,7 +79,7 @@ PLAIN = {"--version", "--help", "", "read", "activate", "call", "completion", "r
 """What prints the same text everywhere, and so needs rich not even on a terminal."""
 BARS = {
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
-    *("remove", "unlink", "trust grant"),
+    *("install (list)", "remove", "unlink", "trust grant"),
 }
 """What draws bars there."""
 OTHERS = {"call": {"prompt"}}

@@ -161,12 +161,11 @@ def with_submodule(guarded_base: Path, url: str) -> Repository:
 
 @pytest.mark.parametrize("url", ["file:///etc", "ext::sh -c touch% pwned", "https://127.0.0.1:9/x", "../private"])
 def test_submodules_are_never_fetched(guarded: Guarded, url: str) -> None:
-    """Case 82: outside of a skill one is left out and said; inside, the skill is refused."""
+    """Case 82: outside of a skill one is left out; inside, the skill is refused."""
     repo = with_submodule(guarded.base, url)
     with guarded.unharmed():
         path = guarded.installer.install(repo.address, project=True)
         assert not (path / "modules").exists()
-        assert ("left-out", "modules/x") in [(issue.code, issue.field) for issue in guarded.installer.issues]
     repo.git("mv", "skills/sub/SKILL.md", "SKILL.md")
     repo.git("commit", "-qm", "on top")
     guarded.refused(lambda: guarded.installer.install(repo.address), "submodule")

@@ -261,7 +261,7 @@ def test_a_folder_of_a_repository(world: World, installer: prowess.Installer) ->
     assert caught.value.code == "unknown-subpath"
 
 
-def test_links_and_submodules_outside_of_skills_are_left_out_and_said(
+def test_links_outside_of_skills_do_not_matter_since_only_skills_are_installed(
     world: World, installer: prowess.Installer
 ) -> None:
     repo = world.repository("many", "skills/a")
@@ -269,8 +269,8 @@ def test_links_and_submodules_outside_of_skills_are_left_out_and_said(
     repo.write("README.md", "x")
     repo.commit()
     path = installer.install(repo.address, project=True)
-    assert not os.path.lexists(path / "CLAUDE.md")
-    assert [(issue.code, issue.field) for issue in installer.issues] == [("left-out", "CLAUDE.md")]
+    assert [entry.name for entry in path.iterdir()] == ["skills"]
+    assert installer.issues == ()
 
 
 # -- what is there already ---------------------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ def test_many_large_objects_are_read_one_by_one(tmp_path: Path) -> None:
     assert caught.value.code == "too-many-bytes"
 
 
-def test_a_file_that_the_server_leaves_out_refuses_the_install(repo: Repository) -> None:
+def test_a_file_that_the_server_leaves_out_is_asked_for_and_kept_within_the_bounds(repo: Repository) -> None:
     repo.git("config", "uploadpack.allowFilter", "true")
     repo.write("big.bin", b"x" * 5000)
     repo.commit()
@@ -162,7 +162,7 @@ def test_a_file_that_the_server_leaves_out_refuses_the_install(repo: Repository)
         assert "big.bin" in [entry.path for entry in commit.files]
         with pytest.raises(prowess.UnsafeTreeError) as caught:
             list(commit.read(commit.files, small))
-    assert caught.value.code == "missing-blob"
+    assert caught.value.code == "too-many-bytes"
 
 
 # -- from a server -----------------------------------------------------------------------------------------------------

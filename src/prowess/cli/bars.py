@@ -33,12 +33,17 @@ def bar(what: str, stream: IO[str]) -> Iterator[None]:
     task = drawn.add_task(_named(what, "", most), total=None)
 
     def told(step: str, done: int, total: int) -> None:
-        drawn.update(task, description=_named(what, step, most), completed=done, total=total)
+        drawn.update(task, description=_named(what, step, most), completed=done, total=total or None)
 
     with drawn, progress(told):
         yield
 
 
 def _named(what: str, step: str, most: int) -> str:
-    shown = escape_line(f"{what}: {step}" if step else what)
-    return shown if len(shown) <= most else shown[: most - 1] + "…"
+    """What is done, and the step of it; where both are too long, the step is what changes, and has half of the room."""
+    step = _shortened(f": {escape_line(step)}", most // 2) if step else ""
+    return _shortened(escape_line(what), most - len(step)) + step
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -21,7 +21,7 @@ from prowess.errors import InstallError, Issue, PathTraversalError, SkillLoadErr
 from prowess.library.agents import AGENTS
 from prowess.library.load import FILENAME
 from prowess.library.lock import NPM_LOCK_FILE, parse_npm_lock
-from prowess.names import relative_parts
+from prowess.names import is_below, relative_parts
 from prowess.spec.document import Policy, read_document
 from prowess.spec.visibility import is_true
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from prowess.spec.document import Document
 
     Read = Callable[[str], bytes]
+    Bring = Callable[[list[str]], None]
 
 _SKIPPED = frozenset(("node_modules", ".git", "dist", "build", "__pycache__"))
 _CONTAINERS = ("", "skills", "skills/.curated", "skills/.experimental", "skills/.system")
@@ -54,17 +55,26 @@ class Found(NamedTuple):
     @property
     def path(self) -> str:
         """Where its SKILL.md lies in the tree."""
-        return f"{self.folder}/{FILENAME}" if self.folder else FILENAME
+        return _file_in(self.folder)
 
 
-def find_skills(paths: Iterable[str], read: Read, *, name: str, limits: Limits) -> tuple[list[Found], list[Issue]]:
+def find_skills(
+    paths: Iterable[str], read: Read, *, name: str, limits: Limits, bring: Bring | None = None
+) -> tuple[list[Found], list[Issue]]:
     """The skills among ``paths``, in the order in which they win; and what is wrong with others.
 
-    ``name``: what a skill at the top falls back on when it has none.
+    ``name``: what a skill at the top falls back on when it has none. ``bring``: told which files are read next, so that
+    they come by one request.
     """
     known = set(paths)
+    bring = bring or _bring_nothing
     folders = sorted(posixpath.dirname(path) for path in known if posixpath.basename(path) == FILENAME)
-    chosen = list(_chosen(folders, _containers(known, read)))
+    # Manifests may name further folders. Most name none: what is looked at without them is brought along with them.
+    likely = list(_chosen(folders, _containers(())))
+    bring([path for path in (*_MANIFESTS, NPM_LOCK_FILE) if path in known] + [_file_in(folder) for folder in likely])
+    plugins = list(_plugins(known, read))
+    chosen = list(_chosen(folders, _containers(plugins))) if plugins else likely
+    bring([_file_in(folder) for folder in chosen])
     issues: list[Issue] = []
     hidden = _from_elsewhere(known, read)
     found: dict[str, Found] = {}
@@ -87,21 +97,29 @@ def _chosen(folders: Sequence[str], containers: Sequence[str]) -> Iterator[str]:
 
 def _within(folders: Sequence[str], container: str, levels: int) -> Iterator[str]:
     """The skill folders at most so deep in a container, none below another."""
-    taken: list[str] = []
+    taken: set[str] = set()
     prefix = f"{container}/" if container else ""
     for folder in folders:
         if folder != container and not folder.startswith(prefix):
             continue
         inner = folder.removeprefix(prefix).split("/") if folder != container else []
-        inside = any(folder.startswith(f"{other}/") for other in taken)
-        if len(inner) <= levels and not inside and _SKIPPED.isdisjoint(inner):
-            taken.append(folder)
+        if len(inner) <= levels and not is_below(folder, taken) and _SKIPPED.isdisjoint(inner):
+            taken.add(folder)
             yield folder
 
 
-def _containers(known: set[str], read: Read) -> list[str]:
+def _bring_nothing(_paths: list[str]) -> None:
+    """For files that are in memory."""
+
+
+def _file_in(folder: str) -> str:
+    """The path of the SKILL.md in a folder of the tree."""
+    return f"{folder}/{FILENAME}" if folder else FILENAME
+
+
+def _containers(plugins: Iterable[str]) -> list[str]:
     agents = dict.fromkeys(agent.project for agent in AGENTS.values())
-    return [*_CONTAINERS, *agents, *_plugins(known, read)]
+    return [*_CONTAINERS, *agents, *plugins]
 
 
 def _plugins(known: set[str], read: Read) -> Iterator[str]:
@@ -157,7 +175,7 @@ def _from_elsewhere(known: set[str], read: Read) -> frozenset[str]:
 
 
 def _skill(folder: str, read: Read, name: str, limits: Limits, issues: list[Issue]) -> Found | None:
-    path = f"{folder}/{FILENAME}" if folder else FILENAME
+    path = _file_in(folder)
     data = read(path)
     most = limits.max_frontmatter_bytes
     fallback = posixpath.basename(folder) or name

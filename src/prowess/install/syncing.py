@@ -17,7 +17,7 @@ from prowess.install.entries import comes_from, copied_part, differences, is_cop
 from prowess.install.links import Landings, leads_to
 from prowess.install.manifest import manifest_file, read_manifest
 from prowess.install.store import opened
-from prowess.install.trees import Tree, cut
+from prowess.install.trees import Tree, read_recorded_tree
 from prowess.install.verify import verify_scope
 from prowess.library.installs import installed
 from prowess.library.lock import read_lock
@@ -217,7 +217,7 @@ def fetched(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
     spec = spec_of_entry(entry, scope, ref=entry.commit or entry.ref)
     try:
         with reach.opened(spec) as bundle:
-            tree = cut(bundle, spec, reach.limits)[0]._replace(name=entry.name, select=entry.select)
+            tree = read_recorded_tree(bundle, entry, reach.limits)
             commit = bundle.commit
     except SkillError as error:
         raise error.about(f"{entry.name} from {entry.source}") from error.__cause__
@@ -228,7 +228,7 @@ def fetched(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
             f"digest {tree.digest} ({now}), locked {entry.digest} ({was})"
         )
         raise LockMismatchError(message, scope.place(entry.name))
-    return tree._replace(skills=dict(entry.skills))
+    return tree
 
 
 def refuse_edited(entry: LockedSkill, scope: Scope, landings: Landings, reach: Reach) -> None:

@@ -4,6 +4,7 @@
 
     FOLDER/sha256/ab/cdef…      bytes under their SHA-256
     FOLDER/urls/0123….json      what a URL gave when: the hash, validators, until when it is fresh, what it replaced
+    FOLDER/git/0123…/COMMIT     objects of a commit, under the hash of the repository's address
 
 Files are for their owner alone. A folder that others may write to is not used; without a usable folder everything is
 fetched each time.
@@ -20,7 +21,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from prowess.errors import ResourceError
-from prowess.files.folders import folder_info
+from prowess.files import calls
+from prowess.files.folders import folder_info, oldest_files
 from prowess.files.reading import OpenFile
 from prowess.files.writing import make_folders, write_atomic
 
@@ -115,6 +117,25 @@ class Cache:
         if kept is not None:
             self.keep(replace(kept, is_gone=True, fresh_until=0))
 
+    def has_repository(self, address: str) -> bool:
+        """Whether objects of a repository are kept."""
+        return self.is_usable() and folder_info(os.path.join(self._folder, *_repository_place(address))) is not None
+
+    def read_objects(self, address: str, commit: str, most: int) -> bytes | None:
+        """What was kept of a commit of a repository, to be hashed by who knows how; ``None`` when nothing was."""
+        return self._read((*_repository_place(address), commit), most)
+
+    def write_objects(self, address: str, commit: str, dumped: bytes, most: int) -> None:
+        """Keep objects of a commit of a repository, in place of what was kept of it before.
+
+        Of a repository the ``most`` commits that were kept last stay.
+        """
+        self._write((*_repository_place(address), commit), dumped)
+        with suppress(OSError):  # without it they stay until the next time
+            folder = os.path.join(self._folder, *_repository_place(address))
+            for old in oldest_files(folder, most):
+                calls.delete(os.path.join(folder, old))
+
     def _read(self, parts: tuple[str, ...], most: int) -> bytes | None:
         if not self.is_usable():
             return None
@@ -153,6 +174,10 @@ def mark_of(text: str) -> str:
 
 def _place(digest: str) -> tuple[str, ...]:
     return ("sha256", digest[:2], digest[2:])
+
+
+def _repository_place(address: str) -> tuple[str, ...]:
+    return ("git", sha256(address.encode("utf-8", "surrogatepass")))
 
 
 def _record_place(url: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +14,7 @@ from prowess.limits import MIB
 from prowess.names import MAX_PATH_CHARS, is_git_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from prowess.limits import Limits
 
@@ -42,23 +43,29 @@ class Listing(NamedTuple):
 
 
 class Objects:
-    """The objects of a repository: kind and bytes by id. ``run`` calls git there.
+    """The objects that are here, kind and bytes by id: those given at first, and those of repositories added since."""
 
-    All of them come by one call where they are few; else each by a call of its own, when it is asked for.
-    """
-
-    def __init__(self, run: Callable[..., bytes]) -> None:
-        self._run = run
-        self._found: dict[str, tuple[str, bytes]] = {}
+    def __init__(self, known: Mapping[str, tuple[str, bytes]] | None = None) -> None:
+        self._found = dict(known or {})
         self._sizes: dict[str, tuple[str, int]] = {}
+        self._run: Callable[..., bytes] | None = None
+
+    def add_repository(self, run: Callable[..., bytes]) -> None:
+        """Take the objects of a repository in, in which ``run`` calls git.
+
+        All of them come by one call where they are few; else each by a call of its own, when it is asked for.
+        """
+        self._run = run
         try:
-            self._found = dict(_objects(run(*_ALL, "--batch", printed=_AT_ONCE)))
+            self._found |= _objects(run(*_ALL, "--batch", printed=_AT_ONCE))
         except GitError as error:
             if error.code != "too-many-bytes":
                 raise
-            self._sizes = dict(_sizes(run(*_ALL, "--batch-check", printed=_AT_ONCE)))
-        names = self._found or self._sizes
-        self._width = 32 if any(len(name) == 64 for name in names) else 20  # noqa: PLR2004 - SHA-256 ids
+            self._sizes |= _sizes(run(*_ALL, "--batch-check", printed=_AT_ONCE))
+
+    def in_memory(self) -> Mapping[str, tuple[str, bytes]]:
+        """The objects whose bytes are at hand."""
+        return self._found
 
     def commit(self, name: str) -> str:
         """The commit that an id means: itself, or what a tag leads to."""
@@ -103,17 +110,20 @@ class Objects:
         found = self._found.get(name)
         if found is not None:
             return found
-        if name not in self._sizes:
+        if name not in self._sizes or self._run is None:
             raise GitError(f"the repository did not send the object {name[:64]!a}")
         kind = self._sizes[name][0]
-        return kind, self._run("cat-file", kind, name)
+        data = self._run("cat-file", kind, name)
+        if kind != "blob":  # few bytes, asked for more than once
+            self._found[name] = (kind, data)
+        return kind, data
 
     def _walk(self, tree: str, prefix: str, into: tuple[Listing, list[int]], depth: int) -> None:
         _, left = into
         kind, data = self._get(tree)
         if kind != "tree" or depth > _DEEPEST or len(prefix) > MAX_PATH_CHARS:
             raise UnsafeTreeError(f"the repository's folders cannot be read below {prefix[:200]!r}", code="too-deep")
-        for mode, raw, name in _entries(data, self._width):
+        for mode, raw, name in _entries(data, len(tree) // 2):  # the bytes of an id, which is written in hexadecimal
             left[0] -= 1
             if left[0] < 0:
                 raise UnsafeTreeError("the repository has too many entries", code="too-many-files")
@@ -140,6 +150,33 @@ class Objects:
 def _is_name(raw: bytes) -> bool:
     """Whether a name in a folder is one: git itself writes no other, but a server may."""
     return raw not in {b"", b".", b".."} and b"/" not in raw and b"\\" not in raw
+
+
+def dump_objects(objects: Mapping[str, tuple[str, bytes]]) -> bytes:
+    """Objects as ``cat-file --batch`` prints them."""
+    return b"".join(
+        b"%s %s %d\n%s\n" % (name.encode(), kind.encode(), len(data), data) for name, (kind, data) in objects.items()
+    )
+
+
+def load_objects(dumped: bytes) -> dict[str, tuple[str, bytes]]:
+    """The objects of a dump; ``GitError`` when it makes no sense, or when one of them is not what its id says."""
+    try:
+        objects = dict(_objects(dumped))
+    except UnicodeDecodeError:
+        raise GitError("what was kept of a repository makes no sense") from None
+    for name, (kind, data) in objects.items():
+        if _hash_object(kind, data, len(name)) != name:
+            raise GitError(f"an object is not what its id {name!a} says")
+    return objects
+
+
+def _hash_object(kind: str, data: bytes, chars: int) -> str:
+    """The id that git gives to an object; of so many characters, which tell how it hashes."""
+    hashed = hashlib.sha256() if chars == 64 else hashlib.sha1(usedforsecurity=False)  # noqa: PLR2004 - SHA-256 ids
+    hashed.update(b"%s %d\0" % (kind.encode(), len(data)))
+    hashed.update(data)
+    return hashed.hexdigest()
 
 
 def _objects(printed: bytes) -> Iterator[tuple[str, tuple[str, bytes]]]:

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Protocol
 from prowess.errors import GitError
 from prowess.files.folders import folder_size
 from prowess.limits import DEFAULT_LIMITS
+from prowess.spec.counted import format_size
 from prowess.spec.hidden import one_line
 from prowess.spec.redaction import scrub_text
+from prowess.steps import tell_amount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -166,7 +168,7 @@ class GitProgram:
         except OSError as error:
             raise GitError(f"git cannot be run: {error.strerror}", code="git-missing") from None
         with process:
-            return _Watched(process, cwd, self._limits, self._printed).result()
+            return _Watched(process, cwd, self._limits, self._printed, fetches=args[0] == "fetch").result()
 
 
 def _program() -> str:
@@ -180,28 +182,30 @@ def _program() -> str:
 
 
 class _Watched:
-    """One run: its output is read here, its time and what it writes are watched by a thread."""
+    """One run: its output is read by threads, its time and what it writes are watched here.
 
-    def __init__(self, process: Popen[bytes], cwd: str, limits: Limits, most: int) -> None:
-        self.process, self.cwd, self.limits, self.most = process, cwd, limits, most
+    They are watched here because whoever is told how much has come is called in the thread that asked.
+    """
+
+    def __init__(self, process: Popen[bytes], cwd: str, limits: Limits, most: int, *, fetches: bool) -> None:
+        self.process, self.cwd, self.limits, self.most, self.fetches = process, cwd, limits, most, fetches
         self.printed = self.complained = 0
         self.error: GitError | None = None
         self.ended = threading.Event()
 
     def result(self) -> bytes:
+        printed: list[bytes] = []
         complaints: list[bytes] = []
         threads = [
-            threading.Thread(target=self._watch, daemon=True),
+            threading.Thread(target=self._read, args=(printed,), daemon=True),
             threading.Thread(target=self._drain, args=(complaints,), daemon=True),
         ]
         try:
             for thread in threads:  # an interrupt may come here too, and must not leave git behind
                 thread.start()
-            printed = self._read()
-            self.process.wait()
+            self._watch()
         finally:
             self._kill()
-            self.ended.set()
             for thread in threads:
                 if thread.is_alive():
                     thread.join()
@@ -209,18 +213,22 @@ class _Watched:
             raise self.error
         if self.process.returncode:
             raise failure(b"".join(complaints).decode("utf-8", "replace"))
-        return printed
+        return b"".join(printed)
 
-    def _read(self) -> bytes:
-        parts: list[bytes] = []
+    def _read(self, printed: list[bytes]) -> None:
         assert self.process.stdout is not None  # noqa: S101 - it is a pipe
-        while part := self.process.stdout.read1(_CHUNK):  # type: ignore[attr-defined]
-            self.printed += len(part)
-            if self.printed > self.most:
-                self._stop(GitError(f"git printed more than {self.most} bytes", code="too-many-bytes"))
-                break
-            parts.append(part)
-        return b"".join(parts)
+        try:
+            while part := self.process.stdout.read1(_CHUNK):  # type: ignore[attr-defined]
+                self.printed += len(part)
+                if self.printed > self.most:
+                    self._stop(GitError(f"git printed more than {self.most} bytes", code="too-many-bytes"))
+                    break
+                printed.append(part)
+        except ValueError:  # closed: the run was interrupted before the first look
+            return
+        finally:
+            self.process.wait()  # it may go on after it has closed its output, and is watched until it ends
+            self.ended.set()
 
     def _drain(self, complaints: list[bytes]) -> None:
         assert self.process.stderr is not None  # noqa: S101 - it is a pipe
@@ -231,23 +239,32 @@ class _Watched:
                 del complaints[:-4]
 
     def _watch(self) -> None:
+        """Return once git has ended: by itself, or because it took too long or wrote too much."""
         begun = moved = time.monotonic()
-        seen = (0, 0, 0)
-        while not self.ended.wait(_STEP):
+        at_first = folder_size(self.cwd)
+        seen = (0, 0, at_first)
+        is_over = False
+        while not is_over:
+            is_over = self.ended.wait(_STEP)
             now = time.monotonic()
-            written = folder_size(self.cwd)
+            # Only a fetch writes; the size of a folder takes a walk through it.
+            written = folder_size(self.cwd) if self.fetches else at_first
             state = (self.printed, self.complained, written)
             moved, seen = (now, state) if state != seen else (moved, seen)
+            if self.fetches:
+                tell_amount(format_size(max(0, written - at_first)))
             if written > self.limits.max_fetch_bytes:
                 self._stop(GitError(f"git wrote more than {self.limits.max_fetch_bytes} bytes", code="too-many-bytes"))
-            elif now - begun > self.limits.max_fetch_seconds:
-                self._stop(
-                    GitError(f"git took more than {self.limits.max_fetch_seconds:g} seconds", code="git-timeout")
-                )
-            elif now - moved > self.limits.max_idle_seconds:
-                self._stop(
-                    GitError(f"git got nothing for {self.limits.max_idle_seconds:g} seconds", code="git-timeout")
-                )
+            elif not is_over:
+                self._check_time(now - begun, now - moved)
+
+    def _check_time(self, whole: float, idle: float) -> None:
+        """End a run that took too long, in all or since it last got anything."""
+        most, most_idle = self.limits.max_fetch_seconds, self.limits.max_idle_seconds
+        if whole > most:
+            self._stop(GitError(f"git took more than {most:g} seconds", code="git-timeout"))
+        elif idle > most_idle:
+            self._stop(GitError(f"git got nothing for {most_idle:g} seconds", code="git-timeout"))
 
     def _stop(self, error: GitError) -> None:
         self.error = self.error or error

@@ -1,4 +1,4 @@
-"""A number with its noun, as people write it."""
+"""A number with its noun or unit, as people write it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_KILO, _MEGA = 1_000, 1_000_000
 
 
 def counted(number: int, noun: str, several: str = "") -> str:
@@ -17,3 +19,12 @@ def join_some(texts: Sequence[str], most: int) -> str:
     """The first texts with commas between them, at most ``most``, and how many more there are."""
     more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more
+
+
+def format_size(size: int) -> str:
+    """``812 bytes``, ``3.1 kB``, ``1.2 MB``."""
+    if size < _KILO:
+        return counted(size, "byte")
+    if size < _MEGA:
+        return f"{size / _KILO:.1f} kB"
+    return f"{size / _MEGA:,.1f} MB"

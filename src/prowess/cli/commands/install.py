@@ -75,7 +75,7 @@ def command(
     """
     _tell_of_path(source)
     if list_only:
-        return _show_offer(_fetched_offer(installer, source, select), as_data=as_data)
+        return _show_offer(_fetch_offer(installer, source, select), as_data=as_data)
     if folder is not None:
         return _copy(installer, source, folder, select, dry_run=dry_run, yes=yes, as_data=as_data)
     if not dry_run:
@@ -83,7 +83,7 @@ def command(
         output.tell_issues(installer.issues)
     make_plan = partial(installer.plan, source, project, agents=agents, replace=replace)
     plan = make_plan(select=select or None)  # what is taken is refused before anything is fetched
-    offer = _fetched_offer(installer, source, select)
+    offer = _fetch_offer(installer, source, select)
     usual = [skill.name for skill in offer.skills if plan.spec.skills or not skill.is_internal]
     asks = not (dry_run or yes)
     picked = pick_skills(offer, usual) if asks and not plan.spec.skills and len(offer.skills) > 1 else None
@@ -116,7 +116,7 @@ def command(
     )
 
 
-def _fetched_offer(installer: Installer, source: str, select: tuple[str, ...]) -> prowess.Offer:
+def _fetch_offer(installer: Installer, source: str, select: tuple[str, ...]) -> prowess.Offer:
     """What the source has; raises for what cannot be reached, and for a skill that it has not."""
     with output.busy(f"fetching {source}"):
         return installer.offers(source, select or None)
@@ -146,7 +146,7 @@ def _copy(
 ) -> int:
     parse_source(source)  # what is refused is refused before it is shown: it may hold a secret
     if dry_run:
-        _fetched_offer(installer, source, select)
+        _fetch_offer(installer, source, select)
     rows = [f"fetch {source}", f"copy it into {folder}: no links, no lock file"]
     return carry_out(
         Change(
