@@ -153,7 +153,7 @@ class Installer:
         """
         spec = with_name(spec_for(ref, select))
         self.issues = ()
-        from prowess.install.offer import make_offer  # noqa: PLC0415 - its checks are only for who looks before installing
+        from prowess.install.offer import make_offer  # noqa: PLC0415 - loads the checks of authors
 
         with typed(), self._reach.opened(spec) as bundle:
             return make_offer(bundle, spec, self._limits)

@@ -106,8 +106,8 @@ def command(
     offer = with_skills(offer, usual if picked is None else picked)
     # Of a source without a skill that loads nothing is planned: to install it says why.
     rows = plan_rows(plan, offer) if offer.skills else []
-    seen = [] if picked is not None or not asks else [*offer_blocks(offer), Line()]
     advice: list[Issue] = []
+    seen = [*offer_blocks(offer), Line()] if rows and asks and picked is None else []
     return carry_out(
         Change(
             plan=[*seen, *plan_of(rows)],
@@ -124,6 +124,7 @@ def command(
             idle="Nothing was installed.",
             issues=lambda: (*offer.issues, *installer.issues, *advice),
             status=lambda done: 0 if done else DECLINED,
+            dry_status=0 if rows else DECLINED,
         ),
         yes=yes,
         as_data=as_data,
