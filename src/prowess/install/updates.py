@@ -18,7 +18,7 @@ from prowess.install.rollback import find_rollback
 from prowess.install.store import look_into, opened
 from prowess.install.trees import cut, refuse_broken
 from prowess.spec.addresses import chosen
-from prowess.spec.refs import checked_version, is_commit
+from prowess.spec.refs import checked_version, is_commit, is_short_commit
 from prowess.spec.versions import is_numbered, later
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def newer(entry: LockedSkill, scope: Scope, reach: Reach) -> Iterator[Outdated |
 
     An issue says that the source went back behind what is here, which is nothing newer.
     """
-    if entry.kind == "adopted" or is_commit(entry.ref):
+    if entry.kind == "adopted" or _is_pinned(entry):
         return
     spec = spec_of_entry(entry, scope, ref=entry.ref)
     tag = ""
@@ -97,6 +97,11 @@ def newer(entry: LockedSkill, scope: Scope, reach: Reach) -> Iterator[Outdated |
     yield from back
     if newest != current or tag:
         yield Outdated(entry.name, entry.ref, current, newest, tag)
+
+
+def _is_pinned(entry: LockedSkill) -> bool:
+    """Whether an entry names its commit by its id, or by the first digits of it (and no branch of such a name)."""
+    return is_commit(entry.ref) or (is_short_commit(entry.ref) and entry.commit.startswith(entry.ref))
 
 
 def _old_news(bundle: Bundle) -> list[Issue]:

@@ -23,21 +23,28 @@ from prowess.cli.installing import (
 )
 from prowess.cli.options import as_path, home_relative, json_option
 from prowess.errors import BadReferenceError
-from prowess.spec.addresses import parse_source
+from prowess.install.plan import source_from
+from prowess.spec.addresses import parse_source, with_parts
 from prowess.spec.refs import is_local_path
+from prowess.spec.source_parts import GRAMMAR
 
 if TYPE_CHECKING:
     from prowess.install.installer import Installer
+    from prowess.spec.addresses import SourceSpec
 
 
 @new_command(
     "install",
     ("prowess install owner/repo", "every skill of a repository, for you"),
     ("prowess install owner/repo@pdf --project --agent claude-code", "one of them, for the project"),
+    ("prowess install owner/repo#v2:tools@pdf,csv", "two skills of a folder of it, at a version"),
     ("prowess install ./skills/csv-report", "a folder of this machine"),
     ("prowess install @acme/pdf@v1.2.0 --dry-run", "only the plan"),
+    forms=GRAMMAR,
 )
 @click.argument("source")
+@click.option("--ref", default="", metavar="REF", help="This tag, branch or commit of the source.")
+@click.option("--path", "subpath", default="", metavar="SUBFOLDER", help="Only this folder of the source.")
 @click.option("--skill", "select", multiple=True, metavar="NAME", help="Only this skill of the source.")
 @click.option("-p", "--project", is_flag=True, help="For the project in this folder, not for you.")
 @click.option(
@@ -52,6 +59,8 @@ if TYPE_CHECKING:
 def command(
     source: str,
     *,
+    ref: str,
+    subpath: str,
     select: tuple[str, ...],
     project: bool,
     folder: str | None,
@@ -64,24 +73,26 @@ def command(
 ) -> int:
     """Install skills from SOURCE: show the plan, ask, fetch, pin in prowess.lock, link where agents look.
 
-    SOURCE: owner/repo, owner/repo@skill, owner/repo/folder#ref, @org/name@version, any git address, a folder or an
-    archive. --allow-http and --allow-private count for this command alone: a later sync or update needs them again.
+    SOURCE[#REF][:SUBFOLDER][@SKILL,…] says from where, at which version, which folder and which skills; --ref, --path
+    and --skill say the same, and must not contradict it. --allow-http and --allow-private count for this command alone:
+    a later sync or update needs them again.
     Exit status 1: you said no.
     """
     _tell_of_path(source)
+    spec = with_parts(source_from(source), ref=ref, subpath=subpath, skills=select)
     if folder is not None:
-        return _copy(installer, source, folder, select, dry_run=dry_run, yes=yes, as_data=as_data)
+        return _copy(installer, spec, folder, dry_run=dry_run, yes=yes, as_data=as_data)
     if not dry_run:
         installer.recover()  # before the plan is made: what was interrupted may have taken the place
         notes(installer.issues)
-    plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace)
+    plan = installer.plan(spec, project, agents=agents, replace=replace)
     rows = str(plan).splitlines()
     show_plan(rows)
     if dry_run or not output.confirm("Do this?", yes=yes):
         notes(installer.issues)
         output.answer(lambda: {"plan": rows, "installed": [], "issues": []}, list, as_data=as_data)
         return 0 if dry_run else 1
-    with output.busy(f"fetching {source}"):
+    with output.busy(f"fetching {spec}"):
         done = installer.apply(plan)
     output.answer(
         lambda: {
@@ -110,17 +121,14 @@ def _tell_of_path(source: str) -> None:
         output.note(f"{source} is taken for {spec.address}; what is here by that name is {as_path(source)}")
 
 
-def _copy(
-    installer: Installer, source: str, folder: str, select: tuple[str, ...], *, dry_run: bool, yes: bool, as_data: bool
-) -> int:
-    parse_source(source)  # what is refused is refused before it is shown: it may hold a secret
-    rows = [f"fetch {source}", f"copy it into {folder}: no links, no lock file"]
+def _copy(installer: Installer, spec: SourceSpec, folder: str, *, dry_run: bool, yes: bool, as_data: bool) -> int:
+    rows = [f"fetch {spec}", f"copy it into {folder}: no links, no lock file"]
     show_plan(rows)
     if dry_run or not output.confirm("Do this?", yes=yes):
         output.answer(lambda: {"plan": rows, "installed": [], "issues": []}, list, as_data=as_data)
         return 0 if dry_run else 1
-    with output.busy(f"fetching {source}"):
-        made = installer.install_into(source, folder, select=select or None)
+    with output.busy(f"fetching {spec}"):
+        made = installer.install_into(spec, folder)
     output.answer(
         lambda: {
             "plan": rows,
