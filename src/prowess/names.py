@@ -57,6 +57,12 @@ def find_repository(paths: Iterable[str]) -> str | None:
     return next((folder or "." for folder in repositories), None)
 
 
+def folders_above(path: str) -> list[str]:
+    """Every folder that a file lies in, by its path from the same place; ``""`` is the topmost one."""
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[:count]) for count in range(len(parts) + 1)]
+
+
 def relative_parts(path: str) -> tuple[str, ...]:
     """The folders and the file that ``path`` names below a skill's folder; ``.`` and empty parts are dropped.
 

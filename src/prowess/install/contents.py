@@ -21,7 +21,7 @@ from prowess.errors import InstallError, Issue, PathTraversalError, SkillLoadErr
 from prowess.library.agents import AGENTS
 from prowess.library.load import FILENAME
 from prowess.library.lock import NPM_LOCK_FILE, parse_npm_lock
-from prowess.names import relative_parts
+from prowess.names import folders_above, relative_parts
 from prowess.spec.document import Policy, read_document
 from prowess.spec.visibility import is_true
 
@@ -78,15 +78,15 @@ def _chosen(folders: Sequence[str], containers: Sequence[str]) -> Iterator[str]:
 
 def _within(folders: Sequence[str], container: str, levels: int) -> Iterator[str]:
     """The skill folders at most so deep in a container, none below another."""
-    taken: list[str] = []
+    taken: set[str] = set()
     prefix = f"{container}/" if container else ""
     for folder in folders:
         if folder != container and not folder.startswith(prefix):
             continue
         inner = folder.removeprefix(prefix).split("/") if folder != container else []
-        inside = any(folder.startswith(f"{other}/") for other in taken)
+        inside = not taken.isdisjoint(folders_above(folder)[1:])  # what lies at the top holds no other skill
         if len(inner) <= levels and not inside and _SKIPPED.isdisjoint(inner):
-            taken.append(folder)
+            taken.add(folder)
             yield folder
 
 

@@ -10,7 +10,7 @@ from prowess.errors import InstallError, Issue, PathTraversalError, UnsafeTreeEr
 from prowess.files.tree import DEEPER, digest_of, hash_bytes
 from prowess.install.contents import find_skills
 from prowess.library.load import FILENAME
-from prowess.names import find_repository, relative_parts
+from prowess.names import find_repository, folders_above, relative_parts
 from prowess.spec.refs import link_name
 
 if TYPE_CHECKING:
@@ -88,7 +88,10 @@ def cut(bundle: Bundle, spec: SourceSpec, limits: Limits) -> list[Tree]:
     held = _Held(paths, odd, reader, limits)
     if not spec.skills:
         return [_whole(spec, held, found, [*bundle.issues, *issues])]
-    return [_one(spec, held, _named(name, found)) for name in spec.skills]
+    known = _by_name(found)
+    chosen = [_named(name, known, found) for name in spec.skills]
+    inner = _paths_by_folder(paths, {skill.folder for skill in chosen})
+    return [_one(spec, held, skill, inner[skill.folder]) for skill in chosen]
 
 
 class _Held(NamedTuple):
@@ -134,10 +137,28 @@ def _is_safe(path: str) -> bool:
     return "/".join(parts) == path
 
 
-def _named(name: str, found: Sequence[Found]) -> Found:
+def _by_name(found: Sequence[Found]) -> dict[str, Found]:
+    """The skills by their names and by those of their folders; of several that fit, the first."""
+    known: dict[str, Found] = {}
     for one in found:
-        if one.name == name or posixpath.basename(one.folder) == name:
-            return one
+        known.setdefault(one.name, one)
+        known.setdefault(posixpath.basename(one.folder), one)
+    return known
+
+
+def _paths_by_folder(paths: Sequence[str], folders: set[str]) -> dict[str, list[str]]:
+    """The files of each of some folders, in one go through all of them: thousands of skills may be chosen."""
+    inner: dict[str, list[str]] = {folder: [] for folder in folders}
+    for path in paths:
+        for folder in folders_above(path):
+            if folder in inner:
+                inner[folder].append(path)
+    return inner
+
+
+def _named(name: str, known: dict[str, Found], found: Sequence[Found]) -> Found:
+    if name in known:
+        return known[name]
     names = nearest_first(name, sorted(one.name for one in found))
     listed = ", ".join(names[:20]) or "none"
     raise InstallError(f"there is no skill {name!r}; the source has: {listed}", code="unknown-skill")
@@ -162,9 +183,8 @@ def refuse_broken(trees: Iterable[Tree], spec: SourceSpec) -> None:
         raise InstallError(message, code=issue.code)
 
 
-def _one(spec: SourceSpec, held: _Held, skill: Found) -> Tree:
+def _one(spec: SourceSpec, held: _Held, skill: Found, inside: list[str]) -> Tree:
     prefix = f"{skill.folder}/" if skill.folder else ""
-    inside = [path for path in held.paths if path.startswith(prefix)]
     _refuse_odd(((code, path) for code, path in held.odd if path.startswith(prefix) or code in _FATAL), {skill.folder})
     check_paths(inside, held.limits)
     subpath = "/".join(part for part in (spec.subpath, skill.folder) if part)

@@ -178,7 +178,7 @@ class _Here:
             raise LocalEditsError(f"{self._now.name} was changed by hand: {named(self._edits)}", self._place)
         said = self._said("updated", tree, arrival)
         wishes = arrival.wishes._replace(declared=self._now.declared, keep=bool(self._edits))
-        locked, issues = stage(self._store, self._store.locked, tree, arrival._replace(wishes=wishes))
+        locked, issues = stage(self._store, dict(self._store.locked), tree, arrival._replace(wishes=wishes))
         self._store.commit(locked)
         return said, (*tree.issues, *issues)
 

@@ -15,7 +15,7 @@ from prowess.errors import InstallError, PathTraversalError, ResourceChangedErro
 from prowess.files.reading import OpenFile
 from prowess.files.tree import FileHash, digest_of
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import relative_parts
+from prowess.names import folders_above, relative_parts
 from prowess.spec.redaction import hide_secrets, scrub_text
 from prowess.spec.refs import is_safe_part, link_name
 from prowess.spec.rules import is_usable_name
@@ -58,15 +58,35 @@ class LockedSkill:
     agents: tuple[str, ...] = ()
     declared: str = ""
     """How the manifest declares it, if it does."""
+    _by_folder: dict[str, dict[str, FileHash]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _by_link: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def below(self, folder: str) -> dict[str, FileHash]:
         """The files of one folder of it, named from there."""
+        # An install of a repository may hold thousands of skills, and each is asked for: going through all files once
+        # for all of them keeps that from being quadratic.
+        if len(self.skills) > 1 and not self._by_folder:
+            self._by_folder.update(self._group_files())
+        if folder in self._by_folder:
+            return self._by_folder[folder]
         prefix = f"{folder}/" if folder else ""
         return {path.removeprefix(prefix): hash_ for path, hash_ in self.files.items() if path.startswith(prefix)}
 
     def folder_of(self, link: str) -> str:
         """The folder, below the install, of the skill that a link of that name leads to."""
-        return next((folder for skill, folder in self.skills.items() if link_name(skill) == link), "")
+        if not self._by_link:
+            for skill, folder in self.skills.items():
+                self._by_link.setdefault(link_name(skill), folder)
+        return self._by_link.get(link, "")
+
+    def _group_files(self) -> dict[str, dict[str, FileHash]]:
+        """The files of the folder of each skill, named from there."""
+        groups: dict[str, dict[str, FileHash]] = {folder: {} for folder in self.skills.values()}
+        for path, hash_ in self.files.items():
+            for folder in folders_above(path):
+                if folder in groups:
+                    groups[folder][path[len(folder) + 1 :] if folder else path] = hash_
+        return groups
 
 
 Locked = dict[str, LockedSkill]

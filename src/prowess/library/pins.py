@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from prowess.files.tree import FileHash
     from prowess.library.installs import Scope
-    from prowess.library.lock import Locked, LockedSkill
+    from prowess.library.lock import Locked
     from prowess.library.skill import Skill
     from prowess.limits import Limits
 
@@ -143,6 +143,7 @@ class _Records:
         self.base = os.path.realpath(scope.base)
         self.trouble = ""
         self.locked = self._read()
+        self._copies: dict[str, tuple[str, str]] | None = None
 
     def _read(self) -> Locked:
         try:
@@ -157,7 +158,7 @@ class _Records:
 
     def reread(self) -> bool:
         """Read the lock file again; whether it has changed meanwhile."""
-        before, self.locked = self.locked, self._read()
+        before, self.locked, self._copies = self.locked, self._read(), None
         return before != self.locked
 
     def pending(self) -> Locked:
@@ -176,10 +177,17 @@ class _Records:
         if inner is not None:
             parts = inner.split(os.sep)
             return "/".join(parts[:2]), "/".join(parts[2:])
-        return next((found for entry in self.locked.values() if (found := self._copied(entry, folder))), None)
+        if self._copies is None:
+            self._copies = self._find_copies()
+        return self._copies.get(folder)
 
-    def _copied(self, entry: LockedSkill, folder: str) -> tuple[str, str] | None:
-        for link in entry.copies:
-            if os.path.realpath(os.path.join(self._scope.root, link)) == folder:
-                return entry.name, entry.folder_of(os.path.basename(link))
-        return None
+    def _find_copies(self) -> dict[str, tuple[str, str]]:
+        """The real folder of each copy that the lock file records, with its install and its path in there."""
+        return {
+            os.path.realpath(os.path.join(self._scope.root, link)): (
+                entry.name,
+                entry.folder_of(os.path.basename(link)),
+            )
+            for entry in self.locked.values()
+            for link in entry.copies
+        }
