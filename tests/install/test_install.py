@@ -351,10 +351,10 @@ def test_names_of_one_source_are_not_compared_with_each_other_and_others_in_one_
     own = world.repository("many", "chart", "charts", "table", "tables")
     installer.install(own.address, project=True, select=["chart", "table"])
     installer.install(own.address, project=True, select=["charts", "tables"])
-    assert installer.issues == ()
+    assert [*installer.issues] == []
     other = world.repository("other", "chart5", "tabel", "tablez")
     installer.install(other.address, project=True, select=["chart5", "tablez"])
-    (issue,) = [*installer.issues]
+    (issue,) = installer.issues
     assert issue.code == "near-name"
     assert issue.message == (
         "'chart5' is easily mistaken for 'chart' and 'charts'; 'tablez' is easily mistaken for 'table' and 'tables'"
