@@ -12,7 +12,7 @@ from prowess.install.entries import recorded_source
 from prowess.install.resemblance import near_names
 from prowess.install.store import opened
 from prowess.install.trees import refuse_broken
-from prowess.library.installs import InstalledSkill, installed
+from prowess.library.installs import InstalledSkill, installed_names
 from prowess.library.lock import read_lock
 from prowess.steps import stepped
 
@@ -58,7 +58,7 @@ def _names_of_others(source: str, arriving: set[str], scopes: Sequence[Scope], l
                     own.add(name)
                 elif name not in arriving:
                     known |= {name, *entry.skills}
-        known |= {one.full_name for one in installed(scope)} - own - arriving
+        known |= {*installed_names(scope)} - own - arriving
     return known
 
 

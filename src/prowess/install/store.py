@@ -21,7 +21,7 @@ from prowess.files.writing import make_folders, sync_tree, write_new, write_tree
 from prowess.install.journal import BACKUP, Journals
 from prowess.install.links import Landings, stage_link
 from prowess.install.lockfile import EMPTY_TEXT, lock_text
-from prowess.library.installs import STORE, installed
+from prowess.library.installs import STORE, installed_names
 from prowess.library.journal import Move, find_interrupted, has_journal, journal_path
 from prowess.library.lock import LOCK_FILE, parse_lock, read_text
 from prowess.steps import stepped
@@ -54,8 +54,8 @@ class Taken:
 
     def __init__(self, scope: Scope, locked: Locked) -> None:
         self._places: dict[str, str] = {}
-        for one in installed(scope):
-            self._places.setdefault(one.full_name.lower(), one.full_name)
+        for name in installed_names(scope):
+            self._places.setdefault(name.lower(), name)
         self._entries = {name.lower(): name for name in locked}
         self._links = {link: name for name, entry in locked.items() for link in entry.links}
 

@@ -9,7 +9,7 @@ from prowess.errors import Issue
 from prowess.files.paths import is_link
 from prowess.install.entries import copied_part, differences, is_copy
 from prowess.install.links import leads_to
-from prowess.library.installs import installed
+from prowess.library.installs import installed_names
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
@@ -33,10 +33,9 @@ def verify_scope(scope: Scope, locked: Locked, landings: Landings, limits: Limit
     for name in stepped(sorted(locked), str):
         yield from _place(locked[name], scope, limits)
         yield from _links(locked[name], scope, landings, limits)
-    for one in installed(scope):
-        if one.full_name not in locked:
-            message = f"{one.full_name} is not in the lock file"
-            yield Issue("not-in-lock", one.full_name, message, str(one.path), 0, "warning")
+    for name in installed_names(scope):
+        if name not in locked:
+            yield Issue("not-in-lock", name, f"{name} is not in the lock file", scope.place(name), 0, "warning")
 
 
 def _place(entry: LockedSkill, scope: Scope, limits: Limits) -> Iterator[Issue]:
