@@ -362,7 +362,7 @@ class _Workplace:
     def fetch_all_history(self) -> None:
         """Bring the commits of every branch and tag here, without their files where the server can leave them out."""
         refs = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
-        self.run("fetch", *_FETCH, f"--depth={_DEPTHS[-1]}", "--filter=tree:0", "--", self.address, *refs)
+        self.ask("fetch", *_FETCH, f"--depth={_DEPTHS[-1]}", "--filter=tree:0", "--", self.address, *refs)
 
     def has_commit(self, commit: str) -> bool:
         """Whether a commit is here; after ``fetch_history`` nothing is but that history."""

@@ -107,6 +107,7 @@ def command(
     agents = agents or installer.preset_agents(project=project)
     make_plan = partial(installer.plan, spec, project, agents=agents, replace=replace, copy=copy)
     plan = make_plan()  # what is taken is refused before anything is fetched
+    noticed = installer.issues
     offer = _fetch_offer(installer, spec)
     usual = [skill.name for skill in offer.skills if plan.spec.skills or not skill.is_internal]
     asks = not (dry_run or yes)
@@ -127,12 +128,12 @@ def command(
             data=lambda done: {
                 "plan": rows,
                 "installed": [installed_data(one) for one in done or ()],
-                "issues": [issue_data(i) for i in (*installer.issues, *advice)],
+                "issues": [issue_data(i) for i in (*noticed, *installer.issues, *advice)],
             },
             report=lambda done: [installed_line("Installed", one) for one in done],
             declined="Nothing was installed.",
             idle="Nothing was installed.",
-            issues=lambda: (*offer.issues, *installer.issues, *advice),
+            issues=lambda: (*noticed, *offer.issues, *installer.issues, *advice),
             status=lambda done: 0 if done else DECLINED,
             dry_status=0 if rows else DECLINED,
         ),
