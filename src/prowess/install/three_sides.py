@@ -23,11 +23,14 @@ from prowess.errors import (
 from prowess.files.folders import folder_info
 from prowess.files.reading import OpenFile
 from prowess.files.tree import FileHash, digest_of, hash_bytes, is_executable
+from prowess.install.copies import read_copies, read_whole_copies
 from prowess.install.diffs import FileDiffs
 from prowess.install.entries import is_sourceless, spec_of_entry
 from prowess.install.failures import typed
+from prowess.install.links import Landings
 from prowess.install.updates import tree_for
 from prowess.library.compare import compare_folder
+from prowess.library.installs import copied_folders, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -82,16 +85,21 @@ def compare_sides(scope: Scope, entry: LockedSkill, reach: Reach) -> SkillDiff:
     Raises ``NotInstalledError`` where its folder is missing. A source that cannot be asked is no error: it is said in
     ``why_unasked``.
     """
-    place = scope.place(entry.name)
-    if folder_info(place) is None:
+    place = place_of(entry, scope, entry.name)
+    if not (copied_folders(entry, scope) if entry.is_copied else folder_info(place)):
         raise NotInstalledError(f"{entry.name} is in the lock file, and its folder is missing", place)
-    with typed():
-        edited = tuple(dict.fromkeys(row.path for row in compare_folder(entry.files, place, reach.limits)))
     contents = _Contents(reach.limits)
+    copies: dict[str, FileHash] = {}
+    with typed():
+        if entry.is_copied:
+            copies = _read_copies(entry, scope, contents, reach.limits)
+            edited = _list_unlike(entry.files, copies)
+        else:
+            edited = tuple(dict.fromkeys(row.path for row in compare_folder(entry.files, place, reach.limits)))
     source = _Source(scope, entry, reach, contents)
     upstream = source.ask()
     updated = _list_unlike(entry.files, upstream.files) if upstream.version else ()
-    here = _read_here(place, (*edited, *updated), contents)
+    here = copies if entry.is_copied else _read_here(place, (*edited, *updated), contents)
     if not all(contents.has(entry.files.get(path)) for path in (*edited, *updated)):
         source.fetch_locked(upstream)
     return SkillDiff(
@@ -111,6 +119,15 @@ def compare_sides(scope: Scope, entry: LockedSkill, reach: Reach) -> SkillDiff:
 def _list_unlike(locked: Mapping[str, FileHash], other: Mapping[str, FileHash]) -> tuple[str, ...]:
     """The files that two sides do not have alike, by path."""
     return tuple(path for path in sorted(locked.keys() | other.keys()) if locked.get(path) != other.get(path))
+
+
+def _read_copies(entry: LockedSkill, scope: Scope, contents: _Contents, limits: Limits) -> dict[str, FileHash]:
+    """The files of an install that is copies, as they are here, edited ones first; bytes of whole ones are kept too."""
+    landings = Landings(scope)
+    for file in read_whole_copies(entry, landings, limits) or ():  # they have the bytes that were locked
+        contents.add(file.content, executable=file.executable)
+    files = read_copies(entry, landings, limits)
+    return {file.path: contents.add(file.content, executable=file.executable) for file in files}
 
 
 def _read_here(place: str, paths: Iterable[str], contents: _Contents) -> dict[str, FileHash | str]:
