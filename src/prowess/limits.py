@@ -199,6 +199,9 @@ class Limits:
     max_cache_seconds: int = 604_800
     """The longest that a server's word for freshness is taken: a mistake of its ends within a week."""
 
+    max_kept_commits: int = 8
+    """Commits of one repository whose files are kept in the cache: the installed one, and those of a few updates."""
+
     max_stale_seconds: int = 2_592_000
     """How old a copy may be that stands in for a site that is away, or that gives older news: 30 days."""
 

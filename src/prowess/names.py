@@ -9,6 +9,7 @@ from prowess.errors import PathTraversalError, ResourceError, ResourceNotFoundEr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
 MAX_PATH_CHARS = 4096
 DEVICES = frozenset(
@@ -124,6 +125,14 @@ def _is_utf8(path: str) -> bool:
 
 def _refused(path: str, why: str) -> PathTraversalError:
     return PathTraversalError(f"resource path {path[:200]!r} {why}", code="path-escape")
+
+
+def is_below(path: str, folders: AbstractSet[str]) -> bool:
+    """Whether a relative path with ``/`` lies in one of the folders, at any depth; everything does in ``""``, the top.
+
+    It costs as much as the path is deep, however many folders there are.
+    """
+    return "" in folders or not folders.isdisjoint(folders_above(path))
 
 
 def folders_above(path: str) -> Iterator[str]:

@@ -65,6 +65,11 @@ class Person:
         for file in self._files.values():
             file.close()
 
+    @property
+    def pid(self) -> int:
+        """The process of the command."""
+        return self._forked.pid
+
     def resize(self, rows: int, columns: int) -> None:
         """Give the screen another size; whoever draws on it is told by the system."""
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -73,10 +78,12 @@ class Person:
         """What the screen has shown since the last call, up to ``words`` and what came with them."""
         begin = len(self.screen)
         while words not in self.screen[begin:]:
-            assert select.select([self._master], [], [], SECONDS)[0], f"{words!r} is not in {self.screen!r}"
-            part = self._read()
-            assert part, f"{words!r} is not in {self.screen!r}"
+            assert self.read_some(), f"{words!r} is not in {self.screen!r}"
         return self.screen[begin:]
+
+    def read_some(self) -> str:
+        """What the screen shows next; nothing when the command has ended, or nothing comes."""
+        return self._read() if select.select([self._master], [], [], SECONDS)[0] else ""
 
     def type(self, keys: str) -> None:
         """Press keys."""
@@ -87,11 +94,10 @@ class Person:
         return list(termios.tcgetattr(self._master))
 
     def wait(self) -> int:
-        """The status with which the command ended; the whole screen is read."""
-        status = self._forked.wait(SECONDS)
-        while select.select([self._master], [], [], 0)[0] and self._read():
+        """The status with which the command ended; the screen is read to its end, as a terminal does."""
+        while self.read_some():
             pass
-        return status
+        return self._forked.wait(SECONDS)
 
     def text(self, name: Stream) -> str:
         """What is in the file that a stream was."""

@@ -82,6 +82,17 @@ def test_paths_are_completed_by_the_shell_and_names_beside_them(words: str) -> N
 
 
 @pytest.mark.usefixtures("project")
+def test_a_source_is_completed_as_a_path_once_one_is_begun() -> None:
+    assert offered_here("install", "./el", paths=True) == ["./el"]
+    assert offered_here("install", "el", paths=True) == []
+
+
+@pytest.mark.usefixtures("project")
+def test_scripts_of_a_skill_are_completed() -> None:
+    assert offered_here("run-script", "folder-report", "scr") == ["scripts/sizes.py"]
+
+
+@pytest.mark.usefixtures("project")
 def test_bash_itself_completes_with_the_script(command: Command) -> None:
     installed()
     script = command("completion", "bash").out

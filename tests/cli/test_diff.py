@@ -99,6 +99,20 @@ def test_files_that_are_missing_binary_large_or_full_of_escapes_are_harmless(
     assert "root:" not in ran.out
 
 
+def test_a_link_in_the_place_of_a_file_that_its_source_changed_is_not_followed(
+    command: Command, project: Path, repository: Repository
+) -> None:
+    repository.skill("", body="Newer.\n")
+    repository.commit()
+    secret = project / "secret.md"
+    secret.write_text("Secret.\n", encoding="utf-8")
+    installed_file(project).unlink()
+    installed_file(project).symlink_to(secret)
+    ran = command("diff", "alpha")
+    assert (ran.status, "+Newer." in ran.out, "Secret." in ran.out) == (1, True, False)
+    assert "SKILL.md is a link, not a file" in ran.out
+
+
 def test_what_a_folder_had_is_shown_from_whichever_side_still_has_it(command: Command, project: Path) -> None:
     installed()
     source = project / "elsewhere/notes/SKILL.md"
@@ -122,3 +136,27 @@ def test_a_skill_without_a_source_is_compared_with_the_lock_file_alone(command: 
     assert (ran.status, "is what prowess.lock says; it has no source to compare it with" in ran.out) == (0, True)
     (project / ".agents/skills/csv-report/SKILL.md").unlink()
     assert command("diff", "csv-report").status == 1
+
+
+def test_copies_where_agents_look_are_compared_each_by_its_own_path(
+    command: Command, project: Path, tmp_path: Path
+) -> None:
+    made = Repository(tmp_path / "repositories" / "pair")
+    for name in ("one", "two"):
+        made.skill(f"skills/{name}", body="Before.\n")
+    made.commit()
+    prowess.Installer().install(made.address, project=True, copy=True, agents=["claude-code"])
+    assert command("diff", "pair").status == 0
+    copy = project / ".claude/skills/two/SKILL.md"
+    copy.write_text(copy.read_text(encoding="utf-8").replace("Before.", "Mine."), encoding="utf-8")
+    made.skill("skills/one", body="Theirs.\n")
+    made.commit()
+    shutil.move(made.path, made.path.with_name("away"))
+    sides = prowess.Installer().diff("@local/pair")
+    assert "-Before.\n+Mine.\n" in sides.edits  # the other copy has what was locked
+    shutil.move(made.path.with_name("away"), made.path)
+    sides = prowess.Installer().diff("@local/pair")
+    assert sides.edited_files == (".claude/skills/two/SKILL.md",)
+    assert [row for row in sides.edits.splitlines() if row in {"-Before.", "+Mine."}] == ["-Before.", "+Mine."]
+    assert sides.updated_files == ("skills/one/SKILL.md",)
+    assert [row for row in sides.updates.splitlines() if row in {"-Before.", "+Theirs."}] == ["-Before.", "+Theirs."]

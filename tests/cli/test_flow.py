@@ -140,3 +140,13 @@ def test_the_end_of_the_input_at_a_question_is_an_interruption_and_changes_nothi
         assert person.wait() == 130
     assert prowess.Trust().grants() == ()
     assert project.exists()
+
+
+def test_a_source_without_a_skill_that_loads_is_planned_for_nobody(project: Path, command: Command) -> None:
+    (project / "broken/one").mkdir(parents=True)
+    (project / "broken/one/SKILL.md").write_text("---\nname: one\n---\n", encoding="utf-8")
+    looked = command("install", "./broken", "--project", "--dry-run")
+    assert (looked.status, looked.out) == (1, "Nothing was installed.\n")
+    assert "[missing-description]" in looked.err
+    ran = command("install", "./broken", "--project")
+    assert (ran.status, ran.out, "error[missing-description]" in ran.err) == (3, "", True)

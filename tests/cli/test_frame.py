@@ -46,7 +46,8 @@ _TALKING = {"runtime", "select", "tools"}
 USED: dict[str, set[str]] = {
     **{name: set[str]() for name in ("--version", "--help", "", "list", "explain", "config")},
     **dict.fromkeys(("remove", "sync", "outdated", "verify", "link", "unlink", "adopt"), _INSTALLING),
-    "install": {*_INSTALLING, "subprocess"},  # git is asked what it ignores
+    "install": {*_INSTALLING, "authoring", "select", "subprocess"},  # git is asked what it ignores
+    "install (list)": {"authoring", "install", "select", "sources"},
     "list (agents)": _INSTALLING,
     "update": {*_INSTALLING, "difflib"},
     "lock": {*_INSTALLING, "subprocess", "tomllib"},
@@ -83,7 +84,7 @@ PLAIN = {"--version", "--help", "", "read", "activate", "call", "completion", "r
 BARS = {
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
     *("remove", "unlink", "trust grant"),
-    *("diff", "find"),
+    *("diff", "find", "install (list)"),
 }
 """What draws bars there."""
 OTHERS = {"call": {"prompt"}}

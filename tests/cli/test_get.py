@@ -422,9 +422,7 @@ def test_an_interrupt_in_the_middle_of_an_install_loses_nothing(
         told.read(1)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert out.startswith(b"Plan:\n")
-    assert b"Installed" not in out
+    assert (process.returncode, out) == (130, b"")
     assert err.endswith(b"interrupted\n")
     assert (listing(project), (project / "prowess.lock").read_bytes()) == (before, locked)
     assert command("verify").status == 0

@@ -7,6 +7,7 @@ import pty
 import shlex
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import pytest
 
 import prowess
 from prowess.install.lockfile import EMPTY_TEXT, lock_text
-from tests.cli.conftest import ROOT, Command, _read_all
+from tests.cli.conftest import KILL_AFTER, ROOT, Command, _read_all
 from tests.install.test_lock_merge import entry, git_merged, lock
 from tests.repositories import ENV
 
@@ -253,11 +254,14 @@ def answer(*words: str, keys: str) -> tuple[int, str]:
         [sys.executable, "-m", "prowess", *words], stdin=slave, stdout=slave, stderr=slave, start_new_session=True
     )
     os.close(slave)
+    late = threading.Timer(KILL_AFTER, process.kill)  # one that waits for more keys would wait for ever
+    late.start()
     try:
         os.write(master, keys.encode())
         shown = _read_all(master)
-        return process.wait(60), shown
+        return process.wait(KILL_AFTER), shown
     finally:
+        late.cancel()
         os.close(master)
         process.kill()
         process.wait()

@@ -449,7 +449,7 @@ def test_a_source_that_cannot_be_asked_is_named_and_never_passes_for_current(
     assert (ran.status, ran.out.count("local/")) == (3, 2)
     ran = command("update", "--yes")
     assert (ran.status, "updated local/beta" in ran.out) == (1, True)
-    assert "failed local/alpha" in ran.err
+    assert "failed local/alpha" in ran.out
     assert "Two." in (project / ".agents/skills/beta/SKILL.md").read_text(encoding="utf-8")
     ran = command("update", "--yes", "--json")
     assert ran.status == 1

@@ -238,21 +238,3 @@ def test_what_lies_in_the_install_base_of_copies_is_not_believed(world: World, c
     assert {issue.code for issue in copied.verify()} >= {"changed-file"}
     catalog = prowess.discover(cwd=world.project, home=world.home, verify="lock")
     assert catalog["pdf"].location == str(world.project / PLACES[0] / "SKILL.md")
-
-
-def test_the_three_sides_of_copies_are_compared(world: World, source: Path, copied: prowess.Installer) -> None:
-    assert not copied.diff("@local/pdf").differs
-    (world.project / PLACES[1] / "SKILL.md").write_text(skill_text("pdf", "Mine.\n"), encoding="utf-8")
-    publish(source, "Newer.\n")
-    diff = copied.diff("@local/pdf")
-    assert (diff.path, diff.edited_files, diff.updated_files) == (
-        world.project / PLACES[0],
-        ("SKILL.md",),
-        ("SKILL.md",),
-    )
-    assert "+Mine." in diff.edits
-    assert "+Newer." in diff.updates
-    for place in PLACES:
-        shutil.rmtree(world.project / place)
-    with pytest.raises(prowess.NotInstalledError):
-        copied.diff("@local/pdf")

@@ -170,17 +170,55 @@ def test_a_commit_that_was_named_by_its_id_is_not_even_asked_for_again(
     assert (offer.commit, offer.is_complete, server.seen) == (commit, True, [])
 
 
-def test_an_update_of_one_skill_costs_kilobytes(world: World, installer: prowess.Installer, store: Path) -> None:
-    moving = Repository(world.base / "served" / "moving.git")
-    moving.git("pull", "--quiet", str(store / "wide"), "main")
-    moving.git("config", "uploadpack.allowFilter", "true")
-    with http(world.base / "served") as server:
-        installer.install(f"{server.address}/moving.git", project=True, select="pdf")
-        moving.skill("skills/pdf", body="Do it better.\n")
-        moving.commit()
-        server.forget()
-        assert [update.status for update in installer.update()] == ["updated"]
-        assert server.bytes_sent < KILOBYTES
+@pytest.fixture
+def moving(store: Path, request: pytest.FixtureRequest) -> Iterator[Repository]:
+    """A repository like ``wide`` that a test may add commits to."""
+    made = Repository(store / f"{request.node.name}.git")
+    made.git("pull", "--quiet", str(store / "wide"), "main")
+    made.git("config", "uploadpack.allowFilter", "true")
+    yield made
+    shutil.rmtree(made.path)
+
+
+@pytest.mark.parametrize("names", [["pdf"], ["pdf", "csv", "notes"]], ids=len)
+def test_an_update_costs_kilobytes_and_as_many_requests_for_many_skills_as_for_one(
+    installer: prowess.Installer, server: HttpServer, moving: Repository, names: list[str]
+) -> None:
+    installer.install(f"{server.address}/{moving.path.name}", project=True, select=names)
+    for name in names:
+        moving.skill(f"skills/{name}", body="Do it better.\n")
+    moving.commit()
+    server.forget()
+    assert [update.status for update in installer.update()] == ["updated"] * len(names)
+    assert server.bytes_sent < KILOBYTES
+    assert server.fetches == 3  # the folders, the history (whether it went back), the files
+
+
+def test_a_restore_of_many_skills_of_one_commit_takes_two_requests(
+    installer: prowess.Installer, world: World, server: HttpServer
+) -> None:
+    installer.install(wide_of(server), project=True, select=["pdf", "csv", "notes"])
+    shutil.rmtree(world.skills)
+    shutil.rmtree(world.base / "cache")
+    server.forget()
+    assert len(installer.sync(locked=True)) == 3
+    assert server.fetches == 2  # the folders, the files of all three
+
+
+def test_one_command_sees_one_state_of_a_branch_that_moves_meanwhile(
+    installer: prowess.Installer, world: World, server: HttpServer, moving: Repository
+) -> None:
+    installer.install(f"{server.address}/{moving.path.name}", project=True, select=["pdf", "csv", "notes"])
+    moving.skill("skills/pdf", body="Do it better.\n")
+    first = moving.commit()
+
+    def move(_what: str, done: int, _total: int) -> None:
+        if done == 1:
+            moving.git("commit", "--quiet", "--allow-empty", "--message", "and on")
+
+    with prowess.progress(move):
+        assert {update.after for update in installer.update()} == {first}
+    assert {entry.commit for entry in read_lock(str(world.project)).values()} == {first}
 
 
 def test_whoever_waits_is_told_how_many_bytes_have_come(installer: prowess.Installer, server: HttpServer) -> None:
@@ -274,6 +312,24 @@ def test_git_fetches_nothing_by_itself_after_a_partial_fetch(server: HttpServer)
 # -- what is kept ------------------------------------------------------------------------------------------------------
 
 
+def test_an_offer_of_chosen_skills_has_all_their_files(installer: prowess.Installer, server: HttpServer) -> None:
+    offer = installer.offers(wide_of(server), select="pdf")
+    assert offer.is_complete
+    server.forget()
+    installer.apply(installer.plan(wide_of(server), project=True, select="pdf"), commit=offer.commit)
+    assert server.seen == []
+
+
+def test_of_a_repository_a_few_commits_are_kept(world: World, server: HttpServer, moving: Repository) -> None:
+    installer = prowess.Installer(schemes=("http",), limits=prowess.Limits(max_kept_commits=2))
+    commits = []
+    for number in range(4):
+        commits.append(installer.offers(f"{server.address}/{moving.path.name}").commit)
+        os.utime(next(file for file in kept_files(world) if file.name == commits[-1]), (number, number))
+        moving.git("commit", "--quiet", "--allow-empty", "--message", "and on")
+    assert {file.name for file in kept_files(world)} == set(commits[-2:])
+
+
 def kept_files(world: World) -> list[Path]:
     return [file for file in (world.base / "cache" / "git").rglob("*") if file.is_file()]
 
@@ -288,7 +344,7 @@ def test_what_is_kept_and_was_changed_is_fetched_again(
     file.write_bytes(data.replace(b"Do it.", b"Do no."))
     installer.install(wide_of(server), project=True, select="pdf")
     assert "Do it." in (world.agents / "pdf/SKILL.md").read_text()
-    assert load_objects(file.read_bytes()) == load_objects(data) | load_objects(file.read_bytes())
+    assert load_objects(data).items() <= load_objects(file.read_bytes()).items()
 
 
 def test_what_is_kept_and_makes_no_sense_is_refused(

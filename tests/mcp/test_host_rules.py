@@ -333,6 +333,23 @@ def test_an_active_skill_is_as_it_was_loaded_until_it_is_loaded_again_whoever_lo
     assert session.read_resource("docs:pdf", "a.md").endswith("new a")
 
 
+def test_a_new_catalogue_does_not_put_new_files_beside_the_instructions_that_were_loaded(
+    plan: Plan, connect: Connect, entry: dict[str, object]
+) -> None:
+    """H7: the conversation has taken over the new listing, and has not loaded the skill again."""
+    session = prowess.Session((source := connect()).load())
+    session.activate("docs:pdf")
+    change(plan, entry, NEW)
+    plan.skills[0] = plan.gets[str(entry["uri"])]
+    plan.command()
+    assert session.refresh(source.load()).changed == ("docs:pdf",)
+    with pytest.raises(prowess.FetchError, match="load it again"):
+        session.read_resource("docs:pdf", "a.md")
+    again = session.activate("docs:pdf")
+    assert (again.note, "More." in again.instructions) == ("it has changed since it was loaded before", True)
+    assert session.read_resource("docs:pdf", "a.md").endswith("new a")
+
+
 def test_files_that_stayed_as_they_were_are_read_of_the_set_that_was_loaded(
     plan: Plan, connect: Connect, entry: dict[str, object]
 ) -> None:

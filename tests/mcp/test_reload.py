@@ -83,7 +83,7 @@ def test_a_model_is_told_once_of_the_skills_that_came_by_the_answer_to_its_next_
     server = prowess.mcp.Server(library, limits=LIMITS)
     server.tell_arrivals()
 
-    async def load(connection: Talk, name: str) -> list[str]:
+    async def load(connection: Talk, name: object) -> list[str]:
         answer = await connection.ask("tools/call", name="load_skill", arguments={"name": name})
         return [part["text"] for part in answer["content"]]
 
@@ -117,13 +117,18 @@ def test_a_model_is_told_once_of_the_skills_that_came_by_the_answer_to_its_next_
     asyncio.run(whole())
 
 
-def test_a_server_of_many_clients_tells_none_of_them_what_came(library: Path) -> None:
-    """It cannot know which of them has been told."""
-    server = prowess.mcp.Server(library, limits=LIMITS)
+@pytest.mark.parametrize("has_one_client", [True, False])
+def test_nobody_is_told_what_came_without_a_listing_or_by_a_server_of_many_clients(
+    library: Path, has_one_client: bool
+) -> None:
+    """A server of many cannot know which of them has been told."""
+    server = prowess.mcp.Server(library, limits=LIMITS, listing=() if has_one_client else ("tools",))
+    if has_one_client:
+        server.tell_arrivals()
 
     async def whole() -> None:
         async with asyncio.timeout(SECONDS), talking(server) as connection:
-            async with connection.client.listen(tools_list_changed=True) as changes:
+            async with connection.client.listen(prompts_list_changed=True) as changes:
                 put(library, "fresh/SKILL.md", skill_md("fresh"))
                 await anext(changes)
             answer = await connection.ask("tools/call", name="load_skill", arguments={"name": "pdf"})

@@ -49,7 +49,7 @@ def secret_issues(file: str, limits: Limits) -> Iterator[Issue]:
         left -= len(data)
         if b"\0" not in data:
             where = os.path.join(folder, *path.split("/"))
-            yield from secrets_in_text(data.decode("utf-8", "replace"), where)
+            yield from find_secret_issues(data.decode("utf-8", "replace"), where)
 
 
 def _read_bytes(folder: str, path: str, most: int) -> bytes:
@@ -61,7 +61,7 @@ def _read_bytes(folder: str, path: str, most: int) -> bytes:
         return b""
 
 
-def secrets_in_text(text: str, path: str) -> Iterator[Issue]:
+def find_secret_issues(text: str, path: str) -> Iterator[Issue]:
     """A warning for each secret in a text that stands at ``path``."""
     for match in find_secrets(text):
         line = text.count("\n", 0, match.start()) + 1

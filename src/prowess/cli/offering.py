@@ -1,18 +1,20 @@
-"""What a source offers, for people and as data."""
+"""What a source offers, for people and as data; and which of it a person chooses."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from prowess.cli.blocks import Title, line
+from prowess.cli.blocks import Line, Title, line, words_of
 from prowess.cli.installing import issue_data
-from prowess.spec.counted import counted
+from prowess.spec.counted import counted, join_some
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     import prowess
     from prowess.cli.blocks import Block
+    from prowess.cli.picker import Choice
 
 _SHOWN = 5
 _SHORT_ID = 12
@@ -38,8 +40,7 @@ def offer_summary(offer: prowess.Offer) -> str:
 def skill_blocks(skill: prowess.OfferedSkill) -> Iterator[Block]:
     """One offered skill for people: what it is, what it costs, what of it could run, what is wrong with it."""
     internal = (("  only when it is named", "dim"),) if skill.is_internal else ()
-    cost = f"  {skill.listing_tokens:,} tokens to list, {skill.body_tokens:,} to load"
-    yield line((skill.name, "name"), (cost, "dim"), *internal, indent=2)
+    yield line((skill.name, "name"), (f"  {_cost(skill)}", "dim"), *internal, indent=2)
     yield line(" ".join(skill.description.split()), indent=4, cut=True)
     for what, texts in (
         ("would run", skill.commands),
@@ -53,9 +54,55 @@ def skill_blocks(skill: prowess.OfferedSkill) -> Iterator[Block]:
             yield line((f"{issue.severity}: ", "warn"), f"[{issue.code}] {issue.field} {issue.message}", indent=4)
 
 
+def _cost(skill: prowess.OfferedSkill) -> str:
+    return f"{skill.listing_tokens:,} tokens to list, {skill.body_tokens:,} to load"
+
+
 def _some(texts: tuple[str, ...]) -> str:
-    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
-    return ", ".join(" ".join(text.split()) for text in texts[:_SHOWN]) + more
+    return join_some([" ".join(text.split()) for text in texts], _SHOWN)
+
+
+def plan_rows(plan: prowess.Plan, offer: prowess.Offer) -> list[str]:
+    """What an install of an offer is going to do, a line each: the commit, each skill and the agents by name."""
+    fetch, *rest = str(plan).splitlines()
+    names = ", ".join(skill.name for skill in offer.skills)
+    agents = [f"show it to {', '.join(plan.wishes.agents)}"] if plan.wishes.agents else []
+    return [fetch, f"take {offer_summary(offer)}: {names}", *agents, *rest]
+
+
+def pick_skills(offer: prowess.Offer, preset: Sequence[str]) -> list[str] | None:
+    """The names of the skills that a person chooses on the terminal; ``None`` where nobody is there to choose."""
+    from prowess.cli.picker import pick  # noqa: PLC0415 - only where somebody chooses
+    from prowess.cli.terminals import open_terminal  # noqa: PLC0415
+
+    with open_terminal() as terminal:
+        if terminal is None:
+            return None
+        heading = f"{offer_summary(offer)}: {offer.spec}"
+        return pick([_choice(skill) for skill in offer.skills], preset, heading, terminal)
+
+
+def with_skills(offer: prowess.Offer, names: Collection[str]) -> prowess.Offer:
+    """An offer of only the skills of these names."""
+    return replace(offer, skills=tuple(skill for skill in offer.skills if skill.name in names))
+
+
+def _choice(skill: prowess.OfferedSkill) -> Choice:
+    from prowess.cli.picker import Choice  # noqa: PLC0415
+
+    findings = [issue for issue in skill.issues if issue.severity != "info"]
+    marks = (
+        "runs code" if skill.acts else "",
+        counted(len(findings), "finding") if findings else "",
+        "only when it is named" if skill.is_internal else "",
+    )
+    short = ", ".join((f"{skill.body_tokens:,} tokens", *filter(None, marks)))
+    _, _, *details = skill_blocks(skill)
+    return Choice(skill.name, " ".join(skill.description.split()), short, (_cost(skill), *map(_text, details)))
+
+
+def _text(block: Block) -> str:
+    return "".join(words_of(span) for span in block.spans) if isinstance(block, Line) else ""
 
 
 def offer_data(offer: prowess.Offer) -> dict[str, object]:

@@ -42,6 +42,22 @@ def complete_skill(ctx: click.Context, _param: click.Parameter, incomplete: str)
     return items or [CompletionItem(incomplete, type="file")]  # a folder here, perhaps
 
 
+def complete_path(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Paths for the shell, once one is begun: any other word is the name of something elsewhere."""
+    from click.shell_completion import CompletionItem  # noqa: PLC0415 - only for completion
+
+    return [CompletionItem(incomplete, type="file")] if incomplete.startswith(("./", "../", "/", "~")) else []
+
+
+def complete_file(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Files of the skill that the line names, for the shell; nothing where that cannot be read."""
+    try:
+        skill = meant(settings_of(), ctx.params["skill"])
+        return [path for path in skill.files() if path.startswith(incomplete)]
+    except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
+        return []
+
+
 def complete_skill_or_path(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Names of skills and everything that lies here, for commands that also take folders of skills."""
     from click.shell_completion import CompletionItem  # noqa: PLC0415 - only for completion

@@ -47,7 +47,7 @@ def _verbatim(block: Verbatim) -> Iterator[str]:
 
 def _table(table: Table) -> Iterator[str]:
     rows = [[_cell(cell) for cell in row] for row in ([table.head] if table.head else []) + list(table.rows)]
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)] if rows else []
+    widths = [max(map(cell_width, column)) for column in zip(*rows, strict=True)] if rows else []
     for row in rows:
         padded = (_padded(cell, widths[at], right=at in table.right) for at, cell in enumerate(row))
         yield (" " * table.indent + _GAP.join(padded)).rstrip()
@@ -58,11 +58,12 @@ def _cell(cell: Cell) -> str:
 
 
 def _padded(text: str, width: int, *, right: bool) -> str:
-    blanks = " " * (width - _width(text))
+    blanks = " " * (width - cell_width(text))
     return blanks + text if right else text + blanks
 
 
-def _width(text: str) -> int:
+def cell_width(text: str) -> int:
+    """How many columns of a terminal a text takes; of odd characters rather too many than too few."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)

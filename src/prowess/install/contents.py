@@ -21,7 +21,7 @@ from prowess.errors import InstallError, Issue, PathTraversalError, SkillLoadErr
 from prowess.library.agents import AGENTS
 from prowess.library.load import FILENAME
 from prowess.library.lock import NPM_LOCK_FILE, parse_npm_lock
-from prowess.names import relative_parts
+from prowess.names import is_below, relative_parts
 from prowess.spec.document import Policy, read_document
 from prowess.spec.visibility import is_true
 
@@ -70,9 +70,10 @@ def find_skills(
     bring = bring or _bring_nothing
     folders = sorted(posixpath.dirname(path) for path in known if posixpath.basename(path) == FILENAME)
     # Manifests may name further folders. Most name none: what is looked at without them is brought along with them.
-    likely = _chosen(folders, _containers(()))
+    likely = list(_chosen(folders, _containers(())))
     bring([path for path in (*_MANIFESTS, NPM_LOCK_FILE) if path in known] + [_file_in(folder) for folder in likely])
-    chosen = list(_chosen(folders, _containers(_plugins(known, read))))
+    plugins = list(_plugins(known, read))
+    chosen = list(_chosen(folders, _containers(plugins))) if plugins else likely
     bring([_file_in(folder) for folder in chosen])
     issues: list[Issue] = []
     hidden = _from_elsewhere(known, read)
@@ -96,15 +97,14 @@ def _chosen(folders: Sequence[str], containers: Sequence[str]) -> Iterator[str]:
 
 def _within(folders: Sequence[str], container: str, levels: int) -> Iterator[str]:
     """The skill folders at most so deep in a container, none below another."""
-    taken: list[str] = []
+    taken: set[str] = set()
     prefix = f"{container}/" if container else ""
     for folder in folders:
         if folder != container and not folder.startswith(prefix):
             continue
         inner = folder.removeprefix(prefix).split("/") if folder != container else []
-        inside = any(folder.startswith(f"{other}/") for other in taken)
-        if len(inner) <= levels and not inside and _SKIPPED.isdisjoint(inner):
-            taken.append(folder)
+        if len(inner) <= levels and not is_below(folder, taken) and _SKIPPED.isdisjoint(inner):
+            taken.add(folder)
             yield folder
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,16 +22,17 @@ from prowess.files.writing import NewFile
 from prowess.install.credentials import token_headers, token_variable
 from prowess.install.entries import local_path
 from prowess.sources.cache import Cache
-from prowess.sources.git import Remote
+from prowess.sources.git import Remote, SharedFetches
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from prowess.errors import Issue
     from prowess.install.trees import Bundle
     from prowess.library.catalog import Catalog
+    from prowess.library.lock import LockedSkill
     from prowess.limits import Limits
     from prowess.sources.git import Commit
     from prowess.sources.git_program import Git
@@ -56,12 +58,24 @@ class Reach(NamedTuple):
     """Whether archives and indexes may come from machines that are not public."""
     allow_rollback: bool = False
     """Whether a source may go back behind what was seen of it."""
+    shared: SharedFetches | None = None
+    """What one command over many entries shares."""
+
+    def for_entries(self, entries: Iterable[LockedSkill]) -> Reach:
+        """The same, for one command over many entries: each repository is asked once for all of them."""
+        folders: dict[str, list[str]] = {}
+        for entry in entries:
+            if entry.kind == "git":
+                inside = (posixpath.join(entry.subpath, folder) for folder in entry.skills.values())
+                folders.setdefault(entry.source, []).extend(path.rstrip("/") for path in inside)
+        return self._replace(shared=SharedFetches(folders))
 
     def remote(self, spec: SourceSpec) -> Remote:
         """The repository that a source names."""
         address = local_path(spec) if spec.local else spec.address
         # A repository of this machine is not kept a second time: to ask it costs as much as to read the cache.
-        return Remote(address, spec.local, self.schemes, self.git, self.limits, None if spec.local else Cache())
+        cache = None if spec.local else Cache()
+        return Remote(address, spec.local, self.schemes, self.git, self.limits, cache, self.shared)
 
     @contextmanager
     def opened(self, spec: SourceSpec) -> Iterator[Bundle]:

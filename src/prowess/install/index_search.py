@@ -11,21 +11,20 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import InstallError, Issue, SkillError, SkillLoadError, SourceError
-from prowess.install.contents import find_skills
+from prowess.errors import InstallError, Issue, SkillError, SourceError
 from prowess.install.failures import typed
 from prowess.install.fetch import OLD_NEWS, load_site
 from prowess.install.plan import source_from
+from prowess.install.trees import survey_source
 from prowess.library.load import FILENAME
 from prowess.library.search import SearchIndex, tags_of
 from prowess.limits import MAX_DESCRIPTION_LENGTH
 from prowess.sources.cache import Cache, Kept
-from prowess.spec.document import Policy, read_document
 from prowess.spec.redaction import hide_secrets
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from prowess.install.fetch import Reach
     from prowess.install.trees import Bundle
@@ -149,44 +148,20 @@ def _describe(skill: Searchable) -> ListedSkill:
 
 
 def _list_skills(bundle: Bundle, spec: SourceSpec, limits: Limits) -> _Listing:
-    """The skills in what a source gave, where an install would look for them; and what is wrong with others."""
-    prefix = f"{spec.subpath}/" if spec.subpath else ""
-    paths = [path.removeprefix(prefix) for path in bundle.paths if path.startswith(prefix)]
-    heads: dict[str, bytes] = {}
-
-    def read(path: str) -> bytes:
-        if path not in heads:
-            heads[path] = bundle.read([prefix + path])[0].content
-        return heads[path]
-
-    if sum(path.rpartition("/")[2] == FILENAME for path in paths) > limits.max_index_entries:
+    """The skills in what a source gave, as an install would find them; and what is wrong with others."""
+    if sum(path.rpartition("/")[2] == FILENAME for path in bundle.paths) > limits.max_index_entries:
         message = f"the source has more than max_index_entries ({limits.max_index_entries}) skills"
         raise InstallError(message, code="too-many-entries")
-    skills, issues = find_skills(paths, read, name=spec.name, limits=limits)
-    listed: list[ListedSkill] = []
-    for skill in skills:
-        if skill.shown:
-            listed += _read_head(read(f"{skill.folder}/{FILENAME}" if skill.folder else FILENAME), skill.name, limits)
-    noticed = (_issue(issue.code, issue.field, issue.message, issue.path) for issue in (*bundle.issues, *issues))
-    return _Listing(listed, tuple(noticed))
+    survey = survey_source(bundle, spec, limits)
+    skills = [_describe(skill.document.front) for skill in survey.skills if skill.shown]
+    return _Listing(
+        skills, tuple(_issue(issue.code, issue.field, issue.message, issue.path) for issue in survey.issues)
+    )
 
 
 def _issue(code: str, field: str, message: str, path: str) -> Issue:
     """What is wrong with a skill of an index: as much as is kept of it, and never a reason to stop."""
     return Issue(code, field, message, path, 0, "warning")
-
-
-def _read_head(data: bytes, name: str, limits: Limits) -> Iterator[ListedSkill]:
-    """What the head of a SKILL.md says; nothing where it does not load."""
-    most = limits.max_frontmatter_bytes
-    policy = Policy(limits=limits)
-    try:
-        document = read_document(
-            data[:most], whole=len(data) <= most, policy=policy, folder=name, path=FILENAME, check_dir=False
-        )
-    except SkillLoadError:
-        return
-    yield _describe(document.front)
 
 
 # -- what is kept of a commit ------------------------------------------------------------------------------------------

@@ -24,7 +24,6 @@ from prowess.install.landing import installed_as, land
 from prowess.install.linking import add_links, take_links
 from prowess.install.links import Landings
 from prowess.install.manifest import Defaults, read_defaults, read_manifest
-from prowess.install.offer import Offer, offer_from
 from prowess.install.plan import Plan, plan_install, spec_for, with_name
 from prowess.install.store import check_folders, look_into, opened, recover
 from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, still_declared
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from prowess.install.coverage import Coverage
+    from prowess.install.offer import Offer
     from prowess.install.store import Store
     from prowess.library.lock import Locked, LockedSkill
     from prowess.limits import Limits
@@ -153,8 +153,10 @@ class Installer:
         """
         spec = with_name(spec_for(ref, select))
         self.issues = ()
+        from prowess.install.offer import make_offer  # noqa: PLC0415 - loads the checks of authors
+
         with typed(), self._reach.opened(spec) as bundle:
-            return offer_from(bundle, spec, self._limits)
+            return make_offer(bundle, spec, self._limits)
 
     def install(
         self,
@@ -303,8 +305,10 @@ class Installer:
         self._look(self.user, self.project)
         found: list[Outdated] = []
         issues = [*self.issues]
-        for scope, entry in stepped(self._entries(), lambda pair: pair[1].name):
-            for one in try_newer(entry, scope, self._reach):
+        entries = self._entries()
+        reach = self._reach.for_entries(entry for _, entry in entries)
+        for scope, entry in stepped(entries, lambda pair: pair[1].name):
+            for one in try_newer(entry, scope, reach):
                 if isinstance(one, Issue):
                     issues.append(one)
                 else:
@@ -392,7 +396,9 @@ class Installer:
             if wanted.version and update.status == "updated":
                 self.issues += tuple(still_declared(scope, entry, self._limits))
             return (update,)
-        pairs = stepped(self._entries(), lambda pair: pair[1].name)
+        entries = self._entries()
+        reach = reach.for_entries(entry for _, entry in entries)
+        pairs = stepped(entries, lambda pair: pair[1].name)
         came = [try_update(scope, entry, reach, force, dry_run) for scope, entry in pairs]
         self.issues += tuple(issue for _, issues in came for issue in issues)
         return tuple(update for update, _ in came)
@@ -469,9 +475,10 @@ class Installer:
         found = gap(declared, recorded, scope)
         if locked and found:
             refuse_gap(found, recorded, scope)
-        done = bring(scope, found.missing, self._reach, (self.user, self.project))
+        reach = self._reach.for_entries(recorded.values())
+        done = bring(scope, found.missing, reach, (self.user, self.project))
         with typed():
-            names, issues = restored(scope, self._reach, locked=locked)
+            names, issues = restored(scope, reach, locked=locked)
             if locked:
                 refuse_rest(scope, self._limits)
             else:

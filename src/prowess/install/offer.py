@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from prowess.authoring.descriptions import description_issues
-from prowess.authoring.secrets import secrets_in_text
-from prowess.install.trees import look_through
-from prowess.library.inventory import scripts_among
+from prowess.authoring.secrets import find_secret_issues
+from prowess.install.trees import survey_source
+from prowess.library.inventory import list_scripts
 from prowess.library.load import FILENAME, text_issues
 from prowess.library.skill import Skill
 from prowess.select.budget import listing_costs
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from prowess.errors import Issue
     from prowess.install.contents import Found
-    from prowess.install.trees import Bundle, Surveyed
+    from prowess.install.trees import Bundle, Survey
     from prowess.limits import Limits
     from prowess.spec.addresses import SourceSpec
 
@@ -93,23 +93,25 @@ class Offer:
         return all(skill.is_complete for skill in self.skills)
 
 
-def offer_from(bundle: Bundle, spec: SourceSpec, limits: Limits) -> Offer:
-    """The offer of a source that was opened; raises as ``look_through`` does, and for a chosen skill it has not."""
-    held = look_through(bundle, spec, limits)
-    wanted = held.chosen(spec.skills) if spec.skills else sorted(held.skills, key=lambda skill: skill.folder)
-    skills = tuple(_offered(skill, held, spec) for skill in wanted)
-    return Offer(spec, bundle.commit, bundle.date, skills, held.issues)
+def make_offer(bundle: Bundle, spec: SourceSpec, limits: Limits) -> Offer:
+    """The offer of a source that was opened; raises as ``survey_source`` does, and for a chosen skill it has not."""
+    survey = survey_source(bundle, spec, limits)
+    wanted = survey.chosen(spec.skills) if spec.skills else sorted(survey.skills, key=lambda skill: skill.folder)
+    if spec.skills:  # who has chosen is likely to install them
+        survey.reader.bring([path for skill in wanted for path in survey.files_of(skill)])
+    skills = tuple(_offered(skill, survey, spec) for skill in wanted)
+    return Offer(spec, bundle.commit, bundle.date, skills, survey.issues)
 
 
-def _offered(skill: Found, held: Surveyed, spec: SourceSpec) -> OfferedSkill:
+def _offered(skill: Found, survey: Survey, spec: SourceSpec) -> OfferedSkill:
     front = skill.document.front
     # A listing names the place where agents find the skill; this is where a link of this project would lie.
     listed = Skill(front, f".agents/skills/{link_name(skill.name) or 'skill'}/{FILENAME}")
     body = skill.text[skill.document.body :].decode("utf-8", "replace").strip()
     prefix = f"{skill.folder}/" if skill.folder else ""
-    paths = held.files_of(skill)
+    paths = survey.files_of(skill)
     files = tuple(path.removeprefix(prefix) for path in paths)
-    sizes = [held.reader.size(path) for path in paths]
+    sizes = [survey.reader.size(path) for path in paths]
     return OfferedSkill(
         skill.name,
         listed.description,
@@ -120,22 +122,22 @@ def _offered(skill: Found, held: Surveyed, spec: SourceSpec) -> OfferedSkill:
         sum(size or 0 for size in sizes),
         None not in sizes,
         tuple(command.text for command in find_commands(body)),
-        scripts_among(files),
+        list_scripts(files),
         tuple(key for key in front.extra if key in INERT - {"model"}),
         not skill.shown,
-        tuple(_findings(skill, listed, held, spec)),
+        tuple(_findings(skill, listed, survey, spec)),
     )
 
 
-def _findings(skill: Found, listed: Skill, held: Surveyed, spec: SourceSpec) -> Iterator[Issue]:
+def _findings(skill: Found, listed: Skill, survey: Survey, spec: SourceSpec) -> Iterator[Issue]:
     """What in a skill's folder is refused, and what ``check`` would say of its SKILL.md, with paths in the source."""
     # The rules compare the name with the folder's; a skill at the top has none of its own.
     folder = skill.folder.rpartition("/")[2] or skill.name
     found = (
-        *text_issues(skill.text, f"/{folder}/{FILENAME}", limits=held.limits),
-        *secrets_in_text(skill.text.decode("utf-8", "replace"), ""),
+        *text_issues(skill.text, f"/{folder}/{FILENAME}", limits=survey.limits),
+        *find_secret_issues(skill.text.decode("utf-8", "replace"), ""),
         *description_issues(listed),
     )
     where = "/".join(part for part in (spec.subpath, skill.path) if part)
-    yield from held.refusals_of(skill)
+    yield from survey.refusals_of(skill)
     yield from (replace(issue, path=where) for issue in found)

@@ -15,7 +15,7 @@ from prowess.install.entries import comes_from, is_sourceless, spec_of_entry
 from prowess.install.links import Landings
 from prowess.install.manifest import manifest_file, read_manifest
 from prowess.install.store import opened
-from prowess.install.trees import Tree, recorded_tree
+from prowess.install.trees import Tree, read_recorded_tree
 from prowess.library.compare import compare_install, describe_differences, state_of, verify_scope
 from prowess.library.installs import installed
 from prowess.library.lock import read_lock
@@ -198,7 +198,7 @@ def fetched(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
     spec = spec_of_entry(entry, scope, ref=entry.commit or entry.ref)
     try:
         with reach.opened(spec) as bundle:
-            tree = recorded_tree(bundle, entry, reach.limits)
+            tree = read_recorded_tree(bundle, entry, reach.limits)
             commit = bundle.commit
     except SkillError as error:
         raise error.about(f"{entry.name} from {entry.source}") from error.__cause__

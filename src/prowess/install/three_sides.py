@@ -6,6 +6,7 @@ bytes of that hash: the folder here, what the source has now, and last the commi
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,22 +21,20 @@ from prowess.errors import (
     ResourceNotFoundError,
     SkillError,
 )
-from prowess.files.folders import folder_info
 from prowess.files.reading import OpenFile
 from prowess.files.tree import FileHash, digest_of, hash_bytes, is_executable
-from prowess.install.copies import read_copies, read_whole_copies
 from prowess.install.diffs import FileDiffs
 from prowess.install.entries import is_sourceless, spec_of_entry
 from prowess.install.failures import typed
 from prowess.install.links import Landings
-from prowess.install.updates import tree_for
-from prowess.library.compare import compare_folder
+from prowess.install.updates import find_edits, tree_for
 from prowess.library.installs import copied_folders, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from prowess.install.fetch import Reach
+    from prowess.library.compare import Difference
     from prowess.library.installs import Scope
     from prowess.library.lock import LockedSkill
     from prowess.limits import Limits
@@ -82,38 +81,46 @@ class _Upstream(NamedTuple):
 def compare_sides(scope: Scope, entry: LockedSkill, reach: Reach) -> SkillDiff:
     """The three sides of one install, compared; nothing is changed.
 
-    Raises ``NotInstalledError`` where its folder is missing. A source that cannot be asked is no error: it is said in
+    Raises ``NotInstalledError`` where it is not on this disk. A source that cannot be asked is no error: it is said in
     ``why_unasked``.
     """
+    landings = Landings(scope)
     place = place_of(entry, scope, entry.name)
-    if not (copied_folders(entry, scope) if entry.is_copied else folder_info(place)):
+    with typed():
+        edits = find_edits(entry, scope, landings, reach.limits)
+    if any(edit.code == "missing-skill" for edit in edits) or (entry.is_copied and not copied_folders(entry, scope)):
         raise NotInstalledError(f"{entry.name} is in the lock file, and its folder is missing", place)
     contents = _Contents(reach.limits)
-    copies: dict[str, FileHash] = {}
-    with typed():
-        if entry.is_copied:
-            copies = _read_copies(entry, scope, contents, reach.limits)
-            edited = _list_unlike(entry.files, copies)
-        else:
-            edited = tuple(dict.fromkeys(row.path for row in compare_folder(entry.files, place, reach.limits)))
     source = _Source(scope, entry, reach, contents)
     upstream = source.ask()
     updated = _list_unlike(entry.files, upstream.files) if upstream.version else ()
-    here = copies if entry.is_copied else _read_here(place, (*edited, *updated), contents)
-    if not all(contents.has(entry.files.get(path)) for path in (*edited, *updated)):
+    here = [_read_edit(edit, entry, contents) for edit in edits]
+    there = [_Compared(path, entry.files.get(path), upstream.files.get(path)) for path in updated]
+    folders = [landings.path(copy) for copy in entry.copies] if entry.is_copied else [place]
+    for path in {*(_locked_path(entry, edit) for edit in edits), *updated}:
+        _read_as_locked(path, entry, folders, contents)
+    if not all(contents.has(row.locked) for row in (*here, *there)):
         source.fetch_locked(upstream)
     return SkillDiff(
         entry.name,
         Path(place),
         entry.commit or entry.digest,
         upstream.version,
-        edited,
-        "".join(contents.diff(edited, entry.files, here)),
+        tuple(row.path for row in here),
+        "".join(contents.diff(here)),
         updated,
-        "".join(contents.diff(updated, entry.files, upstream.files)),
+        "".join(contents.diff(there)),
         not is_sourceless(entry),
         upstream.why,
     )
+
+
+class _Compared(NamedTuple):
+    """One file of a side beside what is locked; in place of one that cannot be read, a sentence about it."""
+
+    path: str
+    locked: FileHash | None
+    other: FileHash | str | None
 
 
 def _list_unlike(locked: Mapping[str, FileHash], other: Mapping[str, FileHash]) -> tuple[str, ...]:
@@ -121,29 +128,36 @@ def _list_unlike(locked: Mapping[str, FileHash], other: Mapping[str, FileHash]) 
     return tuple(path for path in sorted(locked.keys() | other.keys()) if locked.get(path) != other.get(path))
 
 
-def _read_copies(entry: LockedSkill, scope: Scope, contents: _Contents, limits: Limits) -> dict[str, FileHash]:
-    """The files of an install that is copies, as they are here, edited ones first; bytes of whole ones are kept too."""
-    landings = Landings(scope)
-    for file in read_whole_copies(entry, landings, limits) or ():  # they have the bytes that were locked
-        contents.add(file.content, executable=file.executable)
-    files = read_copies(entry, landings, limits)
-    return {file.path: contents.add(file.content, executable=file.executable) for file in files}
+def _prefix_of(entry: LockedSkill, place: str) -> str:
+    """Where the files of a place stand in the lock file: a copy is one skill of an install."""
+    folder = entry.folder_of(os.path.basename(place)) if entry.is_copied else ""
+    return f"{folder}/" if folder else ""
 
 
-def _read_here(place: str, paths: Iterable[str], contents: _Contents) -> dict[str, FileHash | str]:
-    """The files here that a diff needs; in place of one that cannot be read, a sentence about it."""
-    sides: dict[str, FileHash | str] = {}
-    for path in dict.fromkeys(paths):
-        try:
-            with OpenFile(place, tuple(path.split("/"))) as file:
-                sides[path] = contents.read(file)
-        except ResourceNotFoundError:
-            continue
-        except PathTraversalError:  # nothing that is installed holds a link
-            sides[path] = f"{path} is a link, not a file"
-        except ResourceError as error:
-            sides[path] = f"{path} cannot be compared: {error.message}"
-    return sides
+def _locked_path(entry: LockedSkill, edit: Difference) -> str:
+    """The path under which the lock file has a file of a place."""
+    return f"{_prefix_of(entry, edit.folder)}{edit.path}"
+
+
+def _read_as_locked(path: str, entry: LockedSkill, folders: Iterable[str], contents: _Contents) -> None:
+    """Keep the bytes of a file in every place that may have it as it was locked: of copies one may be edited alone."""
+    for folder in folders:
+        prefix = _prefix_of(entry, folder)
+        if path.startswith(prefix):
+            with suppress(ResourceError):  # what is no file there is told as an edit
+                contents.read_below(folder, path.removeprefix(prefix))
+
+
+def _read_edit(edit: Difference, entry: LockedSkill, contents: _Contents) -> _Compared:
+    """A file here that is not as locked; one of a copy goes by the path of the copy, since there may be several."""
+    locked = entry.files.get(_locked_path(entry, edit))
+    path = "/".join(filter(None, (edit.link, edit.path)))
+    try:
+        return _Compared(path, locked, contents.read_below(edit.folder, edit.path))
+    except PathTraversalError:  # nothing that is installed holds a link
+        return _Compared(path, locked, f"{path} is a link, not a file")
+    except ResourceError as error:
+        return _Compared(path, locked, f"{path} cannot be compared: {error.message}")
 
 
 class _Contents:
@@ -160,30 +174,34 @@ class _Contents:
             self._by_hash[file.sha256] = content
         return file
 
-    def read(self, file: OpenFile) -> FileHash:
-        """Keep the bytes of an open file; of one that is too large, only its size is taken."""
+    def read_below(self, folder: str, path: str) -> FileHash | None:
+        """Keep the bytes of a file, of one that is too large only its size; ``None`` where there is none.
+
+        Raises ``ResourceError`` for what is no file, or cannot be read.
+        """
         most = self._limits.max_resource_bytes
-        if file.info.st_size > most:
-            return FileHash(file.info.st_size, is_executable(file), "")
-        return self.add(file.read_all(most), executable=is_executable(file))
+        try:
+            with OpenFile(folder, tuple(path.split("/"))) as file:
+                if file.info.st_size > most:
+                    return FileHash(file.info.st_size, is_executable(file), "")
+                return self.add(file.read_all(most), executable=is_executable(file))
+        except ResourceNotFoundError:
+            return None
 
     def has(self, file: FileHash | None) -> bool:
         """Whether the bytes are here, or need not be: there are none, or too many to show."""
         return file is None or file.size > self._limits.max_resource_bytes or file.sha256 in self._by_hash
 
-    def diff(
-        self, paths: Iterable[str], locked: Mapping[str, FileHash], other: Mapping[str, FileHash | str]
-    ) -> Iterator[str]:
-        """The rows of the diff from what is locked to another side, for those paths."""
+    def diff(self, rows: Iterable[_Compared]) -> Iterator[str]:
+        """The diff from what is locked to another side."""
         diffs = FileDiffs(self._limits)
-        for path in paths:
-            old, new = locked.get(path), other.get(path)
-            if isinstance(new, str):
-                yield f"{new}\n"
-            elif not self.has(old):
+        for path, locked, other in rows:
+            if isinstance(other, str):
+                yield f"{other}\n"
+            elif not self.has(locked):
                 yield f"{path} differs; what was locked is not at hand, so its lines are not shown\n"
             else:
-                yield from diffs.file(path, self._side(old), self._side(new))
+                yield from diffs.file(path, self._side(locked), self._side(other))
 
     def _side(self, file: FileHash | None) -> tuple[bytes, bool] | None:
         """One side of a diff; a file that is too large stands there as too many zeros, and is only named."""

@@ -10,7 +10,7 @@ from prowess.errors import InstallError, Issue, PathTraversalError, UnsafeTreeEr
 from prowess.files.tree import DEEPER, digest_of, hash_bytes
 from prowess.install.contents import find_skills
 from prowess.library.load import FILENAME
-from prowess.names import find_repository, folders_above, relative_parts
+from prowess.names import find_repository, folders_above, is_below, relative_parts
 from prowess.spec.counted import join_some
 from prowess.spec.refs import link_name
 
@@ -108,15 +108,15 @@ def cut(bundle: Bundle, spec: SourceSpec, limits: Limits) -> list[Tree]:
 
     What lies in no skill's folder is in no tree.
     """
-    held = look_through(bundle, spec, limits)
+    survey = survey_source(bundle, spec, limits)
     if not spec.skills:
-        return [_whole(spec, held)]
-    skills = held.chosen(spec.skills)
-    held.reader.bring([path for skill in skills for path in held.files_of(skill)])
-    return [_one(spec, held, skill) for skill in skills]
+        return [_whole(spec, survey)]
+    skills = survey.chosen(spec.skills)
+    survey.reader.bring([path for skill in skills for path in survey.files_of(skill)])
+    return [_one(spec, survey, skill) for skill in skills]
 
 
-def look_through(bundle: Bundle, spec: SourceSpec, limits: Limits) -> Surveyed:
+def survey_source(bundle: Bundle, spec: SourceSpec, limits: Limits) -> Survey:
     """What the part of a source that ``spec`` names holds; ``InstallError`` when that is no skill at all.
 
     Raises ``UnsafeTreeError`` when the source could not be listed whole.
@@ -127,35 +127,53 @@ def look_through(bundle: Bundle, spec: SourceSpec, limits: Limits) -> Surveyed:
     skills, issues = find_skills(paths, reader.one, name=spec.name, limits=limits, bring=reader.bring)
     if not any(posixpath.basename(path).lower() == FILENAME.lower() for path in paths):
         raise InstallError(f"{spec} does not contain a SKILL.md file", code="missing-skill-md")
-    return Surveyed(paths, odd, reader, skills, (*bundle.issues, *issues), limits)
+    files = _group_by_folder(paths, (skill.folder for skill in skills))
+    return Survey(paths, odd, reader, skills, files, (*bundle.issues, *issues), limits)
 
 
-class Surveyed(NamedTuple):
+class Survey(NamedTuple):
     """The part of a source that is wanted: its files, what else it holds, how it is read, and the skills in it."""
 
     paths: list[str]
     odd: list[tuple[str, str]]
     reader: _Reader
     skills: list[Found]
+    files: dict[str, list[str]]
+    """The paths in the folder of each skill."""
     issues: tuple[Issue, ...]
     limits: Limits
 
     def chosen(self, names: Sequence[str]) -> list[Found]:
-        """The skills of these names, in their order; ``InstallError`` for one that is not there."""
-        return [_named(name, self.skills) for name in names]
+        """The skills of these names, or else of these folders' names; ``InstallError`` for one that is not there."""
+        by_name: dict[str, Found] = {}
+        for skill in self.skills:  # the first one wins, by whichever of its two names
+            by_name.setdefault(skill.name, skill)
+            by_name.setdefault(posixpath.basename(skill.folder), skill)
+        for name in names:
+            if name not in by_name:
+                raise _unknown(name, self.skills)
+        return [by_name[name] for name in names]
 
     def refusals_of(self, skill: Found) -> list[Issue]:
         """What in a skill's folder keeps it from being installed, such as a link."""
-        prefix = f"{skill.folder}/" if skill.folder else ""
-        inside = (pair for pair in self.odd if pair[1].startswith(prefix))
+        inside = ((code, path) for code, path in self.odd if is_below(path, {skill.folder}))
         return [
             Issue(code, path, f"{_WHY.get(code, code)}: the skill cannot be installed", path) for code, path in inside
         ]
 
     def files_of(self, skill: Found) -> list[str]:
         """The paths of everything in a skill's folder."""
-        prefix = f"{skill.folder}/" if skill.folder else ""
-        return [path for path in self.paths if path.startswith(prefix)]
+        return self.files.get(skill.folder, [])
+
+
+def _group_by_folder(paths: Iterable[str], folders: Iterable[str]) -> dict[str, list[str]]:
+    """The paths in each of the folders; it costs no more for many folders than for one."""
+    groups: dict[str, list[str]] = {folder: [] for folder in folders}
+    for path in paths:
+        for folder in (*folders_above(path), ""):
+            if folder in groups:
+                groups[folder].append(path)
+    return groups
 
 
 class _Reader:
@@ -198,34 +216,31 @@ def _is_safe(path: str) -> bool:
     return "/".join(parts) == path
 
 
-def _named(name: str, found: Sequence[Found]) -> Found:
-    for one in found:
-        if one.name == name or posixpath.basename(one.folder) == name:
-            return one
-    names = nearest_first(name, sorted(one.name for one in found))
+def _unknown(name: str, skills: Sequence[Found]) -> InstallError:
+    names = nearest_first(name, sorted(skill.name for skill in skills))
     listed = join_some(names, _LISTED) or "none"
     suggestion = did_you_mean(name, names)
     meant = f"; {suggestion}" if suggestion else ""
-    raise InstallError(f"there is no skill {name!r}{meant}; the source has: {listed}", code="unknown-skill")
+    return InstallError(f"there is no skill {name!r}{meant}; the source has: {listed}", code="unknown-skill")
 
 
-def _whole(spec: SourceSpec, held: Surveyed) -> Tree:
-    skills = {one.name: one.folder for one in held.skills if one.shown}
-    broken = held.issues[0] if held.issues and not held.skills else None
+def _whole(spec: SourceSpec, survey: Survey) -> Tree:
+    skills = {one.name: one.folder for one in survey.skills if one.shown}
+    broken = survey.issues[0] if survey.issues and not survey.skills else None
     # Where no skill can be loaded, everything that claims to be one: whoever copies it may mend it.
-    folders = set(skills.values()) or _claimed_folders(held.paths)
-    _refuse_odd(held.odd, folders)
-    paths = [path for path in held.paths if "" in folders or not folders.isdisjoint(folders_above(path))]
-    check_paths(paths, held.limits)
-    return Tree(spec.full_name, spec.subpath, "", held.reader.several(paths), skills, held.issues, broken)
+    folders = set(skills.values()) or _find_claimed_folders(survey.paths)
+    _refuse_odd(survey.odd, folders)
+    paths = [path for path in survey.paths if is_below(path, folders)]
+    check_paths(paths, survey.limits)
+    return Tree(spec.full_name, spec.subpath, "", survey.reader.several(paths), skills, survey.issues, broken)
 
 
-def _claimed_folders(paths: Iterable[str]) -> set[str]:
+def _find_claimed_folders(paths: Iterable[str]) -> set[str]:
     """The folders with a SKILL.md, however its name is written."""
     return {posixpath.dirname(path) for path in paths if posixpath.basename(path).lower() == FILENAME.lower()}
 
 
-def recorded_tree(bundle: Bundle, entry: LockedSkill, limits: Limits) -> Tree:
+def read_recorded_tree(bundle: Bundle, entry: LockedSkill, limits: Limits) -> Tree:
     """The files that a lock entry names, as far as the source has them, with the skills that the entry records.
 
     Which files of a source are installed has not always been decided as it is now; what is recorded counts.
@@ -244,14 +259,16 @@ def refuse_broken(trees: Iterable[Tree], spec: SourceSpec) -> None:
         raise InstallError(message, code=issue.code)
 
 
-def _one(spec: SourceSpec, held: Surveyed, skill: Found) -> Tree:
+def _one(spec: SourceSpec, survey: Survey, skill: Found) -> Tree:
     prefix = f"{skill.folder}/" if skill.folder else ""
-    inside = held.files_of(skill)
-    _refuse_odd(((code, path) for code, path in held.odd if path.startswith(prefix) or code in _FATAL), {skill.folder})
-    check_paths(inside, held.limits)
+    inside = survey.files_of(skill)
+    _refuse_odd(
+        ((code, path) for code, path in survey.odd if path.startswith(prefix) or code in _FATAL), {skill.folder}
+    )
+    check_paths(inside, survey.limits)
     subpath = "/".join(part for part in (spec.subpath, skill.folder) if part)
     place = f"{spec.org}/{_place_name(skill)}"
-    return Tree(place, subpath, skill.name, held.reader.several(inside, prefix), {skill.name: ""})
+    return Tree(place, subpath, skill.name, survey.reader.several(inside, prefix), {skill.name: ""})
 
 
 def _place_name(skill: Found) -> str:
@@ -264,8 +281,7 @@ def _place_name(skill: Found) -> str:
 def _refuse_odd(odd: Iterable[tuple[str, str]], folders: set[str]) -> None:
     """Raise for what no skill may hold: in a skill's folder, or where the listing is not whole."""
     for code, path in odd:
-        inside = any(not folder or path.startswith(f"{folder}/") for folder in folders)
-        if inside or code in _FATAL:
+        if is_below(path, folders) or code in _FATAL:
             raise UnsafeTreeError(f"{path!a} {_WHY.get(code, 'cannot be installed')}", code=code)
 
 

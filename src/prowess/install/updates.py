@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from prowess.install.fetch import Reach
+    from prowess.install.links import Landings
     from prowess.install.store import Store
     from prowess.install.trees import Bundle, Tree
     from prowess.library.compare import Difference
@@ -197,7 +198,7 @@ class _Here:
         if now is None or not (copied_folders(now, store.scope) if now.is_copied else exists(self._place)):
             raise NotInstalledError(f"skill {name} is not installed")
         self._now = now
-        self._edits = _find_edits(now, store)
+        self._edits = find_edits(now, store.scope, store.landings, store.limits)
 
     def take(self, tree: Tree, arrival: Arrival, *, force: bool, dry_run: bool) -> tuple[Update, tuple[Issue, ...]]:
         """Put a tree in place of it, unless there is a reason not to."""
@@ -234,14 +235,14 @@ class _Here:
             self._store.commit(self._store.locked | {self._now.name: replace(self._now, commit=commit)})
 
 
-def _find_edits(entry: LockedSkill, store: Store) -> list[Difference]:
+def find_edits(entry: LockedSkill, scope: Scope, landings: Landings, limits: Limits) -> list[Difference]:
     """How an install differs from the lock file: its folder, or its copies where these are it.
 
     A copy that is missing as a whole is no edit.
     """
     if not entry.is_copied:
-        return compare_folder(entry.files, store.scope.place(entry.name), store.limits)
-    differences = compare_install(entry, store.scope, store.landings.path, store.limits)
+        return compare_folder(entry.files, scope.place(entry.name), limits)
+    differences = compare_install(entry, scope, landings.path, limits)
     return [difference for difference in differences if difference.is_edit]
 
 

@@ -58,12 +58,12 @@ def inventory(skill: Skill) -> Inventory:
     body = _body(skill, issues)
     found = skill.files()
     files = tuple(_info(skill, path, issues) for path in found)
-    scripts = scripts_among(found)
+    scripts = list_scripts(found)
     commands = tuple(command.text for command in find_commands(body.strip()))
     return Inventory(files, commands, scripts, estimate_tokens(body.strip()), (*found.issues, *issues))
 
 
-def scripts_among(paths: Iterable[str]) -> tuple[str, ...]:
+def list_scripts(paths: Iterable[str]) -> tuple[str, ...]:
     """The files of a skill that could be run as scripts, in the order given."""
     return tuple(path for path in paths if path.startswith(_SCRIPTS) and not path.rsplit("/", 1)[1].startswith("."))
 

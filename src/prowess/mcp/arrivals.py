@@ -27,17 +27,13 @@ class Arrivals:
 
     def note_change(self, before: Catalog, after: Catalog) -> None:
         """Take note of what is new in a catalogue that replaces another."""
-        self._known |= _find_names(before)
-        self._untold |= _find_names(after) - self._known
-        self._known |= self._untold
+        # By names alone: this runs between requests, and to ask each of 10,000 skills would parse its head.
+        self._known.update(before.names)
+        self._untold.update(name for name in after.names if name not in self._known)
+        self._known.update(after.names)
 
     def write_news(self, catalog: Catalog, called: object) -> str:
         """The new skills as a listing, each only once, and ``""`` without any; ``called`` is the one just asked for."""
-        untold, self._untold = sorted(self._untold - {called}), set()
-        skills = [skill for name in untold if (skill := catalog.get(name)) is not None]
-        return write_arrivals(skills, self._options)
-
-
-def _find_names(catalog: Catalog) -> set[str]:
-    """The names that a model is shown."""
-    return {skill.name for skill in catalog if skill.model_invocable}
+        untold, self._untold = sorted(self._untold), set()
+        skills = (catalog.get(name) for name in untold if name != called)
+        return write_arrivals([skill for skill in skills if skill is not None and skill.model_invocable], self._options)

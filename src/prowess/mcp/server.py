@@ -205,9 +205,11 @@ class Server:
     def tell_arrivals(self) -> None:
         """Tell of skills that come from now on, once, in the answer to the next call of a tool.
 
-        For a server of one client: another could not know what the first was told.
+        For a server of one client: another could not know what the first was told. Nothing is told where whoever
+        set up the server wants no listing.
         """
-        self._arrivals = Arrivals(self._options)
+        if any(map(self._options.lists_in, PLACES)):
+            self._arrivals = Arrivals(self._options)
 
     # -- what the SDK is given ---------------------------------------------------------------------------------------
 

@@ -399,8 +399,11 @@ class Session(Sight):
         return self._instructions.text(self.skill(name), whole=whole)
 
     def read_expanded(self, name: str) -> Expanded:
-        """The whole file of a skill that is not activated by it, and where in it stands what a command printed."""
-        return self._instructions.expanded_text(self.skill(name), whole=True)
+        """The whole file of a skill that is not activated by it, and where in it stands what a command printed.
+
+        Always that of the catalogue, also of an active skill: a sub-agent begins with what there is now.
+        """
+        return self._instructions.expanded_text(self._reachable(name), whole=True)
 
     def resolve_name(self, name: str) -> str:
         """The name that a skill goes by: ``name``, unless that only stands in the file of a skill of the catalogue.

@@ -21,7 +21,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from prowess.errors import ResourceError
-from prowess.files.folders import folder_info
+from prowess.files import calls
+from prowess.files.folders import folder_info, oldest_files
 from prowess.files.reading import OpenFile
 from prowess.files.writing import make_folders, write_atomic
 
@@ -124,9 +125,16 @@ class Cache:
         """What was kept of a commit of a repository, to be hashed by who knows how; ``None`` when nothing was."""
         return self._read((*_repository_place(address), commit), most)
 
-    def write_objects(self, address: str, commit: str, dumped: bytes) -> None:
-        """Keep objects of a commit of a repository, in place of what was kept of it before."""
+    def write_objects(self, address: str, commit: str, dumped: bytes, most: int) -> None:
+        """Keep objects of a commit of a repository, in place of what was kept of it before.
+
+        Of a repository the ``most`` commits that were kept last stay.
+        """
         self._write((*_repository_place(address), commit), dumped)
+        with suppress(OSError):  # without it they stay until the next time
+            folder = os.path.join(self._folder, *_repository_place(address))
+            for old in oldest_files(folder, most):
+                calls.delete(os.path.join(folder, old))
 
     def _read(self, parts: tuple[str, ...], most: int) -> bytes | None:
         if not self.is_usable():

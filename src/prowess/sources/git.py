@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Self
 from urllib.parse import quote
 
@@ -20,7 +21,7 @@ from prowess.files.temporary import temporary_folder
 from prowess.files.writing import NewFile, write_tree
 from prowess.library.contents import OWN
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import folders_above
+from prowess.names import is_below
 from prowess.sources.git_objects import Objects, dump_objects, load_objects
 from prowess.sources.git_program import GitProgram, environment, settings_for_reaching
 from prowess.spec.addresses import SCHEMES, checked_address
@@ -90,6 +91,21 @@ class Commit(NamedTuple):
             yield NewFile(entry.path, self.objects.blob(entry.object), entry.executable)
 
 
+@dataclass(slots=True)
+class SharedFetches:
+    """What one command over many skills shares: what repositories answered, and which folders of them are wanted.
+
+    Each repository is asked once, so that all skills of a branch come from one commit, and together.
+    """
+
+    folders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By address: once a file of a repository is fetched, the files in these folders come along."""
+    commits: dict[tuple[str, str], str] = field(default_factory=dict)
+    """By address and version: the commit that it means."""
+    ancestors: dict[tuple[str, str, str], bool] = field(default_factory=dict)
+    """By address and two commits: whether the second is in the history of the first."""
+
+
 class Remote(NamedTuple):
     """A repository, and how it may be reached."""
 
@@ -100,6 +116,8 @@ class Remote(NamedTuple):
     limits: Limits = DEFAULT_LIMITS
     cache: Cache | None = None
     """Where objects are kept for later; ``None``: nowhere."""
+    shared: SharedFetches | None = None
+    """What is shared with other repositories of one command; ``None``: nothing."""
 
     def checked_address(self) -> str:
         """The address for git.
@@ -115,6 +133,8 @@ class Remote(NamedTuple):
         with ExitStack() as stack:
             fetching = _Fetching(self, stack)
             commit = fetching.commit(version)
+            if self.shared is not None:
+                self.shared.commits[self.address, version] = commit.id
             yield commit
             fetching.keep(commit)
 
@@ -123,6 +143,14 @@ class Remote(NamedTuple):
         version = checked_version(ref) if ref else "HEAD"
         if is_commit(version):
             return version
+        if self.shared is None:
+            return self._ask_commit(version)
+        key = (self.address, version)
+        if key not in self.shared.commits:
+            self.shared.commits[key] = self._ask_commit(version)
+        return self.shared.commits[key]
+
+    def _ask_commit(self, version: str) -> str:
         with _Workplace(self, "") as at:
             names = (version, f"{version}^{{}}")
             printed = at.ask("ls-remote", "--quiet", "--", at.address, *names).decode("utf-8", "replace")
@@ -140,6 +168,14 @@ class Remote(NamedTuple):
         Of the history only the commits are fetched, where the server can leave the files out; ``GitError`` when it
         cannot be had within the limits.
         """
+        if self.shared is None:
+            return self._ask_ancestor(commit, ancestor)
+        key = (self.address, commit, ancestor)
+        if key not in self.shared.ancestors:
+            self.shared.ancestors[key] = self._ask_ancestor(commit, ancestor)
+        return self.shared.ancestors[key]
+
+    def _ask_ancestor(self, commit: str, ancestor: str) -> bool:
         with _Workplace(self, _SHA256 if len(commit) == _SHA256_CHARS else "") as at:
             for depth in _DEPTHS:
                 at.fetch_history(commit, depth)
@@ -165,13 +201,15 @@ class _Fetching:
         self._objects = Objects()
         self._at: _Workplace | None = None
         self._id = ""
+        self._files: tuple[Entry, ...] = ()
 
     def commit(self, version: str) -> Commit:
         """The commit that a version means, with its folders."""
         self._id = self._find_kept(version) or self._fetch_commit(version, _NO_FILES)
         files, odd = self._objects.listing(self._id, self._remote.limits)
+        self._files = tuple(files)
         date = self._objects.date(self._id)
-        return Commit(self._id, date, tuple(files), tuple(odd), self._objects, self._fetch_files)
+        return Commit(self._id, date, self._files, tuple(odd), self._objects, self._fetch_files)
 
     def _find_kept(self, version: str) -> str:
         """The id of the commit, once what the cache has of it is taken in; ``""`` when it has nothing of it."""
@@ -205,7 +243,16 @@ class _Fetching:
         self._objects.add_repository(at.run)
         return self._objects.commit(at.fetched)
 
+    def _find_missing(self) -> Iterator[str]:
+        """The ids of the files that other skills of this command need, and that are not here yet."""
+        shared = self._remote.shared
+        folders = frozenset(shared.folders.get(self._remote.address, ()) if shared is not None else ())
+        for entry in self._files if folders else ():
+            if is_below(entry.path, folders) and self._objects.size(entry.object) is None:
+                yield entry.object
+
     def _fetch_files(self, names: Sequence[str]) -> None:
+        names = list(dict.fromkeys((*names, *self._find_missing())))
         try:
             if self._at is None:
                 longer = len(self._id) == _SHA256_CHARS
@@ -224,20 +271,19 @@ class _Fetching:
         cache = self._remote.cache
         if cache is None or self._at is None:
             return
-        files = {entry.object for entry in files_of_skills(commit.files)}
+        files = {entry.object for entry in select_skill_files(commit.files)}
         here = self._objects.in_memory().items()
         objects = {name: pair for name, pair in here if pair[0] != "blob" or name in files}
-        if sum(len(data) for _, data in objects.values()) <= self._remote.limits.max_install_bytes:
-            cache.write_objects(self._remote.address, commit.id, dump_objects(objects))
+        limits = self._remote.limits
+        if sum(len(data) for _, data in objects.values()) <= limits.max_install_bytes:
+            cache.write_objects(self._remote.address, commit.id, dump_objects(objects), limits.max_kept_commits)
 
 
-def files_of_skills(files: Iterable[Entry]) -> list[Entry]:
+def select_skill_files(files: Iterable[Entry]) -> list[Entry]:
     """The files that lie in the folder of a SKILL.md, at any depth."""
     files = tuple(files)
     folders = {entry.path.rpartition("/")[0] for entry in files if entry.path.rpartition("/")[2] == OWN}
-    if "" in folders:
-        return list(files)
-    return [entry for entry in files if not folders.isdisjoint(folders_above(entry.path))]
+    return [entry for entry in files if is_below(entry.path, folders)]
 
 
 class _Workplace:

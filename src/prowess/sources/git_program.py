@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from prowess.errors import GitError
 from prowess.files.folders import folder_size
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.counted import sized
+from prowess.spec.counted import format_size
 from prowess.spec.hidden import one_line
 from prowess.spec.redaction import scrub_text
 from prowess.steps import tell_amount
@@ -252,7 +252,7 @@ class _Watched:
             state = (self.printed, self.complained, written)
             moved, seen = (now, state) if state != seen else (moved, seen)
             if self.fetches:
-                tell_amount(sized(max(0, written - at_first)))
+                tell_amount(format_size(max(0, written - at_first)))
             if written > self.limits.max_fetch_bytes:
                 self._stop(GitError(f"git wrote more than {self.limits.max_fetch_bytes} bytes", code="too-many-bytes"))
             elif not is_over:

@@ -21,7 +21,7 @@ def join_some(texts: Sequence[str], most: int) -> str:
     return ", ".join(texts[:most]) + more
 
 
-def sized(size: int) -> str:
+def format_size(size: int) -> str:
     """``812 bytes``, ``3.1 kB``, ``1.2 MB``."""
     if size < _KILO:
         return counted(size, "byte")

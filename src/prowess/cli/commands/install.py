@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from prowess.cli import output
-from prowess.cli.blocks import line
+from prowess.cli.blocks import Line, line
 from prowess.cli.command import command as new_command
-from prowess.cli.flow import Change, carry_out, plan_of
+from prowess.cli.flow import DECLINED, Change, carry_out, plan_of
 from prowess.cli.installing import (
     agents_option,
     dry_option,
@@ -20,8 +21,8 @@ from prowess.cli.installing import (
     reach_options,
     yes_option,
 )
-from prowess.cli.offering import offer_blocks, offer_data
-from prowess.cli.options import as_path, home_relative, json_option
+from prowess.cli.offering import offer_blocks, offer_data, pick_skills, plan_rows, with_skills
+from prowess.cli.options import as_path, complete_path, home_relative, json_option
 from prowess.errors import BadReferenceError
 from prowess.files.folders import exists
 from prowess.library.lock import LOCK_FILE
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     ("prowess install owner/repo --list", "what it has, what that costs and could run"),
     ("prowess install @acme/pdf@v1.2.0 --dry-run", "only the plan"),
 )
-@click.argument("source")
+@click.argument("source", shell_complete=complete_path)
 @click.option("--skill", "select", multiple=True, metavar="NAME", help="Only this skill of the source.")
 @click.option("--list", "list_only", is_flag=True, help="Only show what the source has: fetched, and not installed.")
 @click.option("-p", "--project", is_flag=True, help="For the project in this folder, not for you.")
@@ -87,24 +88,32 @@ def command(
     """
     _tell_of_path(source)
     if list_only:
-        return _show_offer(_fetched_offer(installer, source, select), as_data=as_data)
+        return _show_offer(_fetch_offer(installer, source, select), as_data=as_data)
     if folder is not None:
         return _copy(installer, source, folder, select, dry_run=dry_run, yes=yes, as_data=as_data)
     if not dry_run:
         installer.recover()  # before the plan is made: what was interrupted may have taken the place
         output.tell_issues(installer.issues)
     agents = agents or installer.preset_agents(project=project)
-    if dry_run:
-        _fetched_offer(installer, source, select)
-    plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace, copy=copy)
-    rows = str(plan).splitlines()
+    make_plan = partial(installer.plan, source, project, agents=agents, replace=replace, copy=copy)
+    plan = make_plan(select=select or None)  # what is taken is refused before anything is fetched
+    offer = _fetch_offer(installer, source, select)
+    usual = [skill.name for skill in offer.skills if plan.spec.skills or not skill.is_internal]
+    asks = not (dry_run or yes)
+    picked = pick_skills(offer, usual) if asks and not plan.spec.skills and len(offer.skills) > 1 else None
+    if picked is not None and picked != usual:
+        plan = make_plan(select=picked or None)
+    offer = with_skills(offer, usual if picked is None else picked)
+    # Of a source without a skill that loads nothing is planned: to install it says why.
+    rows = plan_rows(plan, offer) if offer.skills else []
     advice: list[Issue] = []
+    seen = [*offer_blocks(offer), Line()] if rows and asks and picked is None else []
     return carry_out(
         Change(
-            plan=plan_of(rows),
-            needs_consent=True,
+            plan=[*seen, *plan_of(rows)],
+            needs_consent=bool(rows),
             doing=f"fetching {source}",
-            do=lambda: _install(installer, plan, advice),
+            do=lambda: () if picked == [] else _install(installer, plan, offer.commit, advice),
             data=lambda done: {
                 "plan": rows,
                 "installed": [installed_data(one) for one in done or ()],
@@ -112,7 +121,10 @@ def command(
             },
             report=lambda done: [installed_line("Installed", one) for one in done],
             declined="Nothing was installed.",
-            issues=lambda: (*installer.issues, *advice),
+            idle="Nothing was installed.",
+            issues=lambda: (*offer.issues, *installer.issues, *advice),
+            status=lambda done: 0 if done else DECLINED,
+            dry_status=0 if rows else DECLINED,
         ),
         yes=yes,
         as_data=as_data,
@@ -120,18 +132,18 @@ def command(
     )
 
 
-def _install(installer: Installer, plan: Plan, advice: list[Issue]) -> tuple[InstalledSkill, ...]:
-    """Do what a plan says; what git should ignore, or must not, is added to ``advice``."""
+def _install(installer: Installer, plan: Plan, commit: str, advice: list[Issue]) -> tuple[InstalledSkill, ...]:
+    """Do what a plan says, of the commit that was shown; what git should ignore, or must not, goes to ``advice``."""
     from prowess.install.git_ignores import find_ignore_issues  # noqa: PLC0415 - only where something is installed
 
     first = not exists(os.path.join(installer.project.records, LOCK_FILE))
-    done = installer.apply(plan)
+    done = installer.apply(plan, commit=commit)
     if plan.location == "project":
         advice += find_ignore_issues(installer.project, DEFAULT_LIMITS, first=first)
     return done
 
 
-def _fetched_offer(installer: Installer, source: str, select: tuple[str, ...]) -> prowess.Offer:
+def _fetch_offer(installer: Installer, source: str, select: tuple[str, ...]) -> prowess.Offer:
     """What the source has; raises for what cannot be reached, and for a skill that it has not."""
     with output.busy(f"fetching {source}"):
         return installer.offers(source, select or None)
@@ -161,7 +173,7 @@ def _copy(
 ) -> int:
     parse_source(source)  # what is refused is refused before it is shown: it may hold a secret
     if dry_run:
-        _fetched_offer(installer, source, select)
+        _fetch_offer(installer, source, select)
     rows = [f"fetch {source}", f"copy it into {folder}: no links, no lock file"]
     return carry_out(
         Change(
