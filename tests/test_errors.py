@@ -6,6 +6,7 @@ import ast
 import copy
 import errno
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -322,3 +323,31 @@ def test_an_explanation_has_a_line_for_each_thing_that_it_says() -> None:
         places = (prowess.Place(f"/r{odd}"),)
         explanation = prowess.Explanation(f"n{odd}", f"/p{odd}", True, (f"why {odd}",), shadowed, ISSUES, places)  # noqa: FBT003
         assert [is_one_harmless_line(row) for row in str(explanation).split("\n")] == [True] * (4 + len(ISSUES))
+
+
+# -- nothing is lost by following advice -------------------------------------------------------------------------------
+
+_LOCK = r"(?:(?:the|your|a|this|that)\s+)?(?:whole\s+)?(?:lock\s*file|`?prowess\.lock)"
+DELETING = re.compile(
+    rf"\b(?:delete|remove|discard|rm(?:\s+-\w+)*|throw\s+away)\s+{_LOCK}|{_LOCK}[^.;|]{{0,60}}\b(?:delete|remove|discard)\s+it\b",
+    re.IGNORECASE,
+)
+"""Advice to delete a lock file, which says what a whole team has."""
+
+
+def test_the_search_for_advice_to_delete_a_lock_file_would_find_it() -> None:
+    for text in (
+        "restore the lock file from version control, or delete it and sync",
+        "delete prowess.lock and run 'prowess sync'",
+        "`rm -f prowess.lock`",
+    ):
+        assert DELETING.search(text), text
+    assert not DELETING.search("remove its links and its entry in prowess.lock")
+
+
+def test_no_hint_message_or_page_says_to_delete_a_lock_file() -> None:
+    root = SOURCE.parents[1]
+    pages = [*root.glob("*.md"), *(root / "docs").glob("*.md"), *SOURCE.rglob("*.py")]
+    assert len(pages) > 100, "the search has lost its way"
+    advice = {page.name: match[0] for page in pages if (match := DELETING.search(page.read_text(encoding="utf-8")))}
+    assert advice == {}

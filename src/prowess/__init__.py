@@ -69,9 +69,12 @@ if TYPE_CHECKING:
     from prowess.authoring.new import create_skill
     from prowess.authoring.pack import Packed, pack, unpack_into, write_packed
     from prowess.health import Diagnosis, doctor
+    from prowess.install.index_search import IndexHit, IndexSearch
     from prowess.install.installer import Installer
+    from prowess.install.lock_merge import LockConflict, LockMerge, merge_locks
     from prowess.install.offer import Offer, OfferedSkill
     from prowess.install.plan import Plan
+    from prowess.install.three_sides import SkillDiff
     from prowess.install.updates import Outdated, Update
     from prowess.library.installs import InstalledSkill, default_project_dir, default_user_dir
     from prowess.library.inventory import FileInfo, Inventory, inventory
@@ -148,11 +151,15 @@ _LATER = {
     "Grant": "runtime.trust",
     "Grants": "runtime.trust",
     "InstalledSkill": "library.installs",
+    "IndexHit": "install.index_search",
+    "IndexSearch": "install.index_search",
     "Installer": "install.installer",
     "Inventory": "library.inventory",
     "JsonSchemaTool": "tools.shapes",
     "LexicalSelector": "select.selectors",
     "Live": "library.live",
+    "LockConflict": "install.lock_merge",
+    "LockMerge": "install.lock_merge",
     "McpResult": "tools.shapes",
     "McpTool": "tools.shapes",
     "ModelDrivenSelector": "select.selectors",
@@ -176,6 +183,7 @@ _LATER = {
     "Session": "runtime.session",
     "Setting": "library.settings",
     "Settings": "library.settings",
+    "SkillDiff": "install.three_sides",
     "SkillRef": "spec.refs",
     "Source": "sources.base",
     "SourceSpec": "spec.addresses",
@@ -208,6 +216,7 @@ _LATER = {
     "load_sources": "sources.listing",
     "log_events": "runtime.events",
     "mcp": "mcp",
+    "merge_locks": "install.lock_merge",
     "otel": "otel",
     "pack": "authoring.pack",
     "parse_source": "spec.addresses",
@@ -281,6 +290,8 @@ __all__ = [
     "GitError",
     "Grant",
     "Grants",
+    "IndexHit",
+    "IndexSearch",
     "InstallError",
     "InstalledSkill",
     "Installer",
@@ -293,6 +304,8 @@ __all__ = [
     "Live",
     "LoadedSkill",
     "LocalEditsError",
+    "LockConflict",
+    "LockMerge",
     "LockMismatchError",
     "MaxActiveError",
     "McpResult",
@@ -333,6 +346,7 @@ __all__ = [
     "Settings",
     "Shadowed",
     "Skill",
+    "SkillDiff",
     "SkillError",
     "SkillFilteredError",
     "SkillLoadError",
@@ -377,6 +391,7 @@ __all__ = [
     "load_sources",
     "log_events",
     "mcp",
+    "merge_locks",
     "otel",
     "pack",
     "parse_allowed_tools",

@@ -15,8 +15,8 @@ from prowess.files.paths import inner_path, is_really_inside
 from prowess.hints import HINTS
 from prowess.install.links import Landings
 from prowess.install.manifest import manifest_file, read_manifest
-from prowess.install.verify import verify_scope
 from prowess.library.agents import AGENTS
+from prowess.library.compare import verify_scope
 from prowess.library.installs import standard_scopes
 from prowess.library.journal import find_interrupted
 from prowess.library.lock import LOCK_FILE, read_lock
@@ -216,7 +216,7 @@ def _differences(scope: Scope, locked: Locked) -> Iterator[Diagnosis]:
     landings = Landings(scope)
     owners = {landings.path(link): name for name, entry in locked.items() for link in entry.links}
     differing: dict[str, list[Issue]] = {}
-    for issue in verify_scope(scope, locked, landings, DEFAULT_LIMITS):
+    for issue in verify_scope(scope, locked, landings.path, DEFAULT_LIMITS):
         differing.setdefault(owners.get(issue.path) or _install_at(issue.path, scope), []).append(issue)
     for name, issues in differing.items():
         place = scope.place(name)

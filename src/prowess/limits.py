@@ -181,6 +181,9 @@ class Limits:
     max_index_entries: int = 10_000
     """Skills that one index may announce."""
 
+    max_indexes: int = 64
+    """Indexes that one search asks: a project may name them, and each may take its time."""
+
     max_redirects: int = 5
     """Redirects that one request follows; more is a loop or a maze."""
 

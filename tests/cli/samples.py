@@ -69,8 +69,17 @@ def edited() -> None:
         file.write("\nOne more line.\n")
 
 
+def conflicted() -> None:
+    """The lock file of that install as git leaves it where another side has deleted everything."""
+    installed()
+    lock = Path("prowess.lock")
+    head, mark, entries = lock.read_text(encoding="utf-8").partition("[[skill]]")
+    lock.write_text(f"{head}<<<<<<< HEAD\n{mark}{entries}=======\n>>>>>>> theirs\n", encoding="utf-8")
+
+
 SAMPLES: dict[str, Sample] = {
     "list": Sample(()),
+    "list (agents)": Sample(("--agents", "--agent", "codex")),
     "show": Sample(("csv-report",)),
     "read": Sample(("csv-report", "references/columns.md")),
     "search": Sample(("profile", "a", "csv")),
@@ -83,13 +92,16 @@ SAMPLES: dict[str, Sample] = {
     "eval": Sample((str(SKILLS / "csv-report"),), before=(with_evals,)),
     "pack": Sample((str(SKILLS / "csv-report"),)),
     "unpack": Sample(("packed.skill",), before=(packed,)),
+    "find": Sample(("notes", "--index", "./elsewhere"), before=(another,)),
     "install": Sample(("./elsewhere/notes", "--project", "--yes"), before=(another,)),
     "install (list)": Sample(("./elsewhere/notes", "--list"), before=(another,)),
     "remove": Sample(("notes", "--yes"), before=(installed,)),
     "sync": Sample(("--yes",), before=(installed,)),
     "update": Sample(("--yes",), before=(edited,)),
     "outdated": Sample((), statuses=frozenset((1,)), before=(edited,)),
+    "diff": Sample(("notes",), statuses=frozenset((1,)), before=(edited,)),
     "verify": Sample((), before=(installed,)),
+    "lock": Sample(("--merge",), before=(conflicted,)),
     "link": Sample(("notes", "--agent", "claude-code", "--yes"), before=(installed,)),
     "unlink": Sample(("notes", "--agent", "claude-code", "--yes"), before=(linked,)),
     "adopt": Sample(("csv-report", "--yes")),

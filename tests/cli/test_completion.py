@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from click.shell_completion import BashComplete
 
+from prowess.cli.main import root
 from tests.cli.samples import installed
 
 if TYPE_CHECKING:
@@ -26,6 +28,13 @@ def offered(*words: str) -> list[str]:
     done = subprocess.run([BIN / "prowess"], env=env, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     return [row.partition(",")[2] for row in done.stdout.splitlines() if row]
+
+
+def offered_here(*words: str, paths: bool = False) -> list[str]:
+    """What the same is offered, without a process; ``paths``: for which beginnings the shell looks for files itself."""
+    *before, incomplete = words
+    items = BashComplete(root, {}, "prowess", "_PROWESS_COMPLETE").get_completions(before, incomplete)
+    return [item.value for item in items if (item.type == "file") is paths]
 
 
 @pytest.mark.usefixtures("project")
@@ -54,6 +63,45 @@ def test_commands_options_and_names_are_completed(words: list[str], expected: se
 def test_installs_are_completed() -> None:
     installed()
     assert offered("remove", "loc") == ["local/notes"]
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("words", ["remove", "link", "unlink", "update"])
+def test_installs_are_completed_by_the_names_that_list_shows(words: str) -> None:
+    installed()
+    assert offered_here(words, "no") == ["notes"]
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("words", ["show", "preview", "prompt", "check", "eval", "pack", "trust grant"])
+def test_paths_are_completed_by_the_shell_and_names_beside_them(words: str) -> None:
+    line = words.split()
+    assert offered_here(*line, "./.ag", paths=True) == ["./.ag"]
+    assert offered_here(*line, "csv") == ["csv-report"]
+    assert offered_here(*line, "elsew", paths=True) == ["elsew"]
+
+
+@pytest.mark.usefixtures("project")
+def test_a_source_is_completed_as_a_path_once_one_is_begun() -> None:
+    assert offered_here("install", "./el", paths=True) == ["./el"]
+    assert offered_here("install", "el", paths=True) == []
+
+
+@pytest.mark.usefixtures("project")
+def test_scripts_of_a_skill_are_completed() -> None:
+    assert offered_here("run-script", "folder-report", "scr") == ["scripts/sizes.py"]
+
+
+@pytest.mark.usefixtures("project")
+def test_bash_itself_completes_with_the_script(command: Command) -> None:
+    installed()
+    script = command("completion", "bash").out
+    ask = "COMP_WORDS=(prowess remove no); COMP_CWORD=2; _prowess_completion prowess; echo ${COMPREPLY[@]}"
+    env = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "--norc", "-c", f"{script}\n{ask}"], env=env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["notes"]
 
 
 def test_a_skill_that_was_changed_is_completed_without_a_word(project: Path) -> None:

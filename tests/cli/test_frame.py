@@ -45,10 +45,14 @@ _INSTALLING = {"ctypes", "install", "sources"}
 _TALKING = {"runtime", "select", "tools"}
 USED: dict[str, set[str]] = {
     **{name: set[str]() for name in ("--version", "--help", "", "list", "explain", "config")},
-    "install": {*_INSTALLING, "authoring", "select"},
-    "install (list)": {"authoring", "install", "select", "sources"},
     **dict.fromkeys(("remove", "sync", "outdated", "verify", "link", "unlink", "adopt"), _INSTALLING),
+    "install": {*_INSTALLING, "authoring", "select", "subprocess"},  # git is asked what it ignores
+    "install (list)": {"authoring", "install", "select", "sources"},
+    "list (agents)": _INSTALLING,
     "update": {*_INSTALLING, "difflib"},
+    "lock": {*_INSTALLING, "subprocess", "tomllib"},
+    "diff": {*_INSTALLING, "difflib"},
+    "find": {"install", "sources", "sqlite3"},
     "new": {"authoring"},
     "check": {"authoring", "ctypes", "select", "yaml"},
     "unpack": {"authoring", "ctypes", "sources"},
@@ -80,6 +84,7 @@ PLAIN = {"--version", "--help", "", "read", "activate", "call", "completion", "r
 BARS = {
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
     *("install (list)", "remove", "unlink", "trust grant"),
+    *("diff", "find"),
 }
 """What draws bars there."""
 OTHERS = {"call": {"prompt"}}
@@ -211,7 +216,7 @@ def test_an_error_has_code_and_hint_and_leaves_the_output_empty(command: Command
         assert (ran.status, ran.out) == (FAILED, "")
         first, second = ran.err.splitlines()
         assert first.startswith("error[unknown-skill]: unknown skill 'cvs-report'; available: csv-report, ")
-        assert second == "  hint: use one of the names listed"
+        assert second == "  hint: did you mean csv-report?"
 
 
 def test_with_json_an_error_is_data_on_the_error_stream(command: Command) -> None:

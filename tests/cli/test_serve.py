@@ -124,7 +124,7 @@ def test_a_short_token_is_no_token(command: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [("nope",), ("--http", "127.0.0.1:0", "nope"), ("--check", "nope")])
 def test_a_folder_that_is_not_there_is_named(command: Command, words: tuple[str, ...]) -> None:
     refused = command("serve", *words)
-    assert (refused.status, "error[missing-root]" in refused.err, "'nope'" in refused.err) == (3, True, True)
+    assert (refused.status, "error[missing-root]" in refused.err, "/nope'" in refused.err) == (3, True, True)
 
 
 def test_a_folder_after_http_is_a_mistake_that_is_named(command: Command, tmp_path: Path) -> None:

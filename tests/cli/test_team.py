@@ -418,3 +418,39 @@ def test_unlinking_leaves_no_folder_behind_that_linking_made(
     assert not (project / ".windsurf").exists()
     assert [path.name for path in (project / ".claude").iterdir()] == ["settings.json"]
     assert command("verify").status == 0
+
+
+# -- a source that cannot be asked -------------------------------------------------------------------------------------
+
+
+def test_a_source_that_cannot_be_asked_is_named_and_never_passes_for_current(
+    command: Command, project: Path, alpha: Repository, tmp_path: Path
+) -> None:
+    beta = Repository(tmp_path / "repositories" / "beta")
+    beta.skill("", body="One.\n")
+    beta.commit()
+    for repository in (alpha, beta):
+        command("install", repository.address, "--project", "--yes")
+    alpha.path.rename(alpha.path.with_name("away"))
+    ran = command("outdated")
+    assert (ran.status, "current" in ran.out) == (3, False)
+    assert "local/alpha" in ran.out
+    assert "the source of local/alpha could not be asked: " in ran.err
+    (row,) = command("outdated", "--json").data["outdated"]
+    assert (row["name"], row["status"], row["newest"], alpha.path.name in row["why"]) == (
+        "local/alpha",
+        "failed",
+        "",
+        True,
+    )
+    beta.skill("", body="Two.\n")
+    beta.commit()
+    ran = command("outdated")
+    assert (ran.status, ran.out.count("local/")) == (3, 2)
+    ran = command("update", "--yes")
+    assert (ran.status, "updated local/beta" in ran.out) == (1, True)
+    assert "failed local/alpha" in ran.out
+    assert "Two." in (project / ".agents/skills/beta/SKILL.md").read_text(encoding="utf-8")
+    ran = command("update", "--yes", "--json")
+    assert ran.status == 1
+    assert {one["name"]: one["status"] for one in ran.data["updates"]}["local/alpha"] == "failed"

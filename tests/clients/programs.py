@@ -191,10 +191,9 @@ def _run(*command: str, seconds: int) -> None:
 # -- asking ------------------------------------------------------------------------------------------------------------
 
 
-def ask_client(client: Client, command: list[str], home: Path, library: Path, address: str) -> None:
-    """Put one question to a client that has ``prowess serve`` of the library as its server, and wait for its answer."""
-    work = home / "work"
-    work.mkdir(parents=True)
+def prepare_client(client: Client, home: Path, library: Path, address: str) -> Start:
+    """Write a home for a client that has ``prowess serve`` of the library as its server; how it is started there."""
+    (home / "work").mkdir(parents=True)
     prowess = Path(sys.executable).with_name("prowess")
     printed = subprocess.run(
         [prowess, "serve", "--config", client.configuration, library], capture_output=True, text=True, check=True
@@ -202,10 +201,15 @@ def ask_client(client: Client, command: list[str], home: Path, library: Path, ad
     start = client.prepare(home, printed.stdout, address)
     # No variable of whoever runs the tests: a key, a proxy or a configuration of theirs must not be found.
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "TERM": "xterm-256color", **start.environment}
+    return Start(start.arguments, environment)
+
+
+def run_client(command: list[str], home: Path, start: Start) -> None:
+    """Start a client in its home, and wait for its answer."""
     done = subprocess.run(
         [*command, *start.arguments],
-        cwd=work,
-        env=environment,
+        cwd=home / "work",
+        env=start.environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -213,3 +217,8 @@ def ask_client(client: Client, command: list[str], home: Path, library: Path, ad
         timeout=ANSWER_SECONDS,
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-3_000:]
+
+
+def ask_client(client: Client, command: list[str], home: Path, library: Path, address: str) -> None:
+    """Put one question to a client that has ``prowess serve`` of the library as its server, and wait for its answer."""
+    run_client(command, home, prepare_client(client, home, library, address))

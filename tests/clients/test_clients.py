@@ -16,8 +16,18 @@ import pytest
 from mcp import Client as McpClient
 
 import prowess
+from tests.clients.conversations import converse, resume_words
 from tests.clients.fake_models import ModelRequest, Text, ToolCall, provide
-from tests.clients.programs import CLIENTS, ROOT, NotInstalledError, ask_client, install_client
+from tests.clients.programs import (
+    CLIENTS,
+    ROOT,
+    NotInstalledError,
+    Start,
+    ask_client,
+    install_client,
+    prepare_client,
+    run_client,
+)
 from tests.isolation import NOT_TESTED
 
 if TYPE_CHECKING:
@@ -26,7 +36,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.clients
 
 SHOW_CHANGES = {"Gemini CLI", "openai-agents", "pydantic-ai"}
-"""The clients that show a changed listing within one answer; the others keep to the tools that it began with."""
+"""The clients that show a changed listing within one answer; the others keep to the tools that it began with, and
+their models learn of new skills by what a tool answers."""
+SHOW_CHANGES_LATER = {"Gemini CLI"}
+"""Of the clients for a terminal, those that show a changed listing with a later message to the same process."""
+SHOW_CHANGES_RESUMED = {"Codex", "Gemini CLI"}
+"""Of the clients for a terminal, those that show a changed listing when a new process resumes the conversation."""
+FOR_TERMINALS = ("Claude Code", "Claude Code, tools deferred", "Codex", "Gemini CLI")
 SHOWN = {
     "Claude Code": {"instructions", "tools"},
     "Claude Code, tools deferred": {"instructions"},
@@ -38,6 +54,8 @@ SHOWN = {
 """Where a client's first request holds the whole listing, however long it may be: what docs/mcp.md says too."""
 MOST_TURNS = 45
 """How many turns a client may take until its model sees a change: it refreshes its list while the model goes on."""
+MOST_MESSAGES = 12
+"""How many messages a client gets until its model sees a change, each some tenths of a second after the other."""
 LONG_LISTING = 60
 LONG_TEXT = 3_000
 """More skills than are listed whole, and fewer characters than a listing of them has."""
@@ -83,6 +101,11 @@ def call_load_skill(request: ModelRequest, name: str, **more: str) -> ToolCall:
     if any(deferred[0] in text and "load_skill" in text for text in request.results):
         return ToolCall(deferred[0], {"name": name, **more})
     return ToolCall("ToolSearch", {"query": f"select:{deferred[0]}"})
+
+
+def is_listed(request: ModelRequest) -> bool:
+    """Whether the listing in the description of a tool holds the new skill."""
+    return any(NEW in text for text in request.tools.values())
 
 
 def squeeze(text: str) -> str:
@@ -136,7 +159,6 @@ def test_a_skill_that_the_model_loads_is_in_its_next_request(
     assert squeeze(wanted)[:200] in squeeze(provider.requests[-1].results[-1])
 
 
-@pytest.mark.parametrize("client", sorted(SHOW_CHANGES), indirect=True)
 def test_a_skill_that_comes_while_the_conversation_runs_reaches_the_model(
     client: str, command: list[str], library: Path, tmp_path: Path
 ) -> None:
@@ -147,15 +169,18 @@ def test_a_skill_that_comes_while_the_conversation_runs_reaches_the_model(
         turns += 1
         if turns == 1:
             prowess.create_skill("newcomer", library, description=NEW)
-        if NEW in request.text or turns > MOST_TURNS:
+        is_enough = is_listed(request) if client in SHOW_CHANGES else NEW in request.text
+        if is_enough or turns > MOST_TURNS:
             return Text("Done.")
         # No two calls are alike: Gemini CLI ends a conversation that seems to go round in circles.
         return call_load_skill(request, "csv-report", arguments=f"turn {turns}")
 
     with provide(script) as provider:
         ask_client(CLIENTS[client], command, tmp_path / "home", library, provider.url)
-    assert NEW not in provider.requests[0].text
-    assert NEW in provider.requests[-1].text
+    first, last = provider.requests[0], provider.requests[-1]
+    assert NEW not in first.text
+    assert NEW in last.text
+    assert is_listed(last) == (client in SHOW_CHANGES)
 
 
 def test_a_skill_that_came_while_the_conversation_ran_can_be_loaded(
@@ -172,3 +197,56 @@ def test_a_skill_that_came_while_the_conversation_ran_can_be_loaded(
     with provide(script) as provider:
         ask_client(CLIENTS[client], command, tmp_path / "home", library, provider.url)
     assert '<skill_content name="newcomer">' in provider.requests[-1].results[-1]
+
+
+@pytest.mark.parametrize("client", FOR_TERMINALS, indirect=True)
+def test_what_a_later_message_of_the_same_conversation_shows_of_a_new_skill(
+    client: str, command: list[str], library: Path, tmp_path: Path
+) -> None:
+    """Claude Code asks for the list again and shows the one that it began with; Codex never asks again."""
+    home = tmp_path / "home"
+    with provide(lambda _: Text("Done.")) as provider:
+        start = prepare_client(CLIENTS[client], home, library, provider.url)
+        with converse(CLIENTS[client].configuration, command, home, start) as say:
+            say("Begin.")
+            prowess.create_skill("newcomer", library, description=NEW)
+            for number in range(MOST_MESSAGES):
+                say(f"Go on, {number}.")
+                if NEW in provider.requests[-1].text:
+                    break
+    assert NEW not in provider.requests[0].text
+    assert (NEW in provider.requests[-1].text) == (client in SHOW_CHANGES_LATER)
+
+
+@pytest.mark.parametrize("client", FOR_TERMINALS, indirect=True)
+def test_what_a_resumed_conversation_shows_of_a_new_skill(
+    client: str, command: list[str], library: Path, tmp_path: Path
+) -> None:
+    """Claude Code keeps what the model was shown at first with the conversation; a new conversation shows what is."""
+    home = tmp_path / "home"
+    with provide(lambda _: Text("Done.")) as provider:
+        start = prepare_client(CLIENTS[client], home, library, provider.url)
+        run_client(command, home, start)
+        prowess.create_skill("newcomer", library, description=NEW)
+        resumed = Start(resume_words(CLIENTS[client].configuration, start), start.environment)
+        run_client(command, home, resumed)
+        run_client(command, home, start)
+    first, again, anew = provider.requests
+    assert NEW not in first.text
+    assert (NEW in again.text) == (client in SHOW_CHANGES_RESUMED)
+    assert NEW in anew.text
+
+
+@pytest.mark.parametrize("client", ["Claude Code"], indirect=True)
+def test_a_resumed_conversation_shows_a_new_skill_where_its_client_keeps_no_snapshot(
+    command: list[str], client: str, library: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    with provide(lambda _: Text("Done.")) as provider:
+        start = prepare_client(CLIENTS[client], home, library, provider.url)
+        start.arguments.extend(("--system-prompt-snapshot", "off"))
+        run_client(command, home, start)
+        prowess.create_skill("newcomer", library, description=NEW)
+        run_client(command, home, Start([*start.arguments, "--continue"], start.environment))
+    first, again = provider.requests
+    assert (NEW in first.text, NEW in again.text) == (False, True)

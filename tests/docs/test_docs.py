@@ -37,6 +37,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(ROOT / "examples" / "acting", tmp_path / "acting")
     shutil.copytree(ROOT / "examples" / "skills", tmp_path / ".agents" / "skills")
     (tmp_path / "home").mkdir()
+    monkeypatch.setenv("PROWESS_CACHE_DIR", str(tmp_path / "copies"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -150,6 +150,12 @@ def bad_lock() -> None:
     put("prowess.lock", f'version = 1\n[[skill]]\nname = "local/{IN_YAML}"\nsource = "x"\n')
 
 
+def conflicted() -> None:
+    """A lock file in conflict whose labels and entries say it."""
+    entry = f'[[skill]]\nname = "local/{EVIL}"\nsource = "x"\n'
+    put("prowess.lock", f"version = 1\n<<<<<<< {EVIL}\n{entry}=======\n>>>>>>> {EVIL}\n")
+
+
 def archive() -> None:
     """An archive with a member that says it."""
     made = io.BytesIO()
@@ -235,6 +241,10 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case(("update", EVIL, "--yes"), installed),
     ),
     "outdated": (Case(("outdated",), edited, seen=False), Case(("outdated",), bad_lock)),
+    "lock": (
+        Case(("lock", "--merge"), conflicted),
+        Case(("lock", "--merge", "--ours", f"x{EVIL}", "--theirs", "y")),
+    ),
     "verify": (Case(("verify",), tampered), Case(("verify",), bad_lock)),
     "link": (
         Case(("link", "notes", "--agent", "claude-code", "--yes"), installed, seen=False),

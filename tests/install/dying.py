@@ -38,6 +38,8 @@ NEW: Tree = {
     "scripts/only-new.py": b"x\n",
 }
 REF = "@local/pdf"
+COPIES = "copies: "
+"""What an operation begins with that is about copies, not links."""
 LEFT = re.compile(r"journal\.json|\.prowess\.journal|\.prowess-.*|.*\.(?:tmp|new|spare)")
 
 
@@ -46,11 +48,14 @@ class Scene:
 
     def __init__(self, base: Path, operation: str) -> None:
         self.base = base
-        self.operation = operation
+        self.operation = operation.removeprefix(COPIES)
+        self.copy = operation != self.operation
         self.source = base / "source" / "pdf"
         self.project = base / "project"
         self.place = self.project / ".prowess" / "skills" / "local" / "pdf"
         self.link = self.project / ".agents" / "skills" / "pdf"
+        if self.copy:  # the copies are the install
+            self.place = self.link
 
     def begin(self) -> Scene:
         if self.base.exists():
@@ -58,7 +63,7 @@ class Scene:
         self.project.mkdir(parents=True)
         self.give(OLD if self.operation != "install" else NEW)
         if self.operation != "install":
-            self.installer().install_local(self.source, project=True)
+            self.installer().install_local(self.source, project=True, copy=self.copy)
             self.give(NEW)
         return self
 
@@ -76,7 +81,7 @@ class Scene:
     def change(self) -> None:
         """What the matrix is about."""
         if self.operation == "install":
-            self.installer().install_local(self.source, project=True, agents=["claude-code"])
+            self.installer().install_local(self.source, project=True, agents=["claude-code"], copy=self.copy)
         elif self.operation == "update":
             self.installer().update(REF)
         else:
@@ -119,9 +124,13 @@ class Scene:
         return wrong + self.litter()
 
     def litter(self) -> list[str]:
-        """What an interrupted change left behind for ever."""
+        """What an interrupted change left behind for ever.
+
+        A copy that never got its place is kept in the backups: without a journal nobody knows whose a folder was.
+        """
         found = (Path(where, name) for where, folders, files in os.walk(self.project) for name in (*folders, *files))
-        return [f"left behind: {path}" for path in found if LEFT.fullmatch(path.name)]
+        kept = ".backup" if self.copy else "\0"
+        return [f"left behind: {path}" for path in found if LEFT.fullmatch(path.name) and kept not in path.parts]
 
     def wrong_after_all(self) -> list[str]:
         """What is not right once the same change was asked for again."""

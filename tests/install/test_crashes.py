@@ -57,6 +57,14 @@ def test_a_process_that_dies_at_any_call_leaves_the_old_or_the_new(tmp_path: Pat
     assert wrong(tmp_path, request) == {}
 
 
+def test_copies_too_are_the_old_or_the_new_when_a_process_dies(tmp_path: Path, rng: random.Random, full: bool) -> None:
+    request: list[list[Any]] = []
+    for operation in (f"copies: {name}" for name in OPERATIONS):
+        (names,) = ask(tmp_path, [["points", operation]])
+        request += [["die", operation, at, moment] for at, _ in enumerate(names, 1) for moment in ("before", "after")]
+    assert wrong(tmp_path, request if full else rng.sample(request, SAMPLE)) == {}
+
+
 def test_a_process_that_is_killed_at_any_time_leaves_the_old_or_the_new(
     tmp_path: Path, full: bool, rng: random.Random
 ) -> None:

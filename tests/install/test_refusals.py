@@ -9,7 +9,7 @@ import pytest
 
 import prowess
 from prowess.files.writing import NewFile
-from prowess.install.updates import diff_of
+from prowess.install.diffs import diff_of
 from prowess.library.lock import parse_lock, parse_npm_lock
 from prowess.sources.git_program import GitProgram
 from tests.repositories import skill_text

@@ -211,15 +211,16 @@ def test_a_site_that_went_back_is_not_followed(world: World, site: Site) -> None
     assert (update.status, body(path), installer.issues) == ("updated", "One.\n", ())
 
 
-def test_a_site_that_is_away_is_told_and_what_it_had_before_is_used(world: World, site: Site) -> None:  # noqa: ARG001
+def test_a_site_that_is_away_is_told_and_nothing_of_it_passes_for_current(world: World, site: Site) -> None:  # noqa: ARG001
     installer = prowess.Installer(schemes=("http",), allow_private=True)
     site.index(site.entry("pdf", skill_md("pdf")))
     installer.install(site.url, project=True)
     site.stop()
-    for call in (installer.update, installer.outdated):
-        assert [getattr(one, "status", "") for one in call()] in ([], ["current"])
+    for call in (installer.update, lambda: installer.update(dry_run=True), installer.outdated):
+        (one,) = call()
+        assert (one.status, "could not be asked: is what the site announced before" in one.why) == ("failed", True)
         assert [issue.code for issue in installer.issues] == ["stale-index"]
     late = prowess.Installer(schemes=("http",), allow_private=True, limits=prowess.Limits(max_stale_seconds=0))
     assert [update.status for update in late.update()] == ["failed"]
-    assert late.outdated() == ()
+    assert [(one.status, one.newest) for one in late.outdated()] == [("failed", "")]
     assert [issue.code for issue in late.issues] == ["copy-too-old"]

@@ -126,6 +126,7 @@ def test_one_source_that_is_gone_does_not_keep_the_others_from_updating(
     world: World, installer: prowess.Installer
 ) -> None:
     one, other = world.repository("a"), world.repository("b")
+    commit = one.git("rev-parse", "HEAD")
     installer.install(one.address, project=True)
     installer.install(other.address, project=True)
     (one.path / ".git").rename(one.path / "gone")
@@ -135,8 +136,12 @@ def test_one_source_that_is_gone_does_not_keep_the_others_from_updating(
         ("local/a", "failed"),
         ("local/b", "updated"),
     ]
-    assert installer.outdated() == ()
-    assert [issue.field for issue in installer.issues] == ["local/a"]
+    (unknown,) = installer.outdated()
+    assert (unknown.name, unknown.status, unknown.current, unknown.newest) == ("local/a", "failed", commit, "")
+    assert "could not be asked: " in unknown.why
+    assert [(issue.field, "local/a could not be asked" in issue.message) for issue in installer.issues] == [
+        ("local/a", True)
+    ]
 
 
 def test_folders_of_this_machine_are_updated_too(world: World, installer: prowess.Installer) -> None:

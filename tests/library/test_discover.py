@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import pickle
 from typing import TYPE_CHECKING
 
 import pytest
 
-from prowess import AGENTS, Catalog, DuplicateSkillError, Limits, SkillScope, SourceError, discover, watch
+from prowess import AGENTS, Catalog, DuplicateSkillError, Limits, SkillScope, SourceError, discover, scan, watch
+from tests.repositories import skill_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from prowess.model import OnDuplicate
 
     Put = Callable[..., Path]
 
@@ -256,3 +260,34 @@ def test_watching_the_standard_places_takes_every_keyword_of_discovery(put: Put,
     put("w/repo/.agents/skills/kit")
     with watch(cwd=repo, home=home, user=False, max_depth=1, on_duplicate="last") as catalogs:
         assert next(catalogs).names == ("kit",)
+
+
+def _put_copy(folder: Path, body: str = "Do it.\n") -> Path:
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(skill_text("pdf", body), encoding="utf-8")
+    (folder / "notes.md").write_text("Of the skill.\n", encoding="utf-8")
+    return folder
+
+
+def test_copies_for_several_agents_are_one_skill_until_one_of_them_is_edited(tmp_path: Path) -> None:
+    project = tmp_path / "home" / "project"
+    first, second = (_put_copy(project / place / "pdf") for place in (".agents/skills", ".claude/skills"))
+
+    def find(on_duplicate: OnDuplicate = "first") -> Catalog:
+        return discover(cwd=project, home=tmp_path / "home", on_duplicate=on_duplicate)
+
+    assert (find().names, find().shadowed, find().issues, find().explain("pdf").shadowed) == (("pdf",), (), (), ())
+    assert find("error")["pdf"].location == str(first / "SKILL.md")
+    merged = pickle.loads(pickle.dumps(find() | Catalog()))  # noqa: S301 - our own
+    assert merged.shadowed == ()
+    (second / "notes.md").write_text("Of thy skill.\n", encoding="utf-8")
+    assert [lost.location for lost in find().shadowed] == [str(second / "SKILL.md")]
+    assert [issue.code for issue in find().issues] == ["duplicate-name"]
+    with pytest.raises(DuplicateSkillError):
+        find("error")
+
+
+def test_folders_that_a_program_names_keep_telling_of_equal_copies(tmp_path: Path) -> None:
+    """Only where agents look are copies made on purpose."""
+    first, second = _put_copy(tmp_path / "one" / "pdf"), _put_copy(tmp_path / "two" / "pdf")
+    assert [lost.location for lost in scan(first, second).shadowed] == [str(second / "SKILL.md")]

@@ -88,6 +88,7 @@ def main() -> None:
             log.flush()
             if "id" not in message:
                 continue
+            PLAN.update(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))  # a test may have planned anew
             result = answer(message["method"], message.get("params") or {})
             reply = {"result": result} if result is not None else {"error": {"code": -32602, "message": "no"}}
             sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], **reply}) + "\n")

@@ -242,7 +242,7 @@ def test_a_skill_that_changed_is_asked_for_again_proved_and_loaded_without_its_a
     assert loaded.skill.allowed_tools == ()
     (issue,) = [one for one in loaded.skill.issues if one.code == "changed-on-server"]
     assert "changed: SKILL.md; added: new.md; removed: old.md" in issue.message
-    assert skill.read_resource("new.md") == "new"
+    assert loaded.skill.read_resource("new.md") == "new"
     assert not approvals.is_approved(skill.location, str(state)), "it does not come back"
     approvals.approve(skill)
     assert skill.load().skill.allowed_tools == (), "what a person saw before is not what is there now"
@@ -266,6 +266,127 @@ def test_a_file_that_changed_while_its_skill_is_active_is_not_given_until_the_sk
     session.deactivate("docs:pdf")
     session.activate("docs:pdf")
     assert session.read_resource("docs:pdf", "a.md").endswith("\n\nother")
+
+
+def test_a_file_in_an_unusual_folder_alone_is_named_to_the_model(plan: Plan, connect: Connect) -> None:
+    """H7: the entry names it, and nothing is fetched to know."""
+    plan.add("pdf", {"SKILL.md": skill_md("pdf"), "ref/a.md": b"a", "ref/.b": b"b"})
+    tools = prowess.Toolset(prowess.Session(connect().load()))
+    assert "read_skill_file" in [tool.name for tool in tools.tools()]
+    assert "<file>ref/a.md</file>\n</skill_files>" in tools.call("load_skill", {"name": "docs:pdf"}).content
+
+
+OLD = {"SKILL.md": TOOLS, "a.md": b"old a"}
+NEW = {"SKILL.md": TOOLS + b"More.\n", "a.md": b"new a"}
+
+
+@pytest.fixture(name="entry")
+def announced_entry(plan: Plan) -> dict[str, object]:
+    """The entry of a skill with the files of before."""
+    return plan.add("pdf", OLD, **{"allowed-tools": "Bash(git:*) Read"})
+
+
+def change_now(plan: Plan, entry: dict[str, object], files: dict[str, bytes]) -> None:
+    """Have the running server give these files from now on."""
+    change(plan, entry, files)
+    plan.command()
+
+
+def test_loading_an_active_skill_again_gives_what_its_server_has_now_without_the_approval_of_before(
+    plan: Plan, connect: Connect, entry: dict[str, object]
+) -> None:
+    """H6: the model is told what changed, and gets the new instructions with the new files."""
+    approvals = prowess.Approvals(plan.folder / "approvals.json")
+    catalog = connect(approvals=approvals).load()
+    approvals.approve(catalog["docs:pdf"])
+    session = prowess.Session(catalog, tools="any")
+    tools = prowess.Toolset(session)
+    assert tools.call("load_skill", {"name": "docs:pdf"}).data["added_tools"] == ["Bash(git:*)", "Read"]
+    change_now(plan, entry, NEW)
+    again = tools.call("load_skill", {"name": "docs:pdf"})
+    assert "More." in again.content
+    assert "it has changed since it was loaded before (changed: SKILL.md, a.md)" in again.content
+    assert (again.data["added_tools"], session.active_tools) == ([], ())
+    assert "new a" in tools.call("read_skill_file", {"name": "docs:pdf", "path": "a.md"}).content
+    third = tools.call("load_skill", {"name": "docs:pdf"})
+    assert "it was active already" in third.content
+    assert "More." in third.content
+
+
+def test_an_active_skill_is_as_it_was_loaded_until_it_is_loaded_again_whoever_loads_it_meanwhile(
+    plan: Plan, connect: Connect, entry: dict[str, object]
+) -> None:
+    """H7: files of the new set never stand beside instructions of the old one."""
+    skill = (catalog := connect().load())["docs:pdf"]
+    session = prowess.Session(catalog)
+    session.activate("docs:pdf")
+    change_now(plan, entry, NEW)
+    assert session.read_text("docs:pdf", whole=True).endswith(TOOLS.decode())
+    with pytest.raises(prowess.FetchError, match=r"changed: SKILL\.md, a\.md"):
+        skill.read_resource("a.md")
+    loaded = skill.load()
+    assert loaded.skill.read_resource("a.md") == "new a"
+    with pytest.raises(prowess.FetchError, match=r"has changed on its server.*load it again") as caught:
+        session.read_resource("docs:pdf", "a.md")
+    assert caught.value.code == "changed-on-server"
+    assert "More." in session.activate("docs:pdf").instructions
+    assert session.read_resource("docs:pdf", "a.md").endswith("new a")
+
+
+def test_a_new_catalogue_does_not_put_new_files_beside_the_instructions_that_were_loaded(
+    plan: Plan, connect: Connect, entry: dict[str, object]
+) -> None:
+    """H7: the conversation has taken over the new listing, and has not loaded the skill again."""
+    session = prowess.Session((source := connect()).load())
+    session.activate("docs:pdf")
+    change(plan, entry, NEW)
+    plan.skills[0] = plan.gets[str(entry["uri"])]
+    plan.command()
+    assert session.refresh(source.load()).changed == ("docs:pdf",)
+    with pytest.raises(prowess.FetchError, match="load it again"):
+        session.read_resource("docs:pdf", "a.md")
+    again = session.activate("docs:pdf")
+    assert (again.note, "More." in again.instructions) == ("it has changed since it was loaded before", True)
+    assert session.read_resource("docs:pdf", "a.md").endswith("new a")
+
+
+def test_files_that_stayed_as_they_were_are_read_of_the_set_that_was_loaded(
+    plan: Plan, connect: Connect, entry: dict[str, object]
+) -> None:
+    """H7: what was proved for the active set is that set's, also when another file has changed."""
+    session = prowess.Session(connect().load())
+    session.activate("docs:pdf")
+    change_now(plan, entry, {**OLD, "SKILL.md": NEW["SKILL.md"]})
+    assert session.read_resource("docs:pdf", "a.md").endswith("old a")
+
+
+@pytest.mark.usefixtures("entry")
+def test_an_active_skill_of_a_server_that_no_longer_answers_stays_and_says_so(plan: Plan, connect: Connect) -> None:
+    """H6: what was proved is given again, and nobody believes that it is the newest."""
+    session = prowess.Session((source := connect()).load())
+    first = session.activate("docs:pdf")
+    plan.gets.clear()
+    plan.command()
+    again = session.activate("docs:pdf")
+    assert again.instructions == first.instructions
+    assert again.note == "it was active already; whether it has changed since could not be asked"
+    source.close()
+    assert session.activate("docs:pdf").instructions == first.instructions
+
+
+def test_new_contents_that_are_not_what_is_announced_leave_the_active_skill_as_it_was(
+    plan: Plan, connect: Connect, entry: dict[str, object]
+) -> None:
+    """H6: a new entry alone replaces nothing."""
+    session = prowess.Session(connect().load())
+    first = session.activate("docs:pdf")
+    change(plan, entry, NEW)
+    plan.reads["skill://pdf/SKILL.md"] = contents_of("skill://pdf/SKILL.md", TOOLS + b"Evil.\n")
+    plan.command()
+    with pytest.raises(prowess.FetchError) as caught:
+        session.activate("docs:pdf")
+    assert caught.value.code == "digest-mismatch"
+    assert session.skill("docs:pdf").state == first.skill.state
 
 
 def test_a_new_entry_that_does_not_fit_the_files_either_is_not_used(plan: Plan, connect: Connect) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import tarfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +17,6 @@ from tests.talking import put, skill_md, talk, talking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-    from pathlib import Path
     from random import Random
 
     from tests.talking import Talk
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 MODES = ["auto", "legacy"]
 SECONDS = 30
 LONG = "Turns one kind of document into another, and says what was lost on the way; used for reports. "
+EXAMPLES = Path(__file__).parents[2] / "examples" / "skills"
+MOST_TOKENS_OF_TWO_DOZEN = 2_371
+MOST_TOKENS_OF_SCHEMAS = 450
 EVER_LATE = prowess.Limits(max_awaited_entries=1, max_handshake_seconds=1e-9)
 
 
@@ -85,6 +89,21 @@ def test_both_places_keep_the_default_budget_and_the_characters_that_clients_sho
         assert len(text) > 1_500, "what fits is listed"
     assert "search_skills" in found.tools
     assert "search_skills" in found.instructions
+
+
+def test_two_dozen_skills_cost_a_model_no_more_than_was_measured_at_the_default_budget(tmp_path: Path) -> None:
+    """The instructions and all tools as JSON, as clients give them to a model; the descriptions are real ones."""
+    real = [skill.description for skill in prowess.scan(EXAMPLES)]
+    for number in range(24):
+        description = json.dumps(real[number % len(real)])
+        put(tmp_path, f"skill-{number}/SKILL.md", skill_md(f"skill-{number}", description=description))
+    put(tmp_path, "skill-0/notes.md", "Notes.\n")
+    found = talk(prowess.mcp.Server(tmp_path, notice=None), told)
+    assert set(found.tools) == {"load_skill", "read_skill_file", "search_skills"}
+    tools = prowess.estimate_tokens(json.dumps(list(found.tools.values()), ensure_ascii=False))
+    beside_listing = tools - prowess.estimate_tokens(found.description)
+    assert beside_listing <= MOST_TOKENS_OF_SCHEMAS
+    assert prowess.estimate_tokens(found.instructions) + tools <= MOST_TOKENS_OF_TWO_DOZEN
 
 
 def test_budget_and_characters_can_be_chosen(tmp_path: Path) -> None:

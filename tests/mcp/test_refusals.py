@@ -10,8 +10,9 @@ import pytest
 
 import prowess
 from prowess.errors import HINTS
-from prowess.mcp.binding import check_token, parse_bind, token_in
+from prowess.mcp.binding import check_token, parse_bind, read_names, read_origins, token_in
 from prowess.mcp.guard import access
+from prowess.mcp.http import guarded_app
 from tests.talking import put, skill_md, talk, talking
 
 if TYPE_CHECKING:
@@ -110,6 +111,45 @@ def test_a_name_or_a_page_that_is_not_allowed_is_told_which_option_allows_it(
     assert (refused.status, option in refused.words) == (status, True)
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "meant"),
+    [
+        ("hosts", "skills.example:8443", "'skills.example'"),
+        ("hosts", "https://skills.example/mcp", "'skills.example'"),
+        ("hosts", "me@skills.example", ""),
+        ("hosts", "", ""),
+        ("origins", "app.example", "https://app.example"),
+        ("origins", "https://app.example/page", "'https://app.example'"),
+        ("origins", "https://me@app.example", ""),
+        ("origins", "null", ""),
+    ],
+)
+def test_a_name_or_a_page_that_no_request_could_have_is_refused_when_the_server_starts(
+    server: prowess.mcp.Server, option: str, value: str, meant: str
+) -> None:
+    with pytest.raises(prowess.SourceError) as caught:
+        guarded_app(server, "127.0.0.1", **{option: [value]})  # type: ignore[arg-type]
+    assert caught.value.code == "bad-argument"
+    assert meant in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "origin", "host"),
+    [
+        ("Skills.Example", "https://App.example/", "skills.example:8443"),
+        ("[2001:db8::1]", "http://app.example:80", "[2001:db8::1]"),
+        ("2001:db8::1", "vscode-webview://app", "[2001:db8::1]:8443"),
+    ],
+)
+def test_a_name_that_is_allowed_goes_with_every_port_and_a_page_however_it_is_written(
+    name: str, origin: str, host: str
+) -> None:
+    may = access("127.0.0.1", read_names([name]), read_origins([origin]), None)
+    sent = origin.lower().removesuffix("/").removesuffix(":80")
+    rows = [(b"host", host.encode()), (b"origin", sent.encode())]
+    assert may.refused({"server": ("127.0.0.1", 8848), "headers": rows}) is None
+
+
 def test_a_token_that_is_wrong_is_not_said_to_be_missing(tmp_path: Path) -> None:
     attempts: list[Any] = [
         lambda: check_token("127.0.0.1", "short"),
@@ -140,6 +180,18 @@ def test_a_tilde_is_the_home_folder_though_no_shell_expands_it(tmp_path: Path, m
     assert token_in("~/token") == "a-long-random-token-0123456789"
     server = prowess.mcp.Server("~/skills", notice=None)
     assert talk(server, lambda connection: load(connection, "pdf"))[0] is False
+
+
+def test_a_folder_that_is_not_there_is_named_by_the_path_that_was_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    for ask in (prowess.mcp.survey, prowess.mcp.serve):
+        with pytest.raises(prowess.SourceError) as caught:
+            ask("~/nope")
+        assert repr(str(tmp_path / "nope")) in str(caught.value)
+        assert caught.value.code == "missing-root"
 
 
 @pytest.mark.parametrize("method", ["skills/list", "skills/get", "resources/directory/read"])

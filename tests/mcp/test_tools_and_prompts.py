@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -66,6 +67,39 @@ def test_a_skill_is_loaded_and_its_files_are_read_by_tools(
             assert answer["isError"], name
 
     talk(server, words, mode)
+
+
+def test_a_file_in_an_unusual_folder_alone_is_named_and_can_be_read_by_tools(tmp_path: Path) -> None:
+    put(tmp_path, "pdf/SKILL.md", skill_md("pdf"))
+    put(tmp_path, "pdf/ref/deep/a.md", "the guide")
+    put(tmp_path, "pdf/ref/.hidden", "x")
+    put(tmp_path, "pdf/.cache/b.md", "x")
+    put(tmp_path, "pdf/inner/SKILL.md", skill_md("inner", fields="disable-model-invocation: true\n"))
+    server = prowess.mcp.Server(tmp_path, notice=None)
+
+    async def words(connection: Talk) -> None:
+        tools = [tool["name"] for tool in (await connection.ask("tools/list"))["tools"]]
+        assert tools == ["load_skill", "read_skill_file"]
+        loaded = text_of(await connection.ask("tools/call", name="load_skill", arguments={"name": "pdf"}))
+        called = (await connection.ask("prompts/get", name="pdf"))["messages"][0]["content"]["text"]
+        for text in (loaded, called):
+            assert re.findall(r"<file>(.*)</file>", text) == ["ref/deep/a.md"]
+        assert "read_skill_file" in called
+        read = {"name": "pdf", "path": "ref/deep/a.md"}
+        assert text_of(await connection.ask("tools/call", name="read_skill_file", arguments=read)) == "the guide"
+
+    talk(server, words)
+
+
+def test_a_skill_that_only_holds_other_skills_has_no_files_to_read(tmp_path: Path) -> None:
+    put(tmp_path, "kit/SKILL.md", skill_md("kit"))
+    put(tmp_path, "kit/inner/SKILL.md", skill_md("inner"))
+    server = prowess.mcp.Server(tmp_path, notice=None)
+
+    async def words(connection: Talk) -> None:
+        assert [tool["name"] for tool in (await connection.ask("tools/list"))["tools"]] == ["load_skill"]
+
+    talk(server, words)
 
 
 def test_a_binary_file_is_a_link_to_the_resource(server: prowess.mcp.Server) -> None:

@@ -139,7 +139,7 @@ def load_evals(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS)
         return cases
     found = tuple(case for file in _files_below(where, limits) for case in _cases(file, limits) or ())
     if not found:
-        raise SourceError("there are no evals: a skill has them in evals/, as JSON", where, "bad-evals")
+        raise SourceError("there are no evals: a skill has them in evals/, as JSON", where, "no-evals")
     return found
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from prowess.authoring.fix import quoted
 from prowess.errors import SourceError
@@ -15,7 +16,7 @@ from prowess.files.paths import inode, is_real_folder
 from prowess.files.temporary import temporary_folder
 from prowess.files.writing import NewFile, make_folders, write_tree
 from prowess.library.load import FILENAME
-from prowess.limits import MAX_DESCRIPTION_LENGTH
+from prowess.limits import MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
 from prowess.spec.rules import is_spec_name
 from prowess.steps import stepped
 
@@ -45,6 +46,8 @@ _BODY = f"""\
 
 - {_TO_WRITE[1]}
 """
+_LONGEST = 1000  # of a text that is to become a name; the rest would be cut all the same
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _REFERENCE = (
     "# Details\n\nWhat only some tasks need: it is read when the instructions say so, and costs nothing before.\n"
@@ -92,6 +95,13 @@ def create_skill(
     files += [NewFile(PARTS[part][0], _part(part, said).encode(), part == "scripts") for part in chosen]
     place_tree(where, files)
     return Path(where)
+
+
+def suggest_name(text: str) -> str:
+    """A name by the rules of the specification that is near ``text``; ``""`` where nothing of it can be kept."""
+    plain = normalize("NFKD", text[:_LONGEST]).encode("ascii", "ignore").decode().lower()
+    name = _NOT_IN_NAMES.sub("-", plain).strip("-")[:MAX_NAME_LENGTH].rstrip("-")
+    return name if is_spec_name(name) else ""
 
 
 def place_tree(where: str, files: list[NewFile], *, replaces: bool = False) -> None:
@@ -149,7 +159,9 @@ def refuse_existing(where: str, code: str = "already-there") -> None:
 
 def _checked(name: str, description: str, parts: tuple[str, ...]) -> tuple[str, ...]:
     if not is_spec_name(name):
-        raise SourceError(f"{name[:80]!r} cannot be the name of a skill", code="bad-name")
+        suggestion = suggest_name(name)
+        instead = f"; {suggestion!r} would do" if suggestion else ""
+        raise SourceError(f"{name[:80]!r} cannot be the name of a skill{instead}", code="bad-name")
     if len(description) > MAX_DESCRIPTION_LENGTH or "\n" in description.strip():
         raise SourceError(
             f"a description is one line of at most {MAX_DESCRIPTION_LENGTH} characters", code="description-too-long"

@@ -131,7 +131,12 @@ CONFIGURATIONS = {
     "pydantic-ai": ClientConfiguration(
         "pydantic-ai", "a program", _write_pydantic_ai, "Then Agent(…, toolsets=[server])."
     ),
-    "vscode": ClientConfiguration("VS Code", ".vscode/mcp.json in a project", _json_writer("servers", type="stdio")),
+    "vscode": ClientConfiguration(
+        "VS Code",
+        ".vscode/mcp.json in a project, or the user's own file (MCP: Open User Configuration)",
+        _json_writer("servers", type="stdio"),
+        "VS Code asks once whether the server may start.",
+    ),
     "zed": ClientConfiguration("Zed", "settings.json (zed: open settings file)", _json_writer("context_servers")),
 }
 """By the name that ``prowess serve --config`` takes."""

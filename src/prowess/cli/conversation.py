@@ -18,13 +18,10 @@ def session_for(settings: Settings, name: str = "", *, run: bool = True) -> tupl
     from prowess.runtime.session import Session  # noqa: PLC0415
     from prowess.runtime.trust import Trust  # noqa: PLC0415
 
-    if is_path(name):
-        found = skill_of(Catalog(), name, verify=bool(settings["verify"]))
-        catalog, name = Catalog([found]), found.name
-    else:
-        catalog = catalog_of(settings)
-        if name:
-            skill_of(catalog, name)
+    catalog = Catalog() if is_path(name) else catalog_of(settings)
+    if name and name not in catalog:  # a path, or nothing
+        skill = skill_of(catalog, name, verify=bool(settings["verify"]))
+        catalog, name = Catalog([skill]), skill.name
     tell_changed([catalog[name]] if name else catalog.skills)
     trust = Trust() if run else None
     # No ceiling: what is shown here is what a skill asks for, and nothing is approved by showing it.

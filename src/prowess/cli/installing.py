@@ -11,7 +11,7 @@ import click
 from prowess.cli import output
 from prowess.cli.blocks import line
 from prowess.cli.options import complete_agent, home_relative, known_agents
-from prowess.errors import NotInstalledError, nearest_first
+from prowess.errors import NotInstalledError, did_you_mean, nearest_first
 from prowess.files.folders import exists
 from prowess.install.installer import Installer
 from prowess.library.lock import LOCK_FILE, read_lock
@@ -21,7 +21,7 @@ from prowess.spec.redaction import hide_secrets, show_address
 from prowess.spec.refs import SkillRef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import prowess
     from prowess.cli.blocks import Block
@@ -41,7 +41,7 @@ agents_option = click.option(
     metavar="ID",
     shell_complete=complete_agent,
     callback=known_agents,
-    help="Also link it for this agent.",
+    help="Link it for this agent, not for those that are found.",
 )
 
 
@@ -69,37 +69,87 @@ def reach_options(command: Callable[..., T]) -> Callable[..., T]:
 
 
 def complete_installed(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Names of installs for the shell."""
+    """Names of installs for the shell: ``org/name``, the name alone, and the skills in them, as ``list`` shows them."""
     try:
-        return [one.full_name for one in Installer().list() if one.full_name.startswith(incomplete)]
+        known = _Known(Installer())
+        return [name for name in sorted({*known.full_names, *known.short_names}) if name.startswith(incomplete)]
     except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
         return []
 
 
 installed_argument = click.argument("name", metavar="NAME", shell_complete=complete_installed)
+installed_arguments = click.argument(
+    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_installed
+)
+
+
+def refs_of(installer: Installer, names: Iterable[str]) -> list[str]:
+    """The installs that a person means, each once, in the order named.
+
+    A name is ``@org/name[@version]``, ``org/name``, the name alone, or that of a skill in it. Raises
+    ``NotInstalledError`` that names every one of them that is not installed, or could be several.
+    """
+    known = _Known(installer)
+    refs: dict[str, None] = {}
+    errors: list[NotInstalledError] = []
+    for name in names:
+        try:
+            refs[known.find_ref(name)] = None
+        except NotInstalledError as error:
+            errors.append(error)
+    if len(errors) > 1:
+        raise NotInstalledError("; ".join(error.message for error in errors))
+    if errors:
+        raise errors[0]
+    return list(refs)
 
 
 def ref_of(installer: Installer, written: str) -> str:
-    """The install that a person means: ``@org/name[@version]``, ``org/name``, its name, or that of a skill in it."""
-    if written.startswith("@"):
-        return str(SkillRef.parse(written))
-    if hide_secrets(written) != written:  # an address, with a secret, in place of a name
-        raise NotInstalledError(f"{show_address(written)} is no name of an install")
-    bare, _, version = written.partition("@")
-    known = list(dict.fromkeys((*(one.full_name for one in installer.list()), *_entries(installer))))
-    fitting = [name for name in known if bare in {name, name.partition("/")[2]}] or _holding(installer, bare)
-    if len(set(fitting)) > 1:
-        message = f"{bare!r} could be {' or '.join(sorted(set(fitting)))}: write the whole name"
-        raise NotInstalledError(message)
-    if not fitting:
-        near = join_some(nearest_first(bare, known), _LISTED)
-        raise NotInstalledError(f"{bare!r} is not installed" + (f"; installed: {near}" if near else ""))
-    return f"@{fitting[0]}{f'@{version}' if version else ''}"
+    """The install that a person means by one name, as ``refs_of`` has it."""
+    return refs_of(installer, (written,))[0]
 
 
-def _holding(installer: Installer, skill: str) -> list[str]:
-    """The installs that hold a skill of that name."""
-    return [name for name, entry in _entries(installer).items() if skill in entry.skills]
+class _Known:
+    """Every install that is here or in a lock file, looked up once for all names of a command line."""
+
+    def __init__(self, installer: Installer) -> None:
+        entries = _entries(installer)
+        self.full_names = dict.fromkeys((*(one.full_name for one in installer.list()), *entries))
+        self._by_name: dict[str, list[str]] = {}
+        for name in self.full_names:
+            self._by_name.setdefault(name.partition("/")[2], []).append(name)
+        self._by_skill: dict[str, list[str]] = {}
+        for name, entry in entries.items():
+            for skill in entry.skills:
+                self._by_skill.setdefault(skill, []).append(name)
+
+    @property
+    def short_names(self) -> list[str]:
+        """The names of installs without their owners, and of the skills in them."""
+        return list(self._by_name | self._by_skill)
+
+    def find_ref(self, written: str) -> str:
+        """The reference of the one install that ``written`` means; raises ``NotInstalledError``."""
+        if hide_secrets(written) != written:  # an address, with a secret, in place of a name
+            raise NotInstalledError(f"{show_address(written)} is no name of an install")
+        if written.startswith("@"):
+            ref = SkillRef.parse(written)
+            bare, version = ref.full_name, ref.version or ""
+        else:
+            bare, _, version = written.partition("@")
+        fitting = [bare] if bare in self.full_names else self._by_name.get(bare) or self._by_skill.get(bare) or []
+        if len(fitting) > 1:
+            message = f"{bare!r} could be {' or '.join(sorted(fitting))}: write the whole name"
+            raise NotInstalledError(message)
+        if not fitting:
+            raise NotInstalledError(f"{bare!r} is not installed{self._suggest(bare)}")
+        return f"@{fitting[0]}{f'@{version}' if version else ''}"
+
+    def _suggest(self, bare: str) -> str:
+        """The names that may be meant, else some that there are, as the end of a sentence."""
+        suggestion = did_you_mean(bare, self.full_names if "/" in bare else self.short_names)
+        near = join_some(nearest_first(bare, list(self.full_names)), _LISTED)
+        return f"; {suggestion}" if suggestion else f"; installed: {near}" if near else ""
 
 
 def entry_of(installer: Installer, name: str) -> LockedSkill | None:

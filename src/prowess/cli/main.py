@@ -37,7 +37,6 @@ _OTHER_WORDS = {
     "create": "new",
     "info": "show",
     "cat": "read",
-    "find": "search",
 }
 """What other programs call our commands; ``uninstall`` is spelled like ``install`` and means its opposite."""
 

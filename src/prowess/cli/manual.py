@@ -29,7 +29,9 @@ A command that changes something shows its plan, asks, does it and reports. It a
 output or the input is redirected; where no stream is a terminal nobody is asked, and it wants `--yes`.
 
 Control characters in whatever a skill says are shown as what they are (`\\x1b`), never sent to the terminal.
-A NAME is the name of a skill, or a path such as `./csv-report`.
+A NAME is the name of a skill, its folder, or its SKILL.md; a bare word is a
+name first, and a folder here where no skill has that name (with `check`, `eval` and `pack`, which take paths, the other
+way round). A name that is nearly one is answered with those that may be meant.
 
 Long work shows a bar on a terminal's error stream, which is gone afterwards. Ctrl-C ends any command with status 130:
 every skill that it was about is then as before or as it was to be, whole, and the next command tidies up what is left.
@@ -41,7 +43,8 @@ _REST = """\
 ## Completion
 
 `eval "$(prowess completion bash)"` in `~/.bashrc` (or `zsh` in `~/.zshrc`; for fish see `prowess completion --help`)
-completes commands, options, and the names of skills, installs, agents, codes and settings.
+completes commands, options, paths, and the names of skills, installs (as `list` shows them), agents, codes and
+settings.
 
 ## In CI
 

@@ -10,27 +10,60 @@ import click
 
 from prowess.cli import output
 from prowess.cli.verified import absence, as_locked, tell_changed
-from prowess.errors import UnknownSkillError
+from prowess.errors import UnknownSkillError, did_you_mean
 from prowess.files.paths import inner_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterator
+
+    from click.shell_completion import CompletionItem
 
     import prowess
     from prowess.library.settings import Settings
 
 T = TypeVar("T")
 
-_LONGEST = 128
 
+def complete_skill(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """What may stand where a skill is named, for the shell: paths once a path is begun, names of skills before.
 
-def complete_skill(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Names of skills for the shell, in the places that the line names so far; nothing where that fails."""
+    The skills are those of the places that the line names so far; nothing is offered where they cannot be read.
+    """
+    from click.shell_completion import CompletionItem  # noqa: PLC0415 - only for completion
+
+    if is_path(incomplete) or incomplete.startswith(("~", ".")):
+        return [CompletionItem(incomplete, type="file")]  # the shell itself knows what lies there
     chosen = {name: ctx.params.get(name) for name in ("folders", "agents", "project")}
     try:
-        return [name for name in catalog_of(settings_of(**chosen)).names if name.startswith(incomplete)]
+        names = catalog_of(settings_of(**chosen)).names
     except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
         return []
+    items = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return items or [CompletionItem(incomplete, type="file")]  # a folder here, perhaps
+
+
+def complete_path(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Paths for the shell, once one is begun: any other word is the name of something elsewhere."""
+    from click.shell_completion import CompletionItem  # noqa: PLC0415 - only for completion
+
+    return [CompletionItem(incomplete, type="file")] if incomplete.startswith(("./", "../", "/", "~")) else []
+
+
+def complete_file(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Files of the skill that the line names, for the shell; nothing where that cannot be read."""
+    try:
+        skill = meant(settings_of(), ctx.params["skill"])
+        return [path for path in skill.files() if path.startswith(incomplete)]
+    except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
+        return []
+
+
+def complete_skill_or_path(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of skills and everything that lies here, for commands that also take folders of skills."""
+    from click.shell_completion import CompletionItem  # noqa: PLC0415 - only for completion
+
+    paths = CompletionItem(incomplete, type="file")  # first, since bash forgets what came before paths
+    return [paths, *(item for item in complete_skill(ctx, param, incomplete) if item.type != "file")]
 
 
 def agent_ids() -> list[str]:
@@ -65,16 +98,10 @@ def known_codes(ctx: click.Context, param: click.Parameter, codes: tuple[str, ..
 
     for code in codes:
         if code not in HINTS:
-            raise click.BadParameter(f"no finding has the code {code!r}{did_you_mean(code, HINTS)}", ctx, param)
+            suggestion = did_you_mean(code, HINTS)
+            message = f"no finding has the code {code!r}{f'; {suggestion}' if suggestion else ''}"
+            raise click.BadParameter(message, ctx, param)
     return codes
-
-
-def did_you_mean(written: str, known: Iterable[str]) -> str:
-    """The words spelled like one that does not exist, as the end of a sentence; nothing where there are none."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only when something went wrong
-
-    close = get_close_matches(written[:_LONGEST].lower(), [*known], n=3)
-    return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
 json_option = click.option("--json", "as_data", is_flag=True, help="Data instead of text (docs/cli-json.md).")
@@ -155,18 +182,36 @@ def catalog_of(settings: Settings) -> prowess.Catalog:
 
 
 def skill_of(catalog: prowess.Catalog, name: str, *, verify: bool = False) -> prowess.Skill:
-    """The skill of that name; or the one in a folder, where ``name`` is a path. ``verify``: as the lock file has it."""
-    if is_path(name):
-        from prowess.library.catalog import Catalog  # noqa: PLC0415
-        from prowess.library.load import read_metadata  # noqa: PLC0415
+    """The skill that a person means by a name, a folder or the path of a SKILL.md.
 
-        found = read_metadata(name, mode="lenient")
-        return as_locked(Catalog([found]))[found.name] if verify else found
-    if name not in catalog and is_skill_folder(name):
-        raise UnknownSkillError(name, catalog.names, why=f"a folder of that name is here: write {as_path(name)}")
-    if name not in catalog and (why := absence(name)):
+    A bare word is a name first, and a folder here where no skill has that name. ``verify``: the skill as the lock file
+    has it. Raises ``UnknownSkillError`` for what is neither.
+    """
+    if is_path(name):
+        return _read_skill(name, verify=verify)
+    if name in catalog:
+        return catalog[name]
+    # A folder must not stand in for a skill of that name that the lock file records, or that was found and refused.
+    why = absence(name)
+    if why:
         raise UnknownSkillError(name, catalog.names, why=why)
+    if is_skill_folder(name) and not _is_refused(catalog, name):
+        return _read_skill(as_path(name), verify=verify)
     return catalog[name]
+
+
+def _read_skill(path: str, *, verify: bool) -> prowess.Skill:
+    """The skill in a folder, or of a SKILL.md; with ``verify`` only as the lock file has it."""
+    from prowess.library.catalog import Catalog  # noqa: PLC0415
+    from prowess.library.load import read_metadata  # noqa: PLC0415
+
+    skill = read_metadata(path, mode="lenient")
+    return as_locked(Catalog([skill]))[skill.name] if verify else skill
+
+
+def _is_refused(catalog: prowess.Catalog, name: str) -> bool:
+    """Whether a skill in a folder of that name was found and does not count."""
+    return any(os.path.basename(os.path.dirname(issue.path)) == name for issue in catalog.failures)
 
 
 def is_path(name: str) -> bool:
@@ -189,6 +234,48 @@ def meant(settings: Settings, name: str) -> prowess.Skill:
     from prowess.library.catalog import Catalog  # noqa: PLC0415
 
     return skill_of(Catalog() if is_path(name) else catalog_of(settings), name, verify=bool(settings["verify"]))
+
+
+def find_path(settings: Settings, written: str) -> str:
+    """The path that a person means, for commands that take folders of skills too: what lies there, else a skill's.
+
+    Raises ``UnknownSkillError`` where nothing lies there and no skill has that name.
+    """
+    if is_path(written) or os.path.lexists(written):
+        return written
+    try:
+        return meant(settings, written).folder
+    except UnknownSkillError as error:
+        why = absence(written) or "there is no such file or folder"
+        raise UnknownSkillError(written, error.available, why=why) from None
+
+
+def named_catalog(settings: Settings, names: tuple[str, ...]) -> prowess.Catalog:
+    """The skills that are named, each by its name, its folder, its file or a folder of skills around it.
+
+    Without names these are all the skills that the settings choose.
+    """
+    if not names:
+        return catalog_of(settings)
+    from prowess.library.catalog import Catalog  # noqa: PLC0415
+
+    known = Catalog() if all(map(_is_collection, names)) else catalog_of(settings)
+    return Catalog(skill for name in names for skill in _named_skills(known, name, verify=bool(settings["verify"])))
+
+
+def _named_skills(catalog: prowess.Catalog, name: str, *, verify: bool) -> Iterator[prowess.Skill]:
+    if name in catalog or not _is_collection(name):
+        yield skill_of(catalog, name, verify=verify)
+        return
+    from prowess.library.scan import scan  # noqa: PLC0415 - only for a folder of skills
+
+    found = scan(name, missing="error")
+    yield from as_locked(found) if verify else found
+
+
+def _is_collection(name: str) -> bool:
+    """Whether a text names a folder that is no skill itself, and so may hold some."""
+    return os.path.isdir(name) and not is_skill_folder(name)
 
 
 def named(settings: Settings, name: str) -> prowess.Skill:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prowess.errors import HINTS, SkillError, UnknownSkillError
+from prowess.errors import HINTS, SkillError, UnknownSkillError, did_you_mean
 
 REMEDIES: dict[str, str] = {
     "address-refused": "say --allow-private if that machine is meant",
@@ -14,6 +14,12 @@ REMEDIES: dict[str, str] = {
     "lock-outdated": "run 'prowess sync' without --locked, and commit the lock file",
     "name-taken": "remove the other one, or install with --replace",
     "no-skills": "name a skill's folder (./NAME) or say --dir FOLDER; 'prowess list' says where was looked",
+    "no-indexes": (
+        "under [settings] in ~/.config/prowess/config.toml, or in prowess.toml, write "
+        'indexes = ["https://skills.example.com", "owner/repo"]; or say --index ADDRESS'
+    ),
+    "too-many-indexes": "name fewer with --index, or in the setting indexes",
+    "no-evals": "write queries into evals/triggers.json of the skill; see 'prowess new NAME --with evals'",
     "no-sandbox": "install bubblewrap or the extra prowess[sandbox], or say --sandbox none",
     "not-trusted": "look at it with 'prowess show NAME', then 'prowess trust grant NAME'",
     "plain-http": "use https, or say --allow-http if the network is trusted",
@@ -25,8 +31,10 @@ REMEDIES: dict[str, str] = {
 
 def remedy_for(error: SkillError) -> str:
     """What to do about an error, here: where there are no skills, none is to be chosen."""
-    has_nothing = isinstance(error, UnknownSkillError) and not error.available
-    return remedy("no-skills" if has_nothing else error.code)
+    if not isinstance(error, UnknownSkillError):
+        return remedy(error.code)
+    suggestion = did_you_mean(error.name, error.available)
+    return suggestion or remedy(error.code if error.available else "no-skills")
 
 
 def remedy(code: str) -> str:

@@ -67,18 +67,35 @@ def _name_of(stream: IO[str]) -> str:
         return _TTY
 
 
+def _ask(question: str, terminal: Terminal) -> str:
+    """The line that a person types as the answer, in small letters; raises ``click.Abort`` where the input ends."""
+    terminal.screen.write(f"{escape_line(question)} ")
+    terminal.screen.flush()
+    answer = terminal.keys.readline()
+    if not answer:
+        raise click.Abort
+    return answer.strip().lower()
+
+
+def choose(question: str, words: tuple[str, ...], terminal: Terminal) -> str:
+    """The one of ``words`` that a person at the terminal answers with; its first letter will do.
+
+    Raises ``click.Abort`` where the input ends.
+    """
+    while True:
+        answer = _ask(f"{question} [{'/'.join(words)}]", terminal)
+        fitting = [word for word in words if word.startswith(answer)]
+        if len(fitting) == 1:
+            return fitting[0]
+
+
 def confirm(question: str, terminal: Terminal) -> bool:
     """Ask a person a question on the terminal until the answer is yes or no; no is what an empty line means.
 
     Raises ``click.Abort`` where the input ends.
     """
     while True:
-        terminal.screen.write(f"{escape_line(question)} [y/N]: ")
-        terminal.screen.flush()
-        answer = terminal.keys.readline()
-        if not answer:
-            raise click.Abort
-        word = answer.strip().lower()
+        word = _ask(f"{question} [y/N]:", terminal)
         if word in _YES | _NO:
             return word in _YES
         terminal.screen.write("Answer y or n.\n")

@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from prowess.cli import output
-from prowess.errors import InstallError
-from prowess.files.paths import inner_path
+from prowess.cli.remedies import remedy
+from prowess.errors import Issue
 from prowess.library.places import config_home, project_folders
 from prowess.limits import DEFAULT_LIMITS
 
@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import prowess
-    from prowess.library.installs import Scope
-    from prowess.library.lock import Locked
+    from prowess.errors import InstallError
+    from prowess.library.pins import Pins
 
 LOCK_FILE = "prowess.lock"
 _JOURNAL = ".prowess.journal"
 CHANGED = "changed since installed"
+_STATES = {"changed-since-locked": CHANGED, "not-in-lock": "not in the lock file"}
 
 
 class Verified:
@@ -29,12 +30,10 @@ class Verified:
     def __init__(self) -> None:
         home = os.path.expanduser("~")
         own = os.path.join(config_home(home, os.environ), "prowess")
-        self._scopes: list[tuple[Scope, Locked]] = []
-        self._known: dict[tuple[str, str], list[str] | None] = {}
-        """The paths that differ in each install; ``None`` for one that is not in the lock file."""
-        self.troubles: list[str] = []
+        self._pins: Pins | None = None
+        self.troubles: list[InstallError] = []
         """What keeps a lock file from being read."""
-        self.waiting: list[prowess.Issue] = []
+        self.waiting: list[Issue] = []
         """Changes that were interrupted."""
         folders = (*project_folders(os.getcwd(), home), own)
         if any(os.path.lexists(os.path.join(folder, name)) for folder in folders for name in (LOCK_FILE, _JOURNAL)):
@@ -43,66 +42,57 @@ class Verified:
     def _read(self, home: str) -> None:
         from prowess.library.installs import standard_scopes  # noqa: PLC0415 - only where there is a lock file
         from prowess.library.journal import find_interrupted  # noqa: PLC0415
-        from prowess.library.lock import read_lock  # noqa: PLC0415
+        from prowess.library.pins import Pins  # noqa: PLC0415
 
-        for scope in standard_scopes(os.getcwd(), home, os.environ):
-            self.waiting += find_interrupted(scope, DEFAULT_LIMITS)
-            try:
-                self._scopes.append((scope, read_lock(scope.records)))
-            except InstallError as error:
-                self.troubles.append(error.message)
+        scopes = standard_scopes(os.getcwd(), home, os.environ)
+        self._pins = Pins(scopes, DEFAULT_LIMITS)
+        self.waiting = [issue for scope in scopes for issue in find_interrupted(scope, DEFAULT_LIMITS)]
+        self.troubles = [records.trouble for records in self._pins.records if records.trouble is not None]
 
     def state(self, skill: prowess.Skill) -> str:
         """``verified``, ``changed since installed``, ``not in the lock file``; ``""`` for what is not installed."""
-        from prowess.library.pins import find_link_inside  # noqa: PLC0415 - only where there is a lock file
-
-        real = os.path.realpath(skill.folder) if self._scopes and skill.is_local else ""
-        for scope, locked in self._scopes:
-            base = os.path.realpath(scope.base)
-            if real and find_link_inside(skill, base) is not None:
-                return CHANGED
-            inside = inner_path(real, base)
-            if inside is not None:
-                parts = inside.split(os.sep)
-                changed = self._changed(scope, locked, "/".join(parts[:2]))
-                if changed is None:
-                    return "not in the lock file"
-                own = "".join(f"{part}/" for part in parts[2:])
-                return CHANGED if any(not path or path.startswith(own) for path in changed) else "verified"
-        return ""
+        if self._pins is None or not skill.is_local:
+            return ""
+        judged = self._pins.judge(skill)
+        unread = {trouble.message for trouble in self.troubles}
+        if judged is None or (isinstance(judged, Issue) and judged.message in unread):
+            return ""  # not installed; or nobody knows, which is told once
+        return _STATES.get(judged.code, "") if isinstance(judged, Issue) else "verified"
 
     def source(self, skill: prowess.Skill) -> str:
         """From where a skill was installed, at which version or commit; ``""`` for what is not installed."""
-        real = os.path.realpath(skill.folder) if self._scopes and skill.is_local else ""
-        for scope, locked in self._scopes:
-            inside = inner_path(real, os.path.realpath(scope.base))
-            if inside:
-                entry = locked.get("/".join(inside.split(os.sep)[:2]))
-                version = (entry.ref or entry.commit[:12]) if entry is not None else ""
-                return "" if entry is None else f"{entry.source}{f' at {version}' if version else ''}"
+        real = os.path.realpath(skill.folder) if self._pins and skill.is_local else ""
+        for records in self._pins.records if self._pins and real else ():
+            where = records.where(real)
+            entry = records.locked.get(where[0]) if where is not None else None
+            if entry is not None:
+                version = entry.ref or entry.commit[:12]
+                return f"{entry.source}{f' at {version}' if version else ''}"
         return ""
+
+    def is_changed_at(self, location: str) -> bool:
+        """True when a skill's file lies in an install, or in a copy of one, that is not what its lock file says."""
+        from prowess.library.compare import compare_folder  # noqa: PLC0415 - only where there is a lock file
+
+        folder = os.path.realpath(os.path.dirname(location))
+        for records in self._pins.records if self._pins else ():
+            where = records.where(folder)
+            entry = records.locked.get(where[0]) if where is not None else None
+            if where is not None and entry is not None:
+                return bool(compare_folder(entry.below(where[1]), folder, DEFAULT_LIMITS))
+        return False
 
     def absent(self, location: str) -> list[str]:
         """The skills that lock files of the ``"project"`` or the ``"user"`` record, and that are not here."""
+        from prowess.library.installs import is_here  # noqa: PLC0415 - only where there is a lock file
+
         return [
             skill
-            for scope, locked in self._scopes
-            for name, entry in locked.items()
-            if scope.location == location and not os.path.lexists(scope.place(name))
+            for records in (self._pins.records if self._pins else ())
+            for entry in records.locked.values()
+            if records.scope.location == location and not is_here(entry, records.scope)
             for skill in entry.skills
         ]
-
-    def _changed(self, scope: Scope, locked: Locked, name: str) -> list[str] | None:
-        if (scope.base, name) not in self._known:
-            self._known[scope.base, name] = _changed(scope, locked, name)
-        return self._known[scope.base, name]
-
-
-def _changed(scope: Scope, locked: Locked, name: str) -> list[str] | None:
-    from prowess.install.entries import differences  # noqa: PLC0415 - only where there is a lock file
-
-    entry = locked.get(name)
-    return None if entry is None else [path for _, path in differences(entry, scope.place(name), DEFAULT_LIMITS)]
 
 
 def tell_changed(skills: Iterable[prowess.Skill]) -> None:
@@ -114,7 +104,9 @@ def tell_changed(skills: Iterable[prowess.Skill]) -> None:
     for issue in verified.waiting:
         output.warn(f"[{issue.code}] {issue.path}: {issue.message}")
     for trouble in verified.troubles:
-        output.warn(f"[bad-lock] {trouble}; whether installed skills have changed is not known")
+        output.warn(f"[{trouble.code}] {trouble.message}; whether installed skills have changed is not known")
+        if trouble.code == "lock-conflict":
+            output.note(f"  hint: {remedy(trouble.code)}")
     for skill in skills:
         if verified.state(skill) == CHANGED:
             output.warn(

@@ -237,11 +237,13 @@ def folder_beneath(base: str, parts: tuple[str, ...]) -> Folder:
     return folder
 
 
-def plain_names(base: str, parts: tuple[str, ...], inner: frozenset[str], most: int) -> dict[str, list[str]] | None:
+def plain_names(
+    base: str, parts: tuple[str, ...], inner: frozenset[str], most: int
+) -> tuple[dict[str, list[str]], list[str]] | None:
     """The files of a folder one step below ``base`` (under ``""``) and of those folders in it that ``inner`` names.
 
-    ``None`` where anything calls for a closer look: a link, a special file, a name that is not ASCII, over ``most``
-    entries, an error.
+    Beside them, the names of all folders in it. ``None`` where anything calls for a closer look: a link, a special
+    file, a name that is not ASCII, over ``most`` entries, an error.
     """
     if not HAS_HANDLES or len(parts) != 1:
         return None
@@ -261,7 +263,7 @@ def plain_names(base: str, parts: tuple[str, ...], inner: frozenset[str], most: 
             os.close(fd)
     except OSError:
         return None
-    return None if folders is None else found
+    return None if folders is None else (found, folders)
 
 
 def _plain_files(fd: int, key: str, found: dict[str, list[str]], most: int) -> list[str] | None:

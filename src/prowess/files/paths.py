@@ -65,6 +65,22 @@ def link_text(path: str) -> str | None:
         return None
 
 
+def leads_to(path: str, folder: str) -> bool:
+    """Whether there is a link that leads to a folder, be it there or not."""
+    return is_link(path) and (same_folder(path, folder) or _aim(path) == os.path.realpath(folder))
+
+
+def leads_into(path: str, folder: str) -> bool:
+    """Whether there is a link that leads to a folder or to something below it, be it there or not."""
+    return is_link(path) and is_really_inside(_aim(path), folder)
+
+
+def _aim(path: str) -> str:
+    """The real path that a link leads to; nothing needs to be there."""
+    text = link_text(path)
+    return os.path.realpath(os.path.join(os.path.realpath(os.path.dirname(path)), text) if text is not None else path)
+
+
 def followed_links(path: str) -> list[str]:
     """Every link that is followed on the way to the end of ``path``, by its own path below real folders, in order.
 

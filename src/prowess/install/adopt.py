@@ -6,15 +6,15 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import BadReferenceError, Issue, NotInstalledError, UnsafeTreeError
+from prowess.errors import BadReferenceError, Issue, NotInstalledError, UnsafeTreeError, did_you_mean
 from prowess.files.folders import Folder, exists, folder_info
-from prowess.files.paths import is_real_folder
+from prowess.files.paths import is_real_folder, leads_to
 from prowess.files.tree import read_tree
 from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, refuse_taken, stage
 from prowess.install.contents import find_skills
 from prowess.install.entries import recorded_source
-from prowess.install.links import Landings, leads_to
+from prowess.install.links import Landings
 from prowess.install.plan import source_from
 from prowess.install.store import opened
 from prowess.install.trees import Tree, check_paths
@@ -53,7 +53,10 @@ def adopt(scope: Scope, names: tuple[str, ...], limits: Limits) -> tuple[list[st
     issues: list[Issue] = []
     done: dict[str, str] = {}
     with opened(scope, limits) as store:
-        for found in adoptable(scope, store.locked, limits, names):
+        chosen = adoptable(scope, store.locked, limits, names)
+        if names:
+            chosen = iter(_check_names(names, list(chosen), store, limits))
+        for found in chosen:
             if is_left(found, scope, names):
                 issues.append(_sourceless(found, scope, "stays where it is, unless it is named"))
                 continue
@@ -61,11 +64,21 @@ def adopt(scope: Scope, names: tuple[str, ...], limits: Limits) -> tuple[list[st
             done[os.path.basename(found.folder)] = found.tree.name
             if is_own(found, scope):
                 issues.append(_sourceless(found, scope, f"is in {scope.place(found.tree.name)} alone from now on"))
-        there = {os.path.basename(link) for entry in store.locked.values() for link in entry.links}
-    missing = [name for name in names if name not in done and name not in there]
-    if missing:
-        raise NotInstalledError(f"there is no skill {missing[0]!a} to adopt", scope.root)
     return list(done.values()), issues
+
+
+def _check_names(names: tuple[str, ...], found: list[Candidate], store: Store, limits: Limits) -> list[Candidate]:
+    """The candidates, if every name is one of them or installed; else ``NotInstalledError`` names all the others."""
+    known = {os.path.basename(link) for entry in store.locked.values() for link in entry.links}
+    known |= {os.path.basename(one.folder) for one in found}
+    missing = [name for name in names if name not in known]
+    if not missing:
+        return found
+    available = [os.path.basename(one.folder) for one in candidates(store.scope, limits, ())]
+    said = [f"there is no skill {name!a} to adopt" for name in missing]
+    hints = [did_you_mean(name, available) for name in missing]
+    rows = (f"{row}; {hint}" if hint else row for row, hint in zip(said, hints, strict=True))
+    raise NotInstalledError("; ".join(rows), store.scope.root)
 
 
 def adoptable(scope: Scope, locked: Locked, limits: Limits, names: tuple[str, ...] = ()) -> Iterator[Candidate]:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import AlreadyInstalledError, Issue, NameTakenError, UnsafeTreeError
 from prowess.files.folders import exists, folder_info
-from prowess.files.paths import is_link
-from prowess.install.entries import differences, is_copy, recorded_source, refuse_own_source
-from prowess.install.links import leads_into
+from prowess.files.paths import is_link, is_real_folder, leads_into
+from prowess.install.entries import recorded_source, refuse_own_source
 from prowess.install.store import Link
-from prowess.library.installs import installed
-from prowess.library.lock import Locked, LockedSkill
+from prowess.install.trees import keep_skills
+from prowess.library.compare import compare_folder, is_copy
+from prowess.library.installs import installed, place_of
+from prowess.library.lock import COPY, Locked, LockedSkill
 from prowess.spec.refs import link_name
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Wishes(NamedTuple):
 
     What a lock file says is no such wish: it may have come with a clone.
     """
+    copy: bool = False
+    """Whether real files go where agents look, and nothing into the install base."""
 
 
 class Arrival(NamedTuple):
@@ -52,8 +55,9 @@ class Arrival(NamedTuple):
 
 def refuse_taken(name: str, source: str, scope: Scope, locked: Locked) -> None:
     """Raise when there is something in the place ``name`` of a scope, or under a name that differs in case only."""
-    twin = _twin(name, scope)
-    place = scope.place(twin or name)
+    copied = next((other for other, one in locked.items() if one.is_copied and other.lower() == name.lower()), "")
+    twin = copied or _twin(name, scope)
+    place = place_of(locked.get(copied), scope, twin or name)
     if not twin and not exists(place):
         return
     entry = locked.get(twin or name)
@@ -78,6 +82,7 @@ def stage(store: Store, locked: Locked, tree: Tree, arrival: Arrival) -> tuple[L
     before = locked.get(tree.name)
     after = {name: entry for name, entry in locked.items() if name.lower() != tree.name.lower()}
     wanted, issues = _wanted(store, tree, wishes)
+    tree = keep_skills(tree) if wishes.copy else tree
     after = _displace(store, after, wanted, (tree, source), wishes)
     _put(store, tree, before, wishes)
     for link in wanted:
@@ -99,6 +104,7 @@ def stage(store: Store, locked: Locked, tree: Tree, arrival: Arrival) -> tuple[L
         tuple(link for link in links if link in store.copies),
         wishes.agents,
         wishes.declared,
+        COPY if wishes.copy else "",
     )
     return after, issues
 
@@ -107,16 +113,17 @@ def _put(store: Store, tree: Tree, before: LockedSkill | None, wishes: Wishes) -
     twin = _twin(tree.name, store.scope)
     place = store.scope.place(twin or tree.name)
     keep = exists(place) and (wishes.keep or is_edited(store, before, place))
-    if twin and twin != tree.name:
+    if twin and (wishes.copy or twin != tree.name):
         store.drop(twin, keep=keep)
-    store.put(tree.name, tree.files, keep=keep)
+    if not wishes.copy:
+        store.put(tree.name, tree.files, keep=keep)
 
 
 def is_edited(store: Store, entry: LockedSkill | None, place: str) -> bool:
     """Whether a place holds anything that no source could give back."""
     if is_link(place):
         return False
-    return entry is None or folder_info(place) is None or bool(differences(entry, place, store.limits))
+    return entry is None or folder_info(place) is None or bool(compare_folder(entry.files, place, store.limits))
 
 
 # -- links -------------------------------------------------------------------------------------------------------------
@@ -136,7 +143,7 @@ def _wanted(store: Store, tree: Tree, wishes: Wishes) -> tuple[list[Link], list[
             why = "cannot name a folder" if not name else "has the name of another skill of the source"
             issues.append(Issue("bad-name", "name", f"{skill!a} {why}; it is not linked", folder, 0, "warning"))
             continue
-        links |= {path: Link(path, target, _files_of(tree, folder)) for path in paths}
+        links |= {path: Link(path, target, _files_of(tree, folder), copy=wishes.copy) for path in paths}
     if issues and not links:
         raise UnsafeTreeError(issues[0].message, code="bad-name")
     return list(links.values()), issues
@@ -185,10 +192,17 @@ def _refuse_foreign(store: Store, link: Link, entry: LockedSkill | None, source:
 
 
 def is_ours(store: Store, path: str, entry: LockedSkill | None) -> bool:
-    """Whether Prowess made what lies where agents look: a link into the install base, or a copy as it is recorded."""
+    """Whether Prowess made what lies where agents look: a link into the install base, or a copy as it is recorded.
+
+    Where the copies are the install, an edited one is ours too: it is an edited install, and goes to the backups.
+    """
     if is_link(path):
         return leads_into(path, store.scope.base)
-    return entry is not None and is_copy(entry, path, store.limits)
+    return entry is not None and (_is_own_copy(store, path, entry) or is_copy(entry, path, store.limits))
+
+
+def _is_own_copy(store: Store, path: str, entry: LockedSkill) -> bool:
+    return entry.is_copied and store.landings.recorded(path) in entry.copies and is_real_folder(path)
 
 
 def _without(store: Store, locked: Locked, holder: LockedSkill, path: str) -> Locked:
@@ -231,8 +245,9 @@ def unlink(store: Store, path: str, entry: LockedSkill | None) -> None:
     """
     if entry is None or not exists(path):
         return
-    if leads_into(path, store.scope.place(entry.name)) or is_copy(entry, path, store.limits):
-        store.unlink(path)
+    whole = is_copy(entry, path, store.limits)
+    if whole or _is_own_copy(store, path, entry) or leads_into(path, store.scope.place(entry.name)):
+        store.unlink(path, keep=not whole and not is_link(path))
         return
     recorded = store.landings.recorded(path)
     message = f"{recorded} is not what was installed there: it stays as it is"

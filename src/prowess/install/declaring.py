@@ -12,8 +12,8 @@ from prowess.install.links import Landings
 from prowess.install.manifest import read_manifest
 from prowess.install.syncing import gap, lost, refuse_gap, to_restore, to_settle
 from prowess.install.trees import cut
-from prowess.install.verify import verify_scope
-from prowess.library.lock import read_lock
+from prowess.library.compare import verify_scope
+from prowess.library.lock import COPY, read_lock
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def changes(scope: Scope, reach: Reach, *, locked: bool) -> tuple[tuple[str, ...
     issues = tuple(lost(scope, reach))
     out = {issue.field for issue in issues}
     left = {name: entry for name, entry in recorded.items() if name not in out}
-    differing = verify_scope(scope, left, Landings(scope), reach.limits)
+    differing = verify_scope(scope, left, Landings(scope).path, reach.limits)
     rows = [f"restore: {issue.message} ({issue.path})" for issue in differing if issue.field not in out]
     return (*to_settle(found, recorded, scope), *rows), issues
 
@@ -62,5 +62,5 @@ def _brought(scope: Scope, wish: Declared, reach: Reach, scopes: Sequence[Scope]
     with typed(), reach.opened(wish.spec) as bundle:
         trees = cut(bundle, wish.spec, reach.limits)
         given = all(tree.name in before and before[tree.name].declared for tree in trees)
-        arrival = Arrival(wish.spec, bundle.commit, Wishes(wish.agents, given, wish.text))
+        arrival = Arrival(wish.spec, bundle.commit, Wishes(wish.agents, given, wish.text, copy=wish.mode == COPY))
         return land(scope, trees, arrival, scopes=scopes, limits=reach.limits)[0]

@@ -1,26 +1,19 @@
-"""Between a lock file's entry and the source that it records; and how the disk differs from the entry."""
+"""Between a lock file's entry and the source that it records."""
 
 from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError
-from prowess.files.folders import folder_info
-from prowess.files.paths import is_real_folder, is_really_inside
-from prowess.files.tree import hash_tree
+from prowess.files.paths import is_really_inside
 from prowess.spec.addresses import SourceSpec, checked_address
-from prowess.spec.counted import join_some
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from prowess.install.trees import Tree
     from prowess.library.installs import Scope
     from prowess.library.lock import LockedSkill
-    from prowess.limits import Limits
     from prowess.spec.addresses import Kind
 
 _PATH = re.compile(r"(?:\.\.?|~)(?:/|$)|/|[A-Za-z]:[\\/]")
@@ -89,36 +82,6 @@ def comes_from(entry: LockedSkill, spec: SourceSpec, scope: Scope) -> bool:
 def is_sourceless(entry: LockedSkill) -> bool:
     """Whether nothing could bring an entry back: it was adopted, and nobody knows from where it came."""
     return entry.kind not in _KINDS
-
-
-def differences(entry: LockedSkill, folder: str, limits: Limits) -> list[tuple[str, str]]:
-    """How a folder differs from what the lock file says: ``(code, path)``, by path."""
-    if folder_info(folder) is None:
-        return [("missing-skill", "")]
-    found = hash_tree(folder, limits)
-    listed = dict(entry.files)
-    rows = [("missing-file", path) for path in listed.keys() - found.files.keys()]
-    rows += [("extra-file", path) for path in found.files.keys() - listed.keys()]
-    rows += [("changed-file", path) for path in listed.keys() & found.files.keys() if listed[path] != found.files[path]]
-    rows += [("extra-file", path) for _, path in found.odd]
-    return sorted(rows, key=lambda row: (row[1], row[0]))
-
-
-def copied_part(entry: LockedSkill, link: str) -> LockedSkill:
-    """The entry with the files alone of the skill that a link of that name leads to."""
-    return replace(entry, files=entry.below(entry.folder_of(os.path.basename(link))))
-
-
-def is_copy(entry: LockedSkill, path: str, limits: Limits) -> bool:
-    """Whether a real folder holds exactly the files that the lock file records for the skill of that name."""
-    part = copied_part(entry, path)
-    return bool(part.files) and is_real_folder(path) and not differences(part, path, limits)
-
-
-def named(rows: Iterable[tuple[str, str]], most: int = 5) -> str:
-    """Differences for a message, the first few of them."""
-    listed = [f"{path or 'the folder'} ({code.removesuffix('-file').removesuffix('-skill')})" for code, path in rows]
-    return join_some(listed, most)
 
 
 def same_content(entry: LockedSkill, tree: Tree) -> bool:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from prowess.errors import Issue
     from prowess.install.trees import Bundle
+    from prowess.library.catalog import Catalog
     from prowess.library.lock import LockedSkill
     from prowess.limits import Limits
     from prowess.sources.git import Commit
@@ -216,25 +217,30 @@ def _nothing_usable(spec: SourceSpec, why: Sequence[Issue]) -> InstallError:
     return InstallError(message, why[0].path if why else "", why[0].code if why else "no-index")
 
 
-def _index(spec: SourceSpec, reach: Reach) -> InMemory:
-    """Every skill that a well-known index lists, each in a folder of its name.
-
-    A site tells nothing of who may execute what; a script says so itself, by its first two characters.
-    """
+def load_site(spec: SourceSpec, reach: Reach) -> Catalog:
+    """What a site announces: its index is fetched, none of its skills. Raises ``FetchError`` where it has none."""
     from prowess.sources.base import Source  # noqa: PLC0415 - only for what is fetched
 
-    http, most = "http" in reach.schemes, reach.limits.max_install_bytes
     source = Source.url(
         spec.address,
-        allow_http=http,
+        allow_http="http" in reach.schemes,
         allow_private=reach.private,
         allow_rollback=reach.allow_rollback,
         headers=token_headers(spec.address),
         missing="error",
         limits=reach.limits,
     )
+    return source.load()
+
+
+def _index(spec: SourceSpec, reach: Reach) -> InMemory:
+    """Every skill that a well-known index lists, each in a folder of its name.
+
+    A site tells nothing of who may execute what; a script says so itself, by its first two characters.
+    """
+    most = reach.limits.max_install_bytes
     files: list[NewFile] = []
-    catalog = source.load()
+    catalog = load_site(spec, reach)
     if not catalog:
         raise _nothing_usable(spec, catalog.failures)
     for skill in stepped(catalog.skills, lambda skill: skill.name):

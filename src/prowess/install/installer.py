@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace as replaced
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prowess.arguments import as_optional_absolute, check_texts
-from prowess.errors import AlreadyInstalledError, InstallError, Issue, NotInstalledError, SkillError
+from prowess.arguments import as_optional_absolute, check_text, check_texts
+from prowess.errors import AlreadyInstalledError, InstallError, Issue, NotInstalledError
 from prowess.files.folders import exists
 from prowess.install import apply
 from prowess.install.adopt import adopt
 from prowess.install.apply import Arrival, Wishes
+from prowess.install.coverage import find_coverage
 from prowess.install.declaring import bring, changes
 from prowess.install.entries import refuse_own_source
 from prowess.install.failures import typed
 from prowess.install.fetch import Reach
+from prowess.install.index_search import IndexSearch, search_indexes
 from prowess.install.landing import installed_as, land
 from prowess.install.linking import add_links, take_links
-from prowess.install.manifest import read_manifest
+from prowess.install.links import Landings
+from prowess.install.manifest import Defaults, read_defaults, read_manifest
 from prowess.install.plan import Plan, plan_install, spec_for, with_name
 from prowess.install.store import check_folders, look_into, opened, recover
 from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, still_declared
+from prowess.install.three_sides import SkillDiff, compare_sides
 from prowess.install.trees import cut
-from prowess.install.updates import Outdated, Update, at_version, newer, try_update, updated
+from prowess.install.updates import Outdated, Update, at_version, try_newer, try_update, updated
 from prowess.install.vendoring import put_into
-from prowess.install.verify import verify_scope
-from prowess.library.installs import InstalledSkill, Scope, installed, project_scope, resolve, user_scope
+from prowess.library.agents import agent_of, find_agents
+from prowess.library.compare import verify_scope
+from prowess.library.installs import (
+    InstalledSkill,
+    Scope,
+    copied_installs,
+    installed,
+    place_of,
+    project_scope,
+    resolve,
+    user_scope,
+)
 from prowess.library.journal import find_interrupted, interrupted_error
-from prowess.library.lock import read_lock
+from prowess.library.lock import COPY, read_lock
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.addresses import SCHEMES, SourceSpec
 from prowess.spec.refs import SkillRef
@@ -38,9 +53,10 @@ from prowess.steps import stepped
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from prowess.install.coverage import Coverage
     from prowess.install.offer import Offer
     from prowess.install.store import Store
-    from prowess.library.lock import LockedSkill
+    from prowess.library.lock import Locked, LockedSkill
     from prowess.limits import Limits
     from prowess.sources.git_program import Git
 
@@ -113,13 +129,18 @@ class Installer:
         select: str | Sequence[str] | None = None,
         agents: Sequence[str] = (),
         replace: bool = False,
+        copy: bool = False,
     ) -> Plan:
         """What ``install`` would do, without fetching or changing anything; raises when a place is taken."""
         scope = self._scope(project)
         self._look(scope)
         spec = with_name(spec_for(ref, select))
         locked = read_lock(scope.records, limits=self._limits)
-        plan = plan_install(spec, scope, locked, Wishes(check_texts(agents, "agents"), replace, foreign=replace))
+        # What the manifest says for all skills counts for one that is installed by hand, too: one truth for a project.
+        defaults = read_defaults(scope.records, self._limits) if project else Defaults()
+        wanted = tuple(dict.fromkeys((*defaults.agents, *check_texts(agents, "agents"))))
+        wishes = Wishes(wanted, replace, foreign=replace, copy=copy or defaults.mode == COPY)
+        plan = plan_install(spec, scope, locked, wishes, self._present_agents(project=project))
         if not replace and not spec.skills:
             apply.refuse_taken(spec.full_name, plan.source, scope, locked)
         return plan
@@ -145,17 +166,52 @@ class Installer:
         select: str | Sequence[str] | None = None,
         agents: Sequence[str] = (),
         replace: bool = False,
+        copy: bool = False,
     ) -> Path:
         """Fetch what ``ref`` names and install it; where it is then (of several skills chosen, the first).
 
         ``select``: of a source with many skills, only these, each in a place of its own. ``agents``: in whose folders
-        they are linked, besides ``.agents/skills``. ``replace``: take the place of what is there.
+        they are linked, besides ``.agents/skills``. ``replace``: take the place of what is there. ``copy``: real files
+        go there instead of links, to be committed with a project; the lock file says so, and updates renew them.
         """
         self._begin(self._scope(project))
         noticed = self.issues
-        path = self.apply(self.plan(ref, project, select=select, agents=agents, replace=replace))[0].path
+        path = self.apply(self.plan(ref, project, select=select, agents=agents, replace=replace, copy=copy))[0].path
         self.issues = (*noticed, *self.issues)
         return path
+
+    def preset_agents(self, *, project: bool = False) -> tuple[str, ...]:
+        """The agents that skills are worth linking for when nobody names any, by id.
+
+        Those that the project's manifest names for all skills; else those that are found, by a folder of their own in
+        the home folder or, for a project, in either. Of agents that look in one folder the first is named; those that
+        look in the shared folder need no link.
+        """
+        scope = self._scope(project)
+        named = read_defaults(scope.records, self._limits).agents if project else ()
+        landings = Landings(scope)
+        folders = {landings.shared: ""}
+        for agent in named or self._present_agents(project=project):
+            for folder in landings.home_folders(agent)[:1]:
+                folders.setdefault(folder, agent)
+        return tuple(agent for agent in folders.values() if agent)
+
+    def _present_agents(self, *, project: bool) -> tuple[str, ...]:
+        home = self.user.root
+        env = os.environ if home == os.path.expanduser("~") else {}
+        return find_agents(self.project.root if project else "", home, env)
+
+    def coverage(self, agents: Sequence[str] = (), *, project: bool = True) -> Coverage:
+        """Which agent has which skill: linked, copied, missing, shadowed or edited; nothing is changed.
+
+        The agents are those that are found, that skills are installed for, and ``agents``. ``project``: the project's
+        skills too, not only the user's.
+        """
+        named = [agent_of(name).id for name in check_texts(agents, "agents")]
+        present = self._present_agents(project=project)
+        scopes = (self.project, self.user) if project else (self.user,)
+        with typed():
+            return find_coverage(scopes, (*present, *named), self._limits)
 
     def apply(self, plan: Plan, *, commit: str = "") -> tuple[InstalledSkill, ...]:
         """Do what a plan says.
@@ -179,9 +235,10 @@ class Installer:
         select: str | Sequence[str] | None = None,
         agents: Sequence[str] = (),
         replace: bool = False,
+        copy: bool = False,
     ) -> Path:
         """Copy a folder (or an archive) of this machine and install it as ``@local/<its name>``."""
-        return self.install(_local(path), project, select=select, agents=agents, replace=replace)
+        return self.install(_local(path), project, select=select, agents=agents, replace=replace, copy=copy)
 
     def install_into(
         self,
@@ -216,7 +273,14 @@ class Installer:
 
     def list(self) -> tuple[InstalledSkill, ...]:
         """Everything that is installed: the project's, then the user's, by ``org/name``."""
-        return (*installed(self.project), *installed(self.user))
+        return (*self._installed(self.project), *self._installed(self.user))
+
+    def _installed(self, scope: Scope) -> Sequence[InstalledSkill]:
+        locked: Locked = {}
+        with suppress(InstallError):  # a lock file that makes no sense is told by every command that needs it
+            locked = read_lock(scope.records, limits=self._limits)
+        installs = {one.full_name: one for one in (*copied_installs(scope, locked), *installed(scope))}
+        return [installs[name] for name in sorted(installs)]
 
     def resolve(self, ref: str | SkillRef) -> Path:
         """Where a skill is installed, the project's first; the version does not matter."""
@@ -230,27 +294,48 @@ class Installer:
         issues: list[Issue] = []
         for scope in (self.user, self.project):
             with typed(), look_into(scope, self._limits) as store:
-                issues += (*store.issues, *verify_scope(scope, store.locked, store.landings, self._limits))
+                issues += (*store.issues, *verify_scope(scope, store.locked, store.landings.path, self._limits))
         return tuple(issues)
 
     def outdated(self) -> tuple[Outdated, ...]:
-        """The installs whose source has something newer than what is here, by name; nothing is changed."""
+        """The installs whose source has something newer than what is here, by name; nothing is changed.
+
+        One whose source could not be asked is among them with the status ``"failed"``, and in ``issues``.
+        """
         self._look(self.user, self.project)
         found: list[Outdated] = []
         issues = [*self.issues]
         entries = self._entries()
         reach = self._reach.for_entries(entry for _, entry in entries)
         for scope, entry in stepped(entries, lambda pair: pair[1].name):
-            try:
-                for one in newer(entry, scope, reach):
-                    if isinstance(one, Issue):
-                        issues.append(one)
-                    else:
-                        found.append(one)
-            except SkillError as error:
-                issues.append(Issue(error.code, entry.name, error.message, error.path, 0, "warning"))
+            for one in try_newer(entry, scope, reach):
+                if isinstance(one, Issue):
+                    issues.append(one)
+                else:
+                    found.append(one)
         self.issues = tuple(issues)
         return tuple(found)
+
+    def find(self, query: str, indexes: Sequence[str], limit: int = 10) -> IndexSearch:
+        """The skills that fit the words of ``query``, best first, among all that some indexes have.
+
+        ``indexes``: addresses of sites that publish skills, and of repositories. The words stay on this machine. An
+        index that does not answer is told in ``unanswered``, and hides no other. Raises ``SourceError`` for more than
+        ``Limits.max_indexes``.
+        """
+        check_text(query, "query")
+        return search_indexes(query, check_texts(indexes, "indexes"), self._reach, limit)
+
+    def diff(self, ref: str | SkillRef) -> SkillDiff:
+        """One install three ways: here and at its source now, each against what the lock file says.
+
+        Nothing is changed. A source that cannot be asked is said in ``why_unasked``, and what is here is compared all
+        the same. Raises ``NotInstalledError``.
+        """
+        self._look(self.user, self.project)
+        name = (ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)).full_name
+        scope, _ = self._recorded(ref, name)
+        return compare_sides(scope, self._entry(scope, name), self._reach)
 
     # -- changing ----------------------------------------------------------------------------------------------------
 
@@ -277,8 +362,9 @@ class Installer:
             return resolve(ref, (self.project, self.user))
         except NotInstalledError:
             for scope in (self.project, self.user):
-                if name in read_lock(scope.records, limits=self._limits):
-                    return scope, scope.place(name)
+                entry = read_lock(scope.records, limits=self._limits).get(name)
+                if entry is not None:
+                    return scope, place_of(entry, scope, name)
             raise
 
     def update(
@@ -330,24 +416,34 @@ class Installer:
             )
         return entry
 
-    def link(self, ref: str | SkillRef, agents: Sequence[str]) -> tuple[str, ...]:
-        """Link an installed skill for further agents; the links that were made, as the lock file has them."""
+    def link(self, ref: str | SkillRef | Sequence[str | SkillRef], agents: Sequence[str]) -> tuple[str, ...]:
+        """Link an installed skill, or several, for further agents; the links that were made, as the lock file has them.
+
+        Of several in one scope, all are linked or none; every one has to be installed before anything happens.
+        """
         return self._relinked(ref, agents, add_links)
 
-    def unlink(self, ref: str | SkillRef, agents: Sequence[str]) -> tuple[str, ...]:
-        """Take an installed skill's links for those agents away; the links that are gone. The shared one stays."""
+    def unlink(self, ref: str | SkillRef | Sequence[str | SkillRef], agents: Sequence[str]) -> tuple[str, ...]:
+        """Take the links of an installed skill, or several, for those agents away; which are gone. Shared ones stay."""
         return self._relinked(ref, agents, take_links)
 
     def _relinked(
-        self, ref: str | SkillRef, agents: Sequence[str], change: Callable[[Store, str, Sequence[str]], tuple[str, ...]]
+        self,
+        ref: str | SkillRef | Sequence[str | SkillRef],
+        agents: Sequence[str],
+        change: Callable[[Store, Sequence[str], Sequence[str]], tuple[str, ...]],
     ) -> tuple[str, ...]:
         self._begin(self.user, self.project)
-        scope, _ = resolve(ref, (self.project, self.user))
-        name = (ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)).full_name
-        with typed(), opened(scope, self._limits) as store:
-            links = change(store, name, check_texts(agents, "agents"))
-        self.issues += store.issues
-        return links
+        names: dict[Scope, list[str]] = {}
+        for one in (ref,) if isinstance(ref, str | SkillRef) else ref:
+            scope, _ = resolve(one, (self.project, self.user))
+            names.setdefault(scope, []).append((one if isinstance(one, SkillRef) else SkillRef.parse(one)).full_name)
+        links: list[str] = []
+        for scope, chosen in names.items():
+            with typed(), opened(scope, self._limits) as store:
+                links += change(store, chosen, check_texts(agents, "agents"))
+            self.issues += store.issues
+        return tuple(links)
 
     def difference(self, *, project: bool = True, locked: bool = False) -> tuple[str, ...]:
         """What ``sync`` would change, a line each; nothing is fetched or changed.
@@ -388,7 +484,8 @@ class Installer:
             else:
                 settle(scope, declared, self._limits)
         self.issues += tuple(issues)
-        return (*done, *(installed_as(scope, name) for name in names))
+        after = read_lock(scope.records, limits=self._limits)
+        return (*done, *(installed_as(scope, name, after) for name in names))
 
     def adopt(self, *names: str, project: bool = True) -> tuple[InstalledSkill, ...]:
         """Take over skills that lie in ``.agents/skills`` or ``.claude/skills`` as they are, without fetching them.
@@ -402,7 +499,7 @@ class Installer:
         with typed():
             adopted, issues = adopt(scope, names, self._limits)
         self.issues += tuple(issues)
-        return tuple(installed_as(scope, name) for name in adopted)
+        return tuple(installed_as(scope, name, {}) for name in adopted)
 
 
 def _local(path: str | os.PathLike[str]) -> SourceSpec:

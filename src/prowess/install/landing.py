@@ -11,7 +11,7 @@ from prowess.install import apply
 from prowess.install.resemblance import near_names
 from prowess.install.store import opened
 from prowess.install.trees import refuse_broken
-from prowess.library.installs import InstalledSkill, installed
+from prowess.library.installs import InstalledSkill, installed, place_of
 from prowess.library.lock import read_lock
 from prowess.steps import stepped
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from prowess.install.apply import Arrival
     from prowess.install.trees import Tree
     from prowess.library.installs import Scope
+    from prowess.library.lock import Locked
     from prowess.limits import Limits
 
 
@@ -38,7 +39,7 @@ def land(
             locked, more = apply.stage(store, locked, tree, arrival)
             issues += more
         store.commit(locked)
-    return tuple(installed_as(scope, tree.name) for tree in trees), tuple(issues)
+    return tuple(installed_as(scope, tree.name, locked) for tree in trees), tuple(issues)
 
 
 def _others(tree: Tree, scopes: Sequence[Scope], limits: Limits) -> set[str]:
@@ -52,7 +53,7 @@ def _others(tree: Tree, scopes: Sequence[Scope], limits: Limits) -> set[str]:
     return known
 
 
-def installed_as(scope: Scope, full_name: str) -> InstalledSkill:
-    """What is, or will be, installed under a name."""
+def installed_as(scope: Scope, full_name: str, locked: Locked) -> InstalledSkill:
+    """What is, or will be, installed under a name, once the lock file says so."""
     org, _, name = full_name.partition("/")
-    return InstalledSkill(org, name, scope.location, Path(scope.place(full_name)))
+    return InstalledSkill(org, name, scope.location, Path(place_of(locked.get(full_name), scope, full_name)))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import InstallError, SourceError
 from prowess.files import calls
 from prowess.files.folders import Folder, folder_info
-from prowess.files.paths import is_link, is_really_inside, link_text, same_folder
+from prowess.files.paths import is_really_inside
 from prowess.files.writing import make_folders, sync_tree, write_tree
 from prowess.library.agents import AGENTS
 from prowess.library.places import SHARED
@@ -48,6 +48,10 @@ class Landings:
         if self._scope.location == "project":
             return [os.path.join(self._scope.root, agent.project)]
         return list(agent.user_folders(self._scope.root, self._env))
+
+    def home_folders(self, agent: str) -> list[str]:
+        """The folders in which one agent looks in this scope, the first to win first; none where it has none."""
+        return [os.path.normpath(folder) for folder in self._folders(AGENTS[agent])]
 
     def folders(self, agents: Iterable[str]) -> list[str]:
         """The shared folder, then those of the agents, each once."""
@@ -115,8 +119,13 @@ class Landings:
         return found
 
 
-def stage_link(target: str, staged: str, final: str, files: Sequence[NewFile]) -> bool:
-    """Make at ``staged`` what will lead from ``final`` to ``target``; whether it is a copy of ``files``."""
+def stage_link(target: str, staged: str, final: str, files: Sequence[NewFile], *, copy: bool = False) -> bool:
+    """Make at ``staged`` what will lead from ``final`` to ``target``; whether it is a copy of ``files``.
+
+    ``copy``: it is to be one, also where links can be made.
+    """
+    if copy:
+        return _stage_copy(staged, files)
     text = relative(target, final)
     try:
         calls.link(text, staged)
@@ -125,29 +134,18 @@ def stage_link(target: str, staged: str, final: str, files: Sequence[NewFile]) -
             raise
         if calls.junction(target, staged):
             return False
-        calls.make_folder(staged, 0o755)
-        write_tree(staged, files)
-        sync_tree(staged)
-        return True
+        return _stage_copy(staged, files)
     return False
+
+
+def _stage_copy(staged: str, files: Sequence[NewFile]) -> bool:
+    """Write files to ``staged``, so that they outlast a crash; True."""
+    calls.make_folder(staged, 0o755)
+    write_tree(staged, files)
+    sync_tree(staged)
+    return True
 
 
 def relative(target: str, final: str) -> str:
     """What a link at ``final`` says to lead to ``target``, from where its folder really is."""
     return os.path.relpath(os.path.realpath(target), os.path.realpath(os.path.dirname(final)))
-
-
-def leads_to(path: str, folder: str) -> bool:
-    """Whether there is a link that leads to a folder, be it there or not."""
-    return is_link(path) and (same_folder(path, folder) or _aim(path) == os.path.realpath(folder))
-
-
-def leads_into(path: str, folder: str) -> bool:
-    """Whether there is a link that leads to a folder or to something below it, be it there or not."""
-    return is_link(path) and is_really_inside(_aim(path), folder)
-
-
-def _aim(path: str) -> str:
-    """The real path that a link leads to; nothing needs to be there."""
-    text = link_text(path)
-    return os.path.realpath(os.path.join(os.path.realpath(os.path.dirname(path)), text) if text is not None else path)

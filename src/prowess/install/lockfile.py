@@ -19,17 +19,18 @@ EMPTY_TEXT = (
     f"version = {VERSION}\n"
 )
 """A lock file that records nothing, which every entry follows."""
-_OPTIONAL = ("ref", "commit", "subpath", "select", "declared")
+_OPTIONAL = ("ref", "commit", "subpath", "select", "declared", "mode")
 
 
 def lock_text(locked: Locked) -> str | None:
     """The text of the lock file; ``None`` when there is nothing to record."""
     if not locked:
         return None
-    return EMPTY_TEXT + "".join(f"\n{_entry(locked[name])}" for name in sorted(locked))
+    return EMPTY_TEXT + "".join(f"\n{entry_text(locked[name])}" for name in sorted(locked))
 
 
-def _entry(entry: LockedSkill) -> str:
+def entry_text(entry: LockedSkill) -> str:
+    """The text of one entry of the lock file."""
     rows = [
         "[[skill]]",
         f"name = {_text(entry.name)}",

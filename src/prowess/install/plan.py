@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from prowess.install.entries import local_path, recorded_source, refuse_own_source
 from prowess.install.links import Landings
+from prowess.library.agents import AGENTS
 from prowess.spec.addresses import SourceSpec, chosen, parse_source, spec_of
 from prowess.spec.refs import SkillRef, checked_part
 
@@ -32,18 +33,22 @@ class Plan:
     """The source as the lock file will have it."""
     places: tuple[str, ...]
     links: tuple[str, ...]
-    """The folders in which each skill is linked."""
+    """The folders in which each skill is linked, or copied where ``wishes.copy``."""
     wishes: Wishes
     replaces: tuple[str, ...] = ()
+    unseen_by: tuple[str, ...] = ()
+    """The agents that are found here and that will not see the skills, by id."""
 
     def __str__(self) -> str:
         """A few lines for people."""
         version = f" at {self.spec.ref}" if self.spec.ref else ""
         part = f", folder {self.spec.subpath}" if self.spec.subpath else ""
         rows = [f"fetch {self.source}{version}{part}"]
-        rows += [f"put it at {place}" for place in self.places]
+        rows += [f"put it at {place}" for place in self.places if not self.wishes.copy]
         rows += [self._replacing(old) for old in self.replaces]
-        rows += [f"link each skill in {folder}" for folder in self.links]
+        how = "copy each skill into" if self.wishes.copy else "link each skill in"
+        rows += [f"{how} {folder}" for folder in self.links]
+        rows += [f"{AGENTS[agent].title} will not see it (agent {agent})" for agent in self.unseen_by]
         return "\n".join([*rows, "record it in prowess.lock"])
 
     def _replacing(self, old: str) -> str:
@@ -79,17 +84,23 @@ def with_name(spec: SourceSpec) -> SourceSpec:
     return replace(spec, name=checked_part(_ODD.sub("-", own).strip(".-")))
 
 
-def plan_install(spec: SourceSpec, scope: Scope, locked: Locked, wishes: Wishes) -> Plan:
-    """The plan for one source in one scope; raises for a source that holds the install base."""
+def plan_install(spec: SourceSpec, scope: Scope, locked: Locked, wishes: Wishes, present: Sequence[str] = ()) -> Plan:
+    """The plan for one source in one scope; raises for a source that holds the install base.
+
+    ``present``: the agents that are found here, of which those are named that will not see the skills.
+    """
     refuse_own_source(spec, scope.base)
     names = [f"{spec.org}/{name}" for name in spec.skills] or [spec.full_name]
     replaced = tuple(locked[name].source for name in names if name in locked)
+    landings = Landings(scope)
+    links = tuple(landings.folders(wishes.agents))
     return Plan(
         spec,
         scope.location,
         recorded_source(spec, scope),
         tuple(scope.place(name) for name in names),
-        tuple(Landings(scope).folders(wishes.agents)),
+        links,
         wishes,
         replaced,
+        tuple(agent for agent in present if not set(links).intersection(landings.home_folders(agent))),
     )

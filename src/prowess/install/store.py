@@ -47,6 +47,8 @@ class Link(NamedTuple):
     target: str
     files: Sequence[NewFile] = ()
     keep: bool = False
+    copy: bool = False
+    """Whether the files are to be copied, also where links can be made."""
 
 
 class Store:
@@ -58,7 +60,9 @@ class Store:
         self._journals = Journals(scope, self.landings, limits)
         self._folder = os.path.join(scope.base, STORE)
         self._text = read_text(scope.records, LOCK_FILE, limits)
-        self.locked: Locked = parse_lock(self._text, scope.records) if self._text is not None else {}
+        self.locked: Locked = (
+            {} if self._text is None else parse_lock(self._text, os.path.join(scope.records, LOCK_FILE))
+        )
         self._moves: list[Move] = []
         self.copies: set[str] = set()
         self.issues: tuple[Issue, ...] = ()
@@ -98,7 +102,7 @@ class Store:
         move = Move(self.landings.recorded(link.path), _token(), old=inode(link.path), link=True, keep=link.keep)
         staged = self._journals.spot(move).staged
         try:
-            if stage_link(link.target, staged, link.path, link.files):
+            if stage_link(link.target, staged, link.path, link.files, copy=link.copy):
                 self.copies.add(move.name)
         finally:
             self._moves.append(_with_new(move, inode(staged)))
@@ -198,7 +202,7 @@ def opened(scope: Scope, limits: Limits, *, keep_lock: bool = False) -> Iterator
     """
     check_folders(scope)
     make_folders(scope.base, durable=True)
-    with held(scope.base, seconds=limits.max_lock_seconds, holder=_holder_of(scope)):
+    with held(scope.base, seconds=limits.max_lock_seconds, holder=holder_of(scope)):
         issues = Journals(scope, Landings(scope), limits).recover(keep_lock=keep_lock)
         store = Store(scope, limits)
         store.issues = issues
@@ -218,7 +222,7 @@ def look_into(scope: Scope, limits: Limits) -> Iterator[Store]:
     if folder_info(scope.base) is None:
         yield _as_it_is(scope, limits)
         return
-    with held(scope.base, seconds=limits.max_lock_seconds, holder=_holder_of(scope)):
+    with held(scope.base, seconds=limits.max_lock_seconds, holder=holder_of(scope)):
         yield _as_it_is(scope, limits)
 
 
@@ -228,7 +232,8 @@ def _as_it_is(scope: Scope, limits: Limits) -> Store:
     return store
 
 
-def _holder_of(scope: Scope) -> str:
+def holder_of(scope: Scope) -> str:
+    """The file that says who is changing a scope."""
     return os.path.join(scope.base, STORE, _HOLDER)
 
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue, LockMismatchError, SkillError
-from prowess.files.folders import exists
-from prowess.files.paths import is_link
 from prowess.files.tree import read_tree
 from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, remove, stage
-from prowess.install.entries import comes_from, copied_part, differences, is_copy, is_sourceless, named, spec_of_entry
-from prowess.install.links import Landings, leads_to
+from prowess.install.copies import read_whole_copies
+from prowess.install.entries import comes_from, is_sourceless, spec_of_entry
+from prowess.install.links import Landings
 from prowess.install.manifest import manifest_file, read_manifest
 from prowess.install.store import opened
 from prowess.install.trees import Tree, read_recorded_tree
-from prowess.install.verify import verify_scope
+from prowess.library.compare import compare_install, describe_differences, state_of, verify_scope
 from prowess.library.installs import installed
 from prowess.library.lock import read_lock
 from prowess.spec.addresses import SourceSpec
@@ -26,10 +24,11 @@ from prowess.spec.refs import link_name
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from prowess.install.fetch import Reach
     from prowess.install.manifest import Declared
+    from prowess.library.compare import Difference
     from prowess.library.installs import Scope
     from prowess.library.lock import Locked, LockedSkill
     from prowess.limits import Limits
@@ -76,14 +75,16 @@ def places(one: Declared) -> list[str]:
 def _is_recorded(one: Declared, locked: Locked) -> bool:
     """Whether the lock file has a declaration, at the version that it declares: an update may have moved it."""
     entries = [entry for entry in locked.values() if entry.declared == one.text]
-    return bool(entries) and all(entry.kind != "git" or entry.ref == one.spec.ref for entry in entries)
+    fitting = (entry.kind != "git" or entry.ref == one.spec.ref for entry in entries)
+    return bool(entries) and all(fitting) and all(entry.mode == one.mode for entry in entries)
 
 
 def _same(one: Declared, locked: Locked, scope: Scope) -> list[str]:
     """The entries that an install of exactly this source and version made, declared otherwise or not at all."""
     names = places(one)
     found = [locked[name] for name in names if name in locked]
-    fitting = [entry.name for entry in found if entry.ref == one.spec.ref and comes_from(entry, one.spec, scope)]
+    alike = [entry for entry in found if (entry.ref, entry.mode) == (one.spec.ref, one.mode)]
+    fitting = [entry.name for entry in alike if comes_from(entry, one.spec, scope)]
     return fitting if len(fitting) == len(names) else []
 
 
@@ -99,8 +100,8 @@ def restored(scope: Scope, reach: Reach, *, locked: bool) -> tuple[list[str], li
         if _is_lost(entry, found):
             issues.append(_lost(entry, found, scope))
             continue
-        here = found in {"unlinked", "copy"}
-        tree = _here(entry, scope, reach) if here else fetched(entry, scope, reach)
+        here = _here(entry, scope, reach) if found in {"unlinked", "copy"} else None
+        tree = here or fetched(entry, scope, reach)
         _restore(scope, entry, tree, reach, locked=locked)
         done.append(entry.name)
     return done, issues
@@ -138,9 +139,10 @@ def _unequal(scope: Scope, reach: Reach, *, locked: bool = True) -> Iterator[tup
     """The entries that the disk does not equal, and how. ``locked``: what someone edited is an error."""
     landings = Landings(scope)
     for entry in stepped([*read_lock(scope.records, limits=reach.limits).values()], lambda entry: entry.name):
-        found = state(entry, scope, landings, reach)
+        rows = [*compare_install(entry, scope, landings.path, reach.limits)]
+        found = state_of(rows)
         if locked and found in {"edited", "copy"}:
-            refuse_edited(entry, scope, landings, reach)
+            refuse_edited(entry, rows)
         if locked and _is_lost(entry, found):
             issue = _lost(entry, found, scope)
             raise LockMismatchError(issue.message, issue.path, issue.code)
@@ -148,16 +150,24 @@ def _unequal(scope: Scope, reach: Reach, *, locked: bool = True) -> Iterator[tup
             yield entry, found
 
 
-def _here(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
-    """What is installed already, and is what the lock file says: only its links are missing."""
-    files = tuple(NewFile(*file) for file in read_tree(scope.place(entry.name), reach.limits).files)
+def _here(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree | None:
+    """What is installed already, and is what the lock file says: only its links, or some of its copies, are missing.
+
+    ``None`` for an install that is copies where none of them is whole.
+    """
+    if entry.is_copied:
+        files = read_whole_copies(entry, Landings(scope), reach.limits)
+    else:
+        files = tuple(NewFile(*file) for file in read_tree(scope.place(entry.name), reach.limits).files)
+    if files is None:
+        return None
     return Tree(entry.name, entry.subpath, entry.select, files, dict(entry.skills))
 
 
 def _restore(scope: Scope, entry: LockedSkill, tree: Tree, reach: Reach, *, locked: bool) -> None:
     """Put a tree and its links in place as an entry records them. ``locked``: the lock file stays as it is."""
     spec = _own(entry, scope) if is_sourceless(entry) else spec_of_entry(entry, scope, ref=entry.ref)
-    wishes = Wishes(entry.agents, replace=True, declared=entry.declared)
+    wishes = Wishes(entry.agents, replace=True, declared=entry.declared, copy=entry.is_copied)
     with opened(scope, reach.limits, keep_lock=locked) as store:
         after, _ = stage(store, store.locked, tree, Arrival(spec, entry.commit, wishes))
         kept = replace(entry, copies=after[entry.name].copies, links=after[entry.name].links)
@@ -183,35 +193,6 @@ def settle(scope: Scope, declared: tuple[Declared, ...] | None, limits: Limits) 
         store.commit(store.locked)
 
 
-def state(entry: LockedSkill, scope: Scope, landings: Landings, reach: Reach) -> str:
-    """``"equal"``, ``"missing"``, ``"edited"``; ``"copy"`` or ``"unlinked"`` when only a copy or links differ."""
-    place = scope.place(entry.name)
-    rows = differences(entry, place, reach.limits)
-    if rows:
-        return "missing" if rows[0][0] == "missing-skill" else "edited"
-    if any(edits_of_copy(entry, link, landings, reach.limits) for link in entry.links):
-        return "copy"
-    return (
-        "equal" if all(_is_linked(entry, link, scope, landings, reach.limits) for link in entry.links) else "unlinked"
-    )
-
-
-def _is_linked(entry: LockedSkill, recorded: str, scope: Scope, landings: Landings, limits: Limits) -> bool:
-    path = landings.path(recorded)
-    if not is_link(path):
-        return is_copy(entry, path, limits)
-    folder, place = entry.folder_of(os.path.basename(path)), scope.place(entry.name)
-    return leads_to(path, os.path.join(place, *folder.split("/")) if folder else place)
-
-
-def edits_of_copy(entry: LockedSkill, recorded: str, landings: Landings, limits: Limits) -> list[tuple[str, str]]:
-    """How a copy that stands for a link differs from what the lock file says; nothing when it is not there."""
-    path = landings.path(recorded)
-    if recorded not in entry.copies or is_link(path) or not exists(path):
-        return []
-    return differences(copied_part(entry, path), path, limits)
-
-
 def fetched(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
     """Exactly what an entry records, from its source; ``LockMismatchError`` when the source gives anything else."""
     spec = spec_of_entry(entry, scope, ref=entry.commit or entry.ref)
@@ -231,21 +212,16 @@ def fetched(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
     return tree
 
 
-def refuse_edited(entry: LockedSkill, scope: Scope, landings: Landings, reach: Reach) -> None:
+def refuse_edited(entry: LockedSkill, rows: Sequence[Difference]) -> None:
     """Raise for an install, or a copy of it, that is there and is not what the lock file says."""
-    place = scope.place(entry.name)
-    rows = differences(entry, place, reach.limits)
-    for link in entry.links if not rows else ():
-        rows = edits_of_copy(entry, link, landings, reach.limits)
-        if rows:
-            place = landings.path(link)
-            break
-    raise LockMismatchError(f"{entry.name} is not what the lock file says: {named(rows)}", place)
+    edits = [row for row in rows if row.is_edit]
+    said = describe_differences([row for row in edits if row.folder == edits[0].folder])
+    raise LockMismatchError(f"{entry.name} is not what the lock file says: {said}", edits[0].folder)
 
 
 def refuse_rest(scope: Scope, limits: Limits) -> None:
     """Raise when something is still not what the lock file says, after what was missing is there again."""
-    issues = list(verify_scope(scope, read_lock(scope.records, limits=limits), Landings(scope), limits))
+    issues = list(verify_scope(scope, read_lock(scope.records, limits=limits), Landings(scope).path, limits))
     if issues:
         more = f"; and {len(issues) - _SHOWN} more" if len(issues) > _SHOWN else ""
         words = "; ".join(issue.message for issue in issues[:_SHOWN])
@@ -261,6 +237,8 @@ def to_settle(found: Gap, locked: Locked, scope: Scope) -> list[str]:
 
 
 def _moving(entry: LockedSkill, one: Declared, scope: Scope) -> str:
+    if entry.mode != one.mode and entry.ref == one.spec.ref and comes_from(entry, one.spec, scope):
+        return f"make {entry.name} {'copies' if one.mode else 'links'}, as the manifest declares"
     if not comes_from(entry, one.spec, scope):
         return f"replace {entry.name}, which came from {entry.source}, by {one}, which the manifest declares"
     return f"update {entry.name} {_version(entry.ref)} → {_version(one.spec.ref)}, which the manifest declares"
@@ -283,11 +261,16 @@ def still_declared(scope: Scope, entry: LockedSkill | None, limits: Limits) -> I
 def refuse_gap(found: Gap, locked: Locked, scope: Scope) -> None:
     """Raise when the lock file does not say what the manifest declares."""
     moved = found.moved.items()
-    words = [f"{one} is declared, and {name} is locked at {_version(locked[name].ref)}" for name, one in moved]
+    words = [f"{one} is declared, and {name} is locked {_standing(locked[name], one)}" for name, one in moved]
     words += [f"{one} is declared and not locked" for one in found.missing if one not in found.moved.values()]
     words += [f"{name} is locked and not declared any more" for name in found.spare]
     words += [f"{name} is locked and not recorded as declared" for name in found.same]
     raise LockMismatchError(f"the lock file is out of date: {'; '.join(words)}", scope.records, "lock-outdated")
+
+
+def _standing(entry: LockedSkill, one: Declared) -> str:
+    """In which other mode, or else at which other version, an entry is locked than is declared."""
+    return f"at {_version(entry.ref)}" if entry.mode == one.mode else f"as {'copies' if entry.mode else 'links'}"
 
 
 def as_declared(locked: Locked, same: dict[str, Declared]) -> Locked:

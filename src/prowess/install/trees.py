@@ -6,7 +6,7 @@ import posixpath
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from prowess.errors import InstallError, Issue, PathTraversalError, UnsafeTreeError, nearest_first
+from prowess.errors import InstallError, Issue, PathTraversalError, UnsafeTreeError, did_you_mean, nearest_first
 from prowess.files.tree import DEEPER, digest_of, hash_bytes
 from prowess.install.contents import find_skills
 from prowess.library.load import FILENAME
@@ -84,6 +84,18 @@ class Tree(NamedTuple):
     @property
     def digest(self) -> str:
         return digest_of(self.hashes)
+
+
+def keep_skills(tree: Tree) -> Tree:
+    """The tree with the files of its skills alone, of those that a folder can be named after: what copies can hold."""
+    by_link: dict[str, str] = {}
+    for skill in tree.skills:
+        by_link.setdefault(link_name(skill), skill)
+    skills = {skill: tree.skills[skill] for link, skill in by_link.items() if link}
+    if len(skills) == len(tree.skills):
+        return tree  # nearly always: what lies in no skill's folder is in no tree
+    prefixes = tuple(f"{folder}/" if folder else "" for folder in skills.values())
+    return tree._replace(files=tuple(file for file in tree.files if file.path.startswith(prefixes)), skills=skills)
 
 
 def hashes_of(files: Iterable[NewFile]) -> dict[str, FileHash]:
@@ -207,7 +219,9 @@ def _is_safe(path: str) -> bool:
 def _unknown(name: str, skills: Sequence[Found]) -> InstallError:
     names = nearest_first(name, sorted(skill.name for skill in skills))
     listed = join_some(names, _LISTED) or "none"
-    return InstallError(f"there is no skill {name!r}; the source has: {listed}", code="unknown-skill")
+    suggestion = did_you_mean(name, names)
+    meant = f"; {suggestion}" if suggestion else ""
+    return InstallError(f"there is no skill {name!r}{meant}; the source has: {listed}", code="unknown-skill")
 
 
 def _whole(spec: SourceSpec, survey: Survey) -> Tree:

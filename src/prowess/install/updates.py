@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -10,13 +9,18 @@ from typing import TYPE_CHECKING, Literal
 from prowess.errors import Issue, LocalEditsError, NotInstalledError, SkillError
 from prowess.files.folders import exists
 from prowess.files.tree import read_tree
+from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, stage
-from prowess.install.entries import differences, named, spec_of_entry
+from prowess.install.copies import read_copies
+from prowess.install.diffs import diff_files
+from prowess.install.entries import spec_of_entry
 from prowess.install.failures import typed
 from prowess.install.fetch import OLD_NEWS
 from prowess.install.rollback import find_rollback
 from prowess.install.store import look_into, opened
-from prowess.install.trees import cut, refuse_broken
+from prowess.install.trees import cut, keep_skills, refuse_broken
+from prowess.library.compare import compare_folder, compare_install, describe_differences
+from prowess.library.installs import copied_folders, place_of
 from prowess.spec.addresses import chosen
 from prowess.spec.refs import checked_version, is_commit
 from prowess.spec.versions import is_numbered, later
@@ -24,17 +28,16 @@ from prowess.spec.versions import is_numbered, later
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from prowess.files.writing import NewFile
     from prowess.install.fetch import Reach
+    from prowess.install.links import Landings
     from prowess.install.store import Store
     from prowess.install.trees import Bundle, Tree
+    from prowess.library.compare import Difference
     from prowess.library.installs import Scope
     from prowess.library.lock import LockedSkill
     from prowess.limits import Limits
     from prowess.spec.addresses import SourceSpec
 
-_CONTEXT = 3
-_HUNK = re.compile(r"([-+])(\d+)")
 Status = Literal["updated", "current", "edited", "failed", "available"]
 
 
@@ -53,7 +56,10 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Outdated:
-    """An install whose source has something newer: the version asked for, the commit here, the one there."""
+    """An install whose source has something newer, or could not be asked whether it has.
+
+    It names the version asked for, the commit here and the one there.
+    """
 
     name: str
     ref: str
@@ -61,6 +67,10 @@ class Outdated:
     newest: str
     newer: str = ""
     """The newest tag that is written like the version asked for (``v1.2.0`` for ``v1.0.0``); it takes naming it."""
+    status: Literal["outdated", "failed"] = "outdated"
+    """``"failed"``: the source could not be asked, so nobody knows of anything newer, and ``newest`` is empty."""
+    why: str = ""
+    """Why the source could not be asked."""
 
 
 def at_version(entry: LockedSkill, version: str) -> LockedSkill:
@@ -72,10 +82,26 @@ def at_version(entry: LockedSkill, version: str) -> LockedSkill:
     return entry if moved.ref == entry.ref else moved
 
 
+def try_newer(entry: LockedSkill, scope: Scope, reach: Reach) -> Iterator[Outdated | Issue]:
+    """What ``newer`` yields; a source that cannot be asked is an ``Outdated`` that ``failed``, and an issue."""
+    try:
+        yield from newer(entry, scope, reach)
+    except SkillError as error:
+        why = f"the source of {entry.name} could not be asked: {error.message}"
+        yield Issue(error.code, entry.name, why, error.path, 0, "warning")
+        yield _not_known(entry, why)
+
+
+def _not_known(entry: LockedSkill, why: str) -> Outdated:
+    return Outdated(entry.name, entry.ref, entry.commit or entry.digest, "", status="failed", why=why)
+
+
 def newer(entry: LockedSkill, scope: Scope, reach: Reach) -> Iterator[Outdated | Issue]:
     """What the source of an entry has that is not here; a commit that was asked for by its id never gets old.
 
-    An issue says that the source went back behind what is here, which is nothing newer.
+    An issue says that the source went back behind what is here, which is nothing newer, or that it is away and only
+    what it had before is known; an ``Outdated`` that ``failed`` goes with the latter. Raises ``SkillError`` when the
+    source cannot be asked.
     """
     if entry.kind == "adopted" or is_commit(entry.ref):
         return
@@ -95,13 +121,22 @@ def newer(entry: LockedSkill, scope: Scope, reach: Reach) -> Iterator[Outdated |
             newest, current = tree_for(entry, bundle, spec, reach.limits).digest, entry.digest
             back += _old_news(bundle)
     yield from back
-    if newest != current or tag:
+    away = _why_unasked(entry, back)
+    if away:
+        yield _not_known(entry, away)
+    elif newest != current or tag:
         yield Outdated(entry.name, entry.ref, current, newest, tag)
 
 
 def _old_news(bundle: Bundle) -> list[Issue]:
     """The issues that a site went back, or is away, and that what it had before is used."""
     return [issue for issue in bundle.issues if issue.code in OLD_NEWS]
+
+
+def _why_unasked(entry: LockedSkill, issues: Sequence[Issue]) -> str:
+    """The sentence that a site is away and only an old copy of its index is here; ``""`` where it answered."""
+    away = next((issue for issue in issues if issue.code == "stale-index"), None)
+    return "" if away is None else f"the source of {entry.name} could not be asked: {away.message}"
 
 
 def try_update(
@@ -129,7 +164,8 @@ def updated(
 ) -> tuple[Update, tuple[Issue, ...]]:
     """Fetch what the source of an entry has now, and put it in place of what is here.
 
-    A source that went back is not followed: the update is then ``current``, with the issue ``rolled-back``.
+    A source that went back is not followed: the update is then ``current``, with the issue ``rolled-back``. Of a site
+    that is away nothing is taken: the update ``failed``, with the issue ``stale-index``.
     """
     if entry.kind == "adopted":
         return Update(entry.name, "current", entry.commit), ()
@@ -141,9 +177,12 @@ def updated(
                 issue,
             )
         old_news = _old_news(bundle)
+        away = _why_unasked(entry, old_news)
+        if away:
+            return Update(entry.name, "failed", entry.commit, why=away), tuple(old_news)
         tree = tree_for(entry, bundle, spec, reach.limits)
         refuse_broken([tree], spec)
-        arrival = Arrival(spec, bundle.commit, Wishes(entry.agents, replace=True))
+        arrival = Arrival(spec, bundle.commit, Wishes(entry.agents, replace=True, copy=entry.is_copied))
     with typed(), (look_into if dry_run else opened)(scope, reach.limits) as store:
         update, issues = _Here(store, entry.name).take(tree, arrival, force=force, dry_run=dry_run)
     return update, tuple(dict.fromkeys((*old_news, *issues)))  # a whole tree has the issues of its source too
@@ -154,12 +193,12 @@ class _Here:
 
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
-        self._place = store.scope.place(name)
         now = store.locked.get(name)
-        if now is None or not exists(self._place):
+        self._place = place_of(now, store.scope, name)
+        if now is None or not (copied_folders(now, store.scope) if now.is_copied else exists(self._place)):
             raise NotInstalledError(f"skill {name} is not installed")
         self._now = now
-        self._edits = differences(now, self._place, store.limits)
+        self._edits = find_edits(now, store.scope, store.landings, store.limits)
 
     def take(self, tree: Tree, arrival: Arrival, *, force: bool, dry_run: bool) -> tuple[Update, tuple[Issue, ...]]:
         """Put a tree in place of it, unless there is a reason not to."""
@@ -170,7 +209,9 @@ class _Here:
             self._note(arrival.commit)
             return self._said("current", tree, arrival), ()
         if self._edits and not force:
-            raise LocalEditsError(f"{self._now.name} was changed by hand: {named(self._edits)}", self._place)
+            raise LocalEditsError(
+                f"{self._now.name} was changed by hand: {describe_differences(self._edits)}", self._place
+            )
         said = self._said("updated", tree, arrival)
         wishes = arrival.wishes._replace(declared=self._now.declared, keep=bool(self._edits))
         locked, issues = stage(self._store, self._store.locked, tree, arrival._replace(wishes=wishes))
@@ -178,9 +219,15 @@ class _Here:
         return said, (*tree.issues, *issues)
 
     def _said(self, status: Status, tree: Tree, arrival: Arrival) -> Update:
-        diff = diff_of(self._place, tree.files, self._store.limits)
+        diff = diff_files(self._files(), tree.files, self._store.limits)
         renamed = "" if diff or arrival.spec.ref == self._now.ref else f"the same content, as {arrival.spec.ref}"
         return Update(self._now.name, status, self._now.commit, arrival.commit, diff, renamed, Path(self._place))
+
+    def _files(self) -> Sequence[NewFile]:
+        """What is installed, as it is now."""
+        if self._now.is_copied:
+            return read_copies(self._now, self._store.landings, self._store.limits)
+        return [NewFile(*row) for row in read_tree(self._place, self._store.limits).files]
 
     def _note(self, commit: str) -> None:
         """The same bytes may have a newer commit."""
@@ -188,77 +235,25 @@ class _Here:
             self._store.commit(self._store.locked | {self._now.name: replace(self._now, commit=commit)})
 
 
+def find_edits(entry: LockedSkill, scope: Scope, landings: Landings, limits: Limits) -> list[Difference]:
+    """How an install differs from the lock file: its folder, or its copies where these are it.
+
+    A copy that is missing as a whole is no edit.
+    """
+    if not entry.is_copied:
+        return compare_folder(entry.files, scope.place(entry.name), limits)
+    differences = compare_install(entry, scope, landings.path, limits)
+    return [difference for difference in differences if difference.is_edit]
+
+
 def tree_for(entry: LockedSkill, bundle: Bundle, spec: SourceSpec, limits: Limits) -> Tree:
     """The tree that takes an entry's place, out of a newer version: a chosen skill may have moved meanwhile."""
     moved = entry.select and not any(path.startswith(f"{entry.subpath}/") for path in bundle.paths)
     wanted = spec if not moved or not entry.subpath else _by_name(spec, entry.select)
     tree = cut(bundle, wanted, limits)[0]
+    tree = keep_skills(tree) if entry.is_copied else tree
     return tree._replace(name=entry.name, select=entry.select)
 
 
 def _by_name(spec: SourceSpec, name: str) -> SourceSpec:
     return chosen(replace(spec, subpath=""), (name,))
-
-
-def diff_of(folder: str, files: Sequence[NewFile], limits: Limits) -> str:
-    """What changes when ``files`` take the place of a folder, as a unified diff; large and binary files by name.
-
-    What has too many lines to be compared one by one is told by their number.
-    """
-    old = {path: (content, executable) for path, content, executable in read_tree(folder, limits).files}
-    new = {file.path: (file.content, file.executable) for file in files}
-    diffs = _Diffs(limits)
-    rows: list[str] = []
-    for path in sorted(old.keys() | new.keys()):
-        if old.get(path) != new.get(path):
-            rows += diffs.file(path, old.get(path), new.get(path))
-    return "".join(rows)
-
-
-class _Diffs:
-    """The differences of several files, within one bound on the lines that are compared."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._most = limits.max_resource_bytes
-        self._left = limits.max_diff_lines
-
-    def file(self, path: str, old: tuple[bytes, bool] | None, new: tuple[bytes, bool] | None) -> Iterator[str]:
-        names = (f"a/{path}" if old else "/dev/null", f"b/{path}" if new else "/dev/null")
-        before, after = (side[0] if side else b"" for side in (old, new))
-        if old and new and old[1] != new[1]:
-            yield f"mode of {path}: {'executable' if new[1] else 'not executable'}\n"
-        if max(len(before), len(after)) > self._most or not (_is_text(before) and _is_text(after)):
-            yield f"binary or large files {names[0]} and {names[1]} differ\n"
-            return
-        yield from self._text(path, names, *(side.decode().splitlines(keepends=True) for side in (before, after)))
-
-    def _text(self, path: str, names: tuple[str, str], before: list[str], after: list[str]) -> Iterator[str]:
-        # What is alike at both ends needs no comparison, so that a small change in a long file costs little. The lines
-        # of context stay, and the numbers of the lines are put right again.
-        skipped, left_out = _alike(before, after)
-        inner = [side[skipped : len(side) - left_out] for side in (before, after)]
-        count = sum(map(len, inner))
-        if count > self._left:
-            yield f"{len(before)} lines of {path} become {len(after)} lines, too many to compare\n"
-            return
-        self._left -= count
-        from difflib import unified_diff  # noqa: PLC0415 - only where something differs
-
-        for row in unified_diff(inner[0], inner[1], *names, n=_CONTEXT):
-            moved = _HUNK.sub(lambda found: f"{found[1]}{int(found[2]) + skipped}", row) if row[:2] == "@@" else row
-            yield moved if moved.endswith("\n") else f"{moved}\n\\ no newline at the end\n"
-
-
-def _alike(before: list[str], after: list[str]) -> tuple[int, int]:
-    """How many lines both have alike at the beginning, and at the end, but for those that are shown as context."""
-    most = min(len(before), len(after))
-    first = next((at for at in range(most) if before[at] != after[at]), most)
-    last = next((at for at in range(most - first) if before[-1 - at] != after[-1 - at]), most - first)
-    return max(0, first - _CONTEXT), max(0, last - _CONTEXT)
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        return b"\0" not in data and data.decode("utf-8") is not None
-    except UnicodeDecodeError:
-        return False

@@ -1,4 +1,4 @@
-"""The known agents and the folders in which they look for skills: a table, nothing else.
+"""The known agents and the folders in which they look for skills: a table, and who of them is here.
 
 One row an agent: its id, its name for people, its folder in a project, its folders in the home folder (``~/.config``
 stands for the configuration folder), and the variable that moves its own folder, if it has one.
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _SHOWN, _LONGEST = 3, 80
 _TELLING = 3  # fewer letters are part of too many ids
+_SHARED = ".agents/skills"
+_SHARED_AT_HOME = frozenset(("~/.agents/skills", "~/.config/agents/skills"))
 
 
 class Agent(NamedTuple):
@@ -28,6 +30,17 @@ class Agent(NamedTuple):
     variable: str = ""
     own: str = ""
     """The folder that ``variable`` replaces."""
+
+    def find_marks(self, root: str, home: str, env: Mapping[str, str]) -> Iterator[str]:
+        """The folders that only this agent, or one of its family, makes: what its folders for skills lie in.
+
+        Those that many agents share tell of none, and neither do plain names in a project such as ``data``.
+        """
+        if root and self.project.startswith(".") and self.project != _SHARED:
+            yield os.path.join(root, os.path.dirname(self.project))
+        for path in self.user:
+            if path not in _SHARED_AT_HOME:
+                yield os.path.dirname(os.path.join(*_moved(self, path, home, env)))
 
     def user_folders(self, home: str, env: Mapping[str, str]) -> Iterator[str]:
         """Its folders for this user."""
@@ -136,6 +149,14 @@ def agent_of(name: str) -> Agent:
         meant = f"; did you mean {' or '.join(close)}?" if close else ""
         raise SourceError(f"unknown agent {name[:_LONGEST]!r}{meant}", code="unknown-agent")
     return found
+
+
+def find_agents(root: str, home: str, env: Mapping[str, str]) -> tuple[str, ...]:
+    """The ids, in order, of the agents that have a folder of their own in a project or in a home folder.
+
+    ``root``: the project's folder, ``""`` for none. ``env``: variables that move an agent's folder.
+    """
+    return tuple(sorted(agent.id for agent in _ROWS if any(map(os.path.isdir, agent.find_marks(root, home, env)))))
 
 
 def _close(name: str) -> list[str]:

@@ -53,7 +53,18 @@ class Catalog:
     Immutable and safe to share between threads: a reload builds another. ``a | b`` merges, the left one winning.
     """
 
-    __slots__ = ("__weakref__", "_by_name", "_found", "_index", "_issues", "_lock", "_places", "_shadowed", "_skills")
+    __slots__ = (
+        "__weakref__",
+        "_by_name",
+        "_found",
+        "_index",
+        "_issues",
+        "_lock",
+        "_maybe_equal",
+        "_places",
+        "_shadowed",
+        "_skills",
+    )
 
     def __init__(
         self,
@@ -74,8 +85,9 @@ class Catalog:
         self._by_name: dict[str, Skill] = {}
         self._skills: tuple[Skill, ...] | None = None
         self._issues: tuple[Issue, ...] | None = None
-        self._index: SearchIndex | None = None
+        self._index: SearchIndex[Skill] | None = None
         self._lock = Lock()
+        self._maybe_equal: dict[str, Skill] = {}
         shadowed: list[Shadowed] = []
         by_name = self._by_name
         for index, skill in enumerate(skills):
@@ -94,10 +106,14 @@ class Catalog:
             self._by_name[first.name] = first if on_duplicate == "first" else second
             return
         if on_duplicate == "error":
+            if _may_be_equal(first, second) and _equal_locations({first.name: first}, {second.location: second}):
+                return
             message = f"two skills are named {first.name!r}: {first.location} and {second.location}"
             raise DuplicateSkillError(message, second.location)
         winner, loser = (first, second) if on_duplicate == "first" else (second, first)
         self._by_name[winner.name] = winner
+        if _may_be_equal(winner, loser):
+            self._maybe_equal[loser.location] = loser
         shadowed.append(Shadowed(loser.name, loser.location, winner.location, _why(winner, loser, on_duplicate)))
 
     # -- copied ------------------------------------------------------------------------------------------------------
@@ -145,12 +161,15 @@ class Catalog:
             places=(place for catalog in found for place in catalog._places),
         )
         merged._shadowed = (*(lost for catalog in found for lost in catalog._shadowed), *merged._shadowed)
+        for catalog in found:
+            merged._maybe_equal |= catalog._maybe_equal
         return merged
 
     def mapped(self, change: Callable[[Skill], Skill]) -> Catalog:
         """The same catalogue with every skill changed (not its name)."""
         other = Catalog((change(skill) for skill in self.skills), issues=self._found, places=self._places)
         other._shadowed = self._shadowed
+        other._maybe_equal = self._maybe_equal
         return other
 
     # -- looking up --------------------------------------------------------------------------------------------------
@@ -260,6 +279,7 @@ class Catalog:
         merged = Catalog(skills, issues=(*self._found, *other._found))
         merged._places = self._places + other._places
         merged._shadowed = self._shadowed + other._shadowed + merged._shadowed
+        merged._maybe_equal |= self._maybe_equal | other._maybe_equal
         return merged
 
     def __repr__(self) -> str:
@@ -297,18 +317,25 @@ class Catalog:
         The index is built when it is first needed and kept as long as the catalogue.
         """
         check_text(query, "query")
-        from prowess.library.search import SearchIndex  # noqa: PLC0415 - loads SQLite
+        from prowess.library.search import SearchHit, SearchIndex  # noqa: PLC0415 - loads SQLite
 
         with self._lock:
             if self._index is None:
                 self._index = SearchIndex(self.skills)
-        return self._index.search(query, limit)
+        return tuple(SearchHit(skill, score) for skill, score in self._index.rank(query, limit))
 
     # -- saying what happened ----------------------------------------------------------------------------------------
 
     @property
     def shadowed(self) -> tuple[Shadowed, ...]:
-        """The copies that lost to another of their name."""
+        """The copies that lost to another of their name; one in a standard place with the winner's very files did not.
+
+        Whether two have the same files is looked at when this is first asked for: to load skills nothing is hashed.
+        """
+        if self._maybe_equal:
+            equal = _equal_locations(self._by_name, self._maybe_equal)
+            self._shadowed = tuple(one for one in self._shadowed if one.location not in equal)
+            self._maybe_equal = {}
         return self._shadowed
 
     @property
@@ -318,7 +345,7 @@ class Catalog:
         Checks that listing does not need are made when this is first asked for.
         """
         if self._issues is None:
-            found = [*self._found, *_shadow_issues(self._shadowed, self._by_name)]
+            found = [*self._found, *_shadow_issues(self.shadowed, self._by_name)]
             known = {skill.location for skill in self.skills}
             for skill in self.skills:
                 found += (issue for issue in _skill_issues(skill) if not _is_found_after_all(issue, known))
@@ -340,7 +367,7 @@ class Catalog:
         """Where the name comes from, which copies lost and why, what was wrong, and every place looked at."""
         skill = self.get(name)
         name = name if skill is None else skill.name
-        lost = tuple(s for s in self._shadowed if s.name == name)
+        lost = tuple(s for s in self.shadowed if s.name == name)
         about = tuple(i for i in self.issues if _concerns(i, name, skill, lost))
         if skill is None:
             reasons = (UnknownSkillError(name, self._by_name).message,)
@@ -395,6 +422,27 @@ def _check_servers(one: Skill, other: Skill) -> None:
 
 def _same_file(one: Skill, other: Skill) -> bool:
     return one.identity is not None and other.identity is not None and one.identity[:2] == other.identity[:2]
+
+
+def _may_be_equal(one: Skill, other: Skill) -> bool:
+    """True when two skills of one name may be copies for several agents: in standard places, their files as long."""
+    if one.scope is None or one.scope is not other.scope or one.identity is None or other.identity is None:
+        return False
+    return bool(one._home.base and other._home.base) and one.identity[2] == other.identity[2]
+
+
+def _equal_locations(winners: dict[str, Skill], losers: dict[str, Skill]) -> set[str]:
+    """The locations of the losers that have the same files as the winner of their name; each is hashed once."""
+    digests = {name: _digest(winners[name]) for name in {lost.name for lost in losers.values()} if name in winners}
+    return {location for location, lost in losers.items() if (digests.get(lost.name) or "none") == _digest(lost)}
+
+
+def _digest(skill: Skill) -> str:
+    """The digest of a skill; ``""`` for a folder that cannot be hashed, which is then like no other."""
+    try:
+        return skill.digest()
+    except (SkillError, OSError):
+        return ""
 
 
 def _why(winner: Skill, loser: Skill, on_duplicate: OnDuplicate) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from prowess.errors import Issue, ResourceNotFoundError, SkillValidationError
 from prowess.files.reading import too_large
 from prowess.files.tree import digest_of, hash_bytes
-from prowess.library.resources import cut_text, decoded, grouped_names
+from prowess.library.resources import cut_text, decoded, find_readable, grouped_names
 from prowess.model import FileList, Resources
 from prowess.names import resource_parts
 
@@ -81,6 +81,10 @@ class Foreign(Protocol):
         """The contents to load from: itself, or others where the source has changed since; raises ``FetchError``."""
         ...
 
+    def find_changes(self) -> str:
+        """Ask the source what differs now, in one line; ``""``: nothing does. Raises ``FetchError``."""
+        ...
+
 
 def told_by(contents: object) -> str:
     """Whom to name to a model that reads it; ``""``: nobody."""
@@ -101,6 +105,11 @@ def admitted(contents: object, front: Frontmatter, name: str) -> Frontmatter:
 def renew(contents: Contents) -> Contents:
     """The contents that a skill is to be loaded from: those of now where its source can tell that they changed."""
     return contents.renew() if isinstance(contents, Foreign) else contents
+
+
+def find_changes(contents: object) -> str:
+    """What differs now at a source that can be asked; ``""``: nothing, or it cannot be. Raises ``FetchError``."""
+    return contents.find_changes() if contents is not None and isinstance(contents, Foreign) else ""
 
 
 def read_bytes(contents: Contents, path: str, most: int) -> bytes:
@@ -147,6 +156,11 @@ def list_resources(contents: Contents) -> Resources:
 def known_paths(contents: Contents) -> tuple[str, ...]:
     """The paths of the resources as far as they are known without fetching."""
     return grouped_names(contents.names() or (), OWN).paths
+
+
+def readable_paths(contents: Contents) -> tuple[str, ...]:
+    """The paths of every file that may be named to a model, as far as they are known without fetching."""
+    return find_readable(sorted(contents.names() or ()), OWN)
 
 
 def digest(contents: Contents, limits: Limits) -> str:

@@ -151,6 +151,14 @@ class Housed(Head):
         """Who says what is in it, where a model must be told; ``""``: it is the user's own."""
         return contents.told_by(self._home.contents)
 
+    def find_changes(self) -> str:
+        """Ask the server that it comes from, if it comes from one, which files differ there now, in one line.
+
+        ``""`` where none does, and for every skill that no server gives. Raises ``FetchError`` where the server cannot
+        be asked, or no longer gives the skill.
+        """
+        return contents.find_changes(self._home.contents)
+
     @property
     def preload(self) -> bool:
         """Whether its instructions stand in the prompt from the start."""

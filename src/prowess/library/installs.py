@@ -9,18 +9,23 @@ other shape everything stays inside it.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from prowess.errors import NotInstalledError
+from prowess.errors import InstallError, NotInstalledError
 from prowess.files.folders import Folder, folder_info
+from prowess.files.paths import is_real_folder, is_really_inside
+from prowess.library.lock import read_lock
 from prowess.library.places import NATIVE_PROJECT, config_home, project_folders, project_root
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.refs import SkillRef, is_safe_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from prowess.library.lock import LockedSkill
 
 Location = Literal["project", "user"]
 STORE = ".store"
@@ -110,7 +115,53 @@ def resolve(ref: SkillRef | str, scopes: tuple[Scope, ...]) -> tuple[Scope, str]
         place = scope.place(wanted.full_name)
         if folder_info(place) is not None:
             return scope, place
+        copies = copied_folders(_entry(scope, wanted.full_name), scope)
+        if copies:
+            return scope, copies[0]
     raise NotInstalledError(f"skill {wanted.full_name} is not installed")
+
+
+def _entry(scope: Scope, full_name: str) -> LockedSkill | None:
+    """What the lock file says of an install; nothing where it cannot be read, which whoever needs it says."""
+    with suppress(InstallError):
+        return read_lock(scope.records).get(full_name)
+    return None
+
+
+def copied_folders(entry: LockedSkill | None, scope: Scope) -> list[str]:
+    """The folders that are an install of mode copy, one for each skill that is here: the first copy of it.
+
+    A project's lock file may be somebody else's: a copy that it records outside of the project does not count.
+    """
+    folders: dict[str, str] = {}
+    for recorded in entry.copies if entry is not None and entry.is_copied else ():
+        path = os.path.normpath(os.path.join(scope.root, recorded))
+        if is_real_folder(path) and (scope.location == "user" or is_really_inside(path, scope.root)):
+            folders.setdefault(os.path.basename(path), path)
+    return list(folders.values())
+
+
+def place_of(entry: LockedSkill | None, scope: Scope, full_name: str) -> str:
+    """Where an install is, or will be: its folder in the base, or the first of its copies where these are it."""
+    if entry is None or not entry.is_copied:
+        return scope.place(full_name)
+    return os.path.normpath(os.path.join(scope.root, next(iter(entry.copies), "")))
+
+
+def is_here(entry: LockedSkill, scope: Scope) -> bool:
+    """True when an install is on this disk: its folder in the base, or a copy of each of its skills."""
+    if entry.is_copied:
+        return len(copied_folders(entry, scope)) == len({os.path.basename(copy) for copy in entry.copies})
+    return os.path.lexists(scope.place(entry.name))
+
+
+def copied_installs(scope: Scope, locked: Mapping[str, LockedSkill]) -> Iterator[InstalledSkill]:
+    """Every install of mode copy that is here, by name; its path is that of its first copy."""
+    for full_name in sorted(locked):
+        folders = copied_folders(locked[full_name], scope)
+        if folders:
+            org, _, name = full_name.partition("/")
+            yield InstalledSkill(org, name, scope.location, Path(folders[0]))
 
 
 def installed(scope: Scope) -> Iterator[InstalledSkill]:

@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from prowess.errors import InstallError, PathTraversalError, ResourceChangedError, ResourceError, ResourceNotFoundError
+from prowess.errors import (
+    MAX_LISTED_NAMES,
+    InstallError,
+    PathTraversalError,
+    ResourceChangedError,
+    ResourceError,
+    ResourceNotFoundError,
+)
 from prowess.files.reading import OpenFile
 from prowess.files.tree import FileHash, digest_of
 from prowess.limits import DEFAULT_LIMITS
@@ -28,6 +35,8 @@ if TYPE_CHECKING:
 LOCK_FILE = "prowess.lock"
 NPM_LOCK_FILE = "skills-lock.json"
 VERSION = 1
+COPY = "copy"
+"""The mode of an install that is copies, not links."""
 _TRIES = 100
 _HEAD = re.compile(r"\s*\[\[\s*skill\s*\]\]")
 _ROW = re.compile(r"([0-9a-f]{64}) ([x-]) (\d{1,15}) (.+)", re.ASCII)
@@ -54,10 +63,17 @@ class LockedSkill:
     files: Mapping[str, FileHash] = field(default_factory=dict)
     links: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
-    """Those of ``links`` that are copies, because the system would not link."""
+    """Those of ``links`` that are copies: because the system would not link, or all of them in ``mode`` copy."""
     agents: tuple[str, ...] = ()
     declared: str = ""
     """How the manifest declares it, if it does."""
+    mode: str = ""
+    """``"copy"`` where real files lie in the agents' folders and nothing in the install base; else ``""``."""
+
+    @property
+    def is_copied(self) -> bool:
+        """True when the copies where agents look are the install: there is no tree in the install base."""
+        return self.mode == COPY
 
     def below(self, folder: str) -> dict[str, FileHash]:
         """The files of one folder of it, named from there."""
@@ -100,9 +116,13 @@ def _read_whole(folder: str, file: str, limits: Limits) -> bytes:
 
 
 def parse_lock(text: str, path: str = "") -> Locked:
-    """The installs that a lock file's text records; ``InstallError`` names the line, and the entry, that is wrong."""
+    """The installs that a lock file's text records; ``InstallError`` names the line, and the entry, that is wrong.
+
+    A text with git's conflict markers is an ``InstallError`` with the code ``lock-conflict``.
+    """
     data = _as_written(text)
-    if data is None:
+    if data is None:  # no row with a marker is written by Prowess, so whole files are not searched for markers
+        _refuse_conflict(text, path)
         data = _as_toml(text, path)
     if data.get("version") != VERSION:
         message = f"the lock file has version {data.get('version')!r}; this Prowess reads {VERSION}"
@@ -121,6 +141,25 @@ def parse_lock(text: str, path: str = "") -> Locked:
         names.add(entry.name.lower())
         locked[entry.name] = entry
     return locked
+
+
+def _refuse_conflict(text: str, path: str) -> None:
+    """Raise ``InstallError`` (``lock-conflict``) for a text with git's markers; it names the entries that differ."""
+    from prowess.library.conflicts import (  # noqa: PLC0415 - only for files that Prowess did not write
+        find_differing_entries,
+        find_marker,
+        split_conflict,
+    )
+
+    line = find_marker(text)
+    if not line:
+        return
+    sides = split_conflict(text)
+    names = find_differing_entries(sides) if sides is not None else ()
+    more = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
+    shown = f"; the entries that differ: {', '.join(names[:MAX_LISTED_NAMES])}{more}" if names else ""
+    message = f"the lock file is in conflict: it holds git's markers (line {line}){shown}"
+    raise InstallError(message, path, "lock-conflict")
 
 
 class _BadEntryError(Exception):
@@ -210,7 +249,7 @@ def _took(row: str, table: dict[str, Any]) -> bool:
     return True
 
 
-_TEXTS = ("name", "source", "kind", "ref", "commit", "subpath", "select", "digest", "declared")
+_TEXTS = ("name", "source", "kind", "ref", "commit", "subpath", "select", "digest", "declared", "mode")
 _LISTS = ("links", "copies", "agents")
 
 
@@ -224,6 +263,8 @@ def _entry(data: dict[str, Any], taken: set[str]) -> LockedSkill:
         raise _BadEntryError(f"the lock file names {texts['name'][:80]!r}, which is no org/name", "name")
     if texts["name"].lower() in taken:
         raise _BadEntryError("the lock file records one name twice", "name")
+    if texts["mode"] not in {"", COPY}:
+        raise _BadEntryError(f"the lock file's mode is {texts['mode'][:80]!r}; it can only be {COPY!r}", "mode")
     files = dict(map(_file, _texts(data.get("files", []), "files")))
     if digest_of(files) != texts["digest"]:
         raise _BadEntryError(f"the lock file's digest of {texts['name']} does not fit its list of files", "digest")

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue, ResourceError, SkillValidationError
 from prowess.files.paths import followed_links, inner_path, is_inside
-from prowess.files.tree import digest_of, hash_tree
+from prowess.library.compare import compare_folder
 from prowess.library.journal import read_staged_lock
 from prowess.library.lock import parse_lock, read_lock
 from prowess.names import resource_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from prowess.files.tree import FileHash
     from prowess.library.installs import Scope
-    from prowess.library.lock import Locked, LockedSkill
+    from prowess.library.lock import Locked
     from prowess.library.skill import Skill
     from prowess.limits import Limits
 
@@ -41,17 +41,9 @@ class Pin(NamedTuple):
     def difference(self, folder: str, limits: Limits) -> str:
         """The first thing that is not as the lock file says, or ``""``."""
         try:
-            found = hash_tree(folder, limits)
+            return next(map(str, compare_folder(self.files, folder, limits)), "")
         except OSError as error:
             return f"the folder cannot be read: {error.strerror}"
-        if found.odd:
-            return f"{found.odd[0][1]} is not in the lock file"
-        if digest_of(found.files) == digest_of(dict(self.files)):
-            return ""
-        for path in sorted(self.files.keys() | found.files.keys()):
-            if self.files.get(path) != found.files.get(path):
-                return f"{path} {_how(path, self.files, found.files)}"
-        return ""
 
     def check_instructions(self, file: str, data: bytes, location: str) -> None:
         """Raise ``SkillValidationError`` unless these are the bytes of the SKILL.md that the lock file means."""
@@ -68,12 +60,6 @@ class Pin(NamedTuple):
         return known is not None and known.sha256 == hashlib.sha256(data).hexdigest()
 
 
-def _how(path: str, wanted: Mapping[str, FileHash], found: Mapping[str, FileHash]) -> str:
-    if path not in found:
-        return "is missing"
-    return "is not what the lock file says" if path in wanted else "is not in the lock file"
-
-
 def find_link_inside(skill: Skill, base: str) -> str | None:
     """The first link on the way to a skill that lies in an install base, by its real path; ``None`` for none.
 
@@ -88,7 +74,7 @@ class Pins:
     """The lock files of several scopes, and which of the skills found they vouch for."""
 
     def __init__(self, scopes: tuple[Scope, ...], limits: Limits) -> None:
-        self._records = [_Records(scope, limits) for scope in scopes]
+        self.records = tuple(LockRecords(scope, limits) for scope in scopes)
         self._limits = limits
 
     def sift(self, skills: list[Skill]) -> tuple[list[Skill], list[Issue]]:
@@ -96,36 +82,43 @@ class Pins:
         kept: list[Skill] = []
         issues: list[Issue] = []
         for skill in skills:
-            judged = self._judged(skill)
+            judged = self.judge(skill)
             if isinstance(judged, Issue):
                 issues.append(judged)
             else:
-                kept.append(judged)
+                kept.append(skill if judged is None else skill.placed(pin=judged))
         return kept, issues
 
-    def _judged(self, skill: Skill) -> Skill | Issue:
+    def judge(self, skill: Skill) -> Pin | Issue | None:
+        """The pin of an installed skill that is what its lock file says, or the issue that says why it is not.
+
+        ``None`` for a skill that is not installed: no lock file has a say in it.
+        """
         folder = os.path.realpath(skill.real_folder)
-        for records in self._records:
+        for records in self.records:
             link = find_link_inside(skill, records.base)
             if link is not None:
                 return Issue(_CODE, "", f"{link} is a link, not what was installed", skill.location)
             where = records.where(folder)
             if where is not None:
                 return self._pinned(skill, folder, records, where)
-        return skill
+        return None
 
-    def _pinned(self, skill: Skill, folder: str, records: _Records, where: tuple[str, str]) -> Skill | Issue:
+    def _pinned(self, skill: Skill, folder: str, records: LockRecords, where: tuple[str, str]) -> Pin | Issue:
         wrong, code = "", "not-in-lock"
         for _ in range(_TRIES):
             for locked in (records.recorded, records.pending):  # in this order: what is pending is recorded next
                 pin = _pin(locked(), where)
                 wrong = pin.difference(folder, self._limits) if pin is not None else wrong
                 if pin is not None and not wrong:
-                    return skill.placed(pin=pin)
+                    return pin
                 code = code if pin is None else _CODE
             if not records.reread():
                 break
-        return Issue(code, "", wrong or records.trouble or "is in no lock file", skill.location)
+        trouble = records.trouble
+        if trouble is not None and not wrong:
+            code, wrong = trouble.code if trouble.code == "lock-conflict" else code, trouble.message
+        return Issue(code, "", wrong or "is in no lock file", skill.location)
 
 
 def _pin(locked: Locked, where: tuple[str, str]) -> Pin | None:
@@ -134,21 +127,23 @@ def _pin(locked: Locked, where: tuple[str, str]) -> Pin | None:
     return Pin(files) if files else None
 
 
-class _Records:
+class LockRecords:
     """What the lock file of one scope says, and what is on its way there."""
 
     def __init__(self, scope: Scope, limits: Limits) -> None:
-        self._scope = scope
+        self.scope = scope
         self._limits = limits
         self.base = os.path.realpath(scope.base)
-        self.trouble = ""
+        self.trouble: InstallError | None = None
+        """What keeps the lock file from being read."""
         self.locked = self._read()
+        self._copies: dict[str, tuple[str, str]] | None = None
 
     def _read(self) -> Locked:
         try:
-            return read_lock(self._scope.records, limits=self._limits)
+            return read_lock(self.scope.records, limits=self._limits)
         except InstallError as error:
-            self.trouble = error.message
+            self.trouble = error
             return {}
 
     def recorded(self) -> Locked:
@@ -157,7 +152,7 @@ class _Records:
 
     def reread(self) -> bool:
         """Read the lock file again; whether it has changed meanwhile."""
-        before, self.locked = self.locked, self._read()
+        before, self.locked, self._copies = self.locked, self._read(), None
         return before != self.locked
 
     def pending(self) -> Locked:
@@ -166,7 +161,7 @@ class _Records:
         Its text waits beside the lock file; nothing below the install base has a say in it.
         """
         with suppress(InstallError):
-            text = read_staged_lock(self._scope, self._limits)
+            text = read_staged_lock(self.scope, self._limits)
             return parse_lock(text) if text is not None else {}
         return {}
 
@@ -176,10 +171,13 @@ class _Records:
         if inner is not None:
             parts = inner.split(os.sep)
             return "/".join(parts[:2]), "/".join(parts[2:])
-        return next((found for entry in self.locked.values() if (found := self._copied(entry, folder))), None)
+        if self._copies is None:  # resolved once: each skill is looked up, and there may be thousands
+            self._copies = dict(self._find_copies())
+        return self._copies.get(folder)
 
-    def _copied(self, entry: LockedSkill, folder: str) -> tuple[str, str] | None:
-        for link in entry.copies:
-            if os.path.realpath(os.path.join(self._scope.root, link)) == folder:
-                return entry.name, entry.folder_of(os.path.basename(link))
-        return None
+    def _find_copies(self) -> Iterator[tuple[str, tuple[str, str]]]:
+        """Each folder that is a copy in place of a link, with its install and the skill's path in there."""
+        for entry in self.locked.values():
+            for link in entry.copies:
+                place = entry.name, entry.folder_of(os.path.basename(link))
+                yield os.path.realpath(os.path.join(self.scope.root, link)), place

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import (
     BinaryResourceError,
@@ -138,17 +138,36 @@ def list_resources(base: str, parts: tuple[str, ...], own: str, location: str, l
     return Resources(**names, other=other, issues=tuple(issues))
 
 
-def list_plain_paths(base: str, parts: tuple[str, ...], own: str, limits: Limits) -> tuple[str, ...] | None:
+class PlainPaths(NamedTuple):
+    """The resources of a folder in which nothing is odd."""
+
+    paths: tuple[str, ...]
+    has_more: bool
+    """Whether there are folders, in which other files may be."""
+
+
+def list_plain_paths(base: str, parts: tuple[str, ...], own: str, limits: Limits) -> PlainPaths | None:
     """The ``paths`` of what ``list_resources`` finds, with fewer steps; ``None`` where anything is odd.
 
     Fast path of the bench row "load_skill, first call"; tests/library/test_short_cuts.py compares the two.
     """
-    found = plain_names(base, parts, _INNER, min(limits.max_entries_per_skill, limits.max_files_per_skill))
-    if found is None:
+    names = plain_names(base, parts, _INNER, min(limits.max_entries_per_skill, limits.max_files_per_skill))
+    if names is None:
         return None
+    found, folders = names
     paths = [f"{group}/{name}" for group in _SHOWN_GROUPS if group in found for name in found[group] if _is_shown(name)]
     paths += [name for name in found[""] if _is_shown(name) and name != own and name not in _OWN]
-    return tuple(paths)
+    return PlainPaths(tuple(paths), any(map(_is_shown, folders)))
+
+
+def find_readable(paths: Iterable[str], own: str) -> tuple[str, ...]:
+    """Those of a skill's files that may be named to a model, in their order.
+
+    Neither its SKILL.md, nor what is hidden, nor what belongs to a skill in one of its folders, which is listed itself.
+    """
+    files = [path for path in paths if path != own and path not in _OWN and all(map(_is_shown, path.split("/")))]
+    inner = tuple(path.removesuffix("SKILL.md") for path in files if path.endswith("/SKILL.md"))
+    return tuple(path for path in files if not path.startswith(inner))
 
 
 def grouped_names(paths: Iterable[str], own: str) -> Resources:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from prowess.library.skill import Skill
 
@@ -58,10 +58,26 @@ class SearchHit(NamedTuple):
         return self.skill.description
 
 
-class SearchIndex:
+class Searchable(Protocol):
+    """What can be searched for: a skill, or what an index says of one."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def tags(self) -> tuple[str, ...]: ...
+    @property
+    def metadata(self) -> Mapping[str, str]: ...
+
+
+S = TypeVar("S", bound=Searchable)
+
+
+class SearchIndex(Generic[S]):
     """An index over some skills; safe to share between threads."""
 
-    def __init__(self, skills: Sequence[Skill]) -> None:
+    def __init__(self, skills: Sequence[S]) -> None:
         import sqlite3  # noqa: PLC0415 - only when something is searched
 
         self._skills = skills
@@ -78,21 +94,21 @@ class SearchIndex:
             for at, skill in enumerate(self._skills)
         ]
 
-    def search(self, query: str, limit: int) -> tuple[SearchHit, ...]:
-        """At most ``limit`` hits; none for a query without words."""
+    def rank(self, query: str, limit: int) -> list[tuple[S, float]]:
+        """At most ``limit`` of the skills that fit, best first, each with its score; none for a query without words."""
         words = list(dict.fromkeys(word.lower() for word in _WORD.findall(_spaced(query))))
         telling = [word for word in words if word not in _STOP] or words
         if not telling or limit <= 0:
-            return ()
+            return []
         match = " OR ".join(f'"{word}"' for word in telling[:_MAX_WORDS])
         order = f"bm25(skills, {', '.join(map(str, _WEIGHTS))})"
         sql = f"SELECT rowid, {order} AS rank FROM skills WHERE skills MATCH ? ORDER BY rank, name LIMIT ?"  # noqa: S608
         with self._lock:
             rows = self._db.execute(sql, (match, limit)).fetchall()
-        return tuple(SearchHit(self._skills[at], -rank) for at, rank in rows)
+        return [(self._skills[at], -rank) for at, rank in rows]
 
 
-def tags_of(skill: Skill) -> tuple[str, ...]:
+def tags_of(skill: Searchable) -> tuple[str, ...]:
     """Tags from ``tags:`` and from ``metadata.tags``, each once."""
     written = skill.metadata.get("tags", "").strip("[]")
     more = (tag.strip().strip("\"'") for tag in written.split(","))

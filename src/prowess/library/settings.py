@@ -47,6 +47,7 @@ SETTINGS = (
     Known("agents", "names", (), "further agents whose folders count"),
     Known("folders", "folders", (), "folders to look in instead of the standard places"),
     Known("project", "yes-or-no", default=True, about="whether the project's own skills count"),
+    Known("indexes", "names", (), "sites and repositories that 'find' asks for skills"),
     Known("filter", "text", "", "a pattern over the paths of skills; others are not shown to models"),
     Known("dialect", "text", "prowess", "the names and shapes of the tools that models see", choices=DIALECT_NAMES),
     Known(
@@ -206,6 +207,12 @@ def _table(path: str, issues: list[Issue], *, is_project: bool, limits: Limits) 
     try:
         whole = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
+        from prowess.library.conflicts import find_marker  # noqa: PLC0415 - only when something is wrong
+
+        line = find_marker(data.decode("utf-8", "replace"))
+        if line:
+            message = f"{name} is in conflict: it holds git's markers (line {line})"
+            raise SourceError(message, path, "manifest-conflict") from None
         raise SourceError(f"not TOML: {error}", path, "bad-setting") from None
     table = whole.pop(TABLE, {})
     issues += [_out_of_place(name, path) for name in whole if not (is_project and name in _OF_MANIFESTS)]

@@ -184,14 +184,29 @@ class Skill(Housed):
         home = self._home
         if home.contents is not None:
             return contents.known_paths(home.contents)
-        paths = resources.list_plain_paths(home.base, self._parts(), home.file, home.policy.limits)
-        return self.resources().paths if paths is None else paths
+        plain = resources.list_plain_paths(home.base, self._parts(), home.file, home.policy.limits)
+        return self.resources().paths if plain is None else plain.paths
+
+    def readable_paths(self) -> tuple[str, ...]:
+        """The files to name to a model: ``resource_paths()``, or, without any, those in whatever folders there are.
+
+        Of a remote skill they are what is known without fetching it. Raises ``SkillValidationError`` for a folder that
+        cannot be listed.
+        """
+        home = self._home
+        if home.contents is not None:
+            return contents.known_paths(home.contents) or contents.readable_paths(home.contents)
+        # Fast path: nearly every skill has files in the usual places or none, and needs no walk of its whole folder.
+        plain = resources.list_plain_paths(home.base, self._parts(), home.file, home.policy.limits)
+        if plain is not None and (plain.paths or not plain.has_more):
+            return plain.paths
+        return self.resources().paths or resources.find_readable(self.files(), home.file)
 
     def may_have_files(self) -> bool:
         """Whether it has a supporting file, or might have one that only fetching it would tell."""
         if self._home.contents is not None and self._home.contents.names() is None:
             return True
-        return bool(self.resource_paths())
+        return bool(self.readable_paths())
 
     def files(self) -> FileList:
         """Every regular file below its folder, relative, in byte order; what was left out is in ``.issues``."""
@@ -240,7 +255,7 @@ class Skill(Housed):
     def _name_nearest(self, error: ResourceNotFoundError, path: str) -> ResourceNotFoundError:
         """The error with the files that may have been meant, as far as they are known without fetching anything."""
         try:
-            return resources.name_nearest(error, path, self.resource_paths())
+            return resources.name_nearest(error, path, self.readable_paths())
         except SkillError:  # a folder that cannot be listed
             return error
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from ipaddress import ip_address
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from prowess.errors import ResourceError, SkillError, SourceError
 from prowess.mcp.guard import LOOPBACK
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 DEFAULT = "127.0.0.1:8848"
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 4_096
+_NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,253}[a-z0-9_])?\.?")
+_USUAL_PORTS = {"http": 80, "https": 443}
 _HIGHEST_PORT, _PORT_DIGITS = 65_535, 5
 
 
@@ -35,6 +43,60 @@ def parse_bind(bind: str) -> tuple[str, int]:
     if len(port) > _PORT_DIGITS or int(port) > _HIGHEST_PORT:
         raise SourceError(f"port {port[:64]} is out of range: a port is a number from 0 to {_HIGHEST_PORT:,}")
     return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def read_names(names: Iterable[str]) -> tuple[str, ...]:
+    """The further names of a server as a ``Host`` has them, in lower case.
+
+    A name goes with every port. Raises ``SourceError`` for what no request could name: a port, an address of a page.
+    """
+    return tuple(map(_read_name, names))
+
+
+def _read_name(name: str) -> str:
+    bare = name.lower().strip("[]")
+    try:
+        return str(ip_address(bare))
+    except ValueError:
+        pass
+    if _NAME.fullmatch(bare):
+        return bare
+    host = _split_address(name if "//" in name else f"//{name}")[1].partition(":")[0]
+    meant = f": did you mean {host!r}?" if host else ""
+    raise SourceError(f"a host is a name alone, which goes with every port, not {name[:64]!r}{meant}")
+
+
+def read_origins(origins: Iterable[str]) -> tuple[str, ...]:
+    """The origins of further pages as browsers send them: in lower case, without a usual port or a path.
+
+    Raises ``SourceError`` for what no browser sends.
+    """
+    return tuple(map(_read_origin, origins))
+
+
+def _read_origin(origin: str) -> str:
+    scheme, host, path = _split_address(origin)
+    if scheme and host and path in {"", "/"}:
+        return f"{scheme}://{host}"
+    likely = (
+        f"{scheme}://{host}" if scheme and host else f"https://{origin}" if "." in origin and "@" not in origin else ""
+    )
+    meant = f": did you mean {likely[:64]!r}?" if likely else ""
+    raise SourceError(f"an origin is a scheme and a host, such as 'https://app.example', not {origin[:64]!r}{meant}")
+
+
+def _split_address(address: str) -> tuple[str, str, str]:
+    """Scheme, host with an unusual port, and path of an address; all empty where it is none, or names a user."""
+    try:
+        parts = urlsplit(address.lower())
+        port = parts.port
+    except ValueError:
+        return "", "", ""
+    if not parts.hostname or "@" in parts.netloc:
+        return "", "", ""
+    name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    usual = port is None or _USUAL_PORTS.get(parts.scheme) == port
+    return parts.scheme, name if usual else f"{name}:{port}", parts.path + parts.query + parts.fragment
 
 
 def check_token(host: str, token: str | None) -> None:

@@ -10,7 +10,7 @@ import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 
 from prowess.errors import SourceError
-from prowess.mcp.binding import check_token, parse_bind
+from prowess.mcp.binding import check_token, parse_bind, read_names, read_origins
 from prowess.mcp.guard import Guard, access
 from prowess.mcp.patient import Patient, backlog
 from prowess.mcp.sessions import Sessions
@@ -33,6 +33,7 @@ def guarded_app(
 ) -> App:
     """The server as an ASGI application, with its guard; for ``host``, which it will be bound to."""
     check_token(host, token)
+    who = access(host, read_names(hosts), read_origins(origins), token)
     limits = server.limits
     inner = server.lowlevel.streamable_http_app(
         streamable_http_path=PATH,
@@ -42,7 +43,7 @@ def guarded_app(
         max_sessions=2 * limits.max_http_sessions,  # ours ends the idle ones before
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard is stricter
     )
-    return Guard(Sessions(inner, limits.max_http_sessions), access(host, hosts, origins, token), limits)
+    return Guard(Sessions(inner, limits.max_http_sessions), who, limits)
 
 
 def run_http(  # noqa: PLR0917 - one caller

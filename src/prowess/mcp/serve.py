@@ -61,6 +61,7 @@ def serve(
         if http is None:
             if left_out is not None:
                 server.tell_left_out(left_out)
+            server.tell_arrivals()
             run_stdio(server)
             return
         from prowess.mcp.http import run_http  # noqa: PLC0415 - not needed for stdio
@@ -82,9 +83,9 @@ def in_step(limits: Limits, spent: float) -> Limits:
 def _find_folders(roots: tuple[str | os.PathLike[str], ...]) -> tuple[str, ...]:
     """The folders that were named; raises ``SourceError`` for one that is not there: a configuration is wrong."""
     folders = root_folders(roots)
-    for root, folder in zip(roots, folders, strict=True):
+    for folder in folders:
         if folder_info(folder) is None:
-            raise SourceError(f"there is no folder {str(root)!r}", code="missing-root")
+            raise SourceError(f"there is no folder {folder!r}", code="missing-root")
     return folders
 
 

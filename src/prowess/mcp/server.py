@@ -26,6 +26,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from prowess.errors import SkillError
 from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.answers import BehindError, LargeError, OutdatedError
+from prowess.mcp.arrivals import Arrivals
 from prowess.mcp.keeper import News, keeper_of
 from prowess.mcp.listing import write_pointer
 from prowess.mcp.options import BUDGET, MAX_CHARS, PARTS, PLACES, make_options
@@ -55,6 +56,7 @@ EXTENSION = "io.modelcontextprotocol/skills"
 _OF_EXTENSION = frozenset(("skills/list", "skills/get", "resources/directory/read"))
 _OUR_FAULT = frozenset(("unreadable", "unreadable-directory", "changed-during-read"))
 _TRIES = 5
+_CALL = "tools/call"
 _HANDSHAKES = frozenset(("initialize", "server/discover"))
 
 logger = logging.getLogger("prowess.mcp")
@@ -97,7 +99,7 @@ METHODS: dict[str, tuple[tuple[str, ...], type[Any], Work]] = {
         lambda offer, p: offer.answers.read_resource(p.uri),
     ),
     "tools/list": (_TOOLS, _PAGED, lambda offer, _: complete("tools", [*offer.tools.definitions], None)),
-    "tools/call": (
+    _CALL: (
         _TOOLS,
         types.CallToolRequestParams,
         lambda offer, p: offer.tools.call(p.name, p.arguments or {}),
@@ -186,6 +188,7 @@ class Server:
         self._older: WeakSet[Any] = WeakSet()
         self._late: WeakSet[Any] = WeakSet()
         self._was_late = False
+        self._arrivals: Arrivals | None = None
         self._tasks: set[Task[None]] = set()
         self.lowlevel = self._built()
 
@@ -198,6 +201,15 @@ class Server:
                 tell(left_out)
 
         self._keeper.when_loaded(count)
+
+    def tell_arrivals(self) -> None:
+        """Tell of skills that come from now on, once, in the answer to the next call of a tool.
+
+        For a server of one client: another could not know what the first was told. Nothing is told where whoever
+        set up the server wants no listing.
+        """
+        if any(map(self._options.lists_in, PLACES)):
+            self._arrivals = Arrivals(self._options)
 
     # -- what the SDK is given ---------------------------------------------------------------------------------------
 
@@ -228,7 +240,8 @@ class Server:
             if method in _OF_EXTENSION and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
                 raise MCPError(types.METHOD_NOT_FOUND, "Method not found", method)
             try:
-                return await self._answer_from_disk(work, params)
+                answer = await self._answer_from_disk(work, params)
+                return await self._add_arrivals(answer, params.arguments) if method == _CALL else answer
             except SkillError as error:
                 code = types.INTERNAL_ERROR if error.code in _OUR_FAULT else types.INVALID_PARAMS
                 raise MCPError(code, error.message) from None
@@ -237,6 +250,14 @@ class Server:
                 raise MCPError(types.INTERNAL_ERROR, "Internal error") from None
 
         return handle
+
+    async def _add_arrivals(self, answer: dict[str, Any], arguments: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The answer to a call of a tool, and behind it the new skills that the model may not have been shown."""
+        if self._arrivals is None or answer.get("isError"):
+            return answer
+        catalog = (await self._keeper.offer()).shelf.catalog
+        news = self._arrivals.write_news(catalog, (arguments or {}).get("name"))
+        return {**answer, "content": [*answer["content"], {"type": "text", "text": news}]} if news else answer
 
     async def _answer_from_disk(self, work: Work, params: Any) -> dict[str, Any]:  # noqa: ANN401 - as the method has them
         """The answer; where it is a refusal, or about a skill that has changed, that of what is on the disk now.
@@ -370,6 +391,8 @@ class Server:
             self._begin(self._when_offered(tell))
 
     async def _tell(self, news: News) -> None:
+        if self._arrivals is not None and news.catalogs is not None:
+            self._arrivals.note_change(*news.catalogs)
         await self._bus.publish(ResourcesListChanged())
         for uri in news.updated:
             await self._bus.publish(ResourceUpdated(uri))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from prowess.spec.commands import Leave, Span
 
 ALREADY = "it was active already"
+NOT_ASKED = f"{ALREADY}; whether it has changed since could not be asked"
 CHANGED = "it has changed since it was loaded before"
 ALLOWED_OTHERWISE = "what it may run has changed since it was loaded before"
 _GONE = "the skill no longer exists; this is what was loaded before"

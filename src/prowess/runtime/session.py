@@ -18,6 +18,7 @@ from prowess.arguments import (
     check_variables,
 )
 from prowess.errors import (
+    FetchError,
     MaxActiveError,
     NotTrustedError,
     SkillError,
@@ -29,6 +30,7 @@ from prowess.runtime.activation import (
     ALLOWED_OTHERWISE,
     ALREADY,
     CHANGED,
+    NOT_ASKED,
     Activation,
     ActivationState,
     Active,
@@ -276,7 +278,8 @@ class Session(Sight):
     ) -> Activation:
         """The instructions of a skill, and the tools that it brings. ``filter`` replaces the session's for this call.
 
-        Activating again gives what was loaded the first time, unless it was granted, or its grant revoked, since.
+        Activating again gives what was loaded the first time, unless it was granted, or its grant revoked, since. The
+        server of a skill that a server gives is asked whether it has changed, and what it gives now is activated then.
         ``run=False``: no command in the instructions runs, and they are what the file has. Raises
         ``UnknownSkillError``, ``SkillFilteredError``, ``MaxActiveError``, or whatever reading the file raises.
         """
@@ -322,8 +325,14 @@ class Session(Sight):
             skill = self._known(wish.name)
             step = self._decide(wish, skill)
             active = self._active.entries.get(wish.name)
+        changes = ""
         if active is not None and (step == "keep" or (step == "check-grant" and self._stands(wish.name, active))):
-            return again(active)
+            try:
+                changes = "" if active.gone else active.loaded.skill.find_changes()
+            except FetchError:
+                return again(active, NOT_ASKED)
+            if not changes:
+                return again(active)
         prepared = self._instructions.prepared(skill, wish.arguments, run=wish.run)
         if before is not None:
             before(prepared.loaded.skill)
@@ -340,6 +349,8 @@ class Session(Sight):
             entry = self._active.remember(wish.name, prepared, **states)
             self._revision += 1
         self._say_activated(wish.name, skill, entry)
+        if changes:
+            return again(entry, f"{CHANGED} ({changes})")
         note = ALLOWED_OTHERWISE if step == "check-grant" else CHANGED if raced is not None and raced.stale else ""
         return again(entry, note)
 
@@ -388,8 +399,11 @@ class Session(Sight):
         return self._instructions.text(self.skill(name), whole=whole)
 
     def read_expanded(self, name: str) -> Expanded:
-        """The whole file of a skill that is not activated by it, and where in it stands what a command printed."""
-        return self._instructions.expanded_text(self.skill(name), whole=True)
+        """The whole file of a skill that is not activated by it, and where in it stands what a command printed.
+
+        Always that of the catalogue, also of an active skill: a sub-agent begins with what there is now.
+        """
+        return self._instructions.expanded_text(self._reachable(name), whole=True)
 
     def resolve_name(self, name: str) -> str:
         """The name that a skill goes by: ``name``, unless that only stands in the file of a skill of the catalogue.
@@ -450,10 +464,22 @@ class Session(Sight):
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def skill(self, name: str) -> Skill:
-        """A skill that exists and that the filter lets through; the version that was loaded, while it is active."""
-        found = self.available(name)
-        if found is not None:
-            return found
+        """A skill that exists and that the filter lets through, to read from.
+
+        While it is active, one that is not in a folder here is the one that was loaded, whatever its source has
+        announced since: files of another state must not stand beside its instructions. Raises ``UnknownSkillError`` or
+        ``SkillFilteredError``.
+        """
+        skill = self._reachable(name)
+        with self._lock:
+            active = self._active.entries.get(skill.name)
+        return skill if active is None or active.loaded.skill.is_local else active.loaded.skill
+
+    def _reachable(self, name: str) -> Skill:
+        """The skill of the catalogue, whose head decides who may call it; raises where none can be seen."""
+        skill = self.available(name)
+        if skill is not None:
+            return skill
         with self._lock:
             self._known(name)
         raise filtered_out(name, self._filters())
@@ -564,7 +590,7 @@ class Session(Sight):
             return ""
         name, arguments = self.resolve_name(call[0]), call[1]
         try:
-            skill = self.skill(name)
+            skill = self._reachable(name)
             if not skill.user_invocable:
                 raise SkillFilteredError(f"skill {name!r} is not for people to call", code="not-for-people")
         except SkillError as error:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prowess.errors import BadReferenceError, InstallError, Issue, NotInstalledError, SourceError
 from prowess.library.catalog import Catalog
-from prowess.library.installs import project_scope, resolve, user_scope
+from prowess.library.installs import copied_folders, project_scope, resolve, user_scope
 from prowess.library.lock import read_lock
 from prowess.sources.directory import DirectorySource, check_mount
 from prowess.spec.refs import SkillRef
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping
     from typing import Any, Literal
 
@@ -52,7 +53,13 @@ class InstalledSource:
             raise SourceError(f"verify must be 'lock' or None, not {self._verify!r}")
         ref = self._parsed()
         scope, place = self._resolved(ref)
-        found = DirectorySource(place, mount_as=self._mount_as, preload=self._preload, options=self._options).load()
+        found = Catalog()
+        copies = _copies(ref, scope)
+        for folder in copies or [place]:
+            mount_as = self._mount_as
+            if mount_as and len(copies) > 1:  # one folder for each skill: they must not all be one virtual folder
+                mount_as = f"{mount_as}/{os.path.basename(folder)}"
+            found |= DirectorySource(folder, mount_as=mount_as, preload=self._preload, options=self._options).load()
         if self._verify == "lock":
             found = _sifted(found, scope)
         return found | Catalog(issues=_version(ref, scope, place))
@@ -70,6 +77,13 @@ class InstalledSource:
         except NotInstalledError as error:
             message = f"resolving skill reference {ref}: {error.message}"
             raise SourceError(message, code=error.code) from None
+
+
+def _copies(ref: SkillRef, scope: Scope) -> list[str]:
+    """The folders of an install that is copies, one a skill; nothing for any other, or where the lock file is bad."""
+    with suppress(InstallError):
+        return copied_folders(read_lock(scope.records).get(ref.full_name), scope)
+    return []
 
 
 def _sifted(found: Catalog, scope: Scope) -> Catalog:

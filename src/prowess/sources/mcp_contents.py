@@ -58,25 +58,39 @@ class Kept:
                 self._size -= len(self._files.pop(oldest))
 
 
+class Announcement:
+    """What a server has last announced of one skill: shared by all contents of that skill, whichever asked."""
+
+    __slots__ = ("entry",)
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+
+
 class McpContents:
-    """The files of one skill of a server, as its entry lists them.
+    """The files of one skill of a server, as one entry of it lists them: one state, which never becomes another.
 
     When a file is not what was announced, the server is asked for the entry again. If that is another, the skill has
-    changed: whoever loads it gets what it is now, and reads follow from then on. What was loaded before holds until
-    then, so that no file of the new set stands beside instructions of the old one. ``state`` stays what it was: a
-    person who approves a skill approves what they have seen of it.
+    changed: whoever loads it gets contents of the new entry, and these here keep to the old one, so that no file of the
+    new set stands beside instructions of the old one. A person who approves a skill approves what they have seen of it.
     """
 
-    def __init__(self, entry: Entry, link: Link, *, kept: Kept, approvals: Approvals | None, changes: str = "") -> None:
+    def __init__(
+        self,
+        entry: Entry,
+        link: Link,
+        *,
+        kept: Kept,
+        approvals: Approvals | None,
+        announcement: Announcement | None = None,
+        changes: str = "",
+    ) -> None:
         self._entry = entry
         self._link = link
         self._kept = kept
         self._approvals = approvals
+        self._announcement = announcement or Announcement(entry)
         self._changes = changes
-        self._held = entry
-        """What the skill was last loaded from."""
-        self._newer: Entry | None = None
-        """What the server has announced since, which nobody has loaded."""
 
     @property
     def server(self) -> Server:
@@ -101,39 +115,64 @@ class McpContents:
         return self.files()
 
     def files(self) -> tuple[str, ...]:
-        return tuple(self._held.files)
+        return tuple(self._entry.files)
 
     def read(self, path: str) -> bytes:
         """The bytes of a file; raises ``FetchError`` (``changed-on-server``) where the skill has changed since."""
         try:
             return self._read(path)
         except FetchError as error:
-            self._newer = self._ask_again(error)
-            changes = _describe_changes(self._held, self._newer)
-            message = f"{changes} since it was loaded: unload it and load it again"
+            changes = _describe_changes(self._entry, self._ask_again(error))
+            message = f"{self._say_changed(changes)} since it was loaded: load it again, and read what that gives"
             raise FetchError(message, self.location, "changed-on-server") from None
 
     def renew(self) -> McpContents:
-        """The contents to load the skill from: those of now, if its SKILL.md is not what was announced.
+        """The contents to load the skill from: those of the entry that the server has last announced.
 
-        Raises ``FetchError`` where the server does not give what was announced, and announces nothing else.
+        The server is asked for the entry again where its SKILL.md is not what that entry says. Raises ``FetchError``
+        where the server does not give what was announced, and announces nothing else.
         """
-        if self._newer is None:
-            try:
-                self._read(SKILL_MD)
-            except FetchError as error:
-                self._newer = self._ask_again(error)
-        if self._newer is not None:
-            self._held, self._newer = self._newer, None
-        if self._held is self._entry:
+        latest = self._at(self._announcement.entry)
+        if latest is not self:
+            return latest.renew()
+        try:
+            self._read(SKILL_MD)
+        except FetchError as error:
+            return self._at(self._ask_again(error))
+        return self
+
+    def find_changes(self) -> str:
+        """Ask the server for the entry; which files differ in it, in one line, and ``""`` where none does.
+
+        Raises ``FetchError`` where the server cannot be asked, or no longer gives the skill.
+        """
+        entry = self._ask_entry()
+        return "" if entry.state == self.state else _describe_changes(self._entry, entry)
+
+    def _at(self, entry: Entry) -> McpContents:
+        """The contents of another entry of this skill; itself where the entry lists the same files."""
+        if entry.state == self.state:
             return self
-        changes = _describe_changes(self._entry, self._held)
-        return McpContents(self._held, self._link, kept=self._kept, approvals=self._approvals, changes=changes)
+        return McpContents(
+            entry,
+            self._link,
+            kept=self._kept,
+            approvals=self._approvals,
+            announcement=self._announcement,
+            changes=_describe_changes(self._entry, entry),
+        )
 
     def _ask_again(self, error: FetchError) -> Entry:
-        """What the server announces now; raises ``error`` where that is nothing else. Ends approvals of before."""
+        """What the server announces now; raises ``error`` where that is nothing else."""
         if error.code not in _MAY_HAVE_CHANGED:
             raise error
+        entry = self._ask_entry()
+        if entry.state == self.state:
+            raise error
+        return entry
+
+    def _ask_entry(self) -> Entry:
+        """What the server announces now, which counts from now on. Ends approvals of another set of files."""
         try:
             answer = self._link.request("skills/get", {"uri": self._entry.uri})
         except FetchError as refused:
@@ -142,14 +181,16 @@ class McpContents:
             message = f"{self._entry.uri} is no longer given: {refused.message}"
             raise FetchError(message, self.location, refused.code) from None
         entry = parse_entry(answer.get("skill"), self._link.limits)
-        if entry.uri != self._entry.uri or entry.state == self._held.state:
-            raise error
+        if entry.uri != self._entry.uri:
+            message = f"MCP server {self.server.label!r} answered for another skill"
+            raise FetchError(message, self.location, "bad-entry")
+        self._announcement.entry = entry
         if self._approvals is not None:
             self._approvals.expire({self.location: entry.state})
         return entry
 
     def _read(self, path: str) -> bytes:
-        file = self._held.files.get(path)
+        file = self._entry.files.get(path)
         if file is None:
             raise ResourceNotFoundError(f"{self.server.label} lists no file {path!r} for this skill", path)
         data = self._kept.get(file.digest)
@@ -175,7 +216,7 @@ class McpContents:
             raise self._wrong(uri, "the answer cannot be decoded") from None
 
     def _prove(self, path: str, data: bytes) -> None:
-        file = self._held.files[path]
+        file = self._entry.files[path]
         if len(data) != file.size:
             raise self._wrong(file.uri, f"it has {len(data)} bytes, and {file.size} were announced")
         if hashlib.sha256(data).hexdigest() != file.digest:
@@ -186,7 +227,7 @@ class McpContents:
         limits = self._link.limits
         most = limits.max_frontmatter_bytes
         written = styled_frontmatter(data[:most], whole=len(data) <= most, limits=limits)
-        differing = differing_fields(written, self._held.fields)
+        differing = differing_fields(written, self._entry.fields)
         if differing:
             message = f"{self._entry.uri}: {', '.join(differing)[:200]} in the file is not what was announced"
             raise FetchError(message, self.location, "differs-from-index")
@@ -201,8 +242,11 @@ class McpContents:
         """What changed since the skill was listed, where it was loaded from another entry."""
         if not self._changes:
             return ()
-        message = f"{self._changes} since it was listed; approvals of before do not count"
+        message = f"{self._say_changed(self._changes)} since it was listed; approvals of before do not count"
         return (Issue("changed-on-server", "", message, self.location, 0, "warning"),)
+
+    def _say_changed(self, changes: str) -> str:
+        return one_line(f"the skill {self._entry.uri} has changed on its server ({changes})")
 
     def announced(self, name: str) -> Frontmatter:
         """The fields as they were announced, which nobody has approved: no tools."""
@@ -225,7 +269,7 @@ def _describe_changes(before: Entry, after: Entry) -> str:
         "removed": [path for path in old if path not in new],
     }
     said = "; ".join(f"{kind}: {', '.join(paths)}" for kind, paths in kinds.items() if paths)
-    return one_line(f"the skill {after.uri} has changed on its server ({said[:_LONGEST_CHANGES]})")
+    return one_line(said[:_LONGEST_CHANGES])
 
 
 def _narrowed(front: Frontmatter, name: str) -> Frontmatter:

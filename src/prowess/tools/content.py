@@ -67,7 +67,7 @@ def file_element(path: str) -> str:
 
 def _files(skill: Skill) -> str:
     try:
-        paths = skill.resource_paths()
+        paths = skill.readable_paths()
     except SkillError:
         return ""
     if not paths:

@@ -10,7 +10,7 @@ from prowess.cli import output
 from prowess.cli.command import command as new_command
 from prowess.cli.flow import Change, carry_out, plan_of
 from prowess.cli.installing import dry_option, installed_data, installed_line, issue_data, yes_option
-from prowess.cli.options import home_relative, json_option
+from prowess.cli.options import complete_skill, home_relative, json_option
 from prowess.install.adopt import adoptable, is_left, is_own
 from prowess.install.installer import Installer
 from prowess.library.lock import read_lock
@@ -29,7 +29,7 @@ _TAKE = "take over"
     ("prowess adopt", "everything in .agents/skills and .claude/skills"),
     ("prowess adopt pdf --yes", "one of them"),
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_skill)
 @click.option("--user", is_flag=True, help="Your own skills, not the project's.")
 @dry_option
 @yes_option

@@ -12,10 +12,19 @@ from prowess.authoring.fix import apply_fix, fix
 from prowess.cli import output
 from prowess.cli.blocks import Line, line
 from prowess.cli.command import command as new_command
-from prowess.cli.options import complete_code, home_relative, json_option, known_codes, settings_of
-from prowess.errors import SkillError, SourceError
+from prowess.cli.options import (
+    complete_code,
+    complete_skill_or_path,
+    find_path,
+    home_relative,
+    json_option,
+    known_codes,
+    settings_of,
+)
+from prowess.cli.own_skills import find_own_paths
+from prowess.errors import SkillError
 from prowess.escapes import escape_line
-from prowess.files.paths import is_really_inside
+from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.counted import counted
 from prowess.steps import stepped
 
@@ -26,7 +35,6 @@ if TYPE_CHECKING:
     from prowess.authoring.fix import Fix
     from prowess.cli.blocks import Block, Style
     from prowess.cli.options import T
-    from prowess.library.settings import Settings
 
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
 _GITHUB = {"error": "error", "warning": "warning", "info": "notice"}
@@ -47,7 +55,7 @@ def _code_option(name: str, about: str) -> Callable[[Callable[..., T]], Callable
     ("prowess check --spec", "would skills-ref accept it?"),
     ("prowess check --format github", "annotations for a pull request"),
 )
-@click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[PATH|NAME]...", shell_complete=complete_skill_or_path)
 @click.option("--strict", is_flag=True, default=None, help="Warnings count as failures.")
 @click.option(
     "--format",
@@ -79,20 +87,20 @@ def command(
 ) -> int:
     """Check skills: every finding with its line, the text that it is about, and what to do.
 
-    PATH is a skill's folder, its SKILL.md, or a folder of skills; several skills are also compared with each other.
-    Without PATH it is the skill in this folder, or those of the project; where all of these are installed, their
-    authors check them, and nothing is checked here.
+    PATH is a skill's folder, its SKILL.md, or a folder of skills; where nothing of that name lies here, NAME is the
+    name of a skill. Several skills are also compared with each other. Without PATH it is the skill in this folder, or
+    those of the project; where all of these are installed, their authors check them, and nothing is checked here.
     Exit status 1: there is an error, or under --strict a warning.
     """
     settings = settings_of(strict=strict, budget=budget)
-    chosen = paths or _own(settings)
+    chosen = tuple(find_path(settings, path) for path in paths) or find_own_paths(settings)
     as_json = as_data or form == "json"
-    installed = () if paths else _only_installed(chosen)
-    if installed:
+    own, installed = (chosen, []) if paths else _without_pinned(_files_of(chosen))
+    if installed and not own:
         return _leave_to_authors(installed, as_json=as_json)
     with output.busy("checking"):
         fixes = _fixes(chosen, write=mend) if mend or only_show else []
-        report = check(*chosen, budget=settings.number("budget"), spec=spec)
+        report = check(*(own if installed else chosen), budget=settings.number("budget"), spec=spec)
     report = _narrowed(report, frozenset(only), frozenset(ignore))
     if form == "github" and not as_json:
         for finding in report.findings:
@@ -102,43 +110,12 @@ def command(
     return 0 if report.ok(strict=bool(settings["strict"])) else 1
 
 
-def _own(settings: Settings) -> tuple[str, ...]:
-    """What is meant without a path: the skill in this folder, else the folders that are set, else the project's."""
-    if os.path.lexists("SKILL.md"):
-        return (".",)
-    if settings.names("folders"):
-        return settings.names("folders")
-    from prowess.library.scan import discover  # noqa: PLC0415 - only without a path
-    from prowess.model import SkillScope  # noqa: PLC0415
-
-    places = discover(agents=settings.names("agents")).places
-    found = tuple(
-        place.path
-        for place in places
-        if place.scope is SkillScope.PROJECT and place.state != "missing" and _has_skills(place.path)
-    )
-    if not found:
-        raise SourceError(
-            "there is no skill here: name a skill's folder, or a folder of skills", os.getcwd(), "missing-skill-md"
-        )
-    return found
+def _files_of(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """The files of the skills at or below ``paths``, each once."""
+    return distinct(file for path in paths for file in skill_files(path))
 
 
-def _has_skills(path: str) -> bool:
-    """Whether there is a skill at or below ``path``; links that lead out of it, as installs make, count as none."""
-    try:
-        return bool(skill_files(path))
-    except SourceError:
-        return False
-
-
-def _only_installed(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of the skills at or below ``paths``, where all of them are installed; none otherwise."""
-    own, installed = _without_pinned(distinct(file for path in paths for file in skill_files(path)))
-    return () if own else tuple(installed)
-
-
-def _leave_to_authors(installed: tuple[str, ...], *, as_json: bool) -> int:
+def _leave_to_authors(installed: list[str], *, as_json: bool) -> int:
     """Say that nothing here is the project's own; what others wrote is theirs to check, so that is no failure."""
     output.note(
         f"there are only installed skills ({', '.join(installed)}), which their authors check; "
@@ -151,8 +128,7 @@ def _leave_to_authors(installed: tuple[str, ...], *, as_json: bool) -> int:
 
 def _fixes(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
     found: list[Fix] = []
-    files = distinct(file for path in paths for file in skill_files(path))
-    files, pinned = _without_pinned(files)
+    files, pinned = _without_pinned(_files_of(paths))
     if pinned:
         output.note(f"left as prowess.lock has them: {', '.join(pinned)} (mend them where they come from)")
     for file in stepped(files, lambda file: home_relative(os.path.dirname(file))):
@@ -168,11 +144,14 @@ def _fixes(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
 
 
 def _without_pinned(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
-    """The files that may be changed, and the skills of the others, which are installed."""
+    """The files that may be changed, and the skills of the others: in an install base, or a copy that is recorded."""
     from prowess.library.installs import standard_scopes  # noqa: PLC0415 - only to mend something
+    from prowess.library.pins import Pins  # noqa: PLC0415
 
     scopes = standard_scopes(os.getcwd(), os.path.expanduser("~"), os.environ)
-    free = tuple(file for file in files if not any(is_really_inside(file, scope.base) for scope in scopes))
+    records = Pins(scopes, DEFAULT_LIMITS).records
+    folders = {file: os.path.realpath(os.path.dirname(file)) for file in files}
+    free = tuple(file for file, folder in folders.items() if not any(one.where(folder) for one in records))
     return free, sorted({os.path.basename(os.path.dirname(file)) for file in files if file not in free})
 
 

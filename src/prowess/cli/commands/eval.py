@@ -11,8 +11,19 @@ from prowess.authoring.evals import EvalReport, evaluate, load_evals
 from prowess.cli import output
 from prowess.cli.blocks import Line, Table, Title, line
 from prowess.cli.command import command as new_command
-from prowess.cli.options import catalog_of, home_relative, json_option, settings_of, where_options
+from prowess.cli.options import (
+    catalog_of,
+    complete_skill_or_path,
+    find_path,
+    home_relative,
+    json_option,
+    settings_of,
+    where_options,
+)
+from prowess.cli.own_skills import find_own_paths
+from prowess.errors import SourceError
 from prowess.library.catalog import Catalog
+from prowess.library.load import FILENAME
 from prowess.library.scan import scan
 from prowess.select.selectors import LexicalSelector, ModelDrivenSelector
 from prowess.spec.counted import counted
@@ -21,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.authoring.evals import EvalResult
+    from prowess.authoring.evals import EvalCase, EvalResult
     from prowess.cli.blocks import Block, Span, Style
     from prowess.cli.options import Where
 
@@ -35,11 +46,12 @@ _STYLES: dict[str, Style] = {"hit": "good", "quiet": "good", "miss": "bad", "fal
 
 @new_command(
     "eval",
+    ("prowess eval", "the skill in this folder, or the project's skills"),
     ("prowess eval skills/csv-report", "one skill among those that there are"),
     ("prowess eval skills/ --min 0.9", "a whole collection, for CI"),
     ("prowess eval skills/ --top 3 --json", "found means among the first three"),
 )
-@click.argument("path", type=click.Path(exists=True))
+@click.argument("path", required=False, metavar="[PATH|NAME]", shell_complete=complete_skill_or_path)
 @click.option(
     "--min", "least", type=click.FloatRange(0, 1), help="The share of queries that must come out right; 1 otherwise."
 )
@@ -48,7 +60,7 @@ _STYLES: dict[str, Style] = {"hit": "good", "quiet": "good", "miss": "bad", "fal
 @where_options
 @json_option
 def command(
-    path: str,
+    path: str | None,
     *,
     least: float | None,
     top: int | None,
@@ -58,23 +70,44 @@ def command(
 ) -> int:
     """Test whether the queries of evals find their skill, and only that one, among the skills that there are.
 
-    PATH is a skill's folder (its evals/*.json are read), a folder of skills, or a JSON file: a list of {"query",
-    "should_trigger"}, or {"skill_name", "evals": [{"prompt"}]}. A file outside of a skill says which one is meant:
-    "skill" in each entry, or {"skill": NAME, "queries": [...]}.
+    PATH is a skill's folder (its evals/*.json are read), its SKILL.md, a folder of skills, or a JSON file: a list of
+    {"query", "should_trigger"}, or {"skill_name", "evals": [{"prompt"}]}. A file outside of a skill says which one is
+    meant: "skill" in each entry, or {"skill": NAME, "queries": [...]}. Where nothing of that name lies here, NAME is
+    the name of a skill. Without PATH it is the skill in this folder, or those of the project.
 
     Exit status 1: a query came out wrong, as with any test; with --min, fewer came out right than that share (--min 0
     only reports).
     """
     settings = settings_of(min=least, top=top, selector=selector, **where)
-    cases = load_evals(path)
+    paths = (_folder_of(find_path(settings, path)),) if path else find_own_paths(settings)
+    cases = _load_cases(paths)
     named = settings.text("selector")
     chosen = LexicalSelector() if named == "lexical" else ModelDrivenSelector()
-    catalog = _competitors(path, named=bool(settings.names("folders"))) | catalog_of(settings)
+    catalog = catalog_of(settings)
+    for place in reversed(paths):
+        catalog = _competitors(place, named=bool(settings.names("folders"))) | catalog
     with output.busy("asking"):
         report = evaluate(cases, catalog, selector=chosen, top=settings.number("top") or 1)
     judged = _Judged(report, len(catalog), named, float(settings["min"]))  # type: ignore[arg-type]  # a share is a number
     output.answer(lambda: _data(judged), lambda: _blocks(judged), as_data=as_data)
     return 0 if judged.passed else 1
+
+
+def _folder_of(path: str) -> str:
+    """The folder of a skill whose SKILL.md is named; any other path as it is."""
+    return os.path.dirname(path) or os.curdir if os.path.basename(path) == FILENAME else path
+
+
+def _load_cases(paths: tuple[str, ...]) -> tuple[EvalCase, ...]:
+    """The cases below all the paths; of several, some may have none. Raises ``SourceError`` where none has any."""
+    cases: list[EvalCase] = []
+    for path in paths:
+        try:
+            cases += load_evals(path)
+        except SourceError as error:
+            if error.code != "no-evals" or (path == paths[-1] and not cases):
+                raise
+    return tuple(cases)
 
 
 class _Judged(NamedTuple):
@@ -140,7 +173,7 @@ def _blocks(judged: _Judged) -> Iterator[Block]:
         if winners:
             yield Title("Who won instead")
             yield Table([((name, "name"), str(count)) for name, count in winners], indent=2)
-    yield Line()
+        yield Line()
     yield line(*_verdict(judged), f" (among {counted(judged.skills, 'skill')}, first {report.top})")
     for what, share in (("hit rate", report.hit_rate), ("false fires", report.false_fire_rate)):
         yield line(f"{what}: {'no such queries' if share is None else f'{share:.0%}'}", indent=2)

@@ -8,6 +8,7 @@ from prowess.cli import output
 from prowess.cli.blocks import Table, Title, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import catalog_of, home_relative, json_option, settings_of, skill_argument, where_options
+from prowess.errors import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,8 +36,12 @@ def command(
 
     Exit status 1: there is no such skill.
     """
-    found = catalog_of(settings_of(**where)).explain(skill)
+    catalog = catalog_of(settings_of(**where))
+    found = catalog.explain(skill)
     output.answer(lambda: _data(found), lambda: _blocks(found), as_data=as_data)
+    suggestion = "" if found.location else did_you_mean(skill, catalog.names)
+    if suggestion:
+        output.note(suggestion)
     return 0 if found.location else 1
 
 

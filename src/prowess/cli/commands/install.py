@@ -22,14 +22,20 @@ from prowess.cli.installing import (
     yes_option,
 )
 from prowess.cli.offering import offer_blocks, offer_data, pick_skills, plan_rows, with_skills
-from prowess.cli.options import as_path, home_relative, json_option
+from prowess.cli.options import as_path, complete_path, home_relative, json_option
 from prowess.errors import BadReferenceError
+from prowess.files.folders import exists
+from prowess.library.lock import LOCK_FILE
+from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.addresses import parse_source
 from prowess.spec.refs import is_local_path
 
 if TYPE_CHECKING:
     import prowess
+    from prowess.errors import Issue
     from prowess.install.installer import Installer
+    from prowess.install.plan import Plan
+    from prowess.library.installs import InstalledSkill
 
 
 @new_command(
@@ -40,13 +46,14 @@ if TYPE_CHECKING:
     ("prowess install owner/repo --list", "what it has, what that costs and could run"),
     ("prowess install @acme/pdf@v1.2.0 --dry-run", "only the plan"),
 )
-@click.argument("source")
+@click.argument("source", shell_complete=complete_path)
 @click.option("--skill", "select", multiple=True, metavar="NAME", help="Only this skill of the source.")
 @click.option("--list", "list_only", is_flag=True, help="Only show what the source has: fetched, and not installed.")
 @click.option("-p", "--project", is_flag=True, help="For the project in this folder, not for you.")
 @click.option(
     "--into", "folder", type=click.Path(file_okay=False), help="Only copy it into this folder: no links, no lock."
 )
+@click.option("--copy", is_flag=True, help="Put real files where agents look, to be committed, instead of links.")
 @click.option("--replace", is_flag=True, help="Take the place of what is there.")
 @agents_option
 @reach_options
@@ -60,6 +67,7 @@ def command(
     list_only: bool,
     project: bool,
     folder: str | None,
+    copy: bool,
     replace: bool,
     agents: tuple[str, ...],
     installer: Installer,
@@ -70,7 +78,12 @@ def command(
     """Install skills from SOURCE: show the plan, ask, fetch, pin in prowess.lock, link where agents look.
 
     SOURCE: owner/repo, owner/repo@skill, owner/repo/folder#ref, @org/name@version, any git address, a folder or an
-    archive. --allow-http and --allow-private count for this command alone: a later sync or update needs them again.
+    archive.
+
+    Without --agent it is linked for the agents that the manifest names, else for those that have a folder in the
+    project or in your home folder; '--agent universal' links it in .agents/skills alone.
+
+    --allow-http and --allow-private count for this command alone: a later sync or update needs them again.
     --list and --dry-run fetch into the cache, so that they fail for what cannot be had. Exit status 1: you said no.
     """
     _tell_of_path(source)
@@ -81,7 +94,8 @@ def command(
     if not dry_run:
         installer.recover()  # before the plan is made: what was interrupted may have taken the place
         output.tell_issues(installer.issues)
-    make_plan = partial(installer.plan, source, project, agents=agents, replace=replace)
+    agents = agents or installer.preset_agents(project=project)
+    make_plan = partial(installer.plan, source, project, agents=agents, replace=replace, copy=copy)
     plan = make_plan(select=select or None)  # what is taken is refused before anything is fetched
     offer = _fetch_offer(installer, source, select)
     usual = [skill.name for skill in offer.skills if plan.spec.skills or not skill.is_internal]
@@ -93,21 +107,22 @@ def command(
     # Of a source without a skill that loads nothing is planned: to install it says why.
     rows = plan_rows(plan, offer) if offer.skills else []
     seen = [*offer_blocks(offer), Line()] if rows and asks and picked is None else []
+    advice: list[Issue] = []
     return carry_out(
         Change(
             plan=[*seen, *plan_of(rows)],
             needs_consent=bool(rows),
             doing=f"fetching {source}",
-            do=lambda: () if picked == [] else installer.apply(plan, commit=offer.commit),
+            do=lambda: () if picked == [] else _install(installer, plan, offer.commit, advice),
             data=lambda done: {
                 "plan": rows,
                 "installed": [installed_data(one) for one in done or ()],
-                "issues": [issue_data(i) for i in installer.issues],
+                "issues": [issue_data(i) for i in (*installer.issues, *advice)],
             },
             report=lambda done: [installed_line("Installed", one) for one in done],
             declined="Nothing was installed.",
             idle="Nothing was installed.",
-            issues=lambda: (*offer.issues, *installer.issues),
+            issues=lambda: (*offer.issues, *installer.issues, *advice),
             status=lambda done: 0 if done else DECLINED,
             dry_status=0 if rows else DECLINED,
         ),
@@ -115,6 +130,17 @@ def command(
         as_data=as_data,
         dry_run=dry_run,
     )
+
+
+def _install(installer: Installer, plan: Plan, commit: str, advice: list[Issue]) -> tuple[InstalledSkill, ...]:
+    """Do what a plan says, of the commit that was shown; what git should ignore, or must not, goes to ``advice``."""
+    from prowess.install.git_ignores import find_ignore_issues  # noqa: PLC0415 - only where something is installed
+
+    first = not exists(os.path.join(installer.project.records, LOCK_FILE))
+    done = installer.apply(plan, commit=commit)
+    if plan.location == "project":
+        advice += find_ignore_issues(installer.project, DEFAULT_LIMITS, first=first)
+    return done
 
 
 def _fetch_offer(installer: Installer, source: str, select: tuple[str, ...]) -> prowess.Offer:

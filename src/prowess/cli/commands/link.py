@@ -5,14 +5,18 @@ from __future__ import annotations
 import click
 
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import dry_option, installed_argument, yes_option
+from prowess.cli.installing import dry_option, installed_arguments, yes_option
 from prowess.cli.options import complete_agent, json_option, known_agents
 from prowess.cli.relinking import relink
 from prowess.install.installer import Installer
 
 
-@new_command("link", ("prowess link pdf --agent claude-code", "by name"))
-@installed_argument
+@new_command(
+    "link",
+    ("prowess link pdf --agent claude-code", "by name"),
+    ("prowess link pdf csv --agent claude-code --yes", "several, all or none"),
+)
+@installed_arguments
 @click.option(
     "--agent",
     "agents",
@@ -26,6 +30,6 @@ from prowess.install.installer import Installer
 @dry_option
 @yes_option
 @json_option
-def command(name: str, *, agents: tuple[str, ...], dry_run: bool, yes: bool, as_data: bool) -> int:
-    """Link an installed skill where further agents look. Exit status 1: you said no."""
-    return relink("link", Installer.link, name, agents, dry_run=dry_run, yes=yes, as_data=as_data)
+def command(names: tuple[str, ...], *, agents: tuple[str, ...], dry_run: bool, yes: bool, as_data: bool) -> int:
+    """Link installed skills where further agents look: all that are named, or none. Exit status 1: you said no."""
+    return relink("link", Installer.link, names, agents, dry_run=dry_run, yes=yes, as_data=as_data)

@@ -36,14 +36,17 @@ class _Row(NamedTuple):
     ("prowess list", "in the standard places"),
     ("prowess list skills/", "below a folder"),
     ("prowess list --agent codex --json", "also where Codex looks, as data"),
+    ("prowess list --agents", "which agent has which skill"),
     choices=("Agents", agent_ids),
 )
 @click.argument("below", nargs=-1, type=click.Path(file_okay=False), metavar="[FOLDER]...")
+@click.option("--agents", "matrix", is_flag=True, help="Which agent has which skill, for the agents that are found.")
 @where_options
 @json_option
 def command(
     below: tuple[str, ...],
     *,
+    matrix: bool,
     where: Where,
     as_data: bool,
 ) -> None:
@@ -53,7 +56,18 @@ def command(
     trusted (its commands and scripts may run), changed since trusted, verified (installed, and what the lock file
     says), changed since installed, from (where it was installed from, at which version), shadowed (another copy of the
     name wins).
+
+    --agents shows instead how each agent has each skill: linked, copied (real files), missing, shadowed (it loads
+    another of that name), edited (it is not what was installed); for the agents with a folder in the project or in the
+    home folder, those that skills are installed for, and those of --agent.
     """
+    if matrix:
+        from prowess.cli.agent_matrix import show_matrix  # noqa: PLC0415 - only for those who ask
+
+        if below or where["folders"]:
+            raise click.UsageError("--agents is about the folders where agents look: name no other folder")
+        show_matrix(where["agents"], project=where["project"] is not False, as_data=as_data)
+        return
     settings = settings_of(**{**where, "folders": (*below, *where["folders"])})
     catalog = catalog_of(settings)
     marked = _marked(catalog)
@@ -123,7 +137,8 @@ def _blocks(catalog: prowess.Catalog, rows: list[_Row], absent: str) -> Iterator
             yield Title(f"{scope}{home_relative(place.path)}", counted(len(own), "skill"))
             yield from _by_source(own)
             if lost:
-                yield Table([_lost(one) for one in lost], indent=2, cut=True)
+                verified = Verified()
+                yield Table([_lost(one, verified) for one in lost], indent=2, cut=True)
     if not rows:
         yield from _nothing(catalog, absent)
     if catalog.failures:
@@ -174,8 +189,12 @@ def _shown(row: _Row, shared: tuple[str, ...]) -> tuple[Span, tuple[Span, ...]]:
     return (row.skill.name, "name"), (*marks, " ".join(row.skill.description.split()))
 
 
-def _lost(lost: Shadowed) -> tuple[Span, tuple[Span, ...]]:
-    return (lost.name, "dim"), (("[shadowed] ", "warn"), (f"by {home_relative(lost.winner)}: {lost.reason}", "dim"))
+def _lost(lost: Shadowed, verified: Verified) -> tuple[Span, tuple[Span, ...]]:
+    edited = f", {CHANGED}" if verified.is_changed_at(lost.location) else ""
+    return (lost.name, "dim"), (
+        (f"[shadowed{edited}] ", "warn"),
+        (f"by {home_relative(lost.winner)}: {lost.reason}", "dim"),
+    )
 
 
 def _nothing(catalog: prowess.Catalog, absent: str) -> Iterator[Block]:

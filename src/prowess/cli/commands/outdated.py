@@ -9,6 +9,7 @@ from prowess.cli import output
 from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
 from prowess.cli.installing import issue_data, reach_options, tell_unlocked
+from prowess.cli.main import FAILED
 from prowess.cli.options import json_option
 
 _HEAD = ("skill", "asked for", "here", "there", "newer")
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 @reach_options
 @json_option
 def command(*, installer: Installer, as_data: bool) -> int:
-    """List the installed skills whose source has something newer. Exit status 1: there are some, or a source went back.
+    """List the installed skills whose source has something newer, and those whose source could not be asked.
+
+    Exit status 1: there is something newer, or a source went back. 3: a source could not be asked, whatever the others
+    said.
 
     Newer is the latest tag that is written like the version asked for: v1.2.0 for v1.0.0. 'prowess update' stays with
     the version asked for, 'prowess update NAME@v1.2.0' moves to another.
@@ -29,7 +33,11 @@ def command(*, installer: Installer, as_data: bool) -> int:
     with output.busy("asking the sources"):
         found = installer.outdated()
     went_back = any(issue.code == "rolled-back" for issue in installer.issues)
-    rows = [((one.name, "name"), one.ref or "-", one.current[:12], one.newest[:12], one.newer or "-") for one in found]
+    unknown = any(one.status == "failed" for one in found)
+    rows = [
+        ((one.name, "name"), one.ref or "-", one.current[:12], one.newest[:12] or "not known", one.newer or "-")
+        for one in found
+    ]
     output.answer(
         lambda: {"outdated": [asdict(one) for one in found], "issues": [issue_data(i) for i in installer.issues]},
         lambda: [Table(rows, head=_HEAD)] if rows else [line(_sum_up(installer))],
@@ -37,7 +45,7 @@ def command(*, installer: Installer, as_data: bool) -> int:
     )
     output.tell_issues(installer.issues)
     tell_unlocked(installer)
-    return 1 if found or went_back else 0
+    return FAILED if unknown else 1 if found or went_back else 0
 
 
 def _sum_up(installer: Installer) -> str:

@@ -8,7 +8,7 @@ from prowess.authoring.pack import FORMATS, ArchiveFormat, pack, write_packed
 from prowess.cli import output
 from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
-from prowess.cli.options import home_relative, json_option
+from prowess.cli.options import complete_skill_or_path, find_path, home_relative, json_option, settings_of
 from prowess.spec.counted import counted
 
 
@@ -17,7 +17,7 @@ from prowess.spec.counted import counted
     ("prowess pack skills/csv-report", "csv-report.skill in this folder"),
     ("prowess pack skills/csv-report --format tar.gz -o dist/csv-report.tar.gz", "SKILL.md on top, for a site"),
 )
-@click.argument("path", type=click.Path(exists=True))
+@click.argument("path", metavar="PATH|NAME", shell_complete=complete_skill_or_path)
 @click.option(
     "-o", "--output", "target", type=click.Path(dir_okay=False), help="The file to write; NAME.FORMAT otherwise."
 )
@@ -25,11 +25,12 @@ from prowess.spec.counted import counted
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @json_option
 def command(path: str, *, target: str | None, form: ArchiveFormat | None, force: bool, as_data: bool) -> None:
-    """Pack the skill in a folder: the same content gives the same bytes.
+    """Pack the skill in a folder, or that of a name: the same content gives the same bytes.
 
     A .skill file is a zip with one folder in it; .zip and .tar.gz have SKILL.md on top. The skill must pass 'check'.
     """
     chosen = form or _format_of(target or "")
+    path = find_path(settings_of(), path)
     with output.busy("packing"):
         packed = pack(path, form=chosen)
     where = target or f"{packed.name}.{chosen}"

@@ -38,7 +38,8 @@ def command(
 ) -> None:
     """Show what a model would receive on activation; what the author did not write is marked.
 
-    With ARGS: what a person's explicit call with them sends. Commands of a trusted skill run, as they would then.
+    NAME is the name of a skill, its folder, or its SKILL.md. With ARGS: what a person's explicit call with them sends.
+    Commands of a trusted skill run, as they would then.
     """
     settings = settings_of(**where)
     session, name = session_for(settings, skill, run=not no_run)

@@ -9,7 +9,7 @@ import click
 from prowess.cli import output
 from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
-from prowess.cli.options import catalog_of, json_option, settings_of, where_options
+from prowess.cli.options import complete_skill_or_path, json_option, named_catalog, settings_of, where_options
 from prowess.cli.verified import tell_changed
 from prowess.spec.counted import counted
 
@@ -29,9 +29,11 @@ DIALECTS = ("prowess", "load_skill", "skill__activate", "read_skill", "skill_loa
 @new_command(
     "prompt",
     ("prowess prompt", "the block for a system prompt"),
+    ("prowess prompt csv-report ./skills", "only these: a name, a folder, a path"),
     ("prowess prompt --style text --budget 500", "a listing that costs at most 500 tokens"),
     ('prowess prompt --query "profile this csv" --tools', "with the tools, for one request"),
 )
+@click.argument("skills", nargs=-1, metavar="[NAME]...", shell_complete=complete_skill_or_path)
 @click.option("--style", type=click.Choice(STYLES), help="A bare listing in this style instead of a dialect's block.")
 @click.option("--dialect", type=click.Choice(DIALECTS), help="The names and shapes of the tools.")
 @click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="What the listing may cost.")
@@ -41,18 +43,20 @@ DIALECTS = ("prowess", "load_skill", "skill__activate", "read_skill", "skill_loa
 @where_options
 @json_option
 def command(
+    skills: tuple[str, ...],
+    *,
     style: str | None,
     dialect: str | None,
     budget: int | None,
     query: str,
     pattern: str | None,
-    *,
     with_tools: bool,
     where: Where,
     as_data: bool,
 ) -> None:
     """Print exactly what a model would receive; what it costs, skill by skill, goes to the error stream.
 
+    NAME is the name of a skill, its folder, its SKILL.md, or a folder of skills; without any it is about all.
     The tools are part of it: they are shown with --tools, and where a dialect says everything in them.
     """
     settings = settings_of(
@@ -62,7 +66,12 @@ def command(
         filter=pattern,
         **where,
     )
-    shown = _Prompt(settings, query, bare=style is not None or (dialect is None and bool(settings["style"])))
+    shown = _Prompt(
+        settings,
+        named_catalog(settings, skills),
+        query,
+        bare=style is not None or (dialect is None and bool(settings["style"])),
+    )
     output.answer(shown.data, list, as_data=as_data)
     if as_data:
         return
@@ -76,14 +85,13 @@ def command(
 class _Prompt:
     """The prompt of one request."""
 
-    def __init__(self, settings: Settings, query: str, *, bare: bool) -> None:
+    def __init__(self, settings: Settings, catalog: prowess.Catalog, query: str, *, bare: bool) -> None:
         from prowess.runtime.session import Session  # noqa: PLC0415 - what a conversation needs
         from prowess.select.selectors import LexicalSelector  # noqa: PLC0415
         from prowess.tools.dialects import DIALECTS as BY_NAME  # noqa: PLC0415
         from prowess.tools.toolset import Toolset  # noqa: PLC0415
 
         selector = LexicalSelector() if settings.text("selector") == "lexical" else None
-        catalog = catalog_of(settings)
         tell_changed(catalog.skills)
         session = Session(catalog, selector=selector, filter=settings.text("filter"))
         self.budget = settings.number("budget")

@@ -8,17 +8,8 @@ import click
 
 from prowess.cli import output
 from prowess.cli.command import command as new_command
-from prowess.cli.options import complete_skill, json_option, meant, named, settings_of, where_options
+from prowess.cli.options import complete_file, complete_skill, json_option, named, settings_of, where_options
 from prowess.limits import DEFAULT_LIMITS
-
-
-def _complete_file(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    try:
-        skill = meant(settings_of(), ctx.params["skill"])
-        return [path for path in skill.files() if path.startswith(incomplete)]
-    except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
-        return []
-
 
 if TYPE_CHECKING:
     from prowess.cli.options import Where
@@ -31,7 +22,7 @@ if TYPE_CHECKING:
     ("prowess read csv-report assets/sample.csv --raw > sample.csv", "a file, byte for byte"),
 )
 @click.argument("skill", metavar="NAME", shell_complete=complete_skill)
-@click.argument("file", required=False, shell_complete=_complete_file)
+@click.argument("file", required=False, shell_complete=complete_file)
 @click.option("--raw", is_flag=True, help="The bytes as they are; not to a terminal.")
 @where_options
 @json_option

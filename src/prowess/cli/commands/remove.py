@@ -1,4 +1,4 @@
-"""``prowess remove``: take an installed skill away."""
+"""``prowess remove``: take installed skills away."""
 
 from __future__ import annotations
 
@@ -7,47 +7,71 @@ from typing import TYPE_CHECKING
 from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
 from prowess.cli.flow import Change, carry_out, plan_of
-from prowess.cli.installing import dry_option, entry_of, installed_argument, ref_of, yes_option
+from prowess.cli.installing import dry_option, entry_of, installed_arguments, refs_of, yes_option
 from prowess.cli.options import home_relative, json_option
-from prowess.errors import NotInstalledError
+from prowess.errors import NotInstalledError, SkillError
 from prowess.install.installer import Installer
 from prowess.spec.refs import SkillRef
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import prowess
     from prowess.library.lock import LockedSkill
 
 _SHORTEST = 7
 """So many characters of a commit's id name it."""
 
 
-@new_command("remove", ("prowess remove pdf", "by name"), ("prowess remove @acme/pdf --yes", "without being asked"))
-@installed_argument
+@new_command(
+    "remove",
+    ("prowess remove pdf", "by name"),
+    ("prowess remove pdf csv", "several"),
+    ("prowess remove @acme/pdf --yes", "without being asked"),
+)
+@installed_arguments
 @dry_option
 @yes_option
 @json_option
-def command(name: str, *, dry_run: bool, yes: bool, as_data: bool) -> int:
-    """Remove an installed skill, its links and its entry in the lock file; what someone edited goes to the backups.
+def command(names: tuple[str, ...], *, dry_run: bool, yes: bool, as_data: bool) -> int:
+    """Remove installed skills, their links and their entries in the lock file; what someone edited goes to the backups.
 
-    Exit status 1: you said no.
+    Every name is looked up before anything happens. Each is then removed whole, in the order named. Exit status 1: you
+    said no.
     """
     installer = Installer()
-    ref = ref_of(installer, name)
-    rows = _plan(installer, SkillRef.parse(ref))
+    refs = refs_of(installer, names)
+    rows = [row for ref in refs for row in _plan(installer, SkillRef.parse(ref))]
+    gone: dict[str, str] = {}
+    issues: list[prowess.Issue] = []
     return carry_out(
         Change(
             plan=plan_of(rows),
             needs_consent=True,
             doing="removing",
-            do=lambda: installer.remove(ref),
-            data=lambda gone: {"plan": rows, "removed": gone and str(gone)},
-            report=lambda _: [line("Removed ", (ref, "name"), ".")],
+            do=lambda: _remove(installer, refs, gone, issues),
+            data=lambda _: {"plan": rows, "removed": next(iter(gone.values()), None), "places": list(gone.values())},
+            report=lambda _: [line("Removed ", (ref, "name"), ".") for ref in gone],
             declined="Nothing was removed.",
-            issues=lambda: installer.issues,
+            issues=lambda: issues,
         ),
         yes=yes,
         as_data=as_data,
         dry_run=dry_run,
     )
+
+
+def _remove(installer: Installer, refs: Sequence[str], gone: dict[str, str], issues: list[prowess.Issue]) -> None:
+    """Remove each install; where it was goes to ``gone``, what was met to ``issues``.
+
+    Raises what kept one from being removed, which names those that are gone already.
+    """
+    for ref in refs:
+        try:
+            gone[ref] = str(installer.remove(ref))
+        except SkillError as error:
+            raise error.about(ref, f"; removed already: {', '.join(gone)}" if gone else "") from error.__cause__
+        issues += installer.issues
 
 
 def _plan(installer: Installer, ref: SkillRef) -> list[str]:

@@ -9,7 +9,7 @@ import click
 
 from prowess.cli import output
 from prowess.cli.command import command as new_command
-from prowess.cli.options import json_option, named, settings_of, skill_argument, where_options
+from prowess.cli.options import complete_file, json_option, named, settings_of, skill_argument, where_options
 from prowess.cli.workplace import folder_option, tell_where
 from prowess.runtime.scripts import Scripts
 from prowess.runtime.trust import Trust
@@ -30,7 +30,7 @@ STOPPED = 124
     context_settings={"ignore_unknown_options": False},
 )
 @skill_argument
-@click.argument("script")
+@click.argument("script", shell_complete=complete_file)
 @click.argument("arguments", nargs=-1, metavar="[ARGS]...")
 @folder_option
 @click.option(

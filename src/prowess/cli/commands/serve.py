@@ -43,8 +43,12 @@ _WAITING = (
 @click.argument("roots", metavar="[ROOT]...", nargs=-1, type=click.Path())
 @click.option("--http", is_flag=False, flag_value=_ANYWHERE, default=None, metavar="HOST:PORT", help="Serve on HTTP.")
 @click.option("--token-file", metavar="FILE", help=f"Holds the token that clients need (or ${_TOKEN}).")
-@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="A further name of this server.")
-@click.option("--allow-origin", "origins", multiple=True, metavar="URL", help="Pages that may ask.")
+@click.option(
+    "--allow-host", "hosts", multiple=True, metavar="NAME", help="A further name of this server, without a port."
+)
+@click.option(
+    "--allow-origin", "origins", multiple=True, metavar="URL", help="Pages that may ask, such as https://app.example."
+)
 @click.option("--without", multiple=True, type=click.Choice(_PARTS), help="Switch a part off.")
 @click.option(
     "--listing",

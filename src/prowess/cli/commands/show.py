@@ -44,7 +44,7 @@ def command(
 ) -> None:
     """Show one skill: its fields, its files with sizes and tokens, and what of it would run.
 
-    NAME is the name of a skill, or the path of its folder.
+    NAME is the name of a skill, its folder, or its SKILL.md.
     """
     found = named(settings_of(**where), skill)
     held = inventory(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,9 @@ from prowess.cli.options import (
     where_options,
 )
 from prowess.cli.verified import tell_changed
-from prowess.errors import NotTrustedError
+from prowess.errors import NotTrustedError, SkillError, did_you_mean
 from prowess.library.inventory import inventory
+from prowess.library.load import FILENAME
 from prowess.runtime.trust import Trust
 from prowess.spec.counted import counted, join_some
 
@@ -88,7 +90,7 @@ def _grant(
 ) -> int:
     """Trust skills as they are now: show what of them would run, ask, and record the grant.
 
-    Exit status 1: you said no.
+    NAME is the name of a skill, its folder, or its SKILL.md. Exit status 1: you said no.
     """
     settings = settings_of(**where)
     found = _found(settings, skills)
@@ -129,21 +131,30 @@ def _revoke(skills: tuple[str, ...], *, everything: bool, as_data: bool) -> int:
     if not skills and not everything:
         raise click.UsageError("name a skill, or say --all")
     wanted = [grant.digest for grant in trust.grants()] if everything else [_key(name) for name in skills]
+    granted = [grant.name for grant in trust.grants()]
     count = sum(trust.revoke(one) for one in wanted)
     output.answer(
         lambda: {"revoked": count},
         lambda: [line(f"Took {counted(count, 'grant')} back.")],
         as_data=as_data,
     )
+    for name in () if count else skills:
+        suggestion = did_you_mean(name, granted)
+        output.note(f"nothing by the name of {name} is trusted{f'; {suggestion}' if suggestion else ''}")
     return 0 if count or everything else 1
 
 
 def _key(name: str) -> str:
+    """What a grant is known by: its name or digest as written, or the SKILL.md at a path, also where that is gone."""
     if not is_path(name):
         return name
     from prowess.library.catalog import Catalog  # noqa: PLC0415
 
-    return skill_of(Catalog(), name).location
+    try:
+        return skill_of(Catalog(), name).location
+    except SkillError:  # what is gone, or broken by now, was granted all the same
+        path = os.path.abspath(name)
+        return path if os.path.basename(path) == FILENAME else os.path.join(path, FILENAME)
 
 
 def _found(settings: prowess.Settings, names: tuple[str, ...]) -> list[prowess.Skill]:

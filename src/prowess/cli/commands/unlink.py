@@ -5,20 +5,24 @@ from __future__ import annotations
 import click
 
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import dry_option, installed_argument, yes_option
+from prowess.cli.installing import dry_option, installed_arguments, yes_option
 from prowess.cli.options import complete_agent, json_option
 from prowess.cli.relinking import relink
 from prowess.install.installer import Installer
 
 
-@new_command("unlink", ("prowess unlink pdf --agent claude-code", "by name"))
-@installed_argument
+@new_command(
+    "unlink",
+    ("prowess unlink pdf --agent claude-code", "by name"),
+    ("prowess unlink pdf csv --agent claude-code --yes", "several, all or none"),
+)
+@installed_arguments
 @click.option(
     "--agent", "agents", multiple=True, required=True, metavar="ID", shell_complete=complete_agent, help="The agent."
 )
 @dry_option
 @yes_option
 @json_option
-def command(name: str, *, agents: tuple[str, ...], dry_run: bool, yes: bool, as_data: bool) -> int:
-    """Take an installed skill's links for agents away; the one in .agents/skills stays. Exit status 1: you said no."""
-    return relink("unlink", Installer.unlink, name, agents, dry_run=dry_run, yes=yes, as_data=as_data)
+def command(names: tuple[str, ...], *, agents: tuple[str, ...], dry_run: bool, yes: bool, as_data: bool) -> int:
+    """Take links of installed skills for agents away; those in .agents/skills stay. Exit status 1: you said no."""
+    return relink("unlink", Installer.unlink, names, agents, dry_run=dry_run, yes=yes, as_data=as_data)

@@ -15,11 +15,12 @@ from prowess.cli.installing import (
     dry_option,
     issue_data,
     reach_options,
-    ref_of,
+    refs_of,
     yes_option,
 )
 from prowess.cli.options import json_option
 from prowess.library.lock import read_lock
+from prowess.spec.refs import SkillRef
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ _STYLES: dict[str, Style] = {
 @new_command(
     "update",
     ("prowess update", "everything, after a look at the differences"),
+    ("prowess update pdf csv", "only these"),
     ("prowess update pdf@v2.0.0", "one, to another version"),
     ("prowess update --dry-run", "only the differences"),
 )
@@ -65,26 +67,27 @@ def command(
 
     What someone changed by hand is kept unless --force. A source that went back behind what is installed (a branch
     without the commit that is here, a site with what it had replaced) is not followed unless --allow-rollback. Exit
-    status 1: one could not be updated, a source went back, or you said no.
+    status 1: one could not be updated, a source could not be asked or went back, or you said no.
     """
     for scope in (installer.project, installer.user):
         read_lock(scope.records)  # a lock file that cannot be read is told, not taken for none
     if not dry_run:
         installer.recover()  # before anything is compared
         output.tell_issues(installer.issues)
-    refs = [ref_of(installer, name) for name in names or tuple(f"@{one.full_name}" for one in installer.list())]
+    refs = refs_of(installer, names or (f"@{one.full_name}" for one in installer.list()))
     run = _Run(installer, force=force, allow_rollback=allow_rollback)
     with output.busy("looking"):
         looked = [run.try_update(ref, dry_run=True) for ref in stepped(refs, str)]
     due = [ref for ref, found in zip(refs, looked, strict=True) if _is_due(found, force=force)]
     stuck = run.has_rollback or any(one.status == "failed" or (one.status == "edited" and not force) for one in looked)
+    rest = [found for found in looked if not _is_due(found, force=force)]
     return carry_out(
         Change(
             plan=[*_blocks(looked), *([Line()] if due else [])],
             needs_consent=bool(due),
             doing="updating",
             do=lambda: [run.try_update(ref, dry_run=False) for ref in stepped(due, str)],
-            data=lambda done: run.as_data(done or looked),
+            data=lambda done: run.as_data(looked if done is None else [*rest, *done]),
             report=lambda done: map(_line, done),
             declined="Nothing was updated.",
             idle="",
@@ -117,7 +120,8 @@ class _Run:
         try:
             update = self._installer.update(ref, **options)[0]
         except SkillError as error:
-            return Update(ref, "edited" if isinstance(error, LocalEditsError) else "failed", "", why=error.message)
+            name = SkillRef.parse(ref).full_name
+            return Update(name, "edited" if isinstance(error, LocalEditsError) else "failed", "", why=error.message)
         self.issues |= dict.fromkeys(self._installer.issues)
         return update
 

@@ -1,0 +1,84 @@
+"""The matrix of skills and agents, as people see it: words where they fit into a line, else marks with a legend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prowess.cli import output
+from prowess.cli.blocks import Line, Table, line
+from prowess.install.installer import Installer
+from prowess.library.agents import AGENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from prowess.cli.blocks import Block, Cell, Span, Style
+    from prowess.install.coverage import Coverage, SkillCoverage, SkillState
+
+_WIDTH = 80
+"""What a matrix of words has to fit into, on any terminal and in a pipe: the answer is the same everywhere."""
+_MARKS: dict[SkillState, str] = {"linked": "L", "copied": "C", "edited": "E", "shadowed": "S", "missing": "-"}
+_STYLES: dict[SkillState, Style] = {"linked": "good", "copied": "good", "edited": "bad", "shadowed": "warn"}
+
+
+def show_matrix(agents: Sequence[str], *, project: bool, as_data: bool) -> None:
+    """Print which agent has which skill. ``agents``: further agents. ``project``: the project's skills too."""
+    coverage = Installer().coverage(agents, project=project)
+    output.answer(lambda: _data(coverage), lambda: _blocks(coverage), as_data=as_data)
+
+
+def _data(coverage: Coverage) -> dict[str, object]:
+    return {
+        "agents": [{"id": agent, "title": AGENTS[agent].title} for agent in coverage.agents],
+        "skills": [
+            {
+                "name": row.name,
+                "location": row.location,
+                "install": row.install,
+                "states": [{"agent": agent, "state": state} for agent, state in row.states.items()],
+            }
+            for row in coverage.skills
+        ],
+    }
+
+
+def _blocks(coverage: Coverage) -> Iterator[Block]:
+    if not coverage.agents:
+        yield line("No agent has a folder in the project or in the home folder; name one with --agent ID.")
+    elif not coverage.skills:
+        yield line(f"No skills lie where {', '.join(coverage.agents)} look.")
+    else:
+        words = Table([_words(row) for row in coverage.skills], ("skill", "for", *coverage.agents))
+        yield from [words] if _width(words) <= _WIDTH else _marked(coverage)
+
+
+def _words(row: SkillCoverage) -> tuple[Span, ...]:
+    states = (_styled(state, state) for state in row.states.values())
+    return (row.name, "name"), row.location, *states
+
+
+def _styled(text: str, state: SkillState) -> Span:
+    return text, _STYLES.get(state, "dim")
+
+
+def _width(table: Table) -> int:
+    rows = [table.head, *(tuple(cell if isinstance(cell, str) else str(cell[0]) for cell in row) for row in table.rows)]
+    return sum(2 + max(map(len, column)) for column in zip(*rows, strict=True))
+
+
+def _marked(coverage: Coverage) -> Iterator[Block]:
+    """The matrix with a number for each agent and a letter for each state, and what they mean below."""
+    numbers = [str(number) for number, _ in enumerate(coverage.agents, 1)]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *(_styled(_MARKS[state], state) for state in row.states.values()),
+            ((row.name, "name"), (f" ({row.location})", "dim")),
+        )
+        for row in coverage.skills
+    ]
+    yield Table(rows, (*numbers, "skill"), cut=True)
+    yield Line()
+    yield Table([(number, agent, AGENTS[agent].title) for number, agent in zip(numbers, coverage.agents, strict=True)])
+    yield Line()
+    seen = {state for row in coverage.skills for state in row.states.values()}
+    yield line(", ".join(f"{mark} {state}" for state, mark in _MARKS.items() if state in seen))

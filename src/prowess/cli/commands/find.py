@@ -1,0 +1,103 @@
+"""``prowess find``: the skills that the configured indexes have for some words."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import click
+
+from prowess.cli import output
+from prowess.cli.blocks import line
+from prowess.cli.command import command as new_command
+from prowess.cli.installing import issue_data, reach_options
+from prowess.cli.options import json_option, settings_of
+from prowess.errors import SourceError
+from prowess.spec.counted import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import prowess
+    from prowess.cli.blocks import Block
+    from prowess.install.installer import Installer
+
+
+@new_command(
+    "find",
+    ("prowess find fill a pdf form", "in the indexes that the setting 'indexes' names"),
+    ("prowess find invoices --index owner/repo --limit 3", "in this repository alone"),
+)
+@click.argument("words", nargs=-1, required=True)
+@click.option("--index", "indexes", multiple=True, metavar="ADDRESS", help="Ask this one instead of those configured.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="The most to show.")
+@reach_options
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    words: tuple[str, ...],
+    *,
+    indexes: tuple[str, ...],
+    limit: int,
+    installer: Installer,
+    as_data: bool,
+) -> int:
+    """Find skills to install: those of the configured indexes that fit WORDS, best first, with the command for each.
+
+    An index is the address of a site that publishes skills, or of a repository. The words stay on this machine.
+    Indexes that did not answer are named, with the reason. Exit status 1: nothing fits. 3: nothing fits, and an index
+    did not answer.
+    """
+    chosen = settings_of(indexes=indexes).names("indexes")
+    if not chosen:
+        raise SourceError("no index is configured: there is nowhere to look", code="no-indexes")
+    with output.busy("asking the indexes"):
+        found = installer.find(" ".join(words), chosen, limit)
+    flags = _reach_flags(ctx)
+    output.answer(lambda: _data(found, flags), lambda: _blocks(found, flags), as_data=as_data)
+    if not as_data:
+        output.tell_issues(found.issues)
+    for issue in found.unanswered:
+        output.warn(f"{issue.path} did not answer: [{issue.code}] {issue.message}")
+    if not found.hits and not found.unanswered:
+        among = f"{counted(found.skills, 'skill')} of {counted(len(chosen), 'index', 'indexes')}"
+        output.note(f"Nothing among {among} fits.", quiet=as_data)
+    return 0 if found.hits else 3 if found.unanswered else 1
+
+
+def _reach_flags(ctx: click.Context) -> tuple[str, ...]:
+    """The flags of this command line that an install from its indexes needs as well."""
+    names = {"allow_http": "--allow-http", "allow_private": "--allow-private"}
+    return tuple(flag for name, flag in names.items() if ctx.params[name])
+
+
+def _install_line(hit: prowess.IndexHit, flags: tuple[str, ...]) -> str:
+    """The command that installs a hit, quoted: an index decides over its name, not over what a shell does with it."""
+    return shlex.join(("prowess", "install", hit.index, "--skill", hit.name, *flags))
+
+
+def _data(found: prowess.IndexSearch, flags: tuple[str, ...]) -> dict[str, object]:
+    return {
+        "hits": [
+            {
+                "name": hit.name,
+                "description": hit.description,
+                "score": round(hit.score, 4),
+                "index": hit.index,
+                "install": _install_line(hit, flags),
+            }
+            for hit in found.hits
+        ],
+        "unanswered": [
+            {"index": issue.path, "code": issue.code, "message": issue.message} for issue in found.unanswered
+        ],
+        "issues": [issue_data(issue) for issue in found.issues],
+        "skills": found.skills,
+    }
+
+
+def _blocks(found: prowess.IndexSearch, flags: tuple[str, ...]) -> Iterator[Block]:
+    for hit in found.hits:
+        yield line((hit.name, "name"), f"  {' '.join(hit.description.split())}", cut=True)
+        yield line(_install_line(hit, flags), indent=4)

@@ -1,0 +1,193 @@
+"""``prowess lock``: the two sides of a lock file in conflict made one."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from prowess.cli import output
+from prowess.cli.blocks import Table, line
+from prowess.cli.command import command as new_command
+from prowess.cli.options import home_relative, json_option
+from prowess.cli.remedies import remedy
+from prowess.cli.terminals import choose, open_terminal
+from prowess.errors import InstallError
+from prowess.files.writing import write_atomic
+from prowess.install.installer import Installer
+from prowess.install.lock_merge import find_shared_links, merge_locks, wrap_whole
+from prowess.install.lock_sides import find_sides, write_merged
+from prowess.library.conflicts import find_marker
+from prowess.library.lock import LOCK_FILE, parse_lock, read_text
+from prowess.limits import DEFAULT_LIMITS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from prowess.cli.blocks import Block
+    from prowess.install.lock_merge import LockConflict, LockMerge, Side
+    from prowess.install.lock_sides import LockSides
+
+_MINE, _THEIRS = "mine", "theirs"
+_NO_BASE = "the markers do not say what both sides began with: what either side has was kept"
+_NOBODY_CHOSE = "both sides changed these; nothing was written. Say --take mine, --take theirs, or run it on a terminal"
+_FILE = click.Path(dir_okay=False)
+
+
+@new_command(
+    "lock",
+    ("prowess lock --merge", "after 'git merge', 'git rebase' or 'git stash pop' stopped at prowess.lock"),
+    ("prowess lock --merge --take theirs", "the other side's where both changed one skill"),
+    ("prowess lock --merge --base %O --ours %A --theirs %B", "as git's merge driver: see docs/installing.md"),
+)
+@click.option("--merge", is_flag=True, help="Merge the lock file that git left in conflict.")
+@click.option("--take", type=click.Choice((_MINE, _THEIRS)), help="Whose version to take where both changed one skill.")
+@click.option("--user", is_flag=True, help="The lock file of your own skills, not the project's.")
+@click.option("--base", type=_FILE, metavar="FILE", help="The version that both sides began with.")
+@click.option("--ours", type=_FILE, metavar="FILE", help="Our version; the result is written to it.")
+@click.option("--theirs", type=_FILE, metavar="FILE", help="The other version.")
+@json_option
+def command(
+    *, merge: bool, take: str | None, user: bool, base: str | None, ours: str | None, theirs: str | None, as_data: bool
+) -> int:
+    """Merge a lock file that git left in conflict, skill by skill.
+
+    What one side alone added, updated or removed is taken. Where both sides changed one skill differently, you are
+    asked on a terminal whose version to take; elsewhere those skills are named, and the file stays as it is. In a
+    rebase, "mine" is what you committed, which git calls "theirs". With three files it merges these as a git merge
+    driver does. Exit status 1: both sides changed one skill, and nobody chose.
+    """
+    if not merge:
+        raise click.UsageError("say what to do with the lock file: --merge")
+    given = (base, ours, theirs)
+    if any(file is not None for file in given):
+        if ours is None or theirs is None or user:
+            raise click.UsageError("--ours and --theirs go together, with --base, and without --user")
+        return _merge_files(base, ours, theirs, take=take, as_data=as_data)
+    return _merge_project(user=user, take=take, as_data=as_data)
+
+
+# -- the lock file of a project ----------------------------------------------------------------------------------------
+
+
+def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
+    installer = Installer()
+    scope = installer.user if user else installer.project
+    path = os.path.join(scope.records, LOCK_FILE)
+    sides = find_sides(scope, DEFAULT_LIMITS)
+    if sides is None:
+        text = read_text(scope.records, LOCK_FILE)
+        count = len(parse_lock(text, path)) if text is not None else 0
+        said = f"There is no {LOCK_FILE} here." if text is None else f"{home_relative(path)} is in no conflict."
+        _answer(path, None, [line(said)], count=count, as_data=as_data)
+        return 0
+    merged = merge_locks(sides.base, sides.ours, sides.theirs)
+    choices = _choose(merged.conflicts, sides, take)
+    if choices:
+        merged = merge_locks(sides.base, sides.ours, sides.theirs, choices=choices)
+    if merged.conflicts:
+        return _tell_conflicts(path, merged, sides, as_data=as_data)
+    write_merged(scope, sides, merged.text, DEFAULT_LIMITS)
+    count = len(parse_lock(merged.text))
+    rows = [line(("Merged ", "good"), (home_relative(path), "name"), f": it records {count} installed.")]
+    _answer(path, merged, rows, count=count, as_data=as_data)
+    if not sides.is_base_known:
+        output.note(_NO_BASE)
+    _warn_of_shared_links(merged.text)
+    output.note(f"next: 'git add {LOCK_FILE}', and 'prowess sync' once the merge is done")
+    return 0
+
+
+def _choose(conflicts: tuple[LockConflict, ...], sides: LockSides, take: str | None) -> Mapping[str, Side]:
+    """The side to take for each conflict: as the option says, or a person at the terminal; none where nobody says."""
+    words = [take] * len(conflicts) if take is not None else _ask_for_sides(conflicts, sides)
+    return {
+        conflict.name: "ours" if (word == _MINE) != sides.is_mine_theirs else "theirs"
+        for conflict, word in zip(conflicts, words, strict=False)
+    }
+
+
+def _ask_for_sides(conflicts: tuple[LockConflict, ...], sides: LockSides) -> list[str]:
+    """``mine`` or ``theirs`` for each conflict, as a person at the terminal says; nothing where nobody is there."""
+    with open_terminal() as terminal:
+        if terminal is None:
+            return []
+        words = []
+        for conflict in conflicts:
+            mine, theirs = _as_mine(conflict, swapped=sides.is_mine_theirs)
+            question = f"{conflict.name}: mine has {mine}, theirs {theirs}. Take"
+            words.append(choose(question, (_MINE, _THEIRS), terminal))
+        return words
+
+
+def _as_mine(conflict: LockConflict, *, swapped: bool) -> tuple[str, str]:
+    """What the person's own side has, and the other."""
+    ours, theirs = conflict.ours or "removed it", conflict.theirs or "removed it"
+    return (theirs, ours) if swapped else (ours, theirs)
+
+
+def _tell_conflicts(path: str, merged: LockMerge, sides: LockSides, *, as_data: bool) -> int:
+    """Name what both sides changed; the file stays as it was."""
+    rows = [((one.name, "name"), *_as_mine(one, swapped=sides.is_mine_theirs)) for one in merged.conflicts]
+    blocks = [Table(rows, head=("skill", "mine", "theirs"))]
+    _answer(path, merged, blocks, count=None, as_data=as_data)
+    output.note(_NOBODY_CHOSE)
+    if not find_marker(sides.text):  # a choice that came to one side whole, or git was told not to merge by lines
+        output.note(f"{LOCK_FILE} is as one side has it: 'git add {LOCK_FILE}' keeps that")
+    return 1
+
+
+# -- three files, as git hands them to a merge driver ------------------------------------------------------------------
+
+
+def _merge_files(base: str | None, ours: str, theirs: str, *, take: str | None, as_data: bool) -> int:
+    """Merge three files into ``ours``; where there are conflicts, both versions stand there between markers."""
+    texts = [_read_file(file) if file is not None else "" for file in (base, ours, theirs)]
+    try:
+        merged = merge_locks(*texts)
+        if take is not None:
+            side: Side = "ours" if take == _MINE else "theirs"
+            merged = merge_locks(*texts, choices={conflict.name: side for conflict in merged.conflicts})
+    except InstallError:
+        # git takes this file for the result, and forgets the other side with the next 'git add'. Both have to be in it.
+        write_atomic(ours, wrap_whole(*texts[1:]).encode(), mode=0o644)
+        raise
+    write_atomic(ours, merged.text.encode(), mode=0o644)
+    count = None if merged.conflicts else len(parse_lock(merged.text))
+    _answer(ours, merged, [], count=count, as_data=as_data)
+    if not merged.conflicts:
+        _warn_of_shared_links(merged.text)
+    for conflict in merged.conflicts:
+        mine, other = _as_mine(conflict, swapped=False)
+        output.warn(f"[lock-conflict] both sides changed {conflict.name}: ours has {mine}, theirs {other}")
+    if merged.conflicts:
+        output.note(f"  hint: {remedy('lock-conflict')}")
+    return 1 if merged.conflicts else 0
+
+
+def _warn_of_shared_links(text: str) -> None:
+    """Name the installs of which only one can have its skill where agents look."""
+    for link, names in find_shared_links(parse_lock(text)).items():
+        output.warn(f"[name-taken] {' and '.join(names)} both link {link}: keep one, with 'prowess remove NAME'")
+
+
+def _read_file(path: str) -> str:
+    folder, name = os.path.split(os.path.abspath(path))
+    text = read_text(folder, name)
+    if text is None:
+        raise InstallError("there is no such file", path, "bad-lock")
+    return text
+
+
+def _answer(path: str, merged: LockMerge | None, blocks: Sequence[Block], *, count: int | None, as_data: bool) -> None:
+    conflicts = merged.conflicts if merged is not None else ()
+    output.answer(
+        lambda: {
+            "path": path,
+            "installed": count,
+            "conflicts": [{"name": one.name, "ours": one.ours, "theirs": one.theirs} for one in conflicts],
+        },
+        lambda: blocks,
+        as_data=as_data,
+    )

@@ -1,0 +1,68 @@
+"""What git should ignore of a project's installs, and what it must not ignore: said where git says otherwise."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from prowess.errors import GitError, Issue
+from prowess.files.temporary import temporary_folder
+from prowess.library.lock import LOCK_FILE, read_lock
+from prowess.library.places import NATIVE_PROJECT
+from prowess.sources.git_program import GitProgram, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from prowess.library.installs import Scope
+    from prowess.limits import Limits
+
+_BASE = f"{NATIVE_PROJECT}/org/name/SKILL.md"
+"""What stands for everything in the install base: any pattern that covers it is good."""
+
+
+def find_ignore_issues(scope: Scope, limits: Limits, *, first: bool) -> tuple[Issue, ...]:
+    """What is not in ``.gitignore`` and belongs there, and what is and must not; nothing outside of a git work tree.
+
+    ``first``: this is the first install of the project, so also say where git does not ignore the install base.
+    """
+    if scope.location != "project" or not scope.base.endswith(NATIVE_PROJECT.replace("/", os.sep)):
+        return ()
+    entries = read_lock(scope.records, limits=limits).values()
+    copies = sorted({copy for entry in entries if entry.is_copied for copy in entry.copies})
+    ignored = _find_ignored(scope.root, [_BASE, LOCK_FILE, *copies], limits)
+    if ignored is None:
+        return ()
+    issues = [_ignored(path, scope.root) for path in (LOCK_FILE, *copies) if path in ignored]
+    if first and _BASE not in ignored:
+        what = "copies" if copies else "links"
+        message = f"put .prowess/ into .gitignore, and commit {LOCK_FILE} and the {what} in the folders of agents"
+        where = os.path.join(scope.root, ".gitignore")
+        issues.append(Issue("not-ignored", ".prowess/", message, where, 0, "warning"))
+    return tuple(issues)
+
+
+def _ignored(path: str, root: str) -> Issue:
+    why = "clones get other skills without it" if path == LOCK_FILE else "a copy is there to be committed"
+    message = f"git ignores {path}: {why}"
+    return Issue("ignored-by-git", path, message, os.path.join(root, ".gitignore"), 0, "warning")
+
+
+def _find_ignored(root: str, paths: Sequence[str], limits: Limits) -> set[str] | None:
+    """Those of the paths that git ignores; ``None`` where there is no work tree, or no git."""
+    git = GitProgram(limits)
+    env = environment((), {"core.quotePath": "false"})
+    with temporary_folder() as empty:  # git is watched for what it writes where it runs, and it writes nothing
+        try:
+            # --no-index: what is committed in spite of a pattern is not asked for, and the index is not read at all.
+            printed = git(["-C", root, "check-ignore", "--no-index", "--", *paths], empty, env)
+        except GitError:  # it fails where it ignores none of them, too
+            return set() if _is_work_tree(git, root, empty, env) else None
+    return set(printed.decode("utf-8", "surrogateescape").splitlines())
+
+
+def _is_work_tree(git: GitProgram, root: str, empty: str, env: dict[str, str]) -> bool:
+    try:
+        return git(["-C", root, "rev-parse", "--is-inside-work-tree"], empty, env).strip() == b"true"
+    except GitError:
+        return False

@@ -1,0 +1,80 @@
+"""A lock file or a manifest that git left in conflict: its markers recognised, its two sides told apart."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_MARKER = re.compile(r"^(<{7,}|\|{7,}|={7,}|>{7,})(?: (.*))?$")
+_ANY_MARKER = re.compile(r"^(?:<{7}|>{7}|\|{7})(?:[ <>|]|\r?$)|^={7}\r?$", re.MULTILINE)
+_ENTRY = "[[skill]]"
+_NAME = re.compile(r'name = "([^"\\]{1,200})"')
+
+
+class ConflictSides(NamedTuple):
+    """The texts that a file in conflict was made from, as far as the markers tell."""
+
+    base: str | None
+    """What both sides began with; ``None`` where the markers do not hold it (git's style ``merge``)."""
+    ours: str
+    theirs: str
+    ours_label: str = ""
+    """What git wrote behind the first marker: mostly ``HEAD``."""
+    theirs_label: str = ""
+    """What git wrote behind the last marker: a branch, or a commit and its subject."""
+
+
+def find_marker(text: str) -> int:
+    """The number of the first line that is one of git's conflict markers; 0 when there is none."""
+    match = _ANY_MARKER.search(text)
+    return 0 if match is None else text.count("\n", 0, match.start()) + 1
+
+
+def split_conflict(text: str) -> ConflictSides | None:
+    """The sides of a text with git's conflict markers, in each of its styles; ``None`` where the markers do not pair.
+
+    What git could merge by lines stands in every side, so a side need not be a file that anybody has written.
+    """
+    parts: dict[str, list[str]] = {"base": [], "ours": [], "theirs": []}
+    labels = {"ours": "", "theirs": ""}
+    state, has_base = "all", True
+    for line in text.split("\n"):
+        row = line.removesuffix("\r")
+        match = _MARKER.fullmatch(row)
+        step = (state, match[1][0]) if match is not None else None
+        if match is None or (state == "all" and match[1][0] == "="):
+            for side in parts if state == "all" else (state,):
+                parts[side].append(row)
+        elif step == ("all", "<"):
+            state, labels["ours"] = "ours", labels["ours"] or match[2] or ""
+        elif step == ("ours", "|"):
+            state = "base"
+        elif step in {("ours", "="), ("base", "=")}:
+            has_base, state = has_base and state == "base", "theirs"
+        elif step == ("theirs", ">"):
+            state, labels["theirs"] = "all", labels["theirs"] or match[2] or ""
+        else:
+            return None  # a conflict within a conflict, or one of which somebody took a part away
+    if state != "all":
+        return None
+    base, ours, theirs = ("\n".join(parts[side]) for side in ("base", "ours", "theirs"))
+    return ConflictSides(base if has_base else None, ours, theirs, labels["ours"], labels["theirs"])
+
+
+def find_differing_entries(sides: ConflictSides) -> tuple[str, ...]:
+    """The names of the entries that are not the same text on both sides, sorted.
+
+    The text is compared, not what it says: a side may make no sense as a whole, and must be told of all the same.
+    """
+    ours, theirs = _entries(sides.ours), _entries(sides.theirs)
+    return tuple(sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)))
+
+
+def _entries(text: str) -> dict[str, str]:
+    """The text of each entry by its name."""
+    entries: dict[str, str] = {}
+    for part in f"\n{text}".split(f"\n{_ENTRY}")[1:]:
+        match = _NAME.search(part)
+        if match is not None:
+            entries[match[1]] = part.strip()
+    return entries

@@ -1,0 +1,203 @@
+"""What a command line may name: a skill by its name, its folder or its file; several at once; and what was meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+from prowess.library.lock import read_lock
+from tests.cli.samples import SKILLS, granted, with_evals
+from tests.cli.test_look import put
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Command
+
+TAKES_A_SKILL = (
+    *("check {}", "show {}", "read {}", "preview {}", "activate {}", "prompt {}", "trust grant {} --yes"),
+    *("eval {} --min 0", "pack {} --output packed.skill"),
+)
+WAYS = {
+    "a name": "csv-report",
+    "a folder": str(SKILLS / "csv-report"),
+    "a file": str(SKILLS / "csv-report" / "SKILL.md"),
+    "a bare folder": "notes",
+}
+
+
+def install_pair(*names: str) -> prowess.Installer:
+    """Skills of these names, each an install of the project."""
+    installer = prowess.Installer()
+    for name in names:
+        prowess.create_skill(name, "elsewhere", description=f"Does {name}. Use when asked.")
+        installer.install_local(f"elsewhere/{name}", project=True)
+    return installer
+
+
+# -- one skill ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("words", TAKES_A_SKILL)
+def test_a_skill_is_named_by_its_name_its_folder_or_its_file(
+    command: Command, project: Path, words: str, way: str
+) -> None:
+    with_evals()
+    prowess.create_skill("notes", project, description="Writes notes. Use when asked.", parts=["evals"])
+    ran = command(*words.format(WAYS[way]).split())
+    assert (ran.status, "error" in ran.err) == (0, False)
+
+
+def test_a_bare_word_is_a_name_first_and_a_folder_where_no_skill_has_it(command: Command, project: Path) -> None:
+    put(project, "csv-report", body="Another one.\n")
+    put(project, "notes", body="Mine.\n")
+    assert "Another one." not in command("preview", "csv-report").out
+    assert "Another one." in command("preview", "./csv-report").out
+    assert "Mine." in command("preview", "notes").out
+
+
+def test_a_folder_never_stands_in_for_an_installed_skill_that_is_refused_or_missing(
+    command: Command, project: Path
+) -> None:
+    install_pair("memo")
+    put(project, "memo", body="Not what was installed.\n")
+    installed = project / ".prowess/skills/local/memo"
+    (installed / "SKILL.md").write_text("---\nname: memo\ndescription: Edited.\n---\n", encoding="utf-8")
+    ran = command("read", "memo", "--verify")
+    assert (ran.status, "Not what was installed" in ran.out) == (3, False)
+    prowess.files.removing.remove_tree(str(installed))
+    ran = command("read", "memo")
+    assert (ran.status, "prowess sync --locked" in ran.err) == (3, True)
+
+
+def test_a_prompt_of_named_skills_lists_these_alone(command: Command, project: Path) -> None:
+    put(project / "mine", "notes")
+    assert command("prompt", "csv-report", "--json").data["listed"] == ["csv-report"]
+    listed = command("prompt", "csv-report", "mine", "--style", "text", "--json").data["listed"]
+    assert sorted(listed) == ["csv-report", "notes"]
+
+
+def test_check_takes_the_name_of_a_skill_and_still_a_folder_first(command: Command, project: Path) -> None:
+    by_name = command("check", "csv-report", "--json").data["skills"]
+    assert [Path(path).parent.name for path in by_name] == ["csv-report"]
+    put(project, "csv-report")
+    assert command("check", "csv-report", "--json").data["skills"] == [str(project / "csv-report" / "SKILL.md")]
+
+
+def test_a_grant_is_taken_back_by_the_folder_also_when_the_skill_is_gone(command: Command, project: Path) -> None:
+    granted()
+    where = project / SKILLS / "folder-report"
+    assert command("trust", "revoke", str(where)).status == 0
+    granted()
+    prowess.files.removing.remove_tree(str(where))
+    assert command("trust", "revoke", f"./{SKILLS}/folder-report").status == 0
+    assert command("trust", "list", "--json").data["grants"] == []
+
+
+# -- several -----------------------------------------------------------------------------------------------------------
+
+
+def test_several_installs_are_removed_at_once(command: Command, project: Path) -> None:
+    install_pair("one", "two", "three")
+    ran = command("remove", "one", "@local/two", "one", "--yes", "--json")
+    assert ran.status == 0
+    assert [Path(place).name for place in ran.data["places"]] == ["one", "two"]
+    assert list(read_lock(str(project))) == ["local/three"]
+    assert sorted(path.name for path in (project / ".prowess/skills/local").iterdir()) == ["three"]
+
+
+@pytest.mark.parametrize("words", ["remove", "link --agent claude-code", "unlink --agent claude-code", "update"])
+def test_every_unknown_name_is_said_before_anything_happens(command: Command, project: Path, words: str) -> None:
+    install_pair("weekly-report", "other")
+    before = read_lock(str(project))
+    ran = command(*words.split(), "other", "weekly-reprot", "nothing-like-it", "--yes")
+    assert ran.status == 3
+    assert "weekly-reprot" in ran.err
+    assert "nothing-like-it" in ran.err
+    assert "did you mean weekly-report?" in ran.err
+    assert "Plan:" not in ran.err + ran.out
+    assert read_lock(str(project)) == before
+
+
+def test_several_installs_are_linked_and_unlinked_at_once(command: Command, project: Path) -> None:
+    install_pair("one", "two")
+    ran = command("link", "one", "two", "--agent", "claude-code", "--yes", "--json")
+    assert (ran.status, ran.data["linked"]) == (0, [".claude/skills/one", ".claude/skills/two"])
+    assert command("unlink", "one", "two", "--agent", "claude-code", "--yes").status == 0
+    assert not (project / ".claude/skills/one").is_symlink()
+
+
+def test_links_of_several_installs_are_made_all_or_none(command: Command, project: Path) -> None:
+    install_pair("one", "two")
+    put(project / ".claude/skills", "two")
+    before = read_lock(str(project))
+    ran = command("link", "one", "two", "--agent", "claude-code", "--yes")
+    assert (ran.status, "error[name-taken]" in ran.err) == (3, True)
+    assert not (project / ".claude/skills/one").exists()
+    assert read_lock(str(project)) == before
+
+
+# -- what was meant ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["show", "read", "preview", "activate", "prompt", "eval", "check", "explain", "trust grant", "pack", "diff"],
+)
+def test_a_name_that_is_nearly_that_of_a_skill_is_answered_with_it(command: Command, words: str) -> None:
+    install_pair("weekly-report")
+    ran = command(*words.split(), "weekly-reprot")
+    assert ran.status in {1, 3}
+    assert "did you mean weekly-report?" in ran.err
+
+
+def test_a_skill_that_cannot_be_adopted_is_said_with_the_nearest_before_anything_happens(
+    command: Command, project: Path
+) -> None:
+    ran = command("adopt", "release-notes", "csv-reprot", "zebra", "--yes")
+    assert ran.status == 3
+    assert "there is no skill 'csv-reprot' to adopt; did you mean csv-report?" in ran.err
+    assert "'zebra'" in ran.err
+    assert not (project / "prowess.lock").exists()
+    assert not (project / SKILLS / "release-notes").is_symlink()
+
+
+def test_a_grant_that_is_nearly_named_is_answered_with_it(command: Command) -> None:
+    granted()
+    ran = command("trust", "revoke", "folder-reprot")
+    assert (ran.status, "did you mean folder-report?" in ran.err) == (1, True)
+
+
+# -- new and eval ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("Weekly Report", "weekly-report"), ("weekly__report!", "weekly-report"), ("Übersicht 2", "ubersicht-2")],
+)
+def test_a_name_that_cannot_be_one_is_answered_with_one_that_can(
+    command: Command, project: Path, written: str, meant: str
+) -> None:
+    ran = command("new", written)
+    assert (ran.status, f"'{meant}' would do" in ran.err) == (3, True)
+    assert not (project / meant).exists()
+    assert command("new", meant).status == 0
+
+
+def test_a_name_of_nothing_that_could_be_kept_gets_no_suggestion(command: Command) -> None:
+    ran = command("new", "!!!")
+    assert (ran.status, "would do" in ran.err) == (3, False)
+
+
+def test_eval_without_a_path_takes_the_skill_in_this_folder_or_the_projects(
+    command: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = command("eval")
+    assert (ran.status, "prowess new NAME --with evals" in ran.err) == (3, True)
+    with_evals()
+    ran = command("eval")
+    assert (ran.status, ran.out.startswith("Passed: 2 of 2 right")) == (0, True)
+    monkeypatch.chdir(project / SKILLS / "csv-report")
+    assert command("eval").out.startswith("Passed: 2 of 2 right")
