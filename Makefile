@@ -86,6 +86,10 @@ bench: $(READY) ## measure
 bench-peers: $(READY) ## measure beside other loaders
 	$(BIN)/python -m bench.peers
 
+.PHONY: bench-installers
+bench-installers: $(READY) ## measure beside the npm installer of skills, which it installs into .installers
+	$(BIN)/python -m bench.installers $(ARGS)
+
 .PHONY: corpus
 corpus: $(READY) ## load a corpus of real skills and count what loads
 	$(BIN)/python -m bench.corpus
@@ -100,7 +104,7 @@ fuzz: $(READY) ## disturb inputs of everything that parses for ten minutes; ARGS
 
 .PHONY: clean
 clean: ## remove everything that the other verbs made
-	rm -rf .venv .clients .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .clients .installers .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	find . -path ./.git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY): $(MADE) requirements/dev.txt pyproject.toml

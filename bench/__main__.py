@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from bench import measure, servers, table
 from bench.generate import PLAIN, VARIED, make_library
-from bench.installing import make_installed, make_repository
+from bench.installing import make_installed, make_repository, make_source
 
 SIZES = (100, 1_000, 10_000)
 ROUNDS = 15
-PARTS = ("engine", "servers")
+PARTS = ("engine", "scale", "servers")
 
 SCAN_BOUND = 4.0
 SCAN_AIM = 2.5
@@ -80,6 +80,8 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="prowess-bench-") as temporary:
         if "engine" in options.parts:
             _report("bench", _measure(Path(temporary), options.sizes, options.rounds), options)
+        if "scale" in options.parts:
+            _report("scale", _scale(Path(temporary), options.rounds), options)
         if "servers" in options.parts:
             _report("servers", _servers(Path(temporary), options.rounds), options)
     return 0
@@ -363,6 +365,41 @@ def _installing(temporary: Path, rounds: int) -> list[Row]:
         Row("find, read and hash every file", f"{hashed.count:,}", _each(hashed)),
         _compared("installer.verify", found["verify"], hashed, "hashing", VERIFY_BOUND),
     ]
+
+
+SCALE_SIZES = (500, 5_000)
+"""Skills of a small and of a large project."""
+_SCALED = {
+    "verify": "installer.verify",
+    "sync_locked": "installer.sync(locked=True), nothing to do",
+    "list_all": "prowess list",
+    "prompt": "prowess prompt",
+    "install_many": "installer.install of that many, each chosen",
+}
+
+
+def _scale(temporary: Path, rounds: int) -> list[Row]:
+    """What one skill costs in a small project and in one that is ten times as large, and how that grows."""
+    _say(f"Measuring projects of {' and '.join(f'{size:,}' for size in SCALE_SIZES)} skills.")
+    commands: dict[str, measure.Command] = {}
+    for size in SCALE_SIZES:
+        project, source = temporary / f"project-{size}", temporary / f"source-{size}"
+        make_installed(project, size)
+        make_source(source, size)
+        measure.warm([project, source])
+        roots = {name: source if name == "install_many" else project for name in _SCALED}
+        commands |= {
+            f"{name} {size}": (sys.executable, "-m", "bench.installing", name, str(root))
+            for name, root in roots.items()
+        }
+    found = measure.take_turns(commands, rounds=_few(rounds))
+    small, large = SCALE_SIZES
+    rows = []
+    for name, what in _SCALED.items():
+        few, many = found[f"{name} {small}"], found[f"{name} {large}"]
+        rows.append(Row(what, f"{small:,}", _each(few)))
+        rows.append(Row(what, f"{large:,}", _each(many), many.each / few.each, f"{TIMES} of {small:,}", GROWTH_BOUND))
+    return rows
 
 
 _SERVED = {

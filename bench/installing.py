@@ -108,6 +108,57 @@ def verify_floor(root: str) -> Measured:
     return {"value": seconds, "count": len(list((base / "acme").iterdir()))}
 
 
+def sync_locked(root: str) -> Measured:
+    """``prowess sync --locked`` where nothing differs."""
+    installer = Installer(Path(root) / "user", Path(root) / ".prowess" / "skills")
+    seconds, done = clocked(lambda: installer.sync(locked=True))
+    assert not done
+    return {"value": seconds, "count": len(installer.list())}
+
+
+def prompt(root: str) -> Measured:
+    """``prowess prompt``, with what each skill costs."""
+    return _command(root, "prompt")
+
+
+def list_all(root: str) -> Measured:
+    """``prowess list``."""
+    return _command(root, "list")
+
+
+def _command(root: str, name: str) -> Measured:
+    """What a command of the command line costs in a project, without the start of the process."""
+    from click.testing import CliRunner  # noqa: PLC0415 - only for these two
+
+    from prowess.cli.main import root as commands  # noqa: PLC0415
+
+    os.environ["HOME"] = tempfile.gettempdir()
+    os.chdir(root)
+    CliRunner().invoke(commands, [name, "--help"])  # what is imported is not counted
+    seconds, result = clocked(lambda: CliRunner().invoke(commands, [name]))
+    assert result.exit_code == 0, result.output
+    return {"value": seconds, "count": len(list((Path(root) / ".agents" / "skills").iterdir()))}
+
+
+def install_many(root: str) -> Measured:
+    """Every skill of a folder chosen by its name, each installed in a place of its own."""
+    names = sorted(folder.name for folder in Path(root).iterdir())
+    with tempfile.TemporaryDirectory(prefix="prowess-bench-") as folder:
+        installer = Installer(Path(folder) / "user", Path(folder) / "project" / ".prowess" / "skills")
+        seconds, _ = clocked(lambda: installer.install(root, project=True, select=names))
+        assert len(installer.list()) == len(names)
+    return {"value": seconds, "count": len(names)}
+
+
+def make_source(root: Path, count: int) -> None:
+    """A folder with so many small skills, to be installed from."""
+    for number in range(count):
+        folder = root / f"skill-{number:05}"
+        folder.mkdir(parents=True)
+        text = f"---\nname: {folder.name}\ndescription: Does task {number}, when asked to.\n---\nDo it.\n"
+        (folder / "SKILL.md").write_text(text, encoding="utf-8")
+
+
 def _hash_all(base: str) -> list[str]:
     found: list[str] = []
     for where, _, names in os.walk(base):
@@ -118,7 +169,9 @@ def _hash_all(base: str) -> list[str]:
     return found
 
 
-TASKS: dict[str, Callable[[str], Measured]] = {task.__name__: task for task in (clone, install, verify, verify_floor)}
+TASKS: dict[str, Callable[[str], Measured]] = {
+    task.__name__: task for task in (clone, install, verify, verify_floor, sync_locked, prompt, list_all, install_many)
+}
 
 
 if __name__ == "__main__":

@@ -136,6 +136,7 @@ def is_below(path: str, folders: AbstractSet[str]) -> bool:
 
 
 def folders_above(path: str) -> Iterator[str]:
-    """The folders that a relative path with ``/`` lies in, the nearest first; not the top."""
-    while path := path.rpartition("/")[0]:
+    """The folders that a relative path with ``/`` lies in, the nearest first; the last is ``""``, the top."""
+    while path:
+        path = path.rpartition("/")[0]
         yield path

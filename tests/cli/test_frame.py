@@ -83,8 +83,8 @@ PLAIN = {"--version", "--help", "", "read", "activate", "call", "completion", "r
 """What prints the same text everywhere, and so needs rich not even on a terminal."""
 BARS = {
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
-    *("install (list)", "remove", "unlink", "trust grant"),
-    *("diff", "find"),
+    *("remove", "unlink", "trust grant"),
+    *("diff", "find", "install (list)"),
 }
 """What draws bars there."""
 OTHERS = {"call": {"prompt"}}

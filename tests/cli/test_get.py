@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
+from prowess.library.lock import read_lock
+from prowess.spec.source_parts import GRAMMAR
 from tests.cli.samples import another, edited, installed, linked
-from tests.repositories import ENV, Repository
+from tests.repositories import ENV, Repository, skill_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,6 +57,57 @@ def test_one_skill_of_a_repository_can_be_chosen(command: Command, project: Path
     command("install", repository.address, "--project", "--yes", "--skill", "beta", "--agent", "claude-code")
     assert (project / ".claude/skills/beta").is_symlink()
     assert not (project / ".agents/skills/alpha").exists()
+
+
+def test_a_version_a_folder_and_skills_are_said_in_the_address_or_beside_it(
+    command: Command, project: Path, repository: Repository
+) -> None:
+    repository.skill("skills/gamma")
+    repository.skill("other/delta")
+    first = repository.git("rev-parse", "HEAD")
+    repository.commit()
+    within = command("install", f"{repository.address}:skills@alpha,gamma", "--project", "--yes")
+    assert within.status == 0, within.err
+    assert sorted(read_lock(str(project))) == ["local/alpha", "local/gamma"]
+    beside = command(
+        "install", str(repository.path), "--ref", first[:8], "--path", "skills", "--into", "copies", "--yes"
+    )
+    assert beside.status == 0, beside.err
+    assert listing(project / "copies") == [
+        "pair",
+        *(f"pair/{name}" for name in ("alpha", "alpha/SKILL.md", "beta", "beta/SKILL.md")),
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("acme/pair#v1", "--ref", "v2"), ("acme/pair:a", "--path", "b"), ("acme/pair@a", "--skill", "b")],
+)
+def test_an_option_that_contradicts_the_address_is_refused(
+    command: Command, project: Path, words: tuple[str, ...]
+) -> None:
+    ran = command("install", *words, "--project", "--yes")
+    assert ran.status == 3, ran.err
+    assert "contradicting-source" in ran.err
+    assert not (project / "prowess.lock").exists()
+
+
+def test_a_folder_whose_name_holds_marks_is_installed_by_that_name(command: Command, project: Path) -> None:
+    odd = project / "c#-tools@work"
+    for name in ("alpha", "beta"):
+        (odd / name).mkdir(parents=True)
+        (odd / name / "SKILL.md").write_text(skill_text(name), encoding="utf-8")
+    ran = command("install", "./c#-tools@work@beta", "--project", "--yes")
+    assert ran.status == 0, ran.err
+    assert sorted(read_lock(str(project))) == ["local/beta"]
+
+
+def test_the_help_of_install_and_the_documentation_have_one_table_of_sources(command: Command) -> None:
+    help_text = " ".join(command("install", "--help").out.split())
+    page = (ROOT / "docs/installing.md").read_text(encoding="utf-8")
+    for form, meaning in GRAMMAR:
+        assert f"{form} {meaning}" in help_text
+        assert f"| `{form}` | {meaning} |\n" in page
 
 
 def test_variables_of_other_installers_are_honoured(

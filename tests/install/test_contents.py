@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prowess import Limits
 from prowess.install.contents import find_skills
@@ -154,6 +156,18 @@ def test_names_that_do_not(one: str, other: str) -> None:
 def test_look_alikes_of_other_alphabets_have_the_same_skeleton() -> None:
     assert skeleton("p\u0430yp\u0430l") == skeleton("paypal")
     assert skeleton("\uff50\uff44\uff46") == "pdf"
+
+
+NAMES = st.lists(st.text("ab0o-", min_size=1, max_size=5), max_size=6)
+
+
+@given(NAMES, NAMES)
+def test_no_pair_that_resembles_is_missed(names: list[str], known: list[str]) -> None:
+    pairs = {(one, other) for one in names for other in known if resembles(one, other)}
+    message = "".join(issue.message for issue in near_names(names, "acme", known))
+    assert bool(pairs) == bool(message)
+    if len({one for one, _ in pairs}) <= 5:
+        assert all(repr(one) in message and repr(other) in message for one, other in pairs)
 
 
 def test_a_vendors_word_is_its_own() -> None:

@@ -345,6 +345,22 @@ def test_a_skill_that_a_person_put_there_is_not_overwritten(world: World, instal
     assert [(path / "SKILL.md").read_text(encoding="utf-8") for path in kept] == ["my own"]
 
 
+def test_names_of_one_source_are_not_compared_with_each_other_and_others_in_one_line(
+    world: World, installer: prowess.Installer
+) -> None:
+    own = world.repository("many", "chart", "charts", "table", "tables")
+    installer.install(own.address, project=True, select=["chart", "table"])
+    installer.install(own.address, project=True, select=["charts", "tables"])
+    assert [*installer.issues] == []
+    other = world.repository("other", "chart5", "tabel", "tablez")
+    installer.install(other.address, project=True, select=["chart5", "tablez"])
+    (issue,) = installer.issues
+    assert issue.code == "near-name"
+    assert issue.message == (
+        "'chart5' is easily mistaken for 'chart' and 'charts'; 'tablez' is easily mistaken for 'table' and 'tables'"
+    )
+
+
 def test_names_that_are_easily_mistaken_are_pointed_out(world: World, installer: prowess.Installer) -> None:
     installer.install(world.repository("pdf").address, project=True)
     installer.install(world.repository("pdff").address, project=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ import prowess
 from prowess.install.manifest import MANIFEST_FILE, read_manifest
 
 if TYPE_CHECKING:
-    import pytest
+    from tests.install.conftest import World
 
 PIECES = st.sampled_from(
     [
@@ -70,3 +71,15 @@ def test_any_text_is_a_manifest_or_a_typed_refusal(tmp_path_factory: pytest.Temp
     except prowess.InstallError:
         return
     assert all(str(one) for one in declared or ())
+
+
+@pytest.mark.parametrize(
+    "entry", ['{source = "acme/skills#v1", ref = "v2"}', '{source = "acme/skills@pdf", skills = ["csv"]}']
+)
+def test_an_entry_whose_keys_contradict_its_source_is_refused(
+    world: World, installer: prowess.Installer, entry: str
+) -> None:
+    (world.project / "prowess.toml").write_text(f"skills = [{entry}]\n", encoding="utf-8")
+    with pytest.raises(prowess.InstallError, match="is given beside it") as caught:
+        installer.sync()
+    assert caught.value.code == "bad-manifest"

@@ -358,3 +358,17 @@ def test_a_file_of_the_npm_tool_is_read_and_odd_entries_are_left_out(tmp_path: P
         with pytest.raises(prowess.InstallError) as caught:
             read_npm_lock(str(tmp_path))
         assert caught.value.code == "bad-lock"
+
+
+def test_a_skill_pinned_by_the_first_digits_of_a_commit_never_gets_old(
+    world: World, installer: prowess.Installer
+) -> None:
+    repo = world.repository("pdf")
+    old = repo.git("rev-parse", "HEAD")
+    repo.skill("", body="Another.\n")
+    repo.commit()
+    installer.install(f"{repo.address}#{old[:9]}", project=True)
+    entry = read_lock(str(world.project))["local/pdf"]
+    assert (entry.ref, entry.commit) == (old[:9], old)
+    assert installer.outdated() == ()
+    assert installer.issues == ()

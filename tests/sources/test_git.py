@@ -15,7 +15,7 @@ from prowess.sources.git_program import GitProgram, environment, settings_for_re
 from tests.repositories import Repository, skill_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from prowess.limits import Limits
@@ -281,3 +281,48 @@ def test_a_machine_without_git_says_so(repo: Repository, monkeypatch: pytest.Mon
         with pytest.raises(prowess.GitError) as caught:
             files(local(repo))
         assert caught.value.code == "git-missing"
+
+
+# -- commits by their first digits -------------------------------------------------------------------------------------
+
+
+def test_the_first_digits_of_a_commit_name_it(repo: Repository) -> None:
+    """Neither a tag nor a branch leads to it any more: only the history knows it."""
+    old = repo.git("rev-parse", "HEAD")
+    repo.git("tag", "--delete", "v1")
+    repo.write("SKILL.md", skill_text("pdf", "Another.\n"))
+    newest = repo.commit()
+    commit, found = files(local(repo), old[:8])
+    assert commit == old
+    assert found["SKILL.md"][0] == skill_text("pdf").encode()
+    assert files(local(repo), newest[:7])[0] == newest
+    assert local(repo).newest(old[:8]) == old
+
+
+def test_a_branch_that_is_written_like_a_commit_is_that_branch(repo: Repository) -> None:
+    first = repo.git("rev-parse", "HEAD")
+    repo.write("SKILL.md", skill_text("pdf", "Another.\n"))
+    second = repo.commit()
+    repo.git("branch", first[:8], second)
+    assert files(local(repo), first[:8])[0] == second
+
+
+@pytest.mark.parametrize("ask", [files, lambda remote, ref: remote.newest(ref)])
+def test_digits_that_begin_no_commit_say_that_all_of_them_are_needed(
+    repo: Repository, ask: Callable[[Remote, str], object]
+) -> None:
+    with pytest.raises(prowess.GitError, match="all 40 digits") as caught:
+        ask(local(repo), "0123456789")
+    assert caught.value.code == "unknown-version"
+
+
+def test_a_history_beyond_the_limits_says_that_all_digits_are_needed(repo: Repository) -> None:
+    def stopped(args: Sequence[str], cwd: str, env: Mapping[str, str]) -> bytes:
+        if "--filter=tree:0" in args:
+            raise prowess.GitError("git wrote more than 1 bytes", code="too-many-bytes")
+        return GitProgram(LIMITS)(args, cwd, env)
+
+    old = repo.git("rev-parse", "HEAD")
+    with pytest.raises(prowess.GitError, match="all 40 digits") as caught:
+        files(local(repo, git=stopped), old[:8])
+    assert caught.value.code == "too-many-bytes"

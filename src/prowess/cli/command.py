@@ -40,7 +40,7 @@ def _write_words(title: str, words: Iterable[str], formatter: click.HelpFormatte
 class Command(click.Command):
     """A command whose help ends with words to choose from and examples; its function gives the exit status, or nothing.
 
-    ``choices``: a title, and what gives the words when help is asked for.
+    ``choices``: a title, and what gives the words when help is asked for. ``forms``: what its argument may be.
     """
 
     def __init__(
@@ -48,14 +48,19 @@ class Command(click.Command):
         *args: Any,  # noqa: ANN401 - click's own
         examples: Examples = (),
         choices: Choices | None = None,
+        forms: Examples = (),
         **options: Any,  # noqa: ANN401 - click's own
     ) -> None:
         super().__init__(*args, **options)
         self.examples = examples
         self.choices = choices
+        self.forms = forms
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
-        """The words, then the examples, one a line."""
+        """The forms of the argument, the words, then the examples, one a line."""
+        if self.forms:
+            with formatter.section("What SOURCE may be"):
+                formatter.write_dl(self.forms)
         if self.choices is not None:
             _write_words(self.choices[0], self.choices[1](), formatter)
         _write_examples(self.examples, formatter)

@@ -108,7 +108,7 @@ def _taken_over(store: Store, found: Candidate) -> list[Issue]:
     source = recorded_source(found.spec, store.scope)
     refuse_taken(found.tree.name, source, store.scope, store.locked)
     arrival = Arrival(found.spec, "", Wishes(found.agents, replace=True, foreign=True))
-    locked, issues = stage(store, store.locked, found.tree, arrival)
+    locked, issues = stage(store, dict(store.locked), found.tree, arrival)
     entry = locked[found.tree.name]
     _clear(store, found, {store.landings.path(link) for link in entry.links})
     if entry.kind == "folder":  # it is its own source no more

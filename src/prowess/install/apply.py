@@ -11,11 +11,12 @@ from prowess.errors import AlreadyInstalledError, Issue, NameTakenError, UnsafeT
 from prowess.files.folders import exists, folder_info
 from prowess.files.paths import is_link, is_real_folder, leads_into
 from prowess.install.entries import recorded_source, refuse_own_source
-from prowess.install.store import Link
+from prowess.install.store import Link, Taken
 from prowess.install.trees import keep_skills
 from prowess.library.compare import compare_folder, is_copy
-from prowess.library.installs import installed, place_of
+from prowess.library.installs import place_of
 from prowess.library.lock import COPY, Locked, LockedSkill
+from prowess.names import folders_above
 from prowess.spec.refs import link_name
 
 if TYPE_CHECKING:
@@ -53,10 +54,15 @@ class Arrival(NamedTuple):
     wishes: Wishes
 
 
-def refuse_taken(name: str, source: str, scope: Scope, locked: Locked) -> None:
-    """Raise when there is something in the place ``name`` of a scope, or under a name that differs in case only."""
-    copied = next((other for other, one in locked.items() if one.is_copied and other.lower() == name.lower()), "")
-    twin = copied or _twin(name, scope)
+def refuse_taken(name: str, source: str, scope: Scope, locked: Locked, taken: Taken | None = None) -> None:
+    """Raise when there is something in the place ``name`` of a scope, or under a name that differs in case only.
+
+    ``taken``: what is known of the scope already, where many trees are staged together.
+    """
+    taken = taken or Taken(scope, locked)
+    copied = taken.entry_like(name)
+    copied = copied if copied in locked and locked[copied].is_copied else ""
+    twin = copied or taken.place_like(name)
     place = place_of(locked.get(copied), scope, twin or name)
     if not twin and not exists(place):
         return
@@ -67,23 +73,22 @@ def refuse_taken(name: str, source: str, scope: Scope, locked: Locked) -> None:
     raise AlreadyInstalledError(f"skill {twin or name} already installed at {place}", place)
 
 
-def _twin(name: str, scope: Scope) -> str:
-    return next((one.full_name for one in installed(scope) if one.full_name.lower() == name.lower()), "")
-
-
 def stage(store: Store, locked: Locked, tree: Tree, arrival: Arrival) -> tuple[Locked, list[Issue]]:
-    """Stage a tree and its links; the lock file's entries as they will be, and what was noticed."""
+    """Stage a tree and its links; the lock file's entries as they will be, and what was noticed.
+
+    ``locked`` is the caller's own copy, and is changed: copying it for each of many trees would be quadratic.
+    """
     spec, commit, wishes = arrival
     scope = store.scope
     refuse_own_source(spec, scope.base)
     source = recorded_source(spec, scope)
     if not wishes.replace:
-        refuse_taken(tree.name, source, scope, locked)
+        refuse_taken(tree.name, source, scope, locked, store.taken)
     before = locked.get(tree.name)
-    after = {name: entry for name, entry in locked.items() if name.lower() != tree.name.lower()}
+    locked.pop(store.taken.entry_like(tree.name), None)
     wanted, issues = _wanted(store, tree, wishes)
     tree = keep_skills(tree) if wishes.copy else tree
-    after = _displace(store, after, wanted, (tree, source), wishes)
+    after = _displace(store, locked, wanted, (tree, source), wishes)
     _put(store, tree, before, wishes)
     for link in wanted:
         store.link(_kept(store, link, before))
@@ -106,11 +111,12 @@ def stage(store: Store, locked: Locked, tree: Tree, arrival: Arrival) -> tuple[L
         wishes.declared,
         COPY if wishes.copy else "",
     )
+    store.taken.add(after[tree.name])
     return after, issues
 
 
 def _put(store: Store, tree: Tree, before: LockedSkill | None, wishes: Wishes) -> None:
-    twin = _twin(tree.name, store.scope)
+    twin = store.taken.place_like(tree.name)
     place = store.scope.place(twin or tree.name)
     keep = exists(place) and (wishes.keep or is_edited(store, before, place))
     if twin and (wishes.copy or twin != tree.name):
@@ -135,6 +141,7 @@ def _wanted(store: Store, tree: Tree, wishes: Wishes) -> tuple[list[Link], list[
     place = store.scope.place(tree.name)
     links: dict[str, Link] = {}
     issues: list[Issue] = []
+    files = _files_by_folder(tree)
     for skill, folder in tree.skills.items():
         name = link_name(skill)
         target = os.path.join(place, *folder.split("/")) if folder else place
@@ -143,15 +150,21 @@ def _wanted(store: Store, tree: Tree, wishes: Wishes) -> tuple[list[Link], list[
             why = "cannot name a folder" if not name else "has the name of another skill of the source"
             issues.append(Issue("bad-name", "name", f"{skill!a} {why}; it is not linked", folder, 0, "warning"))
             continue
-        links |= {path: Link(path, target, _files_of(tree, folder), copy=wishes.copy) for path in paths}
+        links |= {path: Link(path, target, files[folder], copy=wishes.copy) for path in paths}
     if issues and not links:
         raise UnsafeTreeError(issues[0].message, code="bad-name")
     return list(links.values()), issues
 
 
-def _files_of(tree: Tree, folder: str) -> Sequence[NewFile]:
-    prefix = f"{folder}/" if folder else ""
-    return [file._replace(path=file.path.removeprefix(prefix)) for file in tree.files if file.path.startswith(prefix)]
+def _files_by_folder(tree: Tree) -> dict[str, list[NewFile]]:
+    """The files of each skill of a tree, named from the skill's folder, in one go through all files."""
+    files: dict[str, list[NewFile]] = {folder: [] for folder in tree.skills.values()}
+    for file in tree.files:
+        for folder in folders_above(file.path):
+            if folder in files:
+                inner = file.path[len(folder) + 1 :] if folder else file.path
+                files[folder].append(file._replace(path=inner))
+    return files
 
 
 def _displace(store: Store, locked: Locked, wanted: Sequence[Link], new: tuple[Tree, str], wishes: Wishes) -> Locked:
@@ -178,7 +191,8 @@ def _taken(name: str, holder: LockedSkill, source: str) -> str:
 
 def _holder(store: Store, locked: Locked, path: str) -> LockedSkill | None:
     recorded = store.landings.recorded(path)
-    return next((entry for entry in locked.values() if recorded in entry.links), None)
+    entry = locked.get(store.taken.holder_of(recorded))
+    return entry if entry is not None and recorded in entry.links else None
 
 
 def _refuse_foreign(store: Store, link: Link, entry: LockedSkill | None, source: str) -> None:
@@ -211,14 +225,15 @@ def _without(store: Store, locked: Locked, holder: LockedSkill, path: str) -> Lo
     name = posixpath.basename(taken)
     links = tuple(link for link in holder.links if link != taken)
     skills = {skill: folder for skill, folder in holder.skills.items() if link_name(skill) != name}
-    rest = {other: entry for other, entry in locked.items() if other != holder.name}
+    del locked[holder.name]
     if skills:
         copies = tuple(copy for copy in holder.copies if copy != taken)
-        return rest | {holder.name: replace(holder, links=links, copies=copies, skills=skills)}
+        locked[holder.name] = replace(holder, links=links, copies=copies, skills=skills)
+        return locked
     for link in links:
         unlink(store, store.landings.path(link), holder)
     store.drop(holder.name, keep=is_edited(store, holder, store.scope.place(holder.name)))
-    return rest
+    return locked
 
 
 def _kept(store: Store, link: Link, before: LockedSkill | None) -> Link:

@@ -21,7 +21,7 @@ from prowess.errors import InstallError, Issue, PathTraversalError, SkillLoadErr
 from prowess.library.agents import AGENTS
 from prowess.library.load import FILENAME
 from prowess.library.lock import NPM_LOCK_FILE, parse_npm_lock
-from prowess.names import is_below, relative_parts
+from prowess.names import folders_above, relative_parts
 from prowess.spec.document import Policy, read_document
 from prowess.spec.visibility import is_true
 
@@ -103,7 +103,8 @@ def _within(folders: Sequence[str], container: str, levels: int) -> Iterator[str
         if folder != container and not folder.startswith(prefix):
             continue
         inner = folder.removeprefix(prefix).split("/") if folder != container else []
-        if len(inner) <= levels and not is_below(folder, taken) and _SKIPPED.isdisjoint(inner):
+        inside = not taken.isdisjoint(filter(None, folders_above(folder)))  # a skill at the top hides no other
+        if len(inner) <= levels and not inside and _SKIPPED.isdisjoint(inner):
             taken.add(folder)
             yield folder
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError
 from prowess.install import apply
+from prowess.install.entries import recorded_source
 from prowess.install.resemblance import near_names
 from prowess.install.store import opened
 from prowess.install.trees import refuse_broken
-from prowess.library.installs import InstalledSkill, installed, place_of
+from prowess.library.installs import InstalledSkill, installed_names, place_of
 from prowess.library.lock import read_lock
 from prowess.steps import stepped
 
@@ -33,23 +34,32 @@ def land(
     issues = [issue for tree in trees for issue in tree.issues]
     refuse_broken(trees, arrival.spec)
     with opened(scope, limits) as store:
-        locked = store.locked
+        names = [name for tree in trees for name in (*tree.skills, tree.name)]
+        source = recorded_source(arrival.spec, scope)
+        issues += near_names(names, arrival.spec.org, _names_of_others(source, {*names}, scopes, limits))
+        locked = dict(store.locked)
         for tree in stepped(trees, lambda tree: tree.name):
-            issues += near_names((*tree.skills, tree.name), arrival.spec.org, _others(tree, scopes, limits))
             locked, more = apply.stage(store, locked, tree, arrival)
             issues += more
         store.commit(locked)
     return tuple(installed_as(scope, tree.name, locked) for tree in trees), tuple(issues)
 
 
-def _others(tree: Tree, scopes: Sequence[Scope], limits: Limits) -> set[str]:
-    """The names of everything else that is installed."""
+def _names_of_others(source: str, arriving: set[str], scopes: Sequence[Scope], limits: Limits) -> set[str]:
+    """The names of everything that is installed from another source, and does not give way to what arrives.
+
+    Whoever gives two skills of one source similar names means two skills: only another source can pass for the first.
+    """
     known: set[str] = set()
     for scope in scopes:
+        own: set[str] = set()
         with suppress(InstallError):
             for name, entry in read_lock(scope.records, limits=limits).items():
-                known |= {name, *entry.skills} if name != tree.name else set()
-        known |= {one.full_name for one in installed(scope) if one.full_name != tree.name}
+                if entry.source == source and source:
+                    own.add(name)
+                elif name not in arriving:
+                    known |= {name, *entry.skills}
+        known |= {*installed_names(scope)} - own - arriving
     return known
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import InstallError, SourceError
 from prowess.files import calls
 from prowess.files.folders import Folder, folder_info
-from prowess.files.paths import is_really_inside
+from prowess.files.paths import is_inside
 from prowess.files.writing import make_folders, sync_tree, write_tree
 from prowess.library.agents import AGENTS
 from prowess.library.places import SHARED
@@ -43,6 +43,7 @@ class Landings:
         self.shared = os.path.normpath(os.path.join(scope.root, SHARED))
         own = (os.path.normpath(folder) for agent in AGENTS.values() for folder in self._folders(agent))
         self._known = dict.fromkeys((self.shared, *own))
+        self._inside: dict[str, tuple[int, int] | None] = {}
 
     def _folders(self, agent: Agent) -> list[str]:
         if self._scope.location == "project":
@@ -91,7 +92,19 @@ class Landings:
 
     def _is_within(self, folder: str) -> bool:
         """True unless a folder of a project leads out of it on the real disk; a user's folders may be links."""
-        return self._scope.location != "project" or is_really_inside(folder, self._scope.root)
+        if self._scope.location != "project":
+            return True
+        # Resolving a path costs a call of the system for each name in it, and thousands of links lie in one folder. A
+        # path that leads to the very folder that was found inside leads inside: one call shows that.
+        known = self._inside.get(folder)
+        if known is not None and known == _number(folder):
+            return True
+        real = os.path.realpath(folder)
+        if not is_inside(real, os.path.realpath(self._scope.root)):
+            return False
+        # The number is that of the resolved path: whoever swaps the folder meanwhile cannot have another one counted.
+        self._inside[folder] = _number(real)
+        return True
 
     def leave(self, folder: str) -> None:
         """Take a folder for links away where none is left in it, and in a project the agent's own around it."""
@@ -117,6 +130,12 @@ class Landings:
                 names = (*entries.folders, *entries.links)
                 found += (os.path.join(folder, name) for name in names if name.startswith(self._prefix))
         return found
+
+
+def _number(folder: str) -> tuple[int, int] | None:
+    """What tells the folder at the end of a path from all others; ``None`` when there is none."""
+    info = folder_info(folder)
+    return None if info is None else (info.st_dev, info.st_ino)
 
 
 def stage_link(target: str, staged: str, final: str, files: Sequence[NewFile], *, copy: bool = False) -> bool:

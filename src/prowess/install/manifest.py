@@ -17,9 +17,8 @@ from prowess.files.folders import exists
 from prowess.install.plan import source_from, with_name
 from prowess.library.conflicts import find_marker
 from prowess.library.lock import COPY, read_text
-from prowess.spec.addresses import SourceSpec, chosen
+from prowess.spec.addresses import SourceSpec, with_parts
 from prowess.spec.redaction import show_address
-from prowess.spec.refs import checked_version
 
 if TYPE_CHECKING:
     from prowess.limits import Limits
@@ -124,8 +123,8 @@ def _entry(entry: object, agents: tuple[str, ...], mode: str, folder: str) -> De
     if not isinstance(ref, str):
         raise _bad(f"{show_address(table['source'])}: ref must be text, in quotes", folder)
     try:
-        spec = with_name(chosen(_beside(source_from(table["source"]), folder), skills))
-        spec = replace(spec, ref=checked_version(ref)) if ref else spec
+        spec = with_parts(source_from(table["source"], folder), ref=ref, skills=skills)
+        spec = with_name(_beside(spec, folder))
     except BadReferenceError as error:
         raise _bad(f"{show_address(table['source'])}: {error}", folder) from None
     text = table["source"] if table.keys() == {"source"} else json.dumps(table, sort_keys=True, ensure_ascii=False)

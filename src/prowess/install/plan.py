@@ -7,10 +7,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from prowess.files.folders import exists
 from prowess.install.entries import local_path, recorded_source, refuse_own_source
 from prowess.install.links import Landings
 from prowess.library.agents import AGENTS
-from prowess.spec.addresses import SourceSpec, chosen, parse_source, spec_of
+from prowess.spec.addresses import SourceSpec, parse_source, spec_of, with_parts
 from prowess.spec.refs import SkillRef, checked_part
 
 if TYPE_CHECKING:
@@ -59,19 +60,26 @@ class Plan:
         )
 
 
-def source_from(text: str) -> SourceSpec:
-    """The source that people typed; ``GH_HOST`` names an enterprise server of GitHub, as other programs have it."""
-    return parse_source(text, github=os.environ.get("GH_HOST", ""))
+def source_from(text: str, folder: str = "") -> SourceSpec:
+    """The source that people typed; ``GH_HOST`` names an enterprise server of GitHub, as other programs have it.
+
+    ``folder``: where a relative path is meant from, where that is not the working folder.
+    """
+
+    def is_there(path: str) -> bool:
+        return exists(os.path.join(folder, os.path.expanduser(path)))
+
+    return parse_source(text, github=os.environ.get("GH_HOST", ""), is_there=is_there)
 
 
 def spec_for(ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None = None) -> SourceSpec:
-    """The source that a caller means, with the skills that it chose."""
+    """The source that a caller means, with the skills that it chose; raises where the source names others."""
     if isinstance(ref, SkillRef):
         spec = spec_of(SkillRef.parse(str(ref)))
     else:
         spec = ref if isinstance(ref, SourceSpec) else source_from(ref)
     names = (select,) if isinstance(select, str) else tuple(select or ())
-    return chosen(spec, names)
+    return with_parts(spec, skills=names)
 
 
 def with_name(spec: SourceSpec) -> SourceSpec:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from prowess.errors import Issue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 VENDORS = ("anthropic", "claude", "cloudflare", "github", "google", "huggingface", "microsoft", "openai", "vercel")
 """Words that a name may only begin with when they are its owner's."""
 
+_SHOWN = 5
 _LOOKS_LIKE = str.maketrans(
     "0157|аеорсухіјѕԁɡηνω",
     "olstlaeopcyxijsdgnvw",
@@ -45,13 +46,48 @@ def _within_one_edit(one: str, other: str) -> bool:
 
 
 def near_names(names: Iterable[str], owner: str, known: Iterable[str]) -> Iterator[Issue]:
-    """A warning for each name that resembles a known one, or that borrows a vendor's."""
-    others = sorted(set(known))
+    """One warning for all names that resemble known ones, and one for all that borrow a vendor's; none for none."""
+    arriving = list(dict.fromkeys(names))
+    found = _find_alike(arriving, known)
+    alike = [f"{name!a} is easily mistaken for {' and '.join(map(ascii, found[name]))}" for name in sorted(found)]
+    borrowed = [
+        f"{name!a} begins like something of {vendor}'s and comes from {owner!a}"
+        for name in arriving
+        for vendor in VENDORS
+        if name.startswith(f"{vendor}-") and not owner.lower().startswith(vendor)
+    ]
+    for pairs in (alike, borrowed):
+        if pairs:
+            more = f"; and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
+            yield Issue("near-name", "name", "; ".join(pairs[:_SHOWN]) + more, severity="warning")
+
+
+def _find_alike(names: Sequence[str], known: Iterable[str]) -> dict[str, list[str]]:
+    """The names that resemble known ones, each with those; ``org/a`` and ``org/b`` are left out where ``a`` has ``b``.
+
+    Names within one edit share a form: themselves, or themselves without one character. So only names that share one
+    are compared, and the time grows with the number of names and not with that of the pairs.
+    """
+    by_form: dict[str, list[str]] = {}
     for name in names:
-        for other in others:
-            if resembles(name, other):
-                yield Issue("near-name", "name", f"{name!a} is easily mistaken for {other!a}", severity="warning")
-        vendor = next((word for word in VENDORS if name.startswith(f"{word}-")), "")
-        if vendor and not owner.lower().startswith(vendor):
-            message = f"{name!a} begins like something of {vendor}'s and comes from {owner!a}"
-            yield Issue("near-name", "name", message, severity="warning")
+        for form in _forms(name):
+            by_form.setdefault(form, []).append(name)
+    pairs = {
+        (name, other)
+        for other in known
+        for form in _forms(other)
+        for name in by_form.get(form, ())
+        if resembles(name, other)
+    }
+    alike: dict[str, list[str]] = {}
+    for name, other in sorted(pairs):
+        (_, slash, last), (_, _, other_last) = name.rpartition("/"), other.rpartition("/")
+        if not slash or (last, other_last) not in pairs:
+            alike.setdefault(name, []).append(other)
+    return alike
+
+
+def _forms(name: str) -> set[str]:
+    """What a name shares with those that resemble it: itself, itself without each character, its skeleton."""
+    # A skeleton holds letters and digits alone: the mark keeps it apart from names that are written so.
+    return {name, *(name[:at] + name[at + 1 :] for at in range(len(name))), f"\0{skeleton(name)}"}

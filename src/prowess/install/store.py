@@ -21,7 +21,7 @@ from prowess.files.writing import make_folders, sync_tree, write_new, write_tree
 from prowess.install.journal import BACKUP, Journals
 from prowess.install.links import Landings, stage_link
 from prowess.install.lockfile import EMPTY_TEXT, lock_text
-from prowess.library.installs import STORE
+from prowess.library.installs import STORE, installed_names
 from prowess.library.journal import Move, find_interrupted, has_journal, journal_path
 from prowess.library.lock import LOCK_FILE, parse_lock, read_text
 from prowess.steps import stepped
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.files.writing import NewFile
     from prowess.library.installs import Scope
-    from prowess.library.lock import Locked
+    from prowess.library.lock import Locked, LockedSkill
     from prowess.limits import Limits
 
 _HOLDER = "holder"
@@ -51,6 +51,34 @@ class Link(NamedTuple):
     """Whether the files are to be copied, also where links can be made."""
 
 
+class Taken:
+    """Places and links of a scope by name, so that staging many trees does not go through all installs for each."""
+
+    def __init__(self, scope: Scope, locked: Locked) -> None:
+        self._places: dict[str, str] = {}
+        for name in installed_names(scope):
+            self._places.setdefault(name.lower(), name)
+        self._entries = {name.lower(): name for name in locked}
+        self._links = {link: name for name, entry in locked.items() for link in entry.links}
+
+    def place_like(self, name: str) -> str:
+        """The install on the disk with that name, in whatever case; ``""`` for none."""
+        return self._places.get(name.lower(), "")
+
+    def entry_like(self, name: str) -> str:
+        """The lock entry with that name, in whatever case; ``""`` for none."""
+        return self._entries.get(name.lower(), "")
+
+    def holder_of(self, link: str) -> str:
+        """The last entry that recorded a link; ``""`` for none. It may have lost the link since."""
+        return self._links.get(link, "")
+
+    def add(self, entry: LockedSkill) -> None:
+        """Count an entry that is staged."""
+        self._entries[entry.name.lower()] = entry.name
+        self._links |= dict.fromkeys(entry.links, entry.name)
+
+
 class Store:
     """One scope, held by this process."""
 
@@ -67,6 +95,14 @@ class Store:
         self.copies: set[str] = set()
         self.issues: tuple[Issue, ...] = ()
         """What was met on the way to it: a change that waits, a journal that is not believed."""
+        self._taken: Taken | None = None
+
+    @property
+    def taken(self) -> Taken:
+        """Which places and links of the scope are taken, found out once for all that is staged together."""
+        if self._taken is None:
+            self._taken = Taken(self.scope, self.locked)
+        return self._taken
 
     # -- what a change does ------------------------------------------------------------------------------------------
 
@@ -124,7 +160,7 @@ class Store:
             calls.sync_folder(folder)
         self._journals.run(tuple(self._moves), self._text, text)
         self._moves.clear()
-        self._text, self.locked = text, locked
+        self._text, self.locked, self._taken = text, locked, None
 
     def discard(self) -> None:
         """Delete what was staged and not committed."""

@@ -169,7 +169,7 @@ def _restore(scope: Scope, entry: LockedSkill, tree: Tree, reach: Reach, *, lock
     spec = _own(entry, scope) if is_sourceless(entry) else spec_of_entry(entry, scope, ref=entry.ref)
     wishes = Wishes(entry.agents, replace=True, declared=entry.declared, copy=entry.is_copied)
     with opened(scope, reach.limits, keep_lock=locked) as store:
-        after, _ = stage(store, store.locked, tree, Arrival(spec, entry.commit, wishes))
+        after, _ = stage(store, dict(store.locked), tree, Arrival(spec, entry.commit, wishes))
         kept = replace(entry, copies=after[entry.name].copies, links=after[entry.name].links)
         store.commit(store.locked if locked else after | {entry.name: kept})
 

@@ -170,7 +170,7 @@ def _group_by_folder(paths: Iterable[str], folders: Iterable[str]) -> dict[str, 
     """The paths in each of the folders; it costs no more for many folders than for one."""
     groups: dict[str, list[str]] = {folder: [] for folder in folders}
     for path in paths:
-        for folder in (*folders_above(path), ""):
+        for folder in folders_above(path):
             if folder in groups:
                 groups[folder].append(path)
     return groups

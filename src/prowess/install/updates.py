@@ -22,7 +22,7 @@ from prowess.install.trees import cut, keep_skills, refuse_broken
 from prowess.library.compare import compare_folder, compare_install, describe_differences
 from prowess.library.installs import copied_folders, place_of
 from prowess.spec.addresses import chosen
-from prowess.spec.refs import checked_version, is_commit
+from prowess.spec.refs import checked_version, is_commit, is_short_commit
 from prowess.spec.versions import is_numbered, later
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def newer(entry: LockedSkill, scope: Scope, reach: Reach) -> Iterator[Outdated |
     what it had before is known; an ``Outdated`` that ``failed`` goes with the latter. Raises ``SkillError`` when the
     source cannot be asked.
     """
-    if entry.kind == "adopted" or is_commit(entry.ref):
+    if entry.kind == "adopted" or _is_pinned(entry):
         return
     spec = spec_of_entry(entry, scope, ref=entry.ref)
     tag = ""
@@ -126,6 +126,11 @@ def newer(entry: LockedSkill, scope: Scope, reach: Reach) -> Iterator[Outdated |
         yield _not_known(entry, away)
     elif newest != current or tag:
         yield Outdated(entry.name, entry.ref, current, newest, tag)
+
+
+def _is_pinned(entry: LockedSkill) -> bool:
+    """Whether an entry names its commit by its id, or by the first digits of it (and no branch of such a name)."""
+    return is_commit(entry.ref) or (is_short_commit(entry.ref) and entry.commit.startswith(entry.ref))
 
 
 def _old_news(bundle: Bundle) -> list[Issue]:
@@ -214,7 +219,7 @@ class _Here:
             )
         said = self._said("updated", tree, arrival)
         wishes = arrival.wishes._replace(declared=self._now.declared, keep=bool(self._edits))
-        locked, issues = stage(self._store, self._store.locked, tree, arrival._replace(wishes=wishes))
+        locked, issues = stage(self._store, dict(self._store.locked), tree, arrival._replace(wishes=wishes))
         self._store.commit(locked)
         return said, (*tree.issues, *issues)
 

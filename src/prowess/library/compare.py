@@ -10,7 +10,7 @@ from prowess.errors import Issue
 from prowess.files.folders import exists, folder_info
 from prowess.files.paths import is_link, is_real_folder, leads_to
 from prowess.files.tree import hash_tree
-from prowess.library.installs import installed
+from prowess.library.installs import installed_names
 from prowess.spec.counted import join_some
 from prowess.steps import stepped
 
@@ -125,10 +125,9 @@ def verify_scope(scope: Scope, locked: Locked, link_path: LinkPath, limits: Limi
     for name in stepped(sorted(locked), str):
         for difference in compare_install(locked[name], scope, link_path, limits):
             yield _issue(locked[name], difference)
-    for one in installed(scope):
-        if one.full_name not in locked:
-            message = f"{one.full_name} is not in the lock file"
-            yield Issue("not-in-lock", one.full_name, message, str(one.path), 0, "warning")
+    for name in installed_names(scope):
+        if name not in locked:
+            yield Issue("not-in-lock", name, f"{name} is not in the lock file", scope.place(name), 0, "warning")
 
 
 def _issue(entry: LockedSkill, difference: Difference) -> Issue:

@@ -166,9 +166,19 @@ def copied_installs(scope: Scope, locked: Mapping[str, LockedSkill]) -> Iterator
 
 def installed(scope: Scope) -> Iterator[InstalledSkill]:
     """Every folder two levels below the base, by name; links and hidden names do not count."""
+    for org, name in _installed_names(scope):
+        yield InstalledSkill(org, name, scope.location, Path(scope.base, org, name))
+
+
+def installed_names(scope: Scope) -> list[str]:
+    """The ``org/name`` of everything installed, by name. Path objects cost more than finding what is there."""
+    return [f"{org}/{name}" for org, name in _installed_names(scope)]
+
+
+def _installed_names(scope: Scope) -> Iterator[tuple[str, str]]:
     for org in _folders(scope.base):
         for name in _folders(os.path.join(scope.base, org)):
-            yield InstalledSkill(org, name, scope.location, Path(scope.base, org, name))
+            yield org, name
 
 
 def _folders(path: str) -> list[str]:

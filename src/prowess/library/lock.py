@@ -22,7 +22,7 @@ from prowess.errors import (
 from prowess.files.reading import OpenFile
 from prowess.files.tree import FileHash, digest_of
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import relative_parts
+from prowess.names import folders_above, relative_parts
 from prowess.spec.redaction import hide_secrets, scrub_text
 from prowess.spec.refs import is_safe_part, link_name
 from prowess.spec.rules import is_usable_name
@@ -69,6 +69,8 @@ class LockedSkill:
     """How the manifest declares it, if it does."""
     mode: str = ""
     """``"copy"`` where real files lie in the agents' folders and nothing in the install base; else ``""``."""
+    _by_folder: dict[str, dict[str, FileHash]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _by_link: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def is_copied(self) -> bool:
@@ -77,12 +79,30 @@ class LockedSkill:
 
     def below(self, folder: str) -> dict[str, FileHash]:
         """The files of one folder of it, named from there."""
+        # An install of a repository may hold thousands of skills, and each is asked for: going through all files once
+        # for all of them keeps that from being quadratic.
+        if len(self.skills) > 1 and not self._by_folder:
+            self._by_folder.update(self._group_files())
+        if folder in self._by_folder:
+            return self._by_folder[folder]
         prefix = f"{folder}/" if folder else ""
         return {path.removeprefix(prefix): hash_ for path, hash_ in self.files.items() if path.startswith(prefix)}
 
     def folder_of(self, link: str) -> str:
         """The folder, below the install, of the skill that a link of that name leads to."""
-        return next((folder for skill, folder in self.skills.items() if link_name(skill) == link), "")
+        if not self._by_link:
+            for skill, folder in self.skills.items():
+                self._by_link.setdefault(link_name(skill), folder)
+        return self._by_link.get(link, "")
+
+    def _group_files(self) -> dict[str, dict[str, FileHash]]:
+        """The files of the folder of each skill, named from there."""
+        groups: dict[str, dict[str, FileHash]] = {folder: {} for folder in self.skills.values()}
+        for path, hash_ in self.files.items():
+            for folder in folders_above(path):
+                if folder in groups:
+                    groups[folder][path[len(folder) + 1 :] if folder else path] = hash_
+        return groups
 
 
 Locked = dict[str, LockedSkill]
@@ -238,7 +258,12 @@ def _took(row: str, table: dict[str, Any]) -> bool:
     try:
         name = json.loads(key) if key[:1] == '"' else key
         plain = value[:1] == '"' == value[-1:] and value.count('"') == 2  # noqa: PLR2004
-        found = value[1:-1] if plain else json.loads(value)
+        if plain:
+            found: Any = value[1:-1]
+        elif value[:2] == '["' and value[-2:] == '"]' and value.count('"') == 2:  # noqa: PLR2004 - one text in a list
+            found = [value[2:-2]]
+        else:
+            found = json.loads(value)
     except (ValueError, RecursionError):
         return False
     if not isinstance(name, str) or name in table or (key is name and _BARE_KEY.fullmatch(name) is None):
@@ -254,7 +279,10 @@ _LISTS = ("links", "copies", "agents")
 
 
 def _entry(data: dict[str, Any], taken: set[str]) -> LockedSkill:
-    texts: dict[str, Any] = {key: _text(data, key) for key in _TEXTS}
+    # Fast path: to check each text by itself makes verifying small installs slower by a tenth.
+    texts: dict[str, Any] = {key: data.get(key, "") for key in _TEXTS}
+    if {*map(type, texts.values())} != {str}:
+        texts = {key: _text(data, key) for key in _TEXTS}
     # A file that somebody else wrote may hold a secret; what is read from here on is shown and written again.
     texts |= {"source": hide_secrets(texts["source"]), "declared": scrub_text(texts["declared"])}
     lists: dict[str, Any] = {key: tuple(_texts(data.get(key, []), key)) for key in _LISTS}

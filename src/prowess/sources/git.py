@@ -25,7 +25,7 @@ from prowess.names import is_below
 from prowess.sources.git_objects import Objects, dump_objects, load_objects
 from prowess.sources.git_program import GitProgram, environment, settings_for_reaching
 from prowess.spec.addresses import SCHEMES, checked_address
-from prowess.spec.refs import checked_version, is_commit
+from prowess.spec.refs import checked_version, is_commit, is_short_commit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -132,7 +132,13 @@ class Remote(NamedTuple):
         version = checked_version(ref) if ref else "HEAD"
         with ExitStack() as stack:
             fetching = _Fetching(self, stack)
-            commit = fetching.commit(version)
+            try:
+                commit = fetching.commit(version)
+            except GitError as error:
+                if error.code != "unknown-version" or not is_short_commit(version):
+                    raise
+                version = self.whole_commit(version)
+                commit = fetching.commit(version)
             if self.shared is not None:
                 self.shared.commits[self.address, version] = commit.id
             yield commit
@@ -160,7 +166,29 @@ class Remote(NamedTuple):
             name = pattern.format(version)
             if name in found:
                 return found[name]
+        if is_short_commit(version):
+            return self.whole_commit(version)
         raise GitError(f"{self.address} has no version {version!r}", code="unknown-version")
+
+    def whole_commit(self, digits: str) -> str:
+        """The id of the one commit, in the history of the branches and tags, that begins with these digits.
+
+        No server can be asked for a commit by its first digits, so that its history is fetched and looked through,
+        without files where the server can leave them out. ``GitError`` says to give all digits where that is more than
+        the limits allow, where no commit begins so, and where several do.
+        """
+        advice = f"give all 40 digits of the commit that begins with {digits}"
+        with _Workplace(self, "") as at:
+            try:
+                at.fetch_all_history()
+            except GitError as error:
+                raise GitError(f"{error.message}: {advice}", error.path, error.code) from None
+            try:
+                # "^{commit}" passes over trees and files whose ids begin alike.
+                return at.run("rev-parse", "--verify", "--quiet", f"{digits}^{{commit}}").decode("ascii").strip()
+            except GitError:
+                message = f"no commit of {self.address} begins with {digits}, or several do: {advice}"
+                raise GitError(message, code="unknown-version") from None
 
     def has_ancestor(self, commit: str, ancestor: str) -> bool:
         """Whether ``ancestor`` is ``commit`` or in its history, both being whole ids.
@@ -330,6 +358,11 @@ class _Workplace:
     def fetch_history(self, commit: str, depth: int) -> None:
         """Bring so many generations of commits here, without their files where the server can leave them out."""
         self.ask("fetch", *_FETCH, f"--depth={depth}", "--filter=tree:0", "--", self.address, commit)
+
+    def fetch_all_history(self) -> None:
+        """Bring the commits of every branch and tag here, without their files where the server can leave them out."""
+        refs = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+        self.run("fetch", *_FETCH, f"--depth={_DEPTHS[-1]}", "--filter=tree:0", "--", self.address, *refs)
 
     def has_commit(self, commit: str) -> bool:
         """Whether a commit is here; after ``fetch_history`` nothing is but that history."""

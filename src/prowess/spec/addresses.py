@@ -1,10 +1,10 @@
 """What people type to say where skills come from, as data.
 
 First match wins: ``@org/name[@version]``; a path (``./x``, ``../x``, ``/x``, ``~/x``, ``.``, or one with a drive), with
-``#ref`` for a local repository; ``github:owner/repo`` and ``gitlab:owner/repo``; pages of GitHub, GitLab and Azure that
+a ``#`` for a local repository; ``github:owner/repo`` and ``gitlab:owner/repo``; pages of GitHub, GitLab and Azure that
 show a folder; archives by address; any other git address (``.git``, ``ssh://``, ``git@host:path``); any other
-``https://`` address, where a well-known index is looked for; and ``owner/repo[/sub/path][@skill]`` on GitHub. ``#ref``
-or ``#ref@skill`` may follow whatever is a repository.
+``https://`` address, where a well-known index is looked for; and ``owner/repo[/sub/path]`` on GitHub. After each of
+them but the first ``[#REF][:SUBFOLDER][@SKILL,…]`` may follow: see ``source_parts``.
 """
 
 from __future__ import annotations
@@ -19,9 +19,18 @@ from prowess.names import relative_parts
 from prowess.spec.redaction import hide_secrets, is_path, show_address
 from prowess.spec.refs import SkillRef, checked_part, checked_version, is_safe_part
 from prowess.spec.rules import is_usable_name
+from prowess.spec.source_parts import (
+    ARCHIVES,
+    DOWNLOADS,
+    SourceParts,
+    is_shorthand,
+    split_address,
+    split_path,
+    write_parts,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from urllib.parse import SplitResult
 
 Kind = Literal["git", "folder", "archive", "index"]
@@ -30,17 +39,11 @@ SCHEMES = ("https", "ssh")
 """What a repository may be fetched by, unless the caller allows more."""
 
 MAX_ADDRESS_CHARS = 2_000
-_ARCHIVES = (".zip", ".skill", ".tar.gz", ".tgz", ".tar")
 _KNOWN = frozenset(("https", "http", "ssh", "git", "file"))
 _SCP = re.compile(r"(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9_.-]*)@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*):(?P<path>[^/].*)")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]+")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _PLAIN = re.compile(r"[\x21-\x7e]*")
-_DOWNLOADS = re.compile(
-    r"https://(?:raw\.githubusercontent\.com|codeload\.github\.com)/.+"
-    r"|https://[^/]+/[^/]+/[^/]+/(?:archive|releases/download|raw)/.+"
-    r"|https://[^/]+/.+/-/(?:archive|raw)/.+"
-)
 _GITHUB = re.compile(
     r"https://(?:www\.)?github\.com/([^/]+)/([^/]+?)(?:\.git)?(?:/(?:tree|blob)/([^/]+)(?:/(.*?))?)?/?"
 )
@@ -49,7 +52,7 @@ _GITLAB_HOME = re.compile(r"https://gitlab\.com/[^/]+/.+?/?")
 _AZURE = re.compile(r"https://[^/]+/.+/_git/[^/?]+")
 _OF_AZURE = frozenset(("path", "version", "_a"))
 """What the query of such a page may say: the folder, the version, and which tab is open."""
-_SHORT = re.compile(r"([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)((?:/[^@/]+)*)/?(?:@(.+))?")
+_SHORT = re.compile(r"([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)((?:/[^@/]+)*)/?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +83,20 @@ class SourceSpec:
         return f"{self.org}/{self.name}"
 
     def __str__(self) -> str:
-        """For people: the address, the version, the part."""
-        part = f"/{self.subpath}" if self.subpath else ""
-        chosen = f" ({', '.join(self.skills)})" if self.skills else ""
-        return f"{self.address}{part}" + (f"#{self.ref}" if self.ref else "") + chosen
+        """``address[#ref][:subpath][@skill,…]``, which ``parse_source`` reads as this source again."""
+        of_repository = self.local and self.kind == "git" and _local_kind(self.address) != "git"
+        plain = self.address + write_parts(self.ref, self.subpath, self.skills, marked=of_repository)
+        if self.local or self.ref or split_address(plain)[0] == self.address:
+            return plain
+        return self.address + write_parts(self.ref, self.subpath, self.skills, marked=True)
 
 
-def parse_source(text: str, *, github: str = "") -> SourceSpec:
+def parse_source(text: str, *, github: str = "", is_there: Callable[[str], bool] | None = None) -> SourceSpec:
     """What ``text`` names; ``BadReferenceError`` when it names nothing, or something that could do harm.
 
     ``github``: a further host whose addresses are read like those of github.com (an enterprise server).
+    ``is_there``: says whether a path of this machine is there, so that ``./my@folder`` is the folder of that name where
+    there is one; without it, it is the skill ``folder`` of ``./my``.
     """
     if text.startswith("-"):
         message = f"a source must not begin with '-' (write ./ before a folder's name): {show_address(text)}"
@@ -100,13 +107,20 @@ def parse_source(text: str, *, github: str = "") -> SourceSpec:
         raise BadReferenceError(f"an address must not hold control characters: {show_address(text)}")
     if text.startswith("@"):
         return spec_of(SkillRef.parse(text))
-    local = _local(text)
+    local = _local(text, is_there)
     if local is not None:
         return local
-    if not _is_azure(text):
+    if not is_shorthand(text) and not _is_azure(text.partition("#")[0]):
         _refuse_secret(text)
-    bare, ref, skill = _fragment(text)
-    return _with(_remote(bare, github), ref, skill)
+    try:
+        source, parts = split_address(text, github)
+    except BadReferenceError:
+        _refuse_secret(text)  # what is no part may be one of a password, and is not to be shown then
+        raise
+    # In a shorthand "a/b:c@d" is a folder and a skill, no password; what its parts hold is judged like a fragment.
+    judged = source.partition("?")[0] if _is_azure(source) else source
+    _refuse_secret(f"{judged}#{re.sub('[#:@]', '', text[len(source) :])}")
+    return _with_tail(_remote(source, github), parts)
 
 
 def spec_of(ref: SkillRef) -> SourceSpec:
@@ -119,43 +133,88 @@ def chosen(spec: SourceSpec, skills: Sequence[str]) -> SourceSpec:
     return replace(spec, skills=tuple(_skill(name) for name in skills)) if skills else spec
 
 
+def with_parts(spec: SourceSpec, *, ref: str = "", subpath: str = "", skills: Sequence[str] = ()) -> SourceSpec:
+    """The source with a version, a folder and skills that were given beside its address; empty ones say nothing.
+
+    Raises ``BadReferenceError``: ``contradicting-source`` where the address says otherwise, and for an archive at a
+    version, because only a repository has versions.
+    """
+    if ref:
+        spec = _as_repository(spec, ref)
+        _refuse_contradiction("version", spec.ref, checked_version(ref))
+        spec = replace(spec, ref=ref)
+    if subpath:
+        folder = _subpath(subpath)
+        _refuse_contradiction("folder", spec.subpath, folder)
+        spec = replace(spec, subpath=folder)
+    if skills and {*skills} != {*spec.skills}:
+        _refuse_contradiction("skill", ", ".join(spec.skills), ", ".join(skills))
+        spec = chosen(spec, tuple(dict.fromkeys(skills)))
+    return spec
+
+
+def _refuse_contradiction(what: str, said: str, given: str) -> None:
+    if said and said != given:
+        message = f"the address names the {what} {said!a}, and {given!a} is given beside it"
+        raise BadReferenceError(message, code="contradicting-source")
+
+
+def _as_repository(spec: SourceSpec, ref: str) -> SourceSpec:
+    """A source that has versions: a path, or an address that could be a site's, is a repository once one is named."""
+    if spec.kind == "folder":
+        return replace(spec, kind="git")
+    if spec.kind == "index":
+        parts = urlsplit(spec.address)
+        made = _git(spec.address, parts.hostname or "", parts.path)
+        return replace(spec, kind="git", org=made.org, name=made.name)
+    if spec.kind != "git":
+        raise BadReferenceError(f"only a repository has versions, so {ref!a} is none of {show_address(spec.address)}")
+    return spec
+
+
+def _with_tail(spec: SourceSpec, parts: SourceParts) -> SourceSpec:
+    return with_parts(spec, ref=parts.ref, subpath=parts.folder, skills=parts.skills)
+
+
 # -- this machine ------------------------------------------------------------------------------------------------------
 
 
-def _local(text: str) -> SourceSpec | None:
+def _local(text: str, is_there: Callable[[str], bool] | None) -> SourceSpec | None:
     if text.lower().startswith("file://"):
-        _refuse_secret(text)
-        try:
-            parts = urlsplit(text)
-        except ValueError:  # brackets that are no IPv6 address
-            raise BadReferenceError(f"this is no address: {show_address(text)}") from None
-        if parts.netloc not in {"", "localhost"}:
-            raise BadReferenceError(f"a file address has no host: {show_address(text)}", code="bad-scheme")
-        path = unquote(parts.path)
-        if "\0" in path:  # encoded; other control characters may stand in the names of folders
-            raise BadReferenceError(f"a path must not hold NUL: {show_address(text)}")
-        return _local_repository(path, unquote(parts.fragment))
-    path, hash_, ref = text.partition("#")
-    if not is_path(path):
+        return _file_address(text, is_there)
+    if not is_path(text) and not is_path(re.split("[#:@]", text, maxsplit=1)[0]):
         return None
-    if hash_ and ref:
-        return _local_repository(path, ref)
+    path, parts = split_path(text, is_there)
+    spec = SourceSpec(_local_kind(path), path, "local", _last_name(path), local=True)
+    # A "#" says that a path is a repository, also where no version follows.
+    return _with_tail(replace(spec, kind="git") if parts.marked and spec.kind == "folder" else spec, parts)
+
+
+def _file_address(text: str, is_there: Callable[[str], bool] | None) -> SourceSpec:
+    _refuse_secret(text)
+    host, slash, rest = text[len("file://") :].partition("/")
+    if host.lower() not in {"", "localhost"}:
+        raise BadReferenceError(f"a file address has no host: {show_address(text)}", code="bad-scheme")
+    if not rest:
+        raise BadReferenceError(f"the address names no folder: {show_address(text)}")
+    confirmed = None if is_there is None else lambda encoded: is_there(unquote(encoded))
+    encoded, parts = split_path(slash + rest, confirmed)
+    path = unquote(encoded)
+    if "\0" in path:  # encoded; other control characters may stand in the names of folders
+        raise BadReferenceError(f"a path must not hold NUL: {show_address(text)}")
+    return _with_tail(SourceSpec("git", path, "local", _last_name(path), local=True), parts)
+
+
+def _local_kind(path: str) -> Kind:
     if path.rstrip("/\\").endswith(".git"):
-        return _local_repository(path, "")
-    kind: Kind = "archive" if path.lower().endswith(_ARCHIVES) else "folder"
-    return SourceSpec(kind, path, "local", _last_name(path), local=True)
-
-
-def _local_repository(path: str, fragment: str) -> SourceSpec:
-    ref, _, skill = fragment.partition("@")
-    spec = SourceSpec("git", path, "local", _last_name(path), local=True)
-    return _with(spec, ref, skill)
+        return "git"
+    return "archive" if path.lower().endswith(ARCHIVES) else "folder"
 
 
 def _last_name(path: str) -> str:
     """The name of a path's last part, without what says its format; ``""`` where only the disk knows (``.``)."""
     name = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    for ending in (".git", *_ARCHIVES):
+    for ending in (".git", *ARCHIVES):
         if name.lower().endswith(ending) and len(name) > len(ending):
             name = name[: -len(ending)]
             break
@@ -163,20 +222,6 @@ def _last_name(path: str) -> str:
 
 
 # -- elsewhere ---------------------------------------------------------------------------------------------------------
-
-
-def _fragment(text: str) -> tuple[str, str, str]:
-    """The text without ``#ref[@skill]``, the version, the skill."""
-    bare, _, fragment = text.partition("#")
-    ref, _, skill = unquote(fragment).partition("@")
-    return bare, ref, skill
-
-
-def _with(spec: SourceSpec, ref: str, skill: str) -> SourceSpec:
-    if spec.kind != "git" and (ref or skill):
-        raise BadReferenceError(f"only a repository has versions: {show_address(spec.address)}")
-    spec = replace(spec, ref=checked_version(ref)) if ref else spec
-    return chosen(spec, (skill,)) if skill else spec
 
 
 def _remote(text: str, github: str) -> SourceSpec:
@@ -206,7 +251,7 @@ def _address(text: str, github: str) -> SourceSpec:
             return make(text)
     parts = urlsplit(text)
     host = parts.hostname or ""
-    if _DOWNLOADS.fullmatch(text) or parts.path.lower().endswith(_ARCHIVES):
+    if DOWNLOADS.fullmatch(text) or parts.path.lower().endswith(ARCHIVES):
         return SourceSpec("archive", text, _safe(host), _safe(_last_name(parts.path) or host))
     if parts.scheme in {"ssh", "git"} or parts.path.rstrip("/").endswith(".git"):
         return _git(text, host, parts.path)
@@ -276,10 +321,9 @@ def _shorthand(text: str, host: str) -> SourceSpec:
     found = _SHORT.fullmatch(text)
     if found is None:
         raise BadReferenceError(f"this names no source of skills: {show_address(text)}")
-    org, name, path, skill = found.groups(default="")
+    org, name, path = found.groups(default="")
     org, name = checked_part(org), checked_part(name.removesuffix(".git"))
-    spec = SourceSpec("git", f"https://{host}/{org}/{name}", org, name, subpath=_subpath(path.strip("/")))
-    return chosen(spec, (skill,)) if skill else spec
+    return SourceSpec("git", f"https://{host}/{org}/{name}", org, name, subpath=_subpath(path.strip("/")))
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ MAX_VERSION_CHARS = 200
 _PART = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?")
 _VERSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+@-]*")
 _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")
+_SHORT_COMMIT = re.compile(r"[0-9a-f]{7,39}")
 _OTHER = re.compile(r"[^a-z0-9._]+")
 _LOCAL = ("./", "../", "/")
 
@@ -111,6 +112,11 @@ def checked_version(text: str) -> str:
 def is_commit(version: str) -> bool:
     """Whether a version is a whole commit id, which never means anything else later."""
     return _COMMIT.fullmatch(version) is not None
+
+
+def is_short_commit(version: str) -> bool:
+    """Whether a version can be the first digits of a commit id: seven or more, as git itself shows them."""
+    return _SHORT_COMMIT.fullmatch(version) is not None
 
 
 def _bad(message: str) -> BadReferenceError:

@@ -25,10 +25,12 @@ from prowess.cli.offering import offer_blocks, offer_data, pick_skills, plan_row
 from prowess.cli.options import as_path, complete_path, home_relative, json_option
 from prowess.errors import BadReferenceError
 from prowess.files.folders import exists
+from prowess.install.plan import source_from
 from prowess.library.lock import LOCK_FILE
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.addresses import parse_source
+from prowess.spec.addresses import parse_source, with_parts
 from prowess.spec.refs import is_local_path
+from prowess.spec.source_parts import GRAMMAR
 
 if TYPE_CHECKING:
     import prowess
@@ -36,17 +38,22 @@ if TYPE_CHECKING:
     from prowess.install.installer import Installer
     from prowess.install.plan import Plan
     from prowess.library.installs import InstalledSkill
+    from prowess.spec.addresses import SourceSpec
 
 
 @new_command(
     "install",
     ("prowess install owner/repo", "every skill of a repository, for you"),
     ("prowess install owner/repo@pdf --project --agent claude-code", "one of them, for the project"),
+    ("prowess install owner/repo#v2:tools@pdf,csv", "two skills of a folder of it, at a version"),
     ("prowess install ./skills/csv-report", "a folder of this machine"),
     ("prowess install owner/repo --list", "what it has, what that costs and could run"),
     ("prowess install @acme/pdf@v1.2.0 --dry-run", "only the plan"),
+    forms=GRAMMAR,
 )
 @click.argument("source", shell_complete=complete_path)
+@click.option("--ref", default="", metavar="REF", help="This tag, branch or commit of the source.")
+@click.option("--path", "subpath", default="", metavar="SUBFOLDER", help="Only this folder of the source.")
 @click.option("--skill", "select", multiple=True, metavar="NAME", help="Only this skill of the source.")
 @click.option("--list", "list_only", is_flag=True, help="Only show what the source has: fetched, and not installed.")
 @click.option("-p", "--project", is_flag=True, help="For the project in this folder, not for you.")
@@ -63,6 +70,8 @@ if TYPE_CHECKING:
 def command(
     source: str,
     *,
+    ref: str,
+    subpath: str,
     select: tuple[str, ...],
     list_only: bool,
     project: bool,
@@ -77,8 +86,8 @@ def command(
 ) -> int:
     """Install skills from SOURCE: show the plan, ask, fetch, pin in prowess.lock, link where agents look.
 
-    SOURCE: owner/repo, owner/repo@skill, owner/repo/folder#ref, @org/name@version, any git address, a folder or an
-    archive.
+    SOURCE[#REF][:SUBFOLDER][@SKILL,…] says from where, at which version, which folder and which skills; --ref, --path
+    and --skill say the same, and must not contradict it.
 
     Without --agent it is linked for the agents that the manifest names, else for those that have a folder in the
     project or in your home folder; '--agent universal' links it in .agents/skills alone.
@@ -87,17 +96,18 @@ def command(
     --list and --dry-run fetch into the cache, so that they fail for what cannot be had. Exit status 1: you said no.
     """
     _tell_of_path(source)
+    spec = with_parts(source_from(source), ref=ref, subpath=subpath, skills=select)
     if list_only:
-        return _show_offer(_fetch_offer(installer, source, select), as_data=as_data)
+        return _show_offer(_fetch_offer(installer, spec), as_data=as_data)
     if folder is not None:
-        return _copy(installer, source, folder, select, dry_run=dry_run, yes=yes, as_data=as_data)
+        return _copy(installer, spec, folder, dry_run=dry_run, yes=yes, as_data=as_data)
     if not dry_run:
         installer.recover()  # before the plan is made: what was interrupted may have taken the place
         output.tell_issues(installer.issues)
     agents = agents or installer.preset_agents(project=project)
-    make_plan = partial(installer.plan, source, project, agents=agents, replace=replace, copy=copy)
-    plan = make_plan(select=select or None)  # what is taken is refused before anything is fetched
-    offer = _fetch_offer(installer, source, select)
+    make_plan = partial(installer.plan, spec, project, agents=agents, replace=replace, copy=copy)
+    plan = make_plan()  # what is taken is refused before anything is fetched
+    offer = _fetch_offer(installer, spec)
     usual = [skill.name for skill in offer.skills if plan.spec.skills or not skill.is_internal]
     asks = not (dry_run or yes)
     picked = pick_skills(offer, usual) if asks and not plan.spec.skills and len(offer.skills) > 1 else None
@@ -106,13 +116,13 @@ def command(
     offer = with_skills(offer, usual if picked is None else picked)
     # Of a source without a skill that loads nothing is planned: to install it says why.
     rows = plan_rows(plan, offer) if offer.skills else []
-    seen = [*offer_blocks(offer), Line()] if rows and asks and picked is None else []
     advice: list[Issue] = []
+    seen = [*offer_blocks(offer), Line()] if rows and asks and picked is None else []
     return carry_out(
         Change(
             plan=[*seen, *plan_of(rows)],
             needs_consent=bool(rows),
-            doing=f"fetching {source}",
+            doing=f"fetching {spec}",
             do=lambda: () if picked == [] else _install(installer, plan, offer.commit, advice),
             data=lambda done: {
                 "plan": rows,
@@ -143,10 +153,10 @@ def _install(installer: Installer, plan: Plan, commit: str, advice: list[Issue])
     return done
 
 
-def _fetch_offer(installer: Installer, source: str, select: tuple[str, ...]) -> prowess.Offer:
+def _fetch_offer(installer: Installer, spec: SourceSpec) -> prowess.Offer:
     """What the source has; raises for what cannot be reached, and for a skill that it has not."""
-    with output.busy(f"fetching {source}"):
-        return installer.offers(source, select or None)
+    with output.busy(f"fetching {spec}"):
+        return installer.offers(spec)
 
 
 def _show_offer(offer: prowess.Offer, *, as_data: bool) -> int:
@@ -168,19 +178,16 @@ def _tell_of_path(source: str) -> None:
         output.note(f"{source} is taken for {spec.address}; what is here by that name is {as_path(source)}")
 
 
-def _copy(
-    installer: Installer, source: str, folder: str, select: tuple[str, ...], *, dry_run: bool, yes: bool, as_data: bool
-) -> int:
-    parse_source(source)  # what is refused is refused before it is shown: it may hold a secret
+def _copy(installer: Installer, spec: SourceSpec, folder: str, *, dry_run: bool, yes: bool, as_data: bool) -> int:
     if dry_run:
-        _fetch_offer(installer, source, select)
-    rows = [f"fetch {source}", f"copy it into {folder}: no links, no lock file"]
+        _fetch_offer(installer, spec)
+    rows = [f"fetch {spec}", f"copy it into {folder}: no links, no lock file"]
     return carry_out(
         Change(
             plan=plan_of(rows),
             needs_consent=True,
-            doing=f"fetching {source}",
-            do=lambda: installer.install_into(source, folder, select=select or None),
+            doing=f"fetching {spec}",
+            do=lambda: installer.install_into(spec, folder),
             data=lambda made: {
                 "plan": rows,
                 "installed": [{"name": made.name, "location": "folder", "path": str(made)}] if made else [],

@@ -131,7 +131,8 @@ class _Prompt:
 
         if self.bare:
             return listing_costs(self.skills, self.style)  # type: ignore[arg-type]  # one of the styles
-        names = [skill.name for skill in self.skills]
+        self._by_name = {skill.name: skill for skill in self.skills}
+        names = list(self._by_name)
         if len(names) == 1:
             return {names[0]: self.report.tokens}
         alone = {name: self._received(name) for name in names[:2]}
@@ -143,10 +144,14 @@ class _Prompt:
 
     def _received(self, *names: str) -> int:
         """The tokens of what lists some of the skills: the prompt, or the tools where a dialect lists them there."""
+        from prowess.library.catalog import Catalog  # noqa: PLC0415
+        from prowess.runtime.session import Session  # noqa: PLC0415
         from prowess.spec.tokens import estimate_tokens  # noqa: PLC0415
         from prowess.tools.toolset import Toolset  # noqa: PLC0415
 
-        small = Toolset(self.toolset.session, self.toolset.dialect, names, fork=self.fork)
+        # A session of these alone: a toolset looks at every skill of its session, which for each of them is quadratic.
+        alone = Session(Catalog([self._by_name[name] for name in names]))
+        small = Toolset(alone, self.toolset.dialect, fork=self.fork)
         return estimate_tokens(small.prompt() if self.text else _schemas(small.tools()))
 
     def tool_tokens(self) -> int:
