@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import PathTraversalError, ResourceError, ResourceNotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from collections.abc import Set as AbstractSet
 
 MAX_PATH_CHARS = 4096
@@ -56,6 +56,12 @@ def find_repository(paths: Iterable[str]) -> str | None:
                 seen.setdefault("/".join(parts[:depth]), set()).add(name)
     repositories = (at for at, names in seen.items() if any(needed <= names for needed in _REPOSITORIES))
     return next((folder or "." for folder in repositories), None)
+
+
+def folders_above(path: str) -> list[str]:
+    """Every folder that a file lies in, by its path from the same place; ``""`` is the topmost one."""
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[:count]) for count in range(len(parts) + 1)]
 
 
 def relative_parts(path: str) -> tuple[str, ...]:
@@ -132,10 +138,4 @@ def is_below(path: str, folders: AbstractSet[str]) -> bool:
 
     It costs as much as the path is deep, however many folders there are.
     """
-    return "" in folders or not folders.isdisjoint(parent_folders(path))
-
-
-def parent_folders(path: str) -> Iterator[str]:
-    """The folders that a relative path with ``/`` lies in, the nearest first; not the top."""
-    while path := path.rpartition("/")[0]:
-        yield path
+    return not folders.isdisjoint(folders_above(path))

@@ -10,7 +10,7 @@ from prowess.errors import InstallError, Issue, PathTraversalError, UnsafeTreeEr
 from prowess.files.tree import DEEPER, digest_of, hash_bytes
 from prowess.install.contents import find_skills
 from prowess.library.load import FILENAME
-from prowess.names import find_repository, is_below, parent_folders, relative_parts
+from prowess.names import find_repository, folders_above, is_below, relative_parts
 from prowess.spec.refs import link_name
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _group_by_folder(paths: Iterable[str], folders: Iterable[str]) -> dict[str, 
     """The paths in each of the folders; it costs no more for many folders than for one."""
     groups: dict[str, list[str]] = {folder: [] for folder in folders}
     for path in paths:
-        for folder in (*parent_folders(path), ""):
+        for folder in folders_above(path):
             if folder in groups:
                 groups[folder].append(path)
     return groups
