@@ -69,6 +69,13 @@ def edited() -> None:
         file.write("\nOne more line.\n")
 
 
+def kept() -> None:
+    """The same, changed by hand and then restored, so that there is a backup."""
+    installed()
+    Path(".prowess/skills/local/notes/SKILL.md").write_text("mine", encoding="utf-8")
+    prowess.Installer().sync()
+
+
 SAMPLES: dict[str, Sample] = {
     "list": Sample(()),
     "show": Sample(("csv-report",)),
@@ -92,6 +99,7 @@ SAMPLES: dict[str, Sample] = {
     "link": Sample(("notes", "--agent", "claude-code", "--yes"), before=(installed,)),
     "unlink": Sample(("notes", "--agent", "claude-code", "--yes"), before=(linked,)),
     "adopt": Sample(("csv-report", "--yes")),
+    "backups": Sample((), before=(kept,)),
     "trust list": Sample((), before=(granted,)),
     "trust grant": Sample(("folder-report", "--yes")),
     "trust revoke": Sample(("folder-report",), before=(granted,)),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from prowess.library.lock import read_lock
+from tests.cli.conftest import COLOURS
 from tests.repositories import Repository, skill_text
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Command
+    from tests.cli.conftest import Command, Terminal
 
 
 @pytest.fixture
@@ -81,6 +83,65 @@ def test_a_declared_skill_that_is_removed_is_said_to_be_declared_still(
     command("sync", "--yes")
     command("install", alpha.address, "--project", "--yes")
     assert "still-declared" not in command("remove", "alpha", "--yes").err
+
+
+def test_what_is_declared_no_more_stays_without_a_word_for_its_removal_and_the_exit_status_says_so(
+    command: Command, project: Path, alpha: Repository
+) -> None:
+    declare(project, f'"{alpha.address}"')
+    command("sync", "--yes")
+    unknown = project / ".prowess/skills/acme/tool"
+    unknown.mkdir(parents=True)
+    declare(project)
+    assert command("sync", "--dry-run").status == 1
+    for words in (("--yes",), ()):  # nobody is here to ask, so nothing is removed either
+        ran = command("sync", *words)
+        assert (ran.status, ran.out) == (1, "Nothing was changed.\n")
+        assert "[declared-no-more] the manifest declares local/alpha no more" in ran.err
+        assert "[not-in-lock] acme/tool is not in the lock file" in ran.err
+        assert "prowess sync --remove" in ran.err
+    assert ("This is v1.1.0." in body(project), unknown.is_dir()) == (True, True)
+    data = command("sync", "--json").data
+    assert [issue["code"] for issue in data["issues"]] == ["declared-no-more", "not-in-lock"]
+    ran = command("sync", "--remove", "--yes")
+    assert (ran.status, ran.out) == (0, "Removed local/alpha.\n")
+    assert not (project / ".agents/skills/alpha").is_symlink()
+    (backup,) = command("backups", "--json").data["backups"]
+    assert (backup["skill"], backup["why"]) == ("acme/tool", "it was in no lock file")
+    assert f"[backed-up] acme/tool is kept at {backup['path']}" in ran.err
+    assert command("sync", "--locked").status == 0
+    assert command("sync", "--remove", "--locked").status == 2
+
+
+def test_a_yes_on_a_terminal_removes_and_a_no_leaves(
+    command: Command, terminal: Terminal, project: Path, alpha: Repository
+) -> None:
+    declare(project, f'"{alpha.address}"')
+    command("sync", "--yes")
+    declare(project)
+    ran = terminal("sync", typed="n\n", both=True)
+    assert (ran.status, "the manifest declares local/alpha no more" in ran.out) == (1, True)
+    assert (project / ".agents/skills/alpha").is_dir()
+    ran = terminal("sync", typed="y\n", both=True)
+    assert (ran.status, "Removed local/alpha" in COLOURS.sub("", ran.out)) == (0, True)
+    assert not (project / ".agents/skills/alpha").is_symlink()
+
+
+def test_backups_are_listed_with_the_way_to_take_one_back_which_works(
+    command: Command, project: Path, alpha: Repository
+) -> None:
+    assert command("backups").out == "There are no backups.\n"
+    command("install", alpha.address, "--project", "--yes")
+    (project / ".agents/skills/alpha/SKILL.md").write_text(skill_text("alpha", "Mine.\n"), encoding="utf-8")
+    data = command("remove", "alpha", "--yes", "--json").data
+    (backup,) = command("backups", "--json").data["backups"]
+    assert [(issue["code"], issue["path"]) for issue in data["issues"]] == [("backed-up", backup["path"])]
+    shown = command("backups").out
+    (copying,) = [row.partition(": ")[2] for row in shown.splitlines() if "cp -R" in row]
+    (using,) = [row.partition(": ")[2] for row in shown.splitlines() if "prowess install" in row]
+    subprocess.run(copying.split(), check=True)
+    assert command(*using.split()[1:], "--yes").status == 0
+    assert "Mine." in body(project)
 
 
 def test_a_version_that_is_declared_anew_is_an_update(command: Command, project: Path, alpha: Repository) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -96,7 +97,11 @@ def test_a_version_that_is_declared_anew_takes_the_place_of_the_old(world: World
     assert installer.sync(locked=True) == ()
 
 
-def test_what_is_declared_no_more_goes_and_what_was_installed_by_hand_stays(
+def codes(installer: prowess.Installer) -> list[tuple[str, str]]:
+    return [(issue.code, issue.field) for issue in installer.issues]
+
+
+def test_what_is_declared_no_more_is_named_and_goes_only_when_its_removal_is_asked_for(
     world: World, installer: prowess.Installer
 ) -> None:
     repo = world.repository("pdf")
@@ -106,9 +111,25 @@ def test_what_is_declared_no_more_goes_and_what_was_installed_by_hand_stays(
     declare(world, "skills = []\n")
     with pytest.raises(prowess.LockMismatchError):
         installer.sync(locked=True)
-    installer.sync()
+    assert installer.difference() == ()
+    assert codes(installer) == [("declared-no-more", "local/pdf")]
+    for _ in range(2):
+        assert installer.sync() == ()
+        assert codes(installer) == [("declared-no-more", "local/pdf")]
+        assert names(installer) == ["local/charts", "local/pdf"]
+    assert [row.partition(" ")[0] for row in installer.difference(remove=True)] == ["remove"]
+    assert installer.issues == ()
+    installer.sync(remove=True)
     assert names(installer) == ["local/charts"]
     assert not os.path.lexists(world.agents / "pdf")
+    assert (installer.issues, installer.backups()) == ((), ())
+    assert installer.sync(locked=True) == ()
+
+
+def test_a_locked_sync_cannot_be_asked_to_remove(installer: prowess.Installer) -> None:
+    with pytest.raises(prowess.SkillError) as caught:
+        installer.sync(locked=True, remove=True)
+    assert caught.value.code == "bad-argument"
 
 
 def test_what_was_installed_by_hand_may_be_declared_later(world: World, installer: prowess.Installer) -> None:
@@ -135,17 +156,104 @@ def test_what_someone_edited_is_an_error_when_locked_and_goes_to_the_backups_oth
     assert (backup / "SKILL.md").read_text(encoding="utf-8") == "mine"
 
 
-def test_what_is_in_no_lock_file_goes_to_the_backups(world: World, installer: prowess.Installer) -> None:
+def test_what_is_in_no_lock_file_is_named_and_goes_to_the_backups_only_when_its_removal_is_asked_for(
+    world: World, installer: prowess.Installer
+) -> None:
     (world.skills / "acme" / "tool").mkdir(parents=True)
     (world.skills / "acme" / "tool" / "x").write_text("x", encoding="utf-8")
     with pytest.raises(prowess.LockMismatchError) as caught:
         installer.sync(locked=True)
     assert "acme/tool is not in the lock file" in caught.value.message
+    assert installer.sync() == ()
+    assert codes(installer) == [("not-in-lock", "acme/tool")]
     assert (world.skills / "acme" / "tool" / "x").is_file()
-    installer.sync()
+    installer.sync(remove=True)
     assert names(installer) == []
-    (backup,) = (world.skills / ".backup").iterdir()
-    assert (backup / "x").read_text(encoding="utf-8") == "x"
+    (backup,) = installer.backups()
+    assert (backup.path / "x").read_text(encoding="utf-8") == "x"
+    assert [(issue.code, issue.path) for issue in installer.issues] == [("backed-up", str(backup.path))]
+
+
+def edit(path: Path) -> None:
+    (path / "SKILL.md").write_text("mine", encoding="utf-8")
+
+
+def sync(installer: prowess.Installer) -> None:
+    edit(installer.resolve("@local/pdf"))
+    installer.sync()
+
+
+def remove(installer: prowess.Installer) -> None:
+    edit(installer.resolve("@local/pdf"))
+    installer.remove("@local/pdf")
+
+
+def update(installer: prowess.Installer) -> None:
+    edit(installer.resolve("@local/pdf"))
+    installer.update("@local/pdf", force=True)
+
+
+def update_all(installer: prowess.Installer) -> None:
+    edit(installer.resolve("@local/pdf"))
+    installer.update(force=True)
+
+
+def replace(installer: prowess.Installer) -> None:
+    path = installer.resolve("@local/pdf")
+    edit(path)
+    installer.install(str(path.parents[5] / "repositories" / "pdf"), project=True, replace=True)
+
+
+def replace_foreign(installer: prowess.Installer) -> None:
+    link = installer.resolve("@local/pdf").parents[3] / ".agents" / "skills" / "pdf"
+    installer.remove("@local/pdf")
+    link.mkdir(parents=True)
+    edit(link)
+    installer.install(str(link.parents[4] / "repositories" / "pdf"), project=True, replace=True)
+
+
+def adopt(installer: prowess.Installer) -> None:
+    link = installer.resolve("@local/pdf").parents[3] / ".agents" / "skills" / "pdf"
+    installer.remove("@local/pdf")
+    link.mkdir(parents=True)
+    (link / "SKILL.md").write_text("---\nname: pdf\ndescription: d\n---\nmine", encoding="utf-8")
+    installer.adopt("pdf")
+
+
+@pytest.mark.parametrize(
+    ("command", "skill", "why"),
+    [
+        (sync, "local/pdf", "somebody had changed it by hand"),
+        (remove, "local/pdf", "somebody had changed it by hand"),
+        (update, "local/pdf", "somebody had changed it by hand"),
+        (update_all, "local/pdf", "somebody had changed it by hand"),
+        (replace, "local/pdf", "somebody had changed it by hand"),
+        (replace_foreign, "pdf", "it lay where a link goes, and was not what Prowess put there"),
+        (adopt, "pdf", "it lay where a link goes, and was not what Prowess put there"),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else "",
+)
+def test_every_backup_is_named_with_its_path_by_the_command_that_makes_it_and_listed(
+    world: World, installer: prowess.Installer, command: Callable[[prowess.Installer], None], skill: str, why: str
+) -> None:
+    before = datetime.now(UTC) - timedelta(seconds=1)
+    installer.install(world.repository("pdf").address, project=True)
+    assert installer.backups() == ()
+    command(installer)
+    (backup,) = installer.backups()
+    assert [issue.path for issue in installer.issues if issue.code == "backed-up"] == [str(backup.path)]
+    assert (backup.path / "SKILL.md").read_text(encoding="utf-8").endswith("mine")
+    assert backup.bytes == (backup.path / "SKILL.md").stat().st_size
+    assert (backup.skill, backup.why) == (skill, why)
+    assert before < backup.when
+
+
+def test_backups_of_earlier_versions_are_listed_and_whatever_else_lies_there_is_not(
+    world: World, installer: prowess.Installer
+) -> None:
+    for name in ("local-pdf-19a8b3c4d5e-0123456789ab", "notes of mine", "x+y"):
+        (world.skills / ".backup" / name).mkdir(parents=True)
+    assert [(one.skill, one.why) for one in installer.backups()] == [("local-pdf", "not recorded")]
 
 
 def test_a_source_that_gives_other_bytes_is_refused_with_both_hashes(

@@ -123,7 +123,8 @@ def notes(issues: Iterable[prowess.Issue]) -> None:
     """What a command found worth saying, though it went on."""
     for issue in issues:
         inner = f"{issue.path}: " if issue.path and not os.path.isabs(issue.path) else ""  # a file of the source
-        output.warn(f"[{issue.code}] {inner}{issue.message}")
+        say = output.note if issue.severity == "info" else output.warn
+        say(f"[{issue.code}] {inner}{issue.message}")
 
 
 def issue_data(issue: prowess.Issue) -> dict[str, object]:

@@ -39,6 +39,7 @@ COMMANDS = (
     Entry("link", "link", "link an installed skill where further agents look", "Get"),
     Entry("unlink", "unlink", "take such links away", "Get"),
     Entry("adopt", "adopt", "take over skills that lie here already", "Get"),
+    Entry("backups", "backups", "what was kept when it was replaced or removed, and how to take it back", "Get"),
     Entry("trust", "trust", "the grants by which commands and scripts may run: list, grant, revoke", "Run"),
     Entry("activate", "activate", "the instructions of a skill as a conversation would load them", "Run"),
     Entry("call", "call", "one tool call, as a model would make it", "Run"),

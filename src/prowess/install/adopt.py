@@ -61,6 +61,7 @@ def adopt(scope: Scope, names: tuple[str, ...], limits: Limits) -> tuple[list[st
             done[os.path.basename(found.folder)] = found.tree.name
             if is_own(found, scope):
                 issues.append(_sourceless(found, scope, f"is in {scope.place(found.tree.name)} alone from now on"))
+        issues += store.issues
         there = {os.path.basename(link) for entry in store.locked.values() for link in entry.links}
     missing = [name for name in names if name not in done and name not in there]
     if missing:
@@ -108,7 +109,7 @@ def _clear(store: Store, found: Candidate, links: set[str]) -> None:
     """Take away a folder that is not named like its skill, and Claude Code's link to it: the new links stand for it."""
     beside = os.path.join(store.scope.root, *COMPATIBLE.split("/"), os.path.basename(found.folder))
     if found.folder not in links:
-        store.unlink(found.folder, keep=True)
+        store.unlink(found.folder, keep="foreign")
         if leads_to(beside, found.folder) and beside not in links:
             store.unlink(beside)
 

@@ -33,8 +33,6 @@ class Wishes(NamedTuple):
     agents: tuple[str, ...] = ()
     replace: bool = False
     declared: str = ""
-    keep: bool = False
-    """Whether whatever is replaced goes to the backups, edited or not."""
     foreign: bool = False
     """Whether what Prowess did not put where agents look gives way too, into the backups: the caller asked for it.
 
@@ -79,7 +77,7 @@ def stage(store: Store, locked: Locked, tree: Tree, arrival: Arrival) -> tuple[L
     after = {name: entry for name, entry in locked.items() if name.lower() != tree.name.lower()}
     wanted, issues = _wanted(store, tree, wishes)
     after = _displace(store, after, wanted, (tree, source), wishes)
-    _put(store, tree, before, wishes)
+    _put(store, tree, before)
     for link in wanted:
         store.link(_kept(store, link, before))
     _unlink_old(store, before, {link.path for link in wanted})
@@ -103,20 +101,23 @@ def stage(store: Store, locked: Locked, tree: Tree, arrival: Arrival) -> tuple[L
     return after, issues
 
 
-def _put(store: Store, tree: Tree, before: LockedSkill | None, wishes: Wishes) -> None:
+def _put(store: Store, tree: Tree, before: LockedSkill | None) -> None:
     twin = _twin(tree.name, store.scope)
     place = store.scope.place(twin or tree.name)
-    keep = exists(place) and (wishes.keep or is_edited(store, before, place))
+    keep = why_kept(store, before, place)
     if twin and twin != tree.name:
         store.drop(twin, keep=keep)
     store.put(tree.name, tree.files, keep=keep)
 
 
-def is_edited(store: Store, entry: LockedSkill | None, place: str) -> bool:
-    """Whether a place holds anything that no source could give back."""
-    if is_link(place):
-        return False
-    return entry is None or folder_info(place) is None or bool(compare_folder(entry.files, place, store.limits))
+def why_kept(store: Store, entry: LockedSkill | None, place: str) -> str:
+    """Why what is in a place has to be kept, one of ``REASONS``: no source could give it back; else ``""``."""
+    if is_link(place) or not exists(place):
+        return ""
+    if entry is None:
+        return "unknown"
+    is_equal = folder_info(place) is not None and not compare_folder(entry.files, place, store.limits)
+    return "" if is_equal else "edited"
 
 
 # -- links -------------------------------------------------------------------------------------------------------------
@@ -203,14 +204,15 @@ def _without(store: Store, locked: Locked, holder: LockedSkill, path: str) -> Lo
         return rest | {holder.name: replace(holder, links=links, copies=copies, skills=skills)}
     for link in links:
         unlink(store, store.landings.path(link), holder)
-    store.drop(holder.name, keep=is_edited(store, holder, store.scope.place(holder.name)))
+    store.drop(holder.name, keep=why_kept(store, holder, store.scope.place(holder.name)))
     return rest
 
 
 def _kept(store: Store, link: Link, before: LockedSkill | None) -> Link:
     """A folder that stands where a link goes is kept, unless it is the copy that we made, as we made it."""
-    keep = exists(link.path) and not is_link(link.path)
-    return link._replace(keep=keep and (before is None or not is_copy(before, link.path, store.limits)))
+    if not exists(link.path) or is_link(link.path) or (before and is_copy(before, link.path, store.limits)):
+        return link
+    return link._replace(keep="foreign")
 
 
 def _unlink_old(store: Store, before: LockedSkill | None, wanted: set[str]) -> None:
@@ -246,5 +248,6 @@ def remove(store: Store, name: str) -> None:
     for path in _paths(store, entry):
         unlink(store, path, entry)
     if exists(place):
-        store.drop(name, keep=is_edited(store, entry, place) and entry is not None)
+        # Whoever names what is in no lock file wants it gone; what they may not know of are edits.
+        store.drop(name, keep=why_kept(store, entry, place) if entry is not None else "")
     store.commit({other: kept for other, kept in store.locked.items() if other != name})

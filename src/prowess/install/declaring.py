@@ -10,7 +10,7 @@ from prowess.install.failures import typed
 from prowess.install.landing import land
 from prowess.install.links import Landings
 from prowess.install.manifest import read_manifest
-from prowess.install.syncing import gap, lost, refuse_gap, to_restore, to_settle
+from prowess.install.syncing import SURPLUS_CODES, find_surplus, gap, lost, refuse_gap, to_restore, to_settle
 from prowess.install.trees import cut
 from prowess.library.compare import verify_scope
 from prowess.library.lock import read_lock
@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from prowess.library.installs import InstalledSkill, Scope
 
 
-def changes(scope: Scope, reach: Reach, *, locked: bool) -> tuple[tuple[str, ...], tuple[Issue, ...]]:
+def changes(
+    scope: Scope, reach: Reach, *, locked: bool, removes: bool = False
+) -> tuple[tuple[str, ...], tuple[Issue, ...]]:
     """What a sync would change, a line each, and what it would pass over; nothing is fetched.
 
     ``locked``: what is missing is restored, and anything else that differs raises ``LockMismatchError``.
+    ``removes``: what nothing asks for is among the changes, not among what is passed over.
     """
     recorded = read_lock(scope.records, limits=reach.limits)
     found = gap(read_manifest(scope.records, reach.limits), recorded, scope)
@@ -40,8 +43,15 @@ def changes(scope: Scope, reach: Reach, *, locked: bool) -> tuple[tuple[str, ...
     out = {issue.field for issue in issues}
     left = {name: entry for name, entry in recorded.items() if name not in out}
     differing = verify_scope(scope, left, Landings(scope).path, reach.limits)
-    rows = [f"restore: {issue.message} ({issue.path})" for issue in differing if issue.field not in out]
-    return (*to_settle(found, recorded, scope), *rows), issues
+    rows = [
+        f"restore: {issue.message} ({issue.path})"
+        for issue in differing
+        if issue.field not in out and issue.code not in SURPLUS_CODES
+    ]
+    surplus = tuple(find_surplus(found.spare, recorded, scope))
+    if removes:
+        rows += [f"remove {issue.path}: {issue.message}" for issue in surplus]
+    return (*to_settle(found, recorded, scope), *rows), (*issues, *(() if removes else surplus))
 
 
 def bring(scope: Scope, wishes: Sequence[Declared], reach: Reach, scopes: Sequence[Scope]) -> list[InstalledSkill]:

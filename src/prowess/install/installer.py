@@ -12,6 +12,7 @@ from prowess.files.folders import exists
 from prowess.install import apply
 from prowess.install.adopt import adopt
 from prowess.install.apply import Arrival, Wishes
+from prowess.install.backups import Backup, list_backups
 from prowess.install.declaring import bring, changes
 from prowess.install.entries import refuse_own_source
 from prowess.install.failures import typed
@@ -204,6 +205,10 @@ class Installer:
         """Where a skill is installed, the project's first; the version does not matter."""
         return Path(resolve(ref, (self.project, self.user))[1])
 
+    def backups(self) -> tuple[Backup, ...]:
+        """Everything that commands kept, because no source could give it back: the project's, then the user's."""
+        return (*list_backups(self.project), *list_backups(self.user))
+
     def verify(self) -> tuple[Issue, ...]:
         """Every file and link that is not what the lock files say; nothing when all is well.
 
@@ -327,9 +332,10 @@ class Installer:
         self.issues += store.issues
         return links
 
-    def difference(self, *, project: bool = True, locked: bool = False) -> tuple[str, ...]:
+    def difference(self, *, project: bool = True, locked: bool = False, remove: bool = False) -> tuple[str, ...]:
         """What ``sync`` would change, a line each; nothing is fetched or changed.
 
+        ``remove``: what ``sync(remove=True)`` would; without it ``issues`` names what that would take away.
         ``locked``: what ``sync(locked=True)`` would; raises ``LockMismatchError`` as that does, but for what a source
         gives, which only fetching tells.
         """
@@ -339,17 +345,24 @@ class Installer:
             if locked:
                 raise interrupted_error(scope)
             return ("end the change that was interrupted here; what else is to be done shows then",)
-        rows, issues = changes(scope, self._reach, locked=locked)
+        rows, issues = changes(scope, self._reach, locked=locked, removes=remove)
         self.issues += issues
         return rows
 
-    def sync(self, *, locked: bool = False, project: bool = True) -> tuple[InstalledSkill, ...]:
+    def sync(self, *, locked: bool = False, project: bool = True, remove: bool = False) -> tuple[InstalledSkill, ...]:
         """Make the disk equal the lock file, and the lock file what the manifest declares; what was installed.
+
+        What the manifest declares no more, and what is in no lock file, stays and is named in ``issues``
+        (``declared-no-more``, ``not-in-lock``). ``remove`` takes it away: the former with its entry in the lock file,
+        the latter into the backups. Edited installs go to the backups when they are replaced or removed; ``issues``
+        names each backup with its path (``backed-up``).
 
         ``locked``: the lock file is not changed, and whatever differs from it raises ``LockMismatchError``: a manifest
         that declares something else, an install that someone edited or that is in no lock file, a source that gives
-        other bytes. Otherwise edited installs, and those that are in no lock file, go to the backups.
+        other bytes. It removes nothing: with ``remove`` as well it raises ``SkillError`` (``bad-argument``).
         """
+        if locked and remove:
+            raise SkillError("a sync with locked=True removes nothing", code="bad-argument")
         scope = self._scope(project)
         self._begin(scope, keep_lock=locked)
         declared = read_manifest(scope.records, self._limits)
@@ -363,7 +376,7 @@ class Installer:
             if locked:
                 refuse_rest(scope, self._limits)
             else:
-                settle(scope, declared, self._limits)
+                issues += settle(scope, declared, self._limits, removes=remove)
         self.issues += tuple(issues)
         return (*done, *(installed_as(scope, name) for name in names))
 

@@ -15,15 +15,14 @@ from prowess.install.links import Landings
 from prowess.install.manifest import manifest_file, read_manifest
 from prowess.install.store import opened
 from prowess.install.trees import Tree, cut
-from prowess.library.compare import compare_install, describe_differences, state_of, verify_scope
-from prowess.library.installs import installed
+from prowess.library.compare import compare_install, describe_differences, find_unrecorded, state_of, verify_scope
 from prowess.library.lock import read_lock
 from prowess.spec.addresses import SourceSpec
 from prowess.spec.refs import link_name
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from prowess.install.fetch import Reach
     from prowess.install.manifest import Declared
@@ -99,7 +98,7 @@ def restored(scope: Scope, reach: Reach, *, locked: bool) -> tuple[list[str], li
             continue
         here = found in {"unlinked", "copy"}
         tree = _here(entry, scope, reach) if here else fetched(entry, scope, reach)
-        _restore(scope, entry, tree, reach, locked=locked)
+        issues += _restore(scope, entry, tree, reach, locked=locked)
         done.append(entry.name)
     return done, issues
 
@@ -126,9 +125,8 @@ def to_restore(scope: Scope, reach: Reach) -> list[str]:
         f"restore {entry.name} as the lock file records it: {_SAYS[found]}" for entry, found in _unequal(scope, reach)
     ]
     locked = read_lock(scope.records, limits=reach.limits)
-    for one in installed(scope):
-        if one.full_name not in locked:
-            raise LockMismatchError(f"{one.full_name} is not in the lock file", str(one.path))
+    for issue in find_unrecorded(scope, locked):
+        raise LockMismatchError(issue.message, issue.path)
     return rows
 
 
@@ -153,14 +151,18 @@ def _here(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
     return Tree(entry.name, entry.subpath, entry.select, files, dict(entry.skills))
 
 
-def _restore(scope: Scope, entry: LockedSkill, tree: Tree, reach: Reach, *, locked: bool) -> None:
-    """Put a tree and its links in place as an entry records them. ``locked``: the lock file stays as it is."""
+def _restore(scope: Scope, entry: LockedSkill, tree: Tree, reach: Reach, *, locked: bool) -> tuple[Issue, ...]:
+    """Put a tree and its links in place as an entry records them; what was met, such as the backups that were made.
+
+    ``locked``: the lock file stays as it is.
+    """
     spec = _own(entry, scope) if is_sourceless(entry) else spec_of_entry(entry, scope, ref=entry.ref)
     wishes = Wishes(entry.agents, replace=True, declared=entry.declared)
     with opened(scope, reach.limits, keep_lock=locked) as store:
         after, _ = stage(store, store.locked, tree, Arrival(spec, entry.commit, wishes))
         kept = replace(entry, copies=after[entry.name].copies, links=after[entry.name].links)
         store.commit(store.locked if locked else after | {entry.name: kept})
+        return store.issues
 
 
 def _own(entry: LockedSkill, scope: Scope) -> SourceSpec:
@@ -169,17 +171,34 @@ def _own(entry: LockedSkill, scope: Scope) -> SourceSpec:
     return SourceSpec("folder", scope.place(entry.name), org, name, local=True)
 
 
-def settle(scope: Scope, declared: tuple[Declared, ...] | None, limits: Limits) -> None:
-    """Take away what is declared no more, or is in no lock file; mark what turned out to be declared."""
+def settle(scope: Scope, declared: tuple[Declared, ...] | None, limits: Limits, *, removes: bool) -> tuple[Issue, ...]:
+    """Mark what turned out to be declared; an issue for each backup, and for each install that nothing asks for.
+
+    ``removes``: these are taken away, and what is in no lock file goes to the backups; otherwise they stay.
+    """
     with opened(scope, limits) as store:
         found = gap(declared, store.locked, scope)
+        store.commit(as_declared(store.locked, found.same))
+        if not removes:
+            return (*store.issues, *find_surplus(found.spare, store.locked, scope))
         for name in found.spare:
             remove(store, name)
-        store.commit(as_declared(store.locked, found.same))
-        for one in installed(scope):
-            if one.full_name not in store.locked:
-                store.drop(one.full_name, keep=True)
+        for issue in find_unrecorded(scope, store.locked):
+            store.drop(issue.field, keep="unknown")
         store.commit(store.locked)
+        return store.issues
+
+
+SURPLUS_CODES = frozenset(("declared-no-more", "not-in-lock"))
+"""The codes of what only a sync that may remove takes away."""
+
+
+def find_surplus(spare: Iterable[str], locked: Locked, scope: Scope) -> Iterator[Issue]:
+    """An issue for each install that the manifest declares no more, and for each that is in no lock file."""
+    for name in spare:
+        message = f"the manifest declares {name} no more"
+        yield Issue("declared-no-more", name, message, scope.place(name), 0, "warning")
+    yield from find_unrecorded(scope, locked)
 
 
 def fetched(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
@@ -221,7 +240,6 @@ def to_settle(found: Gap, locked: Locked, scope: Scope) -> list[str]:
     """What a sync would change so that the lock file says what the manifest declares, a line each."""
     rows = [_moving(locked[name], one, scope) for name, one in found.moved.items()]
     rows += [f"install {one}, which the manifest declares" for one in found.missing if one not in found.moved.values()]
-    rows += [f"remove {name}, which the manifest declares no more" for name in found.spare]
     return rows + [f"record {name} as declared" for name in found.same]
 
 

@@ -122,6 +122,11 @@ def verify_scope(scope: Scope, locked: Locked, link_path: LinkPath, limits: Limi
     for name in stepped(sorted(locked), str):
         for difference in compare_install(locked[name], scope, link_path, limits):
             yield _issue(locked[name], difference)
+    yield from find_unrecorded(scope, locked)
+
+
+def find_unrecorded(scope: Scope, locked: Locked) -> Iterator[Issue]:
+    """An issue for each install that is there and in no entry of the lock file."""
     for one in installed(scope):
         if one.full_name not in locked:
             message = f"{one.full_name} is not in the lock file"

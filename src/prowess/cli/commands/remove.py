@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 from prowess.cli import output
 from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import dry_option, entry_of, installed_argument, notes, ref_of, show_plan, yes_option
+from prowess.cli.installing import (
+    dry_option,
+    entry_of,
+    installed_argument,
+    issue_data,
+    notes,
+    ref_of,
+    show_plan,
+    yes_option,
+)
 from prowess.cli.options import home_relative, json_option
 from prowess.errors import NotInstalledError
 from prowess.install.installer import Installer
@@ -35,11 +44,15 @@ def command(name: str, *, dry_run: bool, yes: bool, as_data: bool) -> int:
     rows = _plan(installer, SkillRef.parse(ref))
     show_plan(rows)
     if dry_run or not output.confirm("Do this?", yes=yes):
-        output.answer(lambda: {"plan": rows, "removed": None}, list, as_data=as_data)
+        output.answer(lambda: {"plan": rows, "removed": None, "issues": []}, list, as_data=as_data)
         return 0 if dry_run else 1
     gone = installer.remove(ref)
     output.answer(
-        lambda: {"plan": rows, "removed": str(gone)},
+        lambda: {
+            "plan": rows,
+            "removed": str(gone),
+            "issues": [issue_data(issue) for issue in installer.issues],
+        },
         lambda: [line("Removed ", (ref, "name"), ".")],
         as_data=as_data,
     )
