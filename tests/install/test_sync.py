@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from datetime import UTC, datetime, timedelta
@@ -276,6 +277,122 @@ def test_the_users_scope_can_be_synchronised_too(world: World, installer: prowes
     shutil.rmtree(path)
     assert [one.location for one in installer.sync(project=False, locked=True)] == ["user"]
     assert path.is_dir()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "left"),
+    [
+        ('["charts"]', '["charts", "invoices"]', ()),
+        ('["charts", "invoices"]', '["invoices"]', ("local/charts",)),
+        ('["charts"]', '["invoices"]', ("local/charts",)),
+        ("", '["charts"]', ("local/many",)),
+        ('["charts", "invoices"]', "", ()),
+    ],
+    ids=["added", "taken out", "another", "one of the whole", "the whole"],
+)
+def test_skills_of_an_entry_that_are_added_or_taken_out_sync_cleanly(
+    world: World, installer: prowess.Installer, before: str, after: str, left: tuple[str, ...]
+) -> None:
+    repo = world.repository("many", "skills/charts", "skills/invoices")
+    for chosen in (before, after):
+        entry = f'source = "{repo.address}"{f", skills = {chosen}" if chosen else ""}'
+        declare(world, f"skills = [{{ {entry} }}]\n")
+        installer.sync()
+    assert codes(installer) == [("declared-no-more", name) for name in left]
+    installer.sync(remove=True)
+    assert sorted(path.name for path in world.agents.iterdir()) == sorted(
+        json.loads(after) if after else ["charts", "invoices"]
+    )
+    assert (installer.verify(), installer.sync(locked=True), installer.difference()) == ((), (), ())
+
+
+def test_a_skill_that_moves_from_one_entry_to_another_comes_from_there(
+    world: World, installer: prowess.Installer
+) -> None:
+    one, other = (
+        world.repository("one", "skills/charts", "skills/invoices"),
+        world.repository("other", "skills/charts", "skills/letters"),
+    )
+    other.skill("skills/charts", body="From the other.\n")
+    other.commit()
+    rows = [
+        f'{{ source = "{one.address}", skills = ["charts", "invoices"] }}',
+        f'{{ source = "{other.address}", skills = ["letters"] }}',
+    ]
+    declare(world, f"skills = [{', '.join(rows)}]\n")
+    installer.sync()
+    rows = [
+        f'{{ source = "{other.address}", skills = ["letters", "charts"] }}',
+        f'{{ source = "{one.address}", skills = ["invoices"] }}',
+    ]
+    declare(world, f"skills = [{', '.join(rows)}]\n")
+    installer.sync()
+    assert installer.issues == ()
+    assert "From the other." in (world.agents / "charts" / "SKILL.md").read_text(encoding="utf-8")
+    assert installer.sync(locked=True) == ()
+
+
+def test_agents_that_are_declared_anew_get_their_links(world: World, installer: prowess.Installer) -> None:
+    repo = world.base / "folders" / "many"
+    for name in ("a", "b"):
+        (repo / name).mkdir(parents=True)
+        (repo / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: d\n---\n", encoding="utf-8")
+    declare(world, 'skills = ["../../folders/many"]\n')
+    installer.sync()
+    declare(world, 'skills = [{ source = "../../folders/many", agents = ["claude-code"] }]\n')
+    installer.sync()
+    assert sorted(path.name for path in (world.project / ".claude" / "skills").iterdir()) == ["a", "b"]
+    declare(world, 'agents = ["goose"]\nskills = ["../../folders/many"]\n')
+    installer.sync()
+    assert sorted(path.name for path in (world.project / ".goose" / "skills").iterdir()) == ["a", "b"]
+    assert installer.sync(locked=True) == ()
+
+
+def test_what_cannot_be_brought_or_put_back_does_not_stop_the_others(
+    world: World, installer: prowess.Installer
+) -> None:
+    for name in ("first", "second", "third"):
+        world.folder(name)
+    declare(world, 'skills = ["../../folders/first", "../../folders/second"]\n')
+    installer.sync()
+    for name in ("first", "second"):
+        (world.skills / "local" / name / "SKILL.md").unlink()
+    (world.agents / "first").unlink()
+    (world.agents / "first").mkdir()
+    declare(world, 'skills = ["../../folders/missing", "../../folders/second", "../../folders/third"]\n')
+    with pytest.raises(prowess.SkillError) as caught:
+        installer.sync(remove=True)
+    assert "../../folders/missing" in caught.value.message
+    assert "1 more could not be synced; installed all the same: local/third, local/second" in caught.value.message
+    assert (world.agents / "second" / "SKILL.md").is_file()
+    assert (world.agents / "third" / "SKILL.md").is_file()
+    assert "local/first" in names(installer)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('skill = ["a/b"]', "has no key 'skill'; did you mean skills?"),
+        ('skills = []\nagent = ["cursor"]', "has no key 'agent'; did you mean agents?"),
+        ('skills = [{ source = "a/b", skill = ["x"] }]', "has no key 'skill'; did you mean skills?"),
+        ('skills = [{ sourse = "a/b" }]', "has no key 'sourse'; did you mean source?"),
+        (
+            'skills = [{ source = "a/b", reference = "v1" }]',
+            "has no key 'reference'; it may have agents, ref, skills, source",
+        ),
+    ],
+)
+def test_a_key_that_a_manifest_does_not_have_is_refused_before_anything_happens(
+    world: World, installer: prowess.Installer, text: str, said: str
+) -> None:
+    installer.install_local(world.folder("notes"), project=True)
+    shutil.rmtree(world.skills / "local")
+    for file, head in (("pyproject.toml", "[tool.prowess]\n"), ("prowess.toml", "")):
+        declare(world, head + text, file)
+        with pytest.raises(prowess.InstallError) as caught:
+            installer.sync()
+        assert (caught.value.code, said in caught.value.message) == ("bad-manifest", True)
+    assert not (world.skills / "local" / "notes").exists()
 
 
 @pytest.mark.parametrize(

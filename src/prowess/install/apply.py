@@ -33,11 +33,17 @@ class Wishes(NamedTuple):
     agents: tuple[str, ...] = ()
     replace: bool = False
     declared: str = ""
+    yielding: frozenset[str] = frozenset()
+    """The installs that give way although ``replace`` does not ask all of them to."""
     foreign: bool = False
     """Whether what Prowess did not put where agents look gives way too, into the backups: the caller asked for it.
 
     What a lock file says is no such wish: it may have come with a clone.
     """
+
+    def may_replace(self, name: str) -> bool:
+        """Whether an install of that name gives way."""
+        return self.replace or name in self.yielding
 
 
 class Arrival(NamedTuple):
@@ -58,7 +64,8 @@ def refuse_taken(name: str, source: str, scope: Scope, locked: Locked) -> None:
     if entry is not None and entry.source != source:
         message = f"{name} is installed from {entry.source or 'a folder that was adopted'}, not from {source}"
         raise NameTakenError(message, place)
-    raise AlreadyInstalledError(f"skill {twin or name} already installed at {place}", place)
+    unknown = ", and is not in the lock file" if entry is None else ""
+    raise AlreadyInstalledError(f"skill {twin or name} already installed at {place}{unknown}", place)
 
 
 def _twin(name: str, scope: Scope) -> str:
@@ -71,7 +78,7 @@ def stage(store: Store, locked: Locked, tree: Tree, arrival: Arrival) -> tuple[L
     scope = store.scope
     refuse_own_source(spec, scope.base)
     source = recorded_source(spec, scope)
-    if not wishes.replace:
+    if not wishes.may_replace(_twin(tree.name, scope) or tree.name):
         refuse_taken(tree.name, source, scope, locked)
     before = locked.get(tree.name)
     after = {name: entry for name, entry in locked.items() if name.lower() != tree.name.lower()}
@@ -104,7 +111,8 @@ def stage(store: Store, locked: Locked, tree: Tree, arrival: Arrival) -> tuple[L
 def _put(store: Store, tree: Tree, before: LockedSkill | None) -> None:
     twin = _twin(tree.name, store.scope)
     place = store.scope.place(twin or tree.name)
-    keep = why_kept(store, before, place)
+    is_same = not compare_folder(tree.hashes, place, store.limits)
+    keep = why_kept(store, before, place) if not is_same else ""
     if twin and twin != tree.name:
         store.drop(twin, keep=keep)
     store.put(tree.name, tree.files, keep=keep)
@@ -157,7 +165,7 @@ def _displace(store: Store, locked: Locked, wanted: Sequence[Link], new: tuple[T
             _refuse_foreign(store, link, holder or store.locked.get(tree.name), source)
         if holder is None:
             continue
-        if not wishes.replace:
+        if not wishes.may_replace(holder.name):
             raise NameTakenError(_taken(os.path.basename(link.path), holder, source), link.path)
         locked = _without(store, locked, holder, link.path)
     return locked

@@ -13,7 +13,7 @@ from prowess.install import apply
 from prowess.install.adopt import adopt
 from prowess.install.apply import Arrival, Wishes
 from prowess.install.backups import Backup, list_backups
-from prowess.install.declaring import bring, changes
+from prowess.install.declaring import Order, bring, changes
 from prowess.install.entries import refuse_own_source
 from prowess.install.failures import typed
 from prowess.install.fetch import Reach
@@ -355,7 +355,8 @@ class Installer:
         What the manifest declares no more, and what is in no lock file, stays and is named in ``issues``
         (``declared-no-more``, ``not-in-lock``). ``remove`` takes it away: the former with its entry in the lock file,
         the latter into the backups. Edited installs go to the backups when they are replaced or removed; ``issues``
-        names each backup with its path (``backed-up``).
+        names each backup with its path (``backed-up``). What cannot be brought does not stop the rest; it is raised
+        when that is done, and then nothing is removed.
 
         ``locked``: the lock file is not changed, and whatever differs from it raises ``LockMismatchError``: a manifest
         that declares something else, an install that someone edited or that is in no lock file, a source that gives
@@ -370,15 +371,20 @@ class Installer:
         found = gap(declared, recorded, scope)
         if locked and found:
             refuse_gap(found, recorded, scope)
-        done = bring(scope, found.missing, self._reach, (self.user, self.project))
+        texts = {one.text for one in declared or ()}
+        order = Order(self._reach, (self.user, self.project), texts, remove, [], [])
+        done = bring(scope, found.missing, order)
         with typed():
-            names, issues = restored(scope, self._reach, locked=locked)
+            if not locked:  # before anything is put back: what is declared no more need not be fetched again
+                self.issues += settle(scope, declared, self._limits, removes=remove and not order.errors)
+            names, issues = restored(scope, self._reach, order.errors, locked=locked)
             if locked:
                 refuse_rest(scope, self._limits)
-            else:
-                issues += settle(scope, declared, self._limits, removes=remove)
-        self.issues += tuple(issues)
-        return (*done, *(installed_as(scope, name) for name in names))
+        self.issues += (*order.issues, *issues)
+        done += (installed_as(scope, name) for name in names)
+        if order.errors:
+            raise _first_of(order.errors, done)
+        return tuple(done)
 
     def adopt(self, *names: str, project: bool = True) -> tuple[InstalledSkill, ...]:
         """Take over skills that lie in ``.agents/skills`` or ``.claude/skills`` as they are, without fetching them.
@@ -393,6 +399,13 @@ class Installer:
             adopted, issues = adopt(scope, names, self._limits)
         self.issues += tuple(issues)
         return tuple(installed_as(scope, name) for name in adopted)
+
+
+def _first_of(errors: Sequence[SkillError], done: Sequence[InstalledSkill]) -> SkillError:
+    """The first of several errors, which says how many more there are, and what was done all the same."""
+    more = f"; {len(errors) - 1} more could not be synced" if len(errors) > 1 else ""
+    names = ", ".join(one.full_name for one in done)
+    return errors[0].about("", f"{more}{f'; installed all the same: {names}' if names else ''}")
 
 
 def _local(path: str | os.PathLike[str]) -> SourceSpec:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 MANIFEST_FILE = "prowess.toml"
 _PYPROJECT = "pyproject.toml"
-_KEYS = frozenset(("source", "ref", "skills", "agents"))
+_TOP_KEYS = ("agents", "settings", "skills")
+_KEYS = ("agents", "ref", "skills", "source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ def _parsed(text: str, folder: str, file: str) -> dict[str, Any]:
 
 
 def _declared(table: dict[str, Any], folder: str) -> tuple[Declared, ...]:
+    _refuse_unknown(table, _TOP_KEYS, "the manifest", folder)
     entries = table.get("skills", [])
     agents = _texts(table.get("agents", []), "agents", folder)
     if not isinstance(entries, list):
@@ -84,10 +86,12 @@ def _declared(table: dict[str, Any], folder: str) -> tuple[Declared, ...]:
 
 def _entry(entry: object, agents: tuple[str, ...], folder: str) -> Declared:
     table = {"source": entry} if isinstance(entry, str) else entry
-    if not isinstance(table, dict) or not isinstance(table.get("source"), str) or table.keys() - _KEYS:
+    if isinstance(table, dict):
+        _refuse_unknown(table, _KEYS, "an entry of skills", folder)
+    if not isinstance(table, dict) or not isinstance(table.get("source"), str):
         # Only the keys are named: a value may be an address with a secret.
         given = f"a table with {', '.join(table)}" if isinstance(table, dict) else type(entry).__name__
-        message = f"an entry is a source, or a table with {', '.join(sorted(_KEYS))}; this one is {given[:120]!a}"
+        message = f"an entry is a source, or a table with {', '.join(_KEYS)}; this one is {given[:120]!a}"
         raise _bad(message, folder)
     skills = _texts(table.get("skills", []), "skills", folder)
     own = _texts(table.get("agents", []), "agents", folder)
@@ -101,6 +105,17 @@ def _entry(entry: object, agents: tuple[str, ...], folder: str) -> Declared:
         raise _bad(f"{show_address(table['source'])}: {error}", folder) from None
     text = table["source"] if table.keys() == {"source"} else json.dumps(table, sort_keys=True, ensure_ascii=False)
     return Declared(spec, tuple(dict.fromkeys((*agents, *own))), text, table["source"])
+
+
+def _refuse_unknown(table: dict[str, Any], known: tuple[str, ...], where: str, folder: str) -> None:
+    """Raise for a key that means nothing here: what it was to declare would silently not be declared."""
+    for key in table:
+        if key not in known:
+            from difflib import get_close_matches  # noqa: PLC0415 - only when something went wrong
+
+            close = get_close_matches(key[:80].lower(), known, n=1)
+            meant = f"; did you mean {close[0]}?" if close else f"; it may have {', '.join(known)}"
+            raise _bad(f"{where} has no key {key[:80]!a}{meant}", folder)
 
 
 def _beside(spec: SourceSpec, folder: str) -> SourceSpec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,7 +23,7 @@ from prowess.spec.refs import link_name
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from prowess.install.fetch import Reach
     from prowess.install.manifest import Declared
@@ -59,7 +60,12 @@ def gap(declared: tuple[Declared, ...] | None, locked: Locked, scope: Scope) -> 
     open_ = [one for one in wanted if not _is_recorded(one, locked)]
     same = {name: one for one in open_ for name in _same(one, locked, scope)}
     missing = tuple(one for one in open_ if one not in same.values())
-    moved = {name: one for one in missing for name in places(one) if name in locked and locked[name].declared}
+    moved = {
+        name: one
+        for one in missing
+        for name in places(one)
+        if name in locked and gives_way(locked[name], one, texts, scope)
+    }
     gone = [name for name, entry in locked.items() if entry.declared and entry.declared not in texts]
     return Gap(missing, tuple(name for name in gone if name not in same and name not in moved), same, moved)
 
@@ -70,24 +76,56 @@ def places(one: Declared) -> list[str]:
     return list(chosen) or [one.spec.full_name]
 
 
+def gives_way(entry: LockedSkill, one: Declared, texts: Collection[str], scope: Scope) -> bool:
+    """Whether an install makes room for a declaration without being asked for.
+
+    It does when the manifest declared it, and declares it no more (``texts`` are its declarations now) or by this very
+    declaration; and when it was installed by hand from the same source. Whatever else is there has to be removed first.
+    """
+    if entry.declared:
+        return entry.declared == one.text or entry.declared not in texts
+    return comes_from(entry, one.spec, scope)
+
+
 def _is_recorded(one: Declared, locked: Locked) -> bool:
-    """Whether the lock file has a declaration, at the version that it declares: an update may have moved it."""
+    """Whether the lock file has all of a declaration, as it is declared: an update or a removal may have changed it."""
     entries = [entry for entry in locked.values() if entry.declared == one.text]
-    return bool(entries) and all(entry.kind != "git" or entry.ref == one.spec.ref for entry in entries)
+    if not all(_is_as_declared(entry, one) for entry in entries):
+        return False
+    return all(any(_holds(entry, skill) for entry in entries) for skill in one.spec.skills) if entries else False
+
+
+def _is_as_declared(entry: LockedSkill, one: Declared) -> bool:
+    """Whether an entry has the version that is declared, and is linked for the agents that are."""
+    return (entry.kind != "git" or entry.ref == one.spec.ref) and set(one.agents) <= set(entry.agents)
+
+
+def _holds(entry: LockedSkill, skill: str) -> bool:
+    """Whether an entry is the one skill of its source that goes by that name: its own, or that of its folder."""
+    return skill in {entry.select, posixpath.basename(entry.subpath), entry.name.partition("/")[2]}
 
 
 def _same(one: Declared, locked: Locked, scope: Scope) -> list[str]:
     """The entries that an install of exactly this source and version made, declared otherwise or not at all."""
     names = places(one)
-    found = [locked[name] for name in names if name in locked]
-    fitting = [entry.name for entry in found if entry.ref == one.spec.ref and comes_from(entry, one.spec, scope)]
+    fitting = [name for name in names if name in locked and _is_same(locked[name], one, scope)]
     return fitting if len(fitting) == len(names) else []
 
 
-def restored(scope: Scope, reach: Reach, *, locked: bool) -> tuple[list[str], list[Issue]]:
+def _is_same(entry: LockedSkill, one: Declared, scope: Scope) -> bool:
+    """Whether an entry is what a declaration would install: the source, the version, the part of it, the agents."""
+    spec = one.spec
+    part = entry.subpath if not spec.skills else entry.subpath[: len(spec.subpath)]
+    is_part = part == spec.subpath and bool(entry.select) == bool(spec.skills)
+    is_source = entry.kind == spec.kind and entry.ref == spec.ref and comes_from(entry, spec, scope)
+    return is_source and is_part and set(entry.agents) == set(one.agents)
+
+
+def restored(scope: Scope, reach: Reach, errors: list[SkillError], *, locked: bool) -> tuple[list[str], list[Issue]]:
     """Put back whatever is not as the lock file says; the names. ``locked``: what someone edited is an error.
 
-    What has no source is passed over, with a word.
+    What has no source is passed over, with a word. What cannot be put back is added to ``errors``, after which the
+    others still are; with ``locked`` it is raised.
     """
     done: list[str] = []
     issues: list[Issue] = []
@@ -97,9 +135,15 @@ def restored(scope: Scope, reach: Reach, *, locked: bool) -> tuple[list[str], li
             issues.append(_lost(entry, found, scope))
             continue
         here = found in {"unlinked", "copy"}
-        tree = _here(entry, scope, reach) if here else fetched(entry, scope, reach)
-        issues += _restore(scope, entry, tree, reach, locked=locked)
-        done.append(entry.name)
+        try:
+            tree = _here(entry, scope, reach) if here else fetched(entry, scope, reach)
+            issues += _restore(scope, entry, tree, reach, locked=locked)
+        except SkillError as error:
+            if locked:
+                raise
+            errors.append(error)
+        else:
+            done.append(entry.name)
     return done, issues
 
 
@@ -185,6 +229,8 @@ def settle(scope: Scope, declared: tuple[Declared, ...] | None, limits: Limits, 
             remove(store, name)
         for issue in find_unrecorded(scope, store.locked):
             store.drop(issue.field, keep="unknown")
+            for link in store.landings.links_into(issue.path):
+                store.unlink(link)
         store.commit(store.locked)
         return store.issues
 
@@ -238,9 +284,15 @@ def refuse_rest(scope: Scope, limits: Limits) -> None:
 
 def to_settle(found: Gap, locked: Locked, scope: Scope) -> list[str]:
     """What a sync would change so that the lock file says what the manifest declares, a line each."""
-    rows = [_moving(locked[name], one, scope) for name, one in found.moved.items()]
-    rows += [f"install {one}, which the manifest declares" for one in found.missing if one not in found.moved.values()]
+    changed = {name: one for name, one in found.moved.items() if _differs(locked[name], one, scope)}
+    rows = [_moving(locked[name], one, scope) for name, one in changed.items()]
+    rows += [f"install {one}, which the manifest declares" for one in found.missing if one not in changed.values()]
     return rows + [f"record {name} as declared" for name in found.same]
+
+
+def _differs(entry: LockedSkill, one: Declared, scope: Scope) -> bool:
+    """Whether an entry comes from elsewhere, or is at another version, than a declaration has it."""
+    return entry.ref != one.spec.ref or not comes_from(entry, one.spec, scope)
 
 
 def _moving(entry: LockedSkill, one: Declared, scope: Scope) -> str:
