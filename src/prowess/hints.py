@@ -204,6 +204,7 @@ HINTS: dict[str, str] = {
     "version-mismatch": "update it to the version that you want",
     "bad-lock": "restore the lock file from version control, or delete it and sync",
     "bad-manifest": "see docs/installing.md for what prowess.toml may hold",
+    "manifest-not-written": "change the manifest yourself, so that the next sync does not take it back",
     "interrupted-change": "run 'prowess sync' (with --user for your own skills): it is finished, or taken back",
     "foreign-folder": "make sure that you know who put it there, then delete it and run 'prowess sync'",
     "not-ours": "look at what it is; delete it yourself if nobody needs it",

@@ -46,22 +46,34 @@ def test_a_version_that_is_updated_first_and_declared_then_stays(
     declare(project, f'"{alpha.address}#v1.0.0"')
     assert command("sync", "--yes").status == 0
     assert command("update", "alpha@v1.1.0", "--yes").status == 0
-    declare(project, f'"{alpha.address}#v1.1.0"')
+    declare(project, f'{{ source = "{alpha.address}", ref = "v1.1.0" }}')
     ran = command("sync", "--yes")
     assert ran.status == 0
     assert ran.err == "Plan:\n  - record local/alpha as declared\n\n"
     assert "This is v1.1.0." in body(project)
-    assert read_lock(str(project))["local/alpha"].declared == f"{alpha.address}#v1.1.0"
+    assert '"ref": "v1.1.0"' in read_lock(str(project))["local/alpha"].declared
     assert command("sync", "--locked").out == "Nothing to do.\n"
 
 
-def test_an_update_that_the_manifest_does_not_declare_is_said_and_refused_when_locked(
+def test_an_update_changes_the_version_that_the_manifest_declares(
     command: Command, project: Path, alpha: Repository
 ) -> None:
     declare(project, f'"{alpha.address}#v1.0.0"')
     command("sync", "--yes")
     ran = command("update", "alpha@v1.1.0", "--yes")
-    assert ran.err.count(f"[still-declared] prowess.toml still declares {alpha.address}#v1.0.0") == 1
+    assert (ran.status, "still-declared" in ran.err) == (0, False)
+    assert (project / "prowess.toml").read_text(encoding="utf-8") == f'skills = ["{alpha.address}#v1.1.0"]\n'
+    assert command("sync", "--locked").status == 0
+    assert command("sync", "--yes").out == "Nothing to do.\n"
+    assert "This is v1.1.0." in body(project)
+
+
+def test_a_manifest_that_goes_back_to_an_earlier_version_is_followed_and_refused_when_locked(
+    command: Command, project: Path, alpha: Repository
+) -> None:
+    declare(project, f'"{alpha.address}#v1.1.0"')
+    command("sync", "--yes")
+    declare(project, f'"{alpha.address}#v1.0.0"')
     ran = command("sync", "--locked")
     assert (ran.status, "error[lock-outdated]" in ran.err) == (3, True)
     assert "local/alpha is locked at v1.1.0" in ran.err
@@ -71,18 +83,21 @@ def test_an_update_that_the_manifest_does_not_declare_is_said_and_refused_when_l
     assert "This is v1.0.0." in body(project)
 
 
-def test_a_declared_skill_that_is_removed_is_said_to_be_declared_still(
+def test_an_install_is_declared_and_a_removal_takes_it_out_again(
     command: Command, project: Path, alpha: Repository
 ) -> None:
-    declare(project, f'"{alpha.address}#v1.0.0"')
-    command("sync", "--yes")
-    ran = command("remove", "alpha", "--yes")
-    assert (ran.status, "[still-declared] prowess.toml still declares" in ran.err) == (0, True)
-    assert command("sync", "--yes").out.startswith("Installed local/alpha")
     declare(project)
-    command("sync", "--yes")
-    command("install", alpha.address, "--project", "--yes")
-    assert "still-declared" not in command("remove", "alpha", "--yes").err
+    plan = command("install", alpha.address, "--project", "--yes", "--json").data["plan"]
+    assert plan[-1] == "declare it in prowess.toml"
+    assert f'"{alpha.address}"' in (project / "prowess.toml").read_text(encoding="utf-8")
+    assert command("sync", "--locked").status == 0
+    plan = command("remove", "alpha", "--yes", "--json").data["plan"]
+    assert plan[-1] == "take it out of the manifest"
+    assert alpha.address not in (project / "prowess.toml").read_text(encoding="utf-8")
+    command("install", alpha.address, "--project", "--yes", "--no-save")
+    assert alpha.address not in (project / "prowess.toml").read_text(encoding="utf-8")
+    assert command("sync", "--remove", "--yes").out == "Nothing to do.\n"
+    assert "This is v1.1.0." in body(project)
 
 
 def test_what_is_declared_no_more_stays_without_a_word_for_its_removal_and_the_exit_status_says_so(
@@ -183,8 +198,7 @@ def test_the_same_content_under_another_version_is_recorded(command: Command, pr
     ran = command("update", "alpha@v1.1.1", "--yes")
     assert "available local/alpha: the same content, as v1.1.1\n" in ran.err
     assert read_lock(str(project))["local/alpha"].ref == "v1.1.1"
-    declare(project, f'"{alpha.address}#v1.1.1"')
-    assert "record local/alpha as declared" in command("sync", "--yes").err
+    assert f'"{alpha.address}#v1.1.1"' in (project / "prowess.toml").read_text(encoding="utf-8")
     assert command("sync").out == "Nothing to do.\n"
 
 

@@ -108,7 +108,7 @@ def test_what_is_declared_no_more_is_named_and_goes_only_when_its_removal_is_ask
     repo = world.repository("pdf")
     declare(world, f'skills = ["{repo.address}"]\n')
     installer.sync()
-    installer.install(world.repository("charts").address, project=True)
+    installer.install(world.repository("charts").address, project=True, save=False)
     declare(world, "skills = []\n")
     with pytest.raises(prowess.LockMismatchError):
         installer.sync(locked=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,8 @@ from prowess.install.failures import typed
 from prowess.install.fetch import Reach
 from prowess.install.landing import installed_as, land
 from prowess.install.linking import add_links, take_links
-from prowess.install.manifest import read_manifest
+from prowess.install.manifest import load_manifest, read_manifest
+from prowess.install.manifest_edits import declare_source, declare_version, save_edit, undeclare_place
 from prowess.install.plan import Plan, plan_install, spec_for, with_name
 from prowess.install.store import check_folders, look_into, opened, recover
 from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, still_declared
@@ -38,6 +40,8 @@ from prowess.steps import stepped
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from prowess.install.manifest import Manifest
+    from prowess.install.manifest_edits import Edit
     from prowess.install.store import Store
     from prowess.library.lock import LockedSkill
     from prowess.limits import Limits
@@ -112,16 +116,42 @@ class Installer:
         select: str | Sequence[str] | None = None,
         agents: Sequence[str] = (),
         replace: bool = False,
+        save: bool = True,
     ) -> Plan:
         """What ``install`` would do, without fetching or changing anything; raises when a place is taken."""
         scope = self._scope(project)
         self._look(scope)
         spec = with_name(spec_for(ref, select))
         locked = read_lock(scope.records, limits=self._limits)
-        plan = plan_install(spec, scope, locked, Wishes(check_texts(agents, "agents"), replace, foreign=replace))
+        wishes = Wishes(check_texts(agents, "agents"), replace, foreign=replace)
+        plan = plan_install(spec, scope, locked, wishes)
+        manifest = load_manifest(scope.records, self._limits)
+        if save and manifest is not None:
+            plan = self._declaring(plan, manifest, ref if isinstance(ref, str) else "")
         if not replace and not spec.skills:
             apply.refuse_taken(spec.full_name, plan.source, scope, locked)
         return plan
+
+    def _declaring(self, plan: Plan, manifest: Manifest, written: str) -> Plan:
+        """The plan, with what the manifest will declare; without that, and an issue, where it cannot be written."""
+        scope = self._scope(plan.location == "project")
+        try:
+            edit = declare_source(manifest, scope, plan.spec, plan.wishes.agents, written=written)
+        except InstallError as error:
+            issue = Issue(error.code, "", error.message, error.path, 0, "warning")
+            return dataclasses.replace(plan, issues=(issue,))
+        wishes = plan.wishes._replace(declared=edit.declared.text if edit.declared is not None else "")
+        return dataclasses.replace(plan, wishes=wishes, manifest=manifest.file, written=written)
+
+    def _save(self, scope: Scope, change: Callable[[Manifest], Edit | None]) -> None:
+        """Change the manifest of a scope, where there is one; an issue says where it could not be changed."""
+        try:
+            manifest = load_manifest(scope.records, self._limits)
+            edit = change(manifest) if manifest is not None else None
+            if edit is not None:
+                save_edit(edit, scope, self._limits)
+        except InstallError as error:
+            self.issues += (Issue(error.code, "", error.message, error.path, 0, "warning"),)
 
     def install(
         self,
@@ -131,15 +161,17 @@ class Installer:
         select: str | Sequence[str] | None = None,
         agents: Sequence[str] = (),
         replace: bool = False,
+        save: bool = True,
     ) -> Path:
         """Fetch what ``ref`` names and install it; where it is then (of several skills chosen, the first).
 
         ``select``: of a source with many skills, only these, each in a place of its own. ``agents``: in whose folders
-        they are linked, besides ``.agents/skills``. ``replace``: take the place of what is there.
+        they are linked, besides ``.agents/skills``. ``replace``: take the place of what is there. ``save``: where there
+        is a manifest, it declares it from then on.
         """
         self._begin(self._scope(project))
         noticed = self.issues
-        path = self.apply(self.plan(ref, project, select=select, agents=agents, replace=replace))[0].path
+        path = self.apply(self.plan(ref, project, select=select, agents=agents, replace=replace, save=save))[0].path
         self.issues = (*noticed, *self.issues)
         return path
 
@@ -151,7 +183,10 @@ class Installer:
             trees = cut(bundle, plan.spec, self._limits)
             arrival = Arrival(plan.spec, bundle.commit, plan.wishes)
             done, issues = land(scope, trees, arrival, scopes=(self.user, self.project), limits=self._limits)
-        self.issues += issues
+        self.issues += (*plan.issues, *issues)
+        if plan.manifest:
+            agents = plan.wishes.agents
+            self._save(scope, lambda now: declare_source(now, scope, plan.spec, agents, written=plan.written))
         return done
 
     def install_local(
@@ -162,9 +197,10 @@ class Installer:
         select: str | Sequence[str] | None = None,
         agents: Sequence[str] = (),
         replace: bool = False,
+        save: bool = True,
     ) -> Path:
         """Copy a folder (or an archive) of this machine and install it as ``@local/<its name>``."""
-        return self.install(_local(path), project, select=select, agents=agents, replace=replace)
+        return self.install(_local(path), project, select=select, agents=agents, replace=replace, save=save)
 
     def install_into(
         self,
@@ -239,10 +275,10 @@ class Installer:
 
     # -- changing ----------------------------------------------------------------------------------------------------
 
-    def remove(self, ref: str | SkillRef) -> Path:
+    def remove(self, ref: str | SkillRef, *, save: bool = True) -> Path:
         """Take a skill, its links and its lock entry away, the project's first; where it was.
 
-        An entry whose folder is missing goes as well.
+        An entry whose folder is missing goes as well. ``save``: a manifest declares it no more from then on.
         """
         self._begin(self.user, self.project)
         name = (ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)).full_name
@@ -253,6 +289,8 @@ class Installer:
             before = store.locked.get(name)
             apply.remove(store, name)
         self.issues += store.issues
+        if save:
+            self._save(scope, lambda now: undeclare_place(now, scope, name))
         self.issues += tuple(still_declared(scope, before, self._limits))
         return Path(place)
 
@@ -273,10 +311,12 @@ class Installer:
         force: bool = False,
         dry_run: bool = False,
         allow_rollback: bool = False,
+        save: bool = True,
     ) -> tuple[Update, ...]:
         """Bring one skill, or all, to what their sources have now; each with a diff.
 
-        A reference with a version moves the skill to that version. What someone changed by hand is kept: naming such
+        A reference with a version moves the skill to that version, and with ``save`` the manifest that declares it.
+        What someone changed by hand is kept: naming such
         a skill raises ``LocalEditsError``, and among all it is passed over; ``force`` overwrites it and keeps a
         backup. ``dry_run`` only says what would change. A source that went back behind what is installed is not
         followed, which is an issue (``rolled-back``), unless ``allow_rollback``.
@@ -293,6 +333,8 @@ class Installer:
             update, issues = updated(scope, at_version(entry, wanted.version), reach, force, dry_run)
             self.issues += issues
             if wanted.version and update.status == "updated":
+                if save and entry.declared:
+                    self._save(scope, lambda now: declare_version(now, scope, entry, wanted.version))
                 self.issues += tuple(still_declared(scope, entry, self._limits))
             return (update,)
         pairs = stepped(self._entries(), lambda pair: pair[1].name)

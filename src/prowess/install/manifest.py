@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import BadReferenceError, InstallError
 from prowess.files.folders import exists
@@ -20,6 +20,7 @@ from prowess.spec.redaction import show_address
 from prowess.spec.refs import checked_version
 
 if TYPE_CHECKING:
+    from prowess.install.manifest_text import Entry
     from prowess.limits import Limits
 
 MANIFEST_FILE = "prowess.toml"
@@ -45,17 +46,49 @@ class Declared:
         return self.source + (version + chosen if self.source != self.text else "")
 
 
+class Manifest(NamedTuple):
+    """A manifest as it is written, and what it declares."""
+
+    folder: str
+    file: str
+    text: str
+    table: tuple[str, ...]
+    """The table of the file that it is: none, or ``tool.prowess``."""
+    entries: tuple[Entry, ...]
+    """The entries as TOML has them, one for each of ``declared``."""
+    declared: tuple[Declared, ...]
+    agents: tuple[str, ...]
+    """The agents that all of them are linked for."""
+
+
 def read_manifest(folder: str, limits: Limits) -> tuple[Declared, ...] | None:
     """What the manifest in a folder declares; ``None`` when there is none."""
+    manifest = load_manifest(folder, limits)
+    return manifest.declared if manifest is not None else None
+
+
+def load_manifest(folder: str, limits: Limits) -> Manifest | None:
+    """The manifest in a folder; ``None`` when there is none. Raises ``InstallError`` for one that makes no sense."""
     text = read_text(folder, MANIFEST_FILE, limits)
     if text is not None:
-        return _declared(_parsed(text, folder, MANIFEST_FILE), folder)
+        return _manifest(folder, MANIFEST_FILE, text, (), _parsed(text, folder, MANIFEST_FILE))
     text = read_text(folder, _PYPROJECT, limits)
     if text is None:
         return None
     tool = _parsed(text, folder, _PYPROJECT).get("tool", {})
     table = tool.get("prowess") if isinstance(tool, dict) else None
-    return _declared(table, folder) if isinstance(table, dict) else None
+    return _manifest(folder, _PYPROJECT, text, ("tool", "prowess"), table) if isinstance(table, dict) else None
+
+
+def _manifest(folder: str, file: str, text: str, path: tuple[str, ...], table: dict[str, Any]) -> Manifest:
+    declared = _declared(table, folder)
+    agents = _texts(table.get("agents", []), "agents", folder)
+    return Manifest(folder, file, text, path, tuple(table.get("skills", [])), declared, agents)
+
+
+def parse_entry(entry: Entry, agents: tuple[str, ...], folder: str) -> Declared:
+    """What an entry of a manifest in a folder declares, ``agents`` being those of the whole manifest."""
+    return _entry(entry, agents, folder)
 
 
 def manifest_file(folder: str) -> str:

@@ -15,6 +15,7 @@ from prowess.spec.refs import SkillRef, checked_part
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from prowess.errors import Issue
     from prowess.install.apply import Wishes
     from prowess.library.installs import Location, Scope
     from prowess.library.lock import Locked
@@ -35,6 +36,12 @@ class Plan:
     """The folders in which each skill is linked."""
     wishes: Wishes
     replaces: tuple[str, ...] = ()
+    manifest: str = ""
+    """The file of the manifest that will declare it, where there is one."""
+    written: str = ""
+    """The source as a person wrote it."""
+    issues: tuple[Issue, ...] = ()
+    """Why a manifest that is there will not declare it."""
 
     def __str__(self) -> str:
         """A few lines for people."""
@@ -44,7 +51,8 @@ class Plan:
         rows += [f"put it at {place}" for place in self.places]
         rows += [self._replacing(old) for old in self.replaces]
         rows += [f"link each skill in {folder}" for folder in self.links]
-        return "\n".join([*rows, "record it in prowess.lock"])
+        rows.append("record it in prowess.lock")
+        return "\n".join([*rows, *([f"declare it in {self.manifest}"] if self.manifest else [])])
 
     def _replacing(self, old: str) -> str:
         return (

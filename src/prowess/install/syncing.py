@@ -118,7 +118,9 @@ def _is_same(entry: LockedSkill, one: Declared, scope: Scope) -> bool:
     part = entry.subpath if not spec.skills else entry.subpath[: len(spec.subpath)]
     is_part = part == spec.subpath and bool(entry.select) == bool(spec.skills)
     is_source = entry.kind == spec.kind and entry.ref == spec.ref and comes_from(entry, spec, scope)
-    return is_source and is_part and set(entry.agents) == set(one.agents)
+    # Links that somebody asked for by hand stay; those that only the manifest asked for go with that.
+    is_linked = set(entry.agents) >= set(one.agents) if not entry.declared else set(entry.agents) == set(one.agents)
+    return is_source and is_part and is_linked
 
 
 def restored(scope: Scope, reach: Reach, errors: list[SkillError], *, locked: bool) -> tuple[list[str], list[Issue]]:
@@ -229,8 +231,10 @@ def settle(scope: Scope, declared: tuple[Declared, ...] | None, limits: Limits, 
             remove(store, name)
         for issue in find_unrecorded(scope, store.locked):
             store.drop(issue.field, keep="unknown")
-            for link in store.landings.links_into(issue.path):
-                store.unlink(link)
+        recorded = {link for entry in store.locked.values() for link in entry.links}
+        for path in store.landings.links_into(scope.base):  # ours, whatever became of the entry that recorded it
+            if store.landings.recorded(path) not in recorded:
+                store.unlink(path)
         store.commit(store.locked)
         return store.issues
 

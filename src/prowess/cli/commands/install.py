@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     "--into", "folder", type=click.Path(file_okay=False), help="Only copy it into this folder: no links, no lock."
 )
 @click.option("--replace", is_flag=True, help="Take the place of what is there.")
+@click.option("--no-save", "save", flag_value=False, default=True, help="Do not declare it in prowess.toml.")
 @agents_option
 @reach_options
 @dry_option
@@ -56,6 +57,7 @@ def command(
     project: bool,
     folder: str | None,
     replace: bool,
+    save: bool,
     agents: tuple[str, ...],
     installer: Installer,
     dry_run: bool,
@@ -65,7 +67,8 @@ def command(
     """Install skills from SOURCE: show the plan, ask, fetch, pin in prowess.lock, link where agents look.
 
     SOURCE: owner/repo, owner/repo@skill, owner/repo/folder#ref, @org/name@version, any git address, a folder or an
-    archive. --allow-http and --allow-private count for this command alone: a later sync or update needs them again.
+    archive. Where there is a prowess.toml, it declares what was installed from then on, unless --no-save. --allow-http
+    and --allow-private count for this command alone: a later sync or update needs them again.
     Exit status 1: you said no.
     """
     _tell_of_path(source)
@@ -74,7 +77,7 @@ def command(
     if not dry_run:
         installer.recover()  # before the plan is made: what was interrupted may have taken the place
         notes(installer.issues)
-    plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace)
+    plan = installer.plan(source, project, select=select or None, agents=agents, replace=replace, save=save)
     rows = str(plan).splitlines()
     show_plan(rows)
     if dry_run or not output.confirm("Do this?", yes=yes):

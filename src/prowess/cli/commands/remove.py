@@ -35,7 +35,9 @@ _SHORTEST = 7
 @yes_option
 @json_option
 def command(name: str, *, dry_run: bool, yes: bool, as_data: bool) -> int:
-    """Remove an installed skill, its links and its entry in the lock file; what someone edited goes to the backups.
+    """Remove an installed skill, its links, its entry in the lock file and in prowess.toml.
+
+    What someone edited goes to the backups, and is named.
 
     Exit status 1: you said no.
     """
@@ -76,7 +78,8 @@ def _plan(installer: Installer, ref: SkillRef) -> list[str]:
         return [f"drop {ref.full_name} and its links from prowess.lock: its folder is missing"]
     held = sorted(entry.skills) if entry is not None else []
     several = f", with all {len(held)} skills in it: {', '.join(held)}" if len(held) > 1 else ""
-    return [f"{what}{several}", "remove its links and its entry in prowess.lock"]
+    saved = ["take it out of the manifest"] if entry is not None and entry.declared else []
+    return [f"{what}{several}", "remove its links and its entry in prowess.lock", *saved]
 
 
 def _is_at(entry: LockedSkill, version: str) -> bool:

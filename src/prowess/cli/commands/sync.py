@@ -118,7 +118,7 @@ def _bring(installer: Installer, rows: list[str], *, locked: bool, remove: bool,
         },
         lambda: (
             [*(_said(one, known, now) for one in done), *gone]
-            or [line("Done." if rows or remove else "Nothing to do." if not surplus else "Nothing was changed.")]
+            or [line("Done." if rows else "Nothing to do." if not surplus else "Nothing was changed.")]
         ),
         as_data=as_data,
     )
