@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+import tomllib
 from contextlib import suppress
 from pathlib import Path
 
@@ -86,6 +87,40 @@ class Project(RuleBasedStateMachine):
         """Declare something else: added, taken out, moved, in another order, for other agents."""
         self.entries = entries
         (self.project / "prowess.toml").write_text(f"skills = [{', '.join(map(shown, entries))}]\n", encoding="utf-8")
+
+    @rule(entry=st.sampled_from("xy").flatmap(entries_of))
+    def install(self, entry: Entry) -> None:
+        """A person installs something; whatever is in the way keeps that from happening, and then nothing changes."""
+        source, skills, agents = entry
+        before = list(self.entries)
+        if not is_free_of_conflicts([*before, entry]):
+            return
+        with suppress(prowess.AlreadyInstalledError, prowess.NameTakenError):
+            self.installer.install_local(self.base / source, project=True, select=skills or None, agents=agents)
+            assert set(skills_of(entry)) <= {skill for other in self.read_entries() for skill in skills_of(other)}
+            before = self.read_entries()
+        self.entries = self.read_entries()
+        assert self.entries == before
+
+    @rule(which=st.integers(0, 9))
+    def remove(self, which: int) -> None:
+        """A person removes an install: the manifest declares it no more."""
+        if found := self.installs():
+            path = found[which % len(found)]
+            self.installer.remove(f"@{path.parent.name}/{path.name}")
+            self.entries = self.read_entries()
+            gone = ("", ()) if path.name not in HELD else (path.name, HELD[path.name])
+            assert path.name not in {skill for entry in self.entries for skill in entry[1]}
+            assert (gone[0], (), ()) not in self.entries
+
+    def read_entries(self) -> list[Entry]:
+        """What the manifest declares now."""
+        data = tomllib.loads((self.project / "prowess.toml").read_text(encoding="utf-8"))
+        tables = [{"source": entry} if isinstance(entry, str) else entry for entry in data["skills"]]
+        return [
+            (Path(table["source"]).name, tuple(table.get("skills", ())), tuple(table.get("agents", ())))
+            for table in tables
+        ]
 
     # -- the lock file -----------------------------------------------------------------------------------------------
 

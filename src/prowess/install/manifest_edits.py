@@ -12,7 +12,6 @@ from prowess.files.paths import is_link
 from prowess.files.writing import write_atomic
 from prowess.install.entries import local_path, recorded_source
 from prowess.install.manifest import load_manifest, parse_entry
-from prowess.install.manifest_text import UneditableError, change_entries, entry_text
 from prowess.install.store import opened
 from prowess.install.syncing import as_declared, gap, places
 
@@ -155,6 +154,8 @@ def _is_source(one: SourceSpec, other: SourceSpec) -> bool:
 
 
 def _changed(manifest: Manifest, edits: dict[int, Entry | None], added: list[Entry]) -> str:
+    from prowess.install.manifest_text import UneditableError, change_entries, entry_text  # noqa: PLC0415 - 4 ms
+
     try:
         return change_entries(manifest.text, manifest.table, edits, added)
     except UneditableError:

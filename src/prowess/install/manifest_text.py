@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -61,12 +60,18 @@ def change_entries(text: str, table: Sequence[str], edits: Mapping[int, Entry | 
         found = _find_list(changed, table)
         changed = _with_list(changed, table, entry) if found is None else _with(changed, found, entry_text(entry))
     try:
-        is_right = tomllib.loads(changed) == expected
+        is_right = _load(changed) == expected
     except ValueError:
         is_right = False
     if not is_right:
         raise UneditableError
     return changed
+
+
+def _load(text: str) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - only where a manifest is edited
+
+    return tomllib.loads(text)
 
 
 def entry_text(entry: Entry) -> str:
@@ -83,7 +88,7 @@ def _value(value: object) -> str:
 
 
 def _expected(text: str, table: Sequence[str], edits: Mapping[int, Entry | None], added: Sequence[Entry]) -> object:
-    data = tomllib.loads(text)
+    data = _load(text)
     inner = data
     for part in table:
         inner = inner.setdefault(part, {})
@@ -125,7 +130,7 @@ def _header_path(header: re.Match[str] | None) -> tuple[str, ...]:
 def _path(key: str) -> tuple[str, ...]:
     """The parts of a dotted key, as TOML's own parser reads them."""
     try:
-        data: Any = tomllib.loads(f"{key} = 0")
+        data: Any = _load(f"{key} = 0")
     except ValueError:
         raise UneditableError from None
     parts: list[str] = []
