@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from prowess.authoring.new import create_skill
     from prowess.authoring.pack import Packed, pack, unpack_into, write_packed
     from prowess.health import Diagnosis, doctor
+    from prowess.install.backups import Backup
     from prowess.install.index_search import IndexHit, IndexSearch
     from prowess.install.installer import Installer
     from prowess.install.lock_merge import LockConflict, LockMerge, merge_locks
@@ -132,6 +133,7 @@ _LATER = {
     "AnthropicTool": "tools.shapes",
     "AnthropicToolResult": "tools.shapes",
     "Approvals": "sources.approvals",
+    "Backup": "install.backups",
     "BudgetReport": "select.budget",
     "CheckReport": "authoring.check",
     "DIALECTS": "tools.dialects",
@@ -266,6 +268,7 @@ __all__ = [
     "AnthropicTool",
     "AnthropicToolResult",
     "Approvals",
+    "Backup",
     "BadReferenceError",
     "BinaryResourceError",
     "BudgetReport",

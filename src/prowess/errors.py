@@ -103,8 +103,8 @@ class SkillError(Exception):
         return HINTS.get(self.code, "")
 
     def about(self, what: str, then: str = "") -> Self:
-        """The same error, saying first what it is about, and last what else is to be known."""
-        self.message = f"{what}: {self.message}{then}"
+        """The same error, saying first what it is about, where that is given, and last what else is to be known."""
+        self.message = f"{f'{what}: ' if what else ''}{self.message}{then}"
         return self
 
     def __reduce__(self) -> tuple[type, tuple[object, ...], dict[str, object]]:

@@ -79,7 +79,10 @@ class Process:
 
 
 class Terminal:
-    """Runs a command line as a process whose output is a terminal; with ``both`` its error stream is the same one."""
+    """Runs a command line as a process whose output is a terminal; with ``both`` its error stream is the same one.
+
+    ``typed``: what a person types, whose terminal it is then too.
+    """
 
     def __call__(
         self,
@@ -87,6 +90,7 @@ class Terminal:
         columns: int = 80,
         env: dict[str, str] | None = None,
         both: bool = False,
+        typed: str = "",
         program: tuple[str, ...] = ("-m", "prowess"),
     ) -> Ran:
         master, slave = pty.openpty()
@@ -94,12 +98,13 @@ class Terminal:
         environment = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES", "NO_COLOR"}}
         process = subprocess.Popen(
             [sys.executable, *program, *words],
-            stdin=subprocess.DEVNULL,
+            stdin=slave if typed else subprocess.DEVNULL,
             stdout=slave,
             stderr=slave if both else subprocess.PIPE,
             env={**environment, "TERM": "xterm-256color", **(env or {})},
         )
         os.close(slave)
+        os.write(master, typed.encode())
         try:
             shown = _read_all(master)
             said = process.stderr.read().decode() if process.stderr else ""

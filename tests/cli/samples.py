@@ -77,6 +77,13 @@ def conflicted() -> None:
     lock.write_text(f"{head}<<<<<<< HEAD\n{mark}{entries}=======\n>>>>>>> theirs\n", encoding="utf-8")
 
 
+def kept() -> None:
+    """The same, changed by hand and then restored, so that there is a backup."""
+    installed()
+    Path(".prowess/skills/local/notes/SKILL.md").write_text("mine", encoding="utf-8")
+    prowess.Installer().sync()
+
+
 SAMPLES: dict[str, Sample] = {
     "list": Sample(()),
     "list (agents)": Sample(("--agents", "--agent", "codex")),
@@ -105,6 +112,7 @@ SAMPLES: dict[str, Sample] = {
     "link": Sample(("notes", "--agent", "claude-code", "--yes"), before=(installed,)),
     "unlink": Sample(("notes", "--agent", "claude-code", "--yes"), before=(linked,)),
     "adopt": Sample(("csv-report", "--yes")),
+    "backups": Sample((), before=(kept,)),
     "trust list": Sample((), before=(granted,)),
     "trust grant": Sample(("folder-report", "--yes")),
     "trust revoke": Sample(("folder-report",), before=(granted,)),

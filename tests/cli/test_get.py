@@ -349,8 +349,8 @@ def test_sync_installs_what_the_manifest_declares(command: Command, project: Pat
     assert ran.report.startswith("Installed local/notes for the project: ")
     assert "notes" in command("list").out
     (project / "prowess.toml").write_text("skills = []\n", encoding="utf-8")
-    assert "declares no more" in command("sync", "--dry-run").plan
-    assert command("sync", "--yes").status == 0
+    assert "declares local/notes no more" in command("sync", "--dry-run").err
+    assert command("sync", "--remove", "--yes").status == 0
     assert not (project / ".prowess/skills/local/notes").exists()
 
 

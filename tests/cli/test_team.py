@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from prowess.library.lock import read_lock
+from tests.cli.conftest import COLOURS
 from tests.repositories import Repository, skill_text
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Command
+    from tests.cli.conftest import Command, Terminal
 
 
 @pytest.fixture
@@ -44,22 +46,34 @@ def test_a_version_that_is_updated_first_and_declared_then_stays(
     declare(project, f'"{alpha.address}#v1.0.0"')
     assert command("sync", "--yes").status == 0
     assert command("update", "alpha@v1.1.0", "--yes").status == 0
-    declare(project, f'"{alpha.address}#v1.1.0"')
+    declare(project, f'{{ source = "{alpha.address}", ref = "v1.1.0" }}')
     ran = command("sync", "--yes")
     assert ran.status == 0
     assert (ran.plan, ran.err) == ("Plan:\n  - record local/alpha as declared\n", "")
     assert "This is v1.1.0." in body(project)
-    assert read_lock(str(project))["local/alpha"].declared == f"{alpha.address}#v1.1.0"
+    assert '"ref": "v1.1.0"' in read_lock(str(project))["local/alpha"].declared
     assert command("sync", "--locked").out == "Nothing to do.\n"
 
 
-def test_an_update_that_the_manifest_does_not_declare_is_said_and_refused_when_locked(
+def test_an_update_changes_the_version_that_the_manifest_declares(
     command: Command, project: Path, alpha: Repository
 ) -> None:
     declare(project, f'"{alpha.address}#v1.0.0"')
     command("sync", "--yes")
     ran = command("update", "alpha@v1.1.0", "--yes")
-    assert ran.err.count(f"[still-declared] prowess.toml still declares {alpha.address}#v1.0.0") == 1
+    assert (ran.status, "still-declared" in ran.err) == (0, False)
+    assert (project / "prowess.toml").read_text(encoding="utf-8") == f'skills = ["{alpha.address}#v1.1.0"]\n'
+    assert command("sync", "--locked").status == 0
+    assert command("sync", "--yes").out == "Nothing to do.\n"
+    assert "This is v1.1.0." in body(project)
+
+
+def test_a_manifest_that_goes_back_to_an_earlier_version_is_followed_and_refused_when_locked(
+    command: Command, project: Path, alpha: Repository
+) -> None:
+    declare(project, f'"{alpha.address}#v1.1.0"')
+    command("sync", "--yes")
+    declare(project, f'"{alpha.address}#v1.0.0"')
     ran = command("sync", "--locked")
     assert (ran.status, "error[lock-outdated]" in ran.err) == (3, True)
     assert "local/alpha is locked at v1.1.0" in ran.err
@@ -69,18 +83,80 @@ def test_an_update_that_the_manifest_does_not_declare_is_said_and_refused_when_l
     assert "This is v1.0.0." in body(project)
 
 
-def test_a_declared_skill_that_is_removed_is_said_to_be_declared_still(
+def test_an_install_is_declared_and_a_removal_takes_it_out_again(
     command: Command, project: Path, alpha: Repository
 ) -> None:
-    declare(project, f'"{alpha.address}#v1.0.0"')
-    command("sync", "--yes")
-    ran = command("remove", "alpha", "--yes")
-    assert (ran.status, "[still-declared] prowess.toml still declares" in ran.err) == (0, True)
-    assert command("sync", "--yes").report.startswith("Installed local/alpha")
     declare(project)
+    plan = command("install", alpha.address, "--project", "--yes", "--json").data["plan"]
+    assert plan[-1] == "declare it in prowess.toml"
+    assert f'"{alpha.address}"' in (project / "prowess.toml").read_text(encoding="utf-8")
+    assert command("sync", "--locked").status == 0
+    plan = command("remove", "alpha", "--yes", "--json").data["plan"]
+    assert plan[-1] == "take it out of the manifest"
+    assert alpha.address not in (project / "prowess.toml").read_text(encoding="utf-8")
+    command("install", alpha.address, "--project", "--yes", "--no-save")
+    assert alpha.address not in (project / "prowess.toml").read_text(encoding="utf-8")
+    assert command("sync", "--remove", "--yes").out == "Nothing to do.\n"
+    assert "This is v1.1.0." in body(project)
+
+
+def test_what_is_declared_no_more_stays_without_a_word_for_its_removal_and_the_exit_status_says_so(
+    command: Command, project: Path, alpha: Repository
+) -> None:
+    declare(project, f'"{alpha.address}"')
     command("sync", "--yes")
+    unknown = project / ".prowess/skills/acme/tool"
+    unknown.mkdir(parents=True)
+    declare(project)
+    assert command("sync", "--dry-run").status == 1
+    for words in (("--yes",), ()):  # nobody is here to ask, so nothing is removed either
+        ran = command("sync", *words)
+        assert (ran.status, ran.out) == (1, "Nothing was changed.\n")
+        assert "[declared-no-more] the manifest declares local/alpha no more" in ran.err
+        assert "[not-in-lock] acme/tool is not in the lock file" in ran.err
+        assert "prowess sync --remove" in ran.err
+    assert ("This is v1.1.0." in body(project), unknown.is_dir()) == (True, True)
+    data = command("sync", "--json").data
+    assert [issue["code"] for issue in data["issues"]] == ["declared-no-more", "not-in-lock"]
+    ran = command("sync", "--remove", "--yes")
+    assert (ran.status, ran.out) == (0, "Removed local/alpha.\n")
+    assert not (project / ".agents/skills/alpha").is_symlink()
+    (backup,) = command("backups", "--json").data["backups"]
+    assert (backup["skill"], backup["why"]) == ("acme/tool", "it was in no lock file")
+    assert f"[backed-up] acme/tool is kept at {backup['path']}" in ran.err
+    assert command("sync", "--locked").status == 0
+    assert command("sync", "--remove", "--locked").status == 2
+
+
+def test_a_yes_on_a_terminal_removes_and_a_no_leaves(
+    command: Command, terminal: Terminal, project: Path, alpha: Repository
+) -> None:
+    declare(project, f'"{alpha.address}"')
+    command("sync", "--yes")
+    declare(project)
+    ran = terminal("sync", typed="n\n", both=True)
+    assert (ran.status, "the manifest declares local/alpha no more" in ran.out) == (1, True)
+    assert (project / ".agents/skills/alpha").is_dir()
+    ran = terminal("sync", typed="y\n", both=True)
+    assert (ran.status, "Removed local/alpha" in COLOURS.sub("", ran.out)) == (0, True)
+    assert not (project / ".agents/skills/alpha").is_symlink()
+
+
+def test_backups_are_listed_with_the_way_to_take_one_back_which_works(
+    command: Command, project: Path, alpha: Repository
+) -> None:
+    assert command("backups").out == "There are no backups.\n"
     command("install", alpha.address, "--project", "--yes")
-    assert "still-declared" not in command("remove", "alpha", "--yes").err
+    (project / ".agents/skills/alpha/SKILL.md").write_text(skill_text("alpha", "Mine.\n"), encoding="utf-8")
+    data = command("remove", "alpha", "--yes", "--json").data
+    (backup,) = command("backups", "--json").data["backups"]
+    assert [(issue["code"], issue["path"]) for issue in data["issues"]] == [("backed-up", backup["path"])]
+    shown = command("backups").out
+    (copying,) = [row.partition(": ")[2] for row in shown.splitlines() if "cp -R" in row]
+    (using,) = [row.partition(": ")[2] for row in shown.splitlines() if "prowess install" in row]
+    subprocess.run(copying.split(), check=True)
+    assert command(*using.split()[1:], "--yes").status == 0
+    assert "Mine." in body(project)
 
 
 def test_a_version_that_is_declared_anew_is_an_update(command: Command, project: Path, alpha: Repository) -> None:
@@ -122,8 +198,7 @@ def test_the_same_content_under_another_version_is_recorded(command: Command, pr
     ran = command("update", "alpha@v1.1.1", "--yes")
     assert "available local/alpha: the same content, as v1.1.1\n" in ran.out
     assert read_lock(str(project))["local/alpha"].ref == "v1.1.1"
-    declare(project, f'"{alpha.address}#v1.1.1"')
-    assert "record local/alpha as declared" in command("sync", "--yes").plan
+    assert f'"{alpha.address}#v1.1.1"' in (project / "prowess.toml").read_text(encoding="utf-8")
     assert command("sync").out == "Nothing to do.\n"
 
 
@@ -349,8 +424,8 @@ def test_a_declaration_that_cannot_be_installed_is_named_with_what_was_done_befo
     declare(project, f'"{alpha.address}#v1.0.0"', f'"{beta.address}#v9"')
     ran = command("sync", "--yes")
     assert (ran.status, f"{beta.address}#v9: " in ran.err) == (3, True)
-    assert "; installed before that: local/alpha" in ran.err
-    assert command("sync", "--yes").err.count("installed before that") == 0
+    assert "; installed all the same: local/alpha" in ran.err
+    assert command("sync", "--yes").err.count("installed all the same") == 0
 
 
 def test_what_cannot_be_restored_is_named_with_its_source(command: Command, project: Path, alpha: Repository) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -96,19 +98,39 @@ def test_a_version_that_is_declared_anew_takes_the_place_of_the_old(world: World
     assert installer.sync(locked=True) == ()
 
 
-def test_what_is_declared_no_more_goes_and_what_was_installed_by_hand_stays(
+def codes(installer: prowess.Installer) -> list[tuple[str, str]]:
+    return [(issue.code, issue.field) for issue in installer.issues]
+
+
+def test_what_is_declared_no_more_is_named_and_goes_only_when_its_removal_is_asked_for(
     world: World, installer: prowess.Installer
 ) -> None:
     repo = world.repository("pdf")
     declare(world, f'skills = ["{repo.address}"]\n')
     installer.sync()
-    installer.install(world.repository("charts").address, project=True)
+    installer.install(world.repository("charts").address, project=True, save=False)
     declare(world, "skills = []\n")
     with pytest.raises(prowess.LockMismatchError):
         installer.sync(locked=True)
-    installer.sync()
+    assert installer.difference() == ()
+    assert codes(installer) == [("declared-no-more", "local/pdf")]
+    for _ in range(2):
+        assert installer.sync() == ()
+        assert codes(installer) == [("declared-no-more", "local/pdf")]
+        assert names(installer) == ["local/charts", "local/pdf"]
+    assert [row.partition(" ")[0] for row in installer.difference(remove=True)] == ["remove"]
+    assert installer.issues == ()
+    installer.sync(remove=True)
     assert names(installer) == ["local/charts"]
     assert not os.path.lexists(world.agents / "pdf")
+    assert (installer.issues, installer.backups()) == ((), ())
+    assert installer.sync(locked=True) == ()
+
+
+def test_a_locked_sync_cannot_be_asked_to_remove(installer: prowess.Installer) -> None:
+    with pytest.raises(prowess.SkillError) as caught:
+        installer.sync(locked=True, remove=True)
+    assert caught.value.code == "bad-argument"
 
 
 def test_what_was_installed_by_hand_may_be_declared_later(world: World, installer: prowess.Installer) -> None:
@@ -135,17 +157,104 @@ def test_what_someone_edited_is_an_error_when_locked_and_goes_to_the_backups_oth
     assert (backup / "SKILL.md").read_text(encoding="utf-8") == "mine"
 
 
-def test_what_is_in_no_lock_file_goes_to_the_backups(world: World, installer: prowess.Installer) -> None:
+def test_what_is_in_no_lock_file_is_named_and_goes_to_the_backups_only_when_its_removal_is_asked_for(
+    world: World, installer: prowess.Installer
+) -> None:
     (world.skills / "acme" / "tool").mkdir(parents=True)
     (world.skills / "acme" / "tool" / "x").write_text("x", encoding="utf-8")
     with pytest.raises(prowess.LockMismatchError) as caught:
         installer.sync(locked=True)
     assert "acme/tool is not in the lock file" in caught.value.message
+    assert installer.sync() == ()
+    assert codes(installer) == [("not-in-lock", "acme/tool")]
     assert (world.skills / "acme" / "tool" / "x").is_file()
-    installer.sync()
+    installer.sync(remove=True)
     assert names(installer) == []
-    (backup,) = (world.skills / ".backup").iterdir()
-    assert (backup / "x").read_text(encoding="utf-8") == "x"
+    (backup,) = installer.backups()
+    assert (backup.path / "x").read_text(encoding="utf-8") == "x"
+    assert [(issue.code, issue.path) for issue in installer.issues] == [("backed-up", str(backup.path))]
+
+
+def edit(path: Path) -> None:
+    (path / "SKILL.md").write_text("mine", encoding="utf-8")
+
+
+def sync(installer: prowess.Installer) -> None:
+    edit(installer.resolve("@local/pdf"))
+    installer.sync()
+
+
+def remove(installer: prowess.Installer) -> None:
+    edit(installer.resolve("@local/pdf"))
+    installer.remove("@local/pdf")
+
+
+def update(installer: prowess.Installer) -> None:
+    edit(installer.resolve("@local/pdf"))
+    installer.update("@local/pdf", force=True)
+
+
+def update_all(installer: prowess.Installer) -> None:
+    edit(installer.resolve("@local/pdf"))
+    installer.update(force=True)
+
+
+def replace(installer: prowess.Installer) -> None:
+    path = installer.resolve("@local/pdf")
+    edit(path)
+    installer.install(str(path.parents[5] / "repositories" / "pdf"), project=True, replace=True)
+
+
+def replace_foreign(installer: prowess.Installer) -> None:
+    link = installer.resolve("@local/pdf").parents[3] / ".agents" / "skills" / "pdf"
+    installer.remove("@local/pdf")
+    link.mkdir(parents=True)
+    edit(link)
+    installer.install(str(link.parents[4] / "repositories" / "pdf"), project=True, replace=True)
+
+
+def adopt(installer: prowess.Installer) -> None:
+    link = installer.resolve("@local/pdf").parents[3] / ".agents" / "skills" / "pdf"
+    installer.remove("@local/pdf")
+    link.mkdir(parents=True)
+    (link / "SKILL.md").write_text("---\nname: pdf\ndescription: d\n---\nmine", encoding="utf-8")
+    installer.adopt("pdf")
+
+
+@pytest.mark.parametrize(
+    ("command", "skill", "why"),
+    [
+        (sync, "local/pdf", "somebody had changed it by hand"),
+        (remove, "local/pdf", "somebody had changed it by hand"),
+        (update, "local/pdf", "somebody had changed it by hand"),
+        (update_all, "local/pdf", "somebody had changed it by hand"),
+        (replace, "local/pdf", "somebody had changed it by hand"),
+        (replace_foreign, "pdf", "it lay where a link goes, and was not what Prowess put there"),
+        (adopt, "pdf", "it lay where a link goes, and was not what Prowess put there"),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else "",
+)
+def test_every_backup_is_named_with_its_path_by_the_command_that_makes_it_and_listed(
+    world: World, installer: prowess.Installer, command: Callable[[prowess.Installer], None], skill: str, why: str
+) -> None:
+    before = datetime.now(UTC) - timedelta(seconds=1)
+    installer.install(world.repository("pdf").address, project=True)
+    assert installer.backups() == ()
+    command(installer)
+    (backup,) = installer.backups()
+    assert [issue.path for issue in installer.issues if issue.code == "backed-up"] == [str(backup.path)]
+    assert (backup.path / "SKILL.md").read_text(encoding="utf-8").endswith("mine")
+    assert backup.bytes == (backup.path / "SKILL.md").stat().st_size
+    assert (backup.skill, backup.why) == (skill, why)
+    assert before < backup.when
+
+
+def test_backups_of_earlier_versions_are_listed_and_whatever_else_lies_there_is_not(
+    world: World, installer: prowess.Installer
+) -> None:
+    for name in ("local-pdf-19a8b3c4d5e-0123456789ab", "notes of mine", "x+y"):
+        (world.skills / ".backup" / name).mkdir(parents=True)
+    assert [(one.skill, one.why) for one in installer.backups()] == [("local-pdf", "not recorded")]
 
 
 def test_a_source_that_gives_other_bytes_is_refused_with_both_hashes(
@@ -168,6 +277,122 @@ def test_the_users_scope_can_be_synchronised_too(world: World, installer: prowes
     shutil.rmtree(path)
     assert [one.location for one in installer.sync(project=False, locked=True)] == ["user"]
     assert path.is_dir()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "left"),
+    [
+        ('["charts"]', '["charts", "invoices"]', ()),
+        ('["charts", "invoices"]', '["invoices"]', ("local/charts",)),
+        ('["charts"]', '["invoices"]', ("local/charts",)),
+        ("", '["charts"]', ("local/many",)),
+        ('["charts", "invoices"]', "", ()),
+    ],
+    ids=["added", "taken out", "another", "one of the whole", "the whole"],
+)
+def test_skills_of_an_entry_that_are_added_or_taken_out_sync_cleanly(
+    world: World, installer: prowess.Installer, before: str, after: str, left: tuple[str, ...]
+) -> None:
+    repo = world.repository("many", "skills/charts", "skills/invoices")
+    for chosen in (before, after):
+        entry = f'source = "{repo.address}"{f", skills = {chosen}" if chosen else ""}'
+        declare(world, f"skills = [{{ {entry} }}]\n")
+        installer.sync()
+    assert codes(installer) == [("declared-no-more", name) for name in left]
+    installer.sync(remove=True)
+    assert sorted(path.name for path in world.agents.iterdir()) == sorted(
+        json.loads(after) if after else ["charts", "invoices"]
+    )
+    assert (installer.verify(), installer.sync(locked=True), installer.difference()) == ((), (), ())
+
+
+def test_a_skill_that_moves_from_one_entry_to_another_comes_from_there(
+    world: World, installer: prowess.Installer
+) -> None:
+    one, other = (
+        world.repository("one", "skills/charts", "skills/invoices"),
+        world.repository("other", "skills/charts", "skills/letters"),
+    )
+    other.skill("skills/charts", body="From the other.\n")
+    other.commit()
+    rows = [
+        f'{{ source = "{one.address}", skills = ["charts", "invoices"] }}',
+        f'{{ source = "{other.address}", skills = ["letters"] }}',
+    ]
+    declare(world, f"skills = [{', '.join(rows)}]\n")
+    installer.sync()
+    rows = [
+        f'{{ source = "{other.address}", skills = ["letters", "charts"] }}',
+        f'{{ source = "{one.address}", skills = ["invoices"] }}',
+    ]
+    declare(world, f"skills = [{', '.join(rows)}]\n")
+    installer.sync()
+    assert installer.issues == ()
+    assert "From the other." in (world.agents / "charts" / "SKILL.md").read_text(encoding="utf-8")
+    assert installer.sync(locked=True) == ()
+
+
+def test_agents_that_are_declared_anew_get_their_links(world: World, installer: prowess.Installer) -> None:
+    repo = world.base / "folders" / "many"
+    for name in ("a", "b"):
+        (repo / name).mkdir(parents=True)
+        (repo / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: d\n---\n", encoding="utf-8")
+    declare(world, 'skills = ["../../folders/many"]\n')
+    installer.sync()
+    declare(world, 'skills = [{ source = "../../folders/many", agents = ["claude-code"] }]\n')
+    installer.sync()
+    assert sorted(path.name for path in (world.project / ".claude" / "skills").iterdir()) == ["a", "b"]
+    declare(world, 'agents = ["goose"]\nskills = ["../../folders/many"]\n')
+    installer.sync()
+    assert sorted(path.name for path in (world.project / ".goose" / "skills").iterdir()) == ["a", "b"]
+    assert installer.sync(locked=True) == ()
+
+
+def test_what_cannot_be_brought_or_put_back_does_not_stop_the_others(
+    world: World, installer: prowess.Installer
+) -> None:
+    for name in ("first", "second", "third"):
+        world.folder(name)
+    declare(world, 'skills = ["../../folders/first", "../../folders/second"]\n')
+    installer.sync()
+    for name in ("first", "second"):
+        (world.skills / "local" / name / "SKILL.md").unlink()
+    (world.agents / "first").unlink()
+    (world.agents / "first").mkdir()
+    declare(world, 'skills = ["../../folders/missing", "../../folders/second", "../../folders/third"]\n')
+    with pytest.raises(prowess.SkillError) as caught:
+        installer.sync(remove=True)
+    assert "../../folders/missing" in caught.value.message
+    assert "1 more could not be synced; installed all the same: local/third, local/second" in caught.value.message
+    assert (world.agents / "second" / "SKILL.md").is_file()
+    assert (world.agents / "third" / "SKILL.md").is_file()
+    assert "local/first" in names(installer)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('skill = ["a/b"]', "has no key 'skill'; did you mean skills?"),
+        ('skills = []\nagent = ["cursor"]', "has no key 'agent'; did you mean agents?"),
+        ('skills = [{ source = "a/b", skill = ["x"] }]', "has no key 'skill'; did you mean skills?"),
+        ('skills = [{ sourse = "a/b" }]', "has no key 'sourse'; did you mean source?"),
+        (
+            'skills = [{ source = "a/b", reference = "v1" }]',
+            "has no key 'reference'; it may have agents, ref, skills, source",
+        ),
+    ],
+)
+def test_a_key_that_a_manifest_does_not_have_is_refused_before_anything_happens(
+    world: World, installer: prowess.Installer, text: str, said: str
+) -> None:
+    installer.install_local(world.folder("notes"), project=True)
+    shutil.rmtree(world.skills / "local")
+    for file, head in (("pyproject.toml", "[tool.prowess]\n"), ("prowess.toml", "")):
+        declare(world, head + text, file)
+        with pytest.raises(prowess.InstallError) as caught:
+            installer.sync()
+        assert (caught.value.code, said in caught.value.message) == ("bad-manifest", True)
+    assert not (world.skills / "local" / "notes").exists()
 
 
 @pytest.mark.parametrize(

@@ -246,7 +246,7 @@ def test_skills_of_the_npm_tool_are_adopted_with_their_source(world: World, inst
         computedHash=npm_hash([("SKILL.md", content)]),
     )
     (adopted,) = installer.adopt()
-    assert (adopted.full_name, installer.issues) == ("acme/pdf", ())
+    assert (adopted.full_name, [issue.code for issue in installer.issues]) == ("acme/pdf", ["backed-up"])
     assert folder.is_symlink()
     assert folder.resolve() == world.skills / "acme" / "pdf"
     assert (world.project / ".claude" / "skills" / "pdf").resolve() == world.skills / "acme" / "pdf"
@@ -260,7 +260,7 @@ def test_skills_of_the_npm_tool_are_adopted_with_their_source(world: World, inst
 def test_what_was_changed_since_the_npm_tool_recorded_it_is_said(world: World, installer: prowess.Installer) -> None:
     npm_skill(world, "pdf", source="acme/skills", sourceType="github", computedHash="0" * 64)
     installer.adopt("pdf")
-    assert [issue.code for issue in installer.issues] == ["changed-since-locked"]
+    assert [issue.code for issue in installer.issues] == ["changed-since-locked", "backed-up"]
 
 
 def test_a_persons_own_skill_is_adopted_without_a_source(world: World, installer: prowess.Installer) -> None:
@@ -274,7 +274,7 @@ def test_a_persons_own_skill_is_adopted_without_a_source(world: World, installer
     assert (own / "SKILL.md").is_file()
     assert not world.lock.exists()
     (adopted,) = installer.adopt("mine")
-    assert [issue.code for issue in installer.issues] == ["no-source"]
+    assert [issue.code for issue in installer.issues] == ["no-source", "backed-up"]
     assert adopted.full_name == "local/mine"
     assert own.is_symlink()
     assert (world.agents / "mine").is_symlink()
@@ -300,7 +300,7 @@ def test_a_users_own_skill_is_adopted_unnamed(world: World, installer: prowess.I
     own.mkdir(parents=True)
     (own / "SKILL.md").write_text(skill_text("mine"), encoding="utf-8")
     assert [one.full_name for one in installer.adopt(project=False)] == ["local/mine"]
-    assert (own.is_symlink(), installer.issues) == (True, ())
+    assert (own.is_symlink(), [issue.code for issue in installer.issues]) == (True, ["backed-up"])
 
 
 @pytest.mark.parametrize("place", [".agents/skills", ".claude/skills"])

@@ -87,12 +87,20 @@ def _idle(change: Change[T]) -> list[Block]:
 
 def _has_consent(change: Change[T], *, as_data: bool) -> bool:
     """Ask on the terminal, where the plan is shown as well unless it stands there already."""
+    shown = change.plan if as_data or not output.is_terminal(sys.stdout) else ()
+    answer = ask_person(change.question, shown)
+    if answer is None:
+        raise click.UsageError("nobody is here to ask: say --yes to go on without being asked")
+    return answer
+
+
+def ask_person(question: str, shown: Sequence[Block]) -> bool | None:
+    """Show something on the terminal and ask there whether to do it; ``None`` where nobody is there to ask."""
     from prowess.cli.terminals import confirm, open_terminal  # noqa: PLC0415 - only to ask
 
     with open_terminal() as terminal:
         if terminal is None:
-            raise click.UsageError("nobody is here to ask: say --yes to go on without being asked")
+            return None
         output.flush()  # the plan before the question, also where the output is written in blocks
-        if as_data or not output.is_terminal(sys.stdout):
-            output.show(change.plan, terminal.screen)
-        return confirm(change.question, terminal)
+        output.show(shown, terminal.screen)
+        return confirm(question, terminal)

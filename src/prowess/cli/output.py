@@ -115,7 +115,8 @@ def tell_issues(issues: Iterable[Issue]) -> None:
     said.update(fresh)
     for issue in fresh:
         inner = f"{issue.path}: " if issue.path and not os.path.isabs(issue.path) else ""  # a file of the source
-        warn(f"[{issue.code}] {inner}{issue.message}")
+        say = note if issue.severity == "info" else warn
+        say(f"[{issue.code}] {inner}{issue.message}")
     if any(issue.code == "rolled-back" for issue in fresh):
         note(f"  hint: {remedy('rolled-back')}")
 

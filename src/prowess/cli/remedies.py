@@ -11,6 +11,8 @@ REMEDIES: dict[str, str] = {
     "binary": "write its bytes to a file: --raw > FILE",
     "commands-not-run": "look at them with 'prowess show NAME', then 'prowess trust grant NAME'",
     "local-edits": "keep your changes elsewhere, or update with --force, which keeps a backup",
+    "declared-no-more": "declare it again in prowess.toml, or take it away with 'prowess sync --remove'",
+    "not-in-lock": "install or adopt it, so that prowess.lock has it; 'prowess sync --remove' moves it to the backups",
     "lock-outdated": "run 'prowess sync' without --locked, and commit the lock file",
     "name-taken": "remove the other one, or install with --replace",
     "no-skills": "name a skill's folder (./NAME) or say --dir FOLDER; 'prowess list' says where was looked",

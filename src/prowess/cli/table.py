@@ -42,6 +42,7 @@ COMMANDS = (
     Entry("link", "link", "link installed skills where further agents look", "Get"),
     Entry("unlink", "unlink", "take such links away", "Get"),
     Entry("adopt", "adopt", "take over skills that lie here already", "Get"),
+    Entry("backups", "backups", "what was kept when it was replaced, and how to take it back", "Get"),
     Entry("trust", "trust", "the grants by which commands and scripts may run", "Run"),
     Entry("activate", "activate", "the instructions of a skill as a conversation would load them", "Run"),
     Entry("call", "call", "one tool call, as a model would make it", "Run"),

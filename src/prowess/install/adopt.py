@@ -64,6 +64,7 @@ def adopt(scope: Scope, names: tuple[str, ...], limits: Limits) -> tuple[list[st
             done[os.path.basename(found.folder)] = found.tree.name
             if is_own(found, scope):
                 issues.append(_sourceless(found, scope, f"is in {scope.place(found.tree.name)} alone from now on"))
+        issues += store.issues
     return list(done.values()), issues
 
 
@@ -121,7 +122,7 @@ def _clear(store: Store, found: Candidate, links: set[str]) -> None:
     """Take away a folder that is not named like its skill, and Claude Code's link to it: the new links stand for it."""
     beside = os.path.join(store.scope.root, *COMPATIBLE.split("/"), os.path.basename(found.folder))
     if found.folder not in links:
-        store.unlink(found.folder, keep=True)
+        store.unlink(found.folder, keep="foreign")
         if leads_to(beside, found.folder) and beside not in links:
             store.unlink(beside)
 

@@ -35,8 +35,8 @@ class Wishes(NamedTuple):
     agents: tuple[str, ...] = ()
     replace: bool = False
     declared: str = ""
-    keep: bool = False
-    """Whether whatever is replaced goes to the backups, edited or not."""
+    yielding: frozenset[str] = frozenset()
+    """The installs that give way although ``replace`` does not ask all of them to."""
     foreign: bool = False
     """Whether what Prowess did not put where agents look gives way too, into the backups: the caller asked for it.
 
@@ -44,6 +44,10 @@ class Wishes(NamedTuple):
     """
     copy: bool = False
     """Whether real files go where agents look, and nothing into the install base."""
+
+    def may_replace(self, name: str) -> bool:
+        """Whether an install of that name gives way."""
+        return self.replace or name in self.yielding
 
 
 class Arrival(NamedTuple):
@@ -70,7 +74,8 @@ def refuse_taken(name: str, source: str, scope: Scope, locked: Locked, taken: Ta
     if entry is not None and entry.source != source:
         message = f"{name} is installed from {entry.source or 'a folder that was adopted'}, not from {source}"
         raise NameTakenError(message, place)
-    raise AlreadyInstalledError(f"skill {twin or name} already installed at {place}", place)
+    unknown = ", and is not in the lock file" if entry is None else ""
+    raise AlreadyInstalledError(f"skill {twin or name} already installed at {place}{unknown}", place)
 
 
 def stage(store: Store, locked: Locked, tree: Tree, arrival: Arrival) -> tuple[Locked, list[Issue]]:
@@ -82,10 +87,11 @@ def stage(store: Store, locked: Locked, tree: Tree, arrival: Arrival) -> tuple[L
     scope = store.scope
     refuse_own_source(spec, scope.base)
     source = recorded_source(spec, scope)
-    if not wishes.replace:
-        refuse_taken(tree.name, source, scope, locked, store.taken)
+    taken = store.taken
+    if not wishes.may_replace(taken.place_like(tree.name) or taken.entry_like(tree.name) or tree.name):
+        refuse_taken(tree.name, source, scope, locked, taken)
     before = locked.get(tree.name)
-    locked.pop(store.taken.entry_like(tree.name), None)
+    locked.pop(taken.entry_like(tree.name), None)
     wanted, issues = _wanted(store, tree, wishes)
     tree = keep_skills(tree) if wishes.copy else tree
     after = _displace(store, locked, wanted, (tree, source), wishes)
@@ -111,25 +117,29 @@ def stage(store: Store, locked: Locked, tree: Tree, arrival: Arrival) -> tuple[L
         wishes.declared,
         COPY if wishes.copy else "",
     )
-    store.taken.add(after[tree.name])
+    taken.add(after[tree.name])
     return after, issues
 
 
 def _put(store: Store, tree: Tree, before: LockedSkill | None, wishes: Wishes) -> None:
     twin = store.taken.place_like(tree.name)
     place = store.scope.place(twin or tree.name)
-    keep = exists(place) and (wishes.keep or is_edited(store, before, place))
+    is_same = not compare_folder(tree.hashes, place, store.limits)
+    keep = why_kept(store, before, place) if not is_same else ""
     if twin and (wishes.copy or twin != tree.name):
         store.drop(twin, keep=keep)
     if not wishes.copy:
         store.put(tree.name, tree.files, keep=keep)
 
 
-def is_edited(store: Store, entry: LockedSkill | None, place: str) -> bool:
-    """Whether a place holds anything that no source could give back."""
-    if is_link(place):
-        return False
-    return entry is None or folder_info(place) is None or bool(compare_folder(entry.files, place, store.limits))
+def why_kept(store: Store, entry: LockedSkill | None, place: str) -> str:
+    """Why what is in a place has to be kept, one of ``REASONS``: no source could give it back; else ``""``."""
+    if is_link(place) or not exists(place):
+        return ""
+    if entry is None:
+        return "unknown"
+    is_equal = folder_info(place) is not None and not compare_folder(entry.files, place, store.limits)
+    return "" if is_equal else "edited"
 
 
 # -- links -------------------------------------------------------------------------------------------------------------
@@ -176,7 +186,7 @@ def _displace(store: Store, locked: Locked, wanted: Sequence[Link], new: tuple[T
             _refuse_foreign(store, link, holder or store.locked.get(tree.name), source)
         if holder is None:
             continue
-        if not wishes.replace:
+        if not wishes.may_replace(holder.name):
             raise NameTakenError(_taken(os.path.basename(link.path), holder, source), link.path)
         locked = _without(store, locked, holder, link.path)
     return locked
@@ -232,14 +242,15 @@ def _without(store: Store, locked: Locked, holder: LockedSkill, path: str) -> Lo
         return locked
     for link in links:
         unlink(store, store.landings.path(link), holder)
-    store.drop(holder.name, keep=is_edited(store, holder, store.scope.place(holder.name)))
+    store.drop(holder.name, keep=why_kept(store, holder, store.scope.place(holder.name)))
     return locked
 
 
 def _kept(store: Store, link: Link, before: LockedSkill | None) -> Link:
     """A folder that stands where a link goes is kept, unless it is the copy that we made, as we made it."""
-    keep = exists(link.path) and not is_link(link.path)
-    return link._replace(keep=keep and (before is None or not is_copy(before, link.path, store.limits)))
+    if not exists(link.path) or is_link(link.path) or (before and is_copy(before, link.path, store.limits)):
+        return link
+    return link._replace(keep="edited" if before and _is_own_copy(store, link.path, before) else "foreign")
 
 
 def _unlink_old(store: Store, before: LockedSkill | None, wanted: set[str]) -> None:
@@ -262,7 +273,7 @@ def unlink(store: Store, path: str, entry: LockedSkill | None) -> None:
         return
     whole = is_copy(entry, path, store.limits)
     if whole or _is_own_copy(store, path, entry) or leads_into(path, store.scope.place(entry.name)):
-        store.unlink(path, keep=not whole and not is_link(path))
+        store.unlink(path, keep="" if whole or is_link(path) else "edited")
         return
     recorded = store.landings.recorded(path)
     message = f"{recorded} is not what was installed there: it stays as it is"
@@ -276,5 +287,6 @@ def remove(store: Store, name: str) -> None:
     for path in _paths(store, entry):
         unlink(store, path, entry)
     if exists(place):
-        store.drop(name, keep=is_edited(store, entry, place) and entry is not None)
+        # Whoever names what is in no lock file wants it gone; what they may not know of are edits.
+        store.drop(name, keep=why_kept(store, entry, place) if entry is not None else "")
     store.commit({other: kept for other, kept in store.locked.items() if other != name})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import SkillError
 from prowess.install.apply import Arrival, Wishes
@@ -10,25 +10,42 @@ from prowess.install.failures import typed
 from prowess.install.landing import land
 from prowess.install.links import Landings
 from prowess.install.manifest import read_manifest
-from prowess.install.syncing import gap, lost, refuse_gap, to_restore, to_settle
+from prowess.install.syncing import SURPLUS_CODES, find_surplus, gap, gives_way, lost, refuse_gap, to_restore, to_settle
 from prowess.install.trees import cut
-from prowess.library.compare import verify_scope
+from prowess.library.compare import compare_folder, verify_scope
 from prowess.library.lock import COPY, read_lock
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from prowess.errors import Issue
     from prowess.install.fetch import Reach
     from prowess.install.manifest import Declared
+    from prowess.install.trees import Tree
     from prowess.library.installs import InstalledSkill, Scope
 
 
-def changes(scope: Scope, reach: Reach, *, locked: bool) -> tuple[tuple[str, ...], tuple[Issue, ...]]:
+class Order(NamedTuple):
+    """What a sync is told, and what it meets on the way: one declaration that fails does not stop the others."""
+
+    reach: Reach
+    scopes: Sequence[Scope]
+    """All scopes whose names count."""
+    texts: Collection[str]
+    """The manifest's declarations, as text."""
+    removes: bool
+    errors: list[SkillError]
+    issues: list[Issue]
+
+
+def changes(
+    scope: Scope, reach: Reach, *, locked: bool, removes: bool = False
+) -> tuple[tuple[str, ...], tuple[Issue, ...]]:
     """What a sync would change, a line each, and what it would pass over; nothing is fetched.
 
     ``locked``: what is missing is restored, and anything else that differs raises ``LockMismatchError``.
+    ``removes``: what nothing asks for is among the changes, not among what is passed over.
     """
     recorded = read_lock(scope.records, limits=reach.limits)
     found = gap(read_manifest(scope.records, reach.limits), recorded, scope)
@@ -40,27 +57,42 @@ def changes(scope: Scope, reach: Reach, *, locked: bool) -> tuple[tuple[str, ...
     out = {issue.field for issue in issues}
     left = {name: entry for name, entry in recorded.items() if name not in out}
     differing = verify_scope(scope, left, Landings(scope).path, reach.limits)
-    rows = [f"restore: {issue.message} ({issue.path})" for issue in differing if issue.field not in out]
-    return (*to_settle(found, recorded, scope), *rows), issues
+    rows = [
+        f"restore: {issue.message} ({issue.path})"
+        for issue in differing
+        if issue.field not in out and issue.code not in SURPLUS_CODES
+    ]
+    surplus = tuple(find_surplus(found.spare, recorded, scope))
+    if removes:
+        rows += [f"remove {issue.path}: {issue.message}" for issue in surplus]
+    return (*to_settle(found, recorded, scope), *rows), (*issues, *(() if removes else surplus))
 
 
-def bring(scope: Scope, wishes: Sequence[Declared], reach: Reach, scopes: Sequence[Scope]) -> list[InstalledSkill]:
-    """Install what the manifest declares; an error says which entry it is about, and what was done before."""
+def bring(scope: Scope, wishes: Sequence[Declared], order: Order) -> list[InstalledSkill]:
+    """Install what the manifest declares; what could not be installed is among the errors of the order."""
     done: list[InstalledSkill] = []
     for wish in stepped(wishes, str):
         try:
-            done += _brought(scope, wish, reach, scopes)
+            done += _brought(scope, wish, order)
         except SkillError as error:
-            before = ", ".join(one.full_name for one in done)
-            raise error.about(str(wish), f"; installed before that: {before}" if before else "") from error.__cause__
+            order.errors.append(error.about(str(wish)))
     return done
 
 
-def _brought(scope: Scope, wish: Declared, reach: Reach, scopes: Sequence[Scope]) -> tuple[InstalledSkill, ...]:
+def _brought(scope: Scope, wish: Declared, order: Order) -> tuple[InstalledSkill, ...]:
     """One declaration; an earlier one of the same place gives way."""
-    before = read_lock(scope.records, limits=reach.limits)
-    with typed(), reach.opened(wish.spec) as bundle:
-        trees = cut(bundle, wish.spec, reach.limits)
-        given = all(tree.name in before and before[tree.name].declared for tree in trees)
-        arrival = Arrival(wish.spec, bundle.commit, Wishes(wish.agents, given, wish.text, copy=wish.mode == COPY))
-        return land(scope, trees, arrival, scopes=scopes, limits=reach.limits)[0]
+    before = read_lock(scope.records, limits=order.reach.limits)
+    with typed(), order.reach.opened(wish.spec) as bundle:
+        trees = cut(bundle, wish.spec, order.reach.limits)
+        yielding = {name for name, entry in before.items() if gives_way(entry, wish, order.texts, scope)}
+        yielding |= {tree.name for tree in trees if tree.name not in before and _may_fill(scope, tree, order)}
+        wishes = Wishes(wish.agents, declared=wish.text, yielding=frozenset(yielding), copy=wish.mode == COPY)
+        arrival = Arrival(wish.spec, bundle.commit, wishes)
+        done, issues = land(scope, trees, arrival, scopes=order.scopes, limits=order.reach.limits)
+    order.issues.extend(issues)
+    return done
+
+
+def _may_fill(scope: Scope, tree: Tree, order: Order) -> bool:
+    """Whether a tree may take a place that no entry records: one that it fills already, or that may be emptied."""
+    return order.removes or not compare_folder(tree.hashes, scope.place(tree.name), order.reach.limits)

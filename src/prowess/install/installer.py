@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from contextlib import suppress
 from dataclasses import replace as replaced
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prowess.arguments import as_optional_absolute, check_text, check_texts
-from prowess.errors import AlreadyInstalledError, InstallError, Issue, NotInstalledError
+from prowess.errors import AlreadyInstalledError, InstallError, Issue, NotInstalledError, SkillError
 from prowess.files.folders import exists
 from prowess.install import apply
 from prowess.install.adopt import adopt
 from prowess.install.apply import Arrival, Wishes
+from prowess.install.backups import Backup, list_backups
 from prowess.install.coverage import find_coverage
-from prowess.install.declaring import bring, changes
+from prowess.install.declaring import Order, bring, changes
 from prowess.install.entries import refuse_own_source
 from prowess.install.failures import typed
 from prowess.install.fetch import Reach
@@ -23,7 +26,8 @@ from prowess.install.index_search import IndexSearch, search_indexes
 from prowess.install.landing import installed_as, land
 from prowess.install.linking import add_links, take_links
 from prowess.install.links import Landings
-from prowess.install.manifest import Defaults, read_defaults, read_manifest
+from prowess.install.manifest import Defaults, load_manifest, read_manifest
+from prowess.install.manifest_edits import declare_source, declare_version, save_edit, undeclare_place
 from prowess.install.plan import Plan, plan_install, spec_for, with_name
 from prowess.install.store import check_folders, look_into, opened, recover
 from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, still_declared
@@ -54,6 +58,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from prowess.install.coverage import Coverage
+    from prowess.install.manifest import Manifest
+    from prowess.install.manifest_edits import Edit
     from prowess.install.offer import Offer
     from prowess.install.store import Store
     from prowess.library.lock import Locked, LockedSkill
@@ -130,6 +136,7 @@ class Installer:
         agents: Sequence[str] = (),
         replace: bool = False,
         copy: bool = False,
+        save: bool = True,
     ) -> Plan:
         """What ``install`` would do, without fetching or changing anything; raises when a place is taken."""
         scope = self._scope(project)
@@ -137,10 +144,13 @@ class Installer:
         spec = with_name(spec_for(ref, select))
         locked = read_lock(scope.records, limits=self._limits)
         # What the manifest says for all skills counts for one that is installed by hand, too: one truth for a project.
-        defaults = read_defaults(scope.records, self._limits) if project else Defaults()
+        manifest = load_manifest(scope.records, self._limits)
+        defaults = manifest.defaults if manifest is not None else Defaults()
         wanted = tuple(dict.fromkeys((*defaults.agents, *check_texts(agents, "agents"))))
         wishes = Wishes(wanted, replace, foreign=replace, copy=copy or defaults.mode == COPY)
         plan = plan_install(spec, scope, locked, wishes, self._present_agents(project=project))
+        if save and manifest is not None:
+            plan = self._declaring(plan, manifest, str(ref))
         if not replace and not spec.skills:
             apply.refuse_taken(spec.full_name, plan.source, scope, locked)
         return plan
@@ -158,6 +168,28 @@ class Installer:
         with typed(), self._reach.opened(spec) as bundle:
             return make_offer(bundle, spec, self._limits)
 
+    def _declaring(self, plan: Plan, manifest: Manifest, written: str) -> Plan:
+        """The plan, with what the manifest will declare; without that, and an issue, where it cannot be written."""
+        scope = self._scope(plan.location == "project")
+        mode = COPY if plan.wishes.copy else ""
+        try:
+            edit = declare_source(manifest, scope, plan.spec, plan.wishes.agents, mode=mode, written=written)
+        except InstallError as error:
+            issue = Issue(error.code, "", error.message, error.path, 0, "warning")
+            return dataclasses.replace(plan, issues=(issue,))
+        wishes = plan.wishes._replace(declared=edit.declared.text if edit.declared is not None else "")
+        return dataclasses.replace(plan, wishes=wishes, manifest=manifest.file, written=written)
+
+    def _save(self, scope: Scope, change: Callable[[Manifest], Edit | None]) -> None:
+        """Change the manifest of a scope, where there is one; an issue says where it could not be changed."""
+        try:
+            manifest = load_manifest(scope.records, self._limits)
+            edit = change(manifest) if manifest is not None else None
+            if edit is not None:
+                save_edit(edit, scope, self._limits)
+        except InstallError as error:
+            self.issues += (Issue(error.code, "", error.message, error.path, 0, "warning"),)
+
     def install(
         self,
         ref: str | SkillRef | SourceSpec,
@@ -167,16 +199,19 @@ class Installer:
         agents: Sequence[str] = (),
         replace: bool = False,
         copy: bool = False,
+        save: bool = True,
     ) -> Path:
         """Fetch what ``ref`` names and install it; where it is then (of several skills chosen, the first).
 
         ``select``: of a source with many skills, only these, each in a place of its own. ``agents``: in whose folders
         they are linked, besides ``.agents/skills``. ``replace``: take the place of what is there. ``copy``: real files
         go there instead of links, to be committed with a project; the lock file says so, and updates renew them.
+        ``save``: where there is a manifest, it declares it from then on.
         """
         self._begin(self._scope(project))
         noticed = self.issues
-        path = self.apply(self.plan(ref, project, select=select, agents=agents, replace=replace, copy=copy))[0].path
+        plan = self.plan(ref, project, select=select, agents=agents, replace=replace, copy=copy, save=save)
+        path = self.apply(plan)[0].path
         self.issues = (*noticed, *self.issues)
         return path
 
@@ -188,7 +223,8 @@ class Installer:
         look in the shared folder need no link.
         """
         scope = self._scope(project)
-        named = read_defaults(scope.records, self._limits).agents if project else ()
+        manifest = load_manifest(scope.records, self._limits) if project else None
+        named = manifest.defaults.agents if manifest is not None else ()
         landings = Landings(scope)
         folders = {landings.shared: ""}
         for agent in named or self._present_agents(project=project):
@@ -224,7 +260,11 @@ class Installer:
             trees = cut(bundle, plan.spec, self._limits)
             arrival = Arrival(plan.spec, bundle.commit, plan.wishes)
             done, issues = land(scope, trees, arrival, scopes=(self.user, self.project), limits=self._limits)
-        self.issues += issues
+        self.issues += (*plan.issues, *issues)
+        if plan.manifest:
+            agents, mode = plan.wishes.agents, COPY if plan.wishes.copy else ""
+            save = partial(declare_source, scope=scope, spec=plan.spec, agents=agents, mode=mode, written=plan.written)
+            self._save(scope, save)
         return done
 
     def install_local(
@@ -236,9 +276,11 @@ class Installer:
         agents: Sequence[str] = (),
         replace: bool = False,
         copy: bool = False,
+        save: bool = True,
     ) -> Path:
         """Copy a folder (or an archive) of this machine and install it as ``@local/<its name>``."""
-        return self.install(_local(path), project, select=select, agents=agents, replace=replace, copy=copy)
+        spec = _local(path)
+        return self.install(spec, project, select=select, agents=agents, replace=replace, copy=copy, save=save)
 
     def install_into(
         self,
@@ -285,6 +327,10 @@ class Installer:
     def resolve(self, ref: str | SkillRef) -> Path:
         """Where a skill is installed, the project's first; the version does not matter."""
         return Path(resolve(ref, (self.project, self.user))[1])
+
+    def backups(self) -> tuple[Backup, ...]:
+        """Everything that commands kept, because no source could give it back: the project's, then the user's."""
+        return (*list_backups(self.project), *list_backups(self.user))
 
     def verify(self) -> tuple[Issue, ...]:
         """Every file and link that is not what the lock files say; nothing when all is well.
@@ -339,10 +385,10 @@ class Installer:
 
     # -- changing ----------------------------------------------------------------------------------------------------
 
-    def remove(self, ref: str | SkillRef) -> Path:
+    def remove(self, ref: str | SkillRef, *, save: bool = True) -> Path:
         """Take a skill, its links and its lock entry away, the project's first; where it was.
 
-        An entry whose folder is missing goes as well.
+        An entry whose folder is missing goes as well. ``save``: a manifest declares it no more from then on.
         """
         self._begin(self.user, self.project)
         name = (ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)).full_name
@@ -353,6 +399,8 @@ class Installer:
             before = store.locked.get(name)
             apply.remove(store, name)
         self.issues += store.issues
+        if save:
+            self._save(scope, lambda now: undeclare_place(now, scope, name))
         self.issues += tuple(still_declared(scope, before, self._limits))
         return Path(place)
 
@@ -374,10 +422,12 @@ class Installer:
         force: bool = False,
         dry_run: bool = False,
         allow_rollback: bool = False,
+        save: bool = True,
     ) -> tuple[Update, ...]:
         """Bring one skill, or all, to what their sources have now; each with a diff.
 
-        A reference with a version moves the skill to that version. What someone changed by hand is kept: naming such
+        A reference with a version moves the skill to that version, and with ``save`` the manifest that declares it.
+        What someone changed by hand is kept: naming such
         a skill raises ``LocalEditsError``, and among all it is passed over; ``force`` overwrites it and keeps a
         backup. ``dry_run`` only says what would change. A source that went back behind what is installed is not
         followed, which is an issue (``rolled-back``), unless ``allow_rollback``.
@@ -394,6 +444,8 @@ class Installer:
             update, issues = updated(scope, at_version(entry, wanted.version), reach, force, dry_run)
             self.issues += issues
             if wanted.version and update.status == "updated":
+                if save and entry.declared:
+                    self._save(scope, lambda now: declare_version(now, scope, entry, wanted.version))
                 self.issues += tuple(still_declared(scope, entry, self._limits))
             return (update,)
         entries = self._entries()
@@ -445,9 +497,10 @@ class Installer:
             self.issues += store.issues
         return tuple(links)
 
-    def difference(self, *, project: bool = True, locked: bool = False) -> tuple[str, ...]:
+    def difference(self, *, project: bool = True, locked: bool = False, remove: bool = False) -> tuple[str, ...]:
         """What ``sync`` would change, a line each; nothing is fetched or changed.
 
+        ``remove``: what ``sync(remove=True)`` would; without it ``issues`` names what that would take away.
         ``locked``: what ``sync(locked=True)`` would; raises ``LockMismatchError`` as that does, but for what a source
         gives, which only fetching tells.
         """
@@ -457,17 +510,25 @@ class Installer:
             if locked:
                 raise interrupted_error(scope)
             return ("end the change that was interrupted here; what else is to be done shows then",)
-        rows, issues = changes(scope, self._reach, locked=locked)
+        rows, issues = changes(scope, self._reach, locked=locked, removes=remove)
         self.issues += issues
         return rows
 
-    def sync(self, *, locked: bool = False, project: bool = True) -> tuple[InstalledSkill, ...]:
+    def sync(self, *, locked: bool = False, project: bool = True, remove: bool = False) -> tuple[InstalledSkill, ...]:
         """Make the disk equal the lock file, and the lock file what the manifest declares; what was installed.
+
+        What the manifest declares no more, and what is in no lock file, stays and is named in ``issues``
+        (``declared-no-more``, ``not-in-lock``). ``remove`` takes it away: the former with its entry in the lock file,
+        the latter into the backups. Edited installs go to the backups when they are replaced or removed; ``issues``
+        names each backup with its path (``backed-up``). What cannot be brought does not stop the rest; it is raised
+        when that is done, and then nothing is removed.
 
         ``locked``: the lock file is not changed, and whatever differs from it raises ``LockMismatchError``: a manifest
         that declares something else, an install that someone edited or that is in no lock file, a source that gives
-        other bytes. Otherwise edited installs, and those that are in no lock file, go to the backups.
+        other bytes. It removes nothing: with ``remove`` as well it raises ``SkillError`` (``bad-argument``).
         """
+        if locked and remove:
+            raise SkillError("a sync with locked=True removes nothing", code="bad-argument")
         scope = self._scope(project)
         self._begin(scope, keep_lock=locked)
         declared = read_manifest(scope.records, self._limits)
@@ -475,17 +536,22 @@ class Installer:
         found = gap(declared, recorded, scope)
         if locked and found:
             refuse_gap(found, recorded, scope)
+        texts = {one.text for one in declared or ()}
         reach = self._reach.for_entries(recorded.values())
-        done = bring(scope, found.missing, reach, (self.user, self.project))
+        order = Order(reach, (self.user, self.project), texts, remove, [], [])
+        done = bring(scope, found.missing, order)
         with typed():
-            names, issues = restored(scope, reach, locked=locked)
+            if not locked:  # before anything is put back: what is declared no more need not be fetched again
+                self.issues += settle(scope, declared, self._limits, removes=remove and not order.errors)
+            names, issues = restored(scope, reach, order.errors, locked=locked)
             if locked:
                 refuse_rest(scope, self._limits)
-            else:
-                settle(scope, declared, self._limits)
-        self.issues += tuple(issues)
+        self.issues += (*order.issues, *issues)
         after = read_lock(scope.records, limits=self._limits)
-        return (*done, *(installed_as(scope, name, after) for name in names))
+        done += (installed_as(scope, name, after) for name in names)
+        if order.errors:
+            raise _first_of(order.errors, done)
+        return tuple(done)
 
     def adopt(self, *names: str, project: bool = True) -> tuple[InstalledSkill, ...]:
         """Take over skills that lie in ``.agents/skills`` or ``.claude/skills`` as they are, without fetching them.
@@ -500,6 +566,13 @@ class Installer:
             adopted, issues = adopt(scope, names, self._limits)
         self.issues += tuple(issues)
         return tuple(installed_as(scope, name, {}) for name in adopted)
+
+
+def _first_of(errors: Sequence[SkillError], done: Sequence[InstalledSkill]) -> SkillError:
+    """The first of several errors, which says how many more there are, and what was done all the same."""
+    more = f"; {len(errors) - 1} more could not be synced" if len(errors) > 1 else ""
+    names = ", ".join(one.full_name for one in done)
+    return errors[0].about("", f"{more}{f'; installed all the same: {names}' if names else ''}")
 
 
 def _local(path: str | os.PathLike[str]) -> SourceSpec:

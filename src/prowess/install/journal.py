@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +25,7 @@ from prowess.files.folders import Folder, exists, folder_info
 from prowess.files.paths import inode, is_real_folder
 from prowess.files.removing import remove_tree
 from prowess.files.writing import make_folders, write_atomic, write_new
+from prowess.install.backups import back_up
 from prowess.install.lockfile import EMPTY_TEXT
 from prowess.library.installs import STORE
 from prowess.library.journal import (
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
     from prowess.library.installs import Scope
     from prowess.limits import Limits
 
-BACKUP = ".backup"
 _TEMPORARY = re.compile(rf"\.{{1,2}}(?:{re.escape(LOCK_FILE)}|{re.escape(JOURNAL[1:])})\.[0-9a-f]{{12}}\.tmp")
 """What a process that died may leave beside the lock file."""
 
@@ -83,8 +84,10 @@ class Journals:
 
     # -- the three ways through --------------------------------------------------------------------------------------
 
-    def run(self, moves: tuple[Move, ...], before: str | None, after: str | None) -> None:
-        """Make the moves and have the lock file say ``after``; when that fails, take it back. Raises what made it fail.
+    def run(self, moves: tuple[Move, ...], before: str | None, after: str | None) -> tuple[Issue, ...]:
+        """Make the moves and have the lock file say ``after``; an issue for each backup that was made.
+
+        When that fails, it is taken back, and what made it fail is raised.
 
         What fails once the lock file is renamed is not taken back: the next command finishes it.
         """
@@ -98,34 +101,36 @@ class Journals:
                 if not self._is_committed(journal):
                     self._take_back(journal)
             raise
-        self._tidy(journal)
+        kept = self._tidy(journal)
         self._end()
+        return kept
 
     def recover(self, *, keep_lock: bool = False) -> tuple[Issue, ...]:
         """End what an earlier process began: finish it, or take it back where a part of it is lost.
 
         Returns a warning for a journal that is not believed, which is set aside with everything that waits in the
-        store. ``keep_lock``: raises ``InstallError`` (``interrupted-change``), and changes nothing, where the change is
-        about the lock file as well.
+        store, and an issue for each backup that was made. ``keep_lock``: raises ``InstallError``
+        (``interrupted-change``), and changes nothing, where the change is about the lock file as well.
         """
         try:
             journal = read_journal(self._scope, self._limits)
             for move in journal.moves if journal is not None else ():
                 self.spot(move)
         except InstallError as error:
-            return (self._set_aside(error),)
+            return self._set_aside(error)
         if journal is None:
             return ()
         if keep_lock and journal.lock is not None:
             raise interrupted_error(self._scope)
+        kept: tuple[Issue, ...] = ()
         if self._can_finish(journal):
             self._forward(journal)
-            self._tidy(journal)
+            kept = self._tidy(journal)
         else:
             self._backward(journal)
         self.sweep_records()
         self._end()
-        return ()
+        return kept
 
     def _can_finish(self, journal: Journal) -> bool:
         """Whether a change is to be finished: it counts already, or everything that it needs is still there."""
@@ -249,16 +254,16 @@ class Journals:
             calls.delete(path)
             calls.sync_folder(folder)
 
-    def _tidy(self, journal: Journal) -> None:
+    def _tidy(self, journal: Journal) -> tuple[Issue, ...]:
         """What was there before goes to the backups, or away; a replaced tree stays where it is for a while."""
+        kept: list[Issue] = []
         for move in journal.moves:
             at = self.spot(move)
             if exists(at.aside) and move.keep:
-                backup = os.path.join(self._scope.base, BACKUP)
-                make_folders(backup, durable=True)
-                calls.rename(at.aside, os.path.join(backup, f"{move.name.replace('/', '-').lstrip('.')}-{move.token}"))
+                kept.append(back_up(at.aside, self._scope, move.name, move.keep, move.token))
             elif exists(at.aside) and move.link:
                 remove_tree(at.aside)
+        return tuple(kept)
 
     # -- the file ----------------------------------------------------------------------------------------------------
 
@@ -266,21 +271,21 @@ class Journals:
         calls.delete(self._path)
         calls.sync_folder(self._scope.records)
 
-    def _set_aside(self, error: InstallError) -> Issue:
-        """Put everything that waits in the store into the backups, since nothing says what it is for; a warning.
+    def _set_aside(self, error: InstallError) -> tuple[Issue, ...]:
+        """Put everything that waits in the store into the backups, since nothing says what it is for; warnings.
 
         A clone may have a folder where the journal goes, which goes there too.
         """
-        for path, name in ((self._store, "store"), (self._path, "journal")):
-            if is_real_folder(path):
-                backup = os.path.join(self._scope.base, BACKUP)
-                make_folders(backup, durable=True)
-                calls.rename(path, os.path.join(backup, f"{name}-{secrets.token_hex(6)}"))
+        kept = tuple(
+            back_up(path, self._scope, what, "interrupted", new_token())
+            for path, what in ((self._store, "store"), (self._path, "journal"))
+            if is_real_folder(path)
+        )
         if exists(self._path):
             self._end()
         self.sweep_records()
         message = f"{error.message}; it was set aside, and '{ending_command(self._scope)}' restores what is not right"
-        return Issue(error.code, "", message, error.path, 0, "warning")
+        return (Issue(error.code, "", message, error.path, 0, "warning"), *kept)
 
     def sweep_records(self) -> None:
         """Delete what a process that was killed while it wrote beside the lock file left behind."""
@@ -292,6 +297,11 @@ class Journals:
 
     def _bad(self, why: str) -> InstallError:
         return InstallError(f"the journal of an interrupted change makes no sense: {why}", self._path, "bad-journal")
+
+
+def new_token() -> str:
+    """A name for what a change moves: the time, in milliseconds, and something random."""
+    return f"{int(time.time() * 1000):x}-{secrets.token_hex(6)}"
 
 
 def _lock_change(before: str | None, after: str | None) -> LockChange:

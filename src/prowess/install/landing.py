@@ -42,6 +42,7 @@ def land(
             locked, more = apply.stage(store, locked, tree, arrival)
             issues += more
         store.commit(locked)
+        issues += store.issues
     return tuple(installed_as(scope, tree.name, locked) for tree in trees), tuple(issues)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import InstallError, SourceError
 from prowess.files import calls
 from prowess.files.folders import Folder, folder_info
-from prowess.files.paths import is_inside
+from prowess.files.paths import is_inside, leads_into
 from prowess.files.writing import make_folders, sync_tree, write_tree
 from prowess.library.agents import AGENTS
 from prowess.library.places import SHARED
@@ -119,6 +119,17 @@ class Landings:
     def beside(self, path: str, token: str) -> str:
         """What a link that is on its way to ``path`` is called, without its ending."""
         return os.path.join(os.path.dirname(path), f"{self._prefix}{token}")
+
+    def links_into(self, folder: str) -> list[str]:
+        """The links of this scope that lead into a folder, recorded or not."""
+        found = [os.path.join(known, name) for known in self._known for name in self._links_in(known)]
+        return [path for path in found if leads_into(path, folder)]
+
+    def _links_in(self, folder: str) -> Sequence[str]:
+        if folder_info(folder) is None or not self._is_within(folder):
+            return ()
+        with Folder(folder) as opened:
+            return opened.entries().links
 
     def litter(self) -> list[str]:
         """What a process that was killed may have left in the folders of this scope."""

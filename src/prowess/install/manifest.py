@@ -21,11 +21,13 @@ from prowess.spec.addresses import SourceSpec, with_parts
 from prowess.spec.redaction import show_address
 
 if TYPE_CHECKING:
+    from prowess.install.manifest_text import Entry
     from prowess.limits import Limits
 
 MANIFEST_FILE = "prowess.toml"
 _PYPROJECT = "pyproject.toml"
-_KEYS = frozenset(("source", "ref", "skills", "agents", "mode"))
+_TOP_KEYS = ("agents", "mode", "settings", "skills")
+_KEYS = ("agents", "mode", "ref", "skills", "source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +49,6 @@ class Declared:
         return self.source + (version + chosen if self.source != self.text else "")
 
 
-def read_manifest(folder: str, limits: Limits) -> tuple[Declared, ...] | None:
-    """What the manifest in a folder declares; ``None`` when there is none."""
-    table = _read_table(folder, limits)
-    return None if table is None else _declared(table, folder)
-
-
-def _read_table(folder: str, limits: Limits) -> dict[str, Any] | None:
-    text = read_text(folder, MANIFEST_FILE, limits)
-    if text is not None:
-        return _parsed(text, folder, MANIFEST_FILE)
-    text = read_text(folder, _PYPROJECT, limits)
-    if text is None:
-        return None
-    tool = _parsed(text, folder, _PYPROJECT).get("tool", {})
-    table = tool.get("prowess") if isinstance(tool, dict) else None
-    return table if isinstance(table, dict) else None
-
-
 class Defaults(NamedTuple):
     """What a manifest says for every skill, also for one that is installed by hand."""
 
@@ -72,12 +56,49 @@ class Defaults(NamedTuple):
     mode: str = ""
 
 
-def read_defaults(folder: str, limits: Limits) -> Defaults:
-    """The agents and the mode that the manifest in a folder has for all skills; none where there is no manifest."""
-    table = _read_table(folder, limits)
-    if table is None:
-        return Defaults()
-    return Defaults(_texts(table.get("agents", []), "agents", folder), _mode(table, folder))
+class Manifest(NamedTuple):
+    """A manifest as it is written, and what it declares."""
+
+    folder: str
+    file: str
+    text: str
+    table: tuple[str, ...]
+    """The table of the file that it is: none, or ``tool.prowess``."""
+    entries: tuple[Entry, ...]
+    """The entries as TOML has them, one for each of ``declared``."""
+    declared: tuple[Declared, ...]
+    defaults: Defaults
+    """What it says for all of them."""
+
+
+def read_manifest(folder: str, limits: Limits) -> tuple[Declared, ...] | None:
+    """What the manifest in a folder declares; ``None`` when there is none."""
+    manifest = load_manifest(folder, limits)
+    return manifest.declared if manifest is not None else None
+
+
+def load_manifest(folder: str, limits: Limits) -> Manifest | None:
+    """The manifest in a folder; ``None`` when there is none. Raises ``InstallError`` for one that makes no sense."""
+    text = read_text(folder, MANIFEST_FILE, limits)
+    if text is not None:
+        return _manifest(folder, MANIFEST_FILE, text, (), _parsed(text, folder, MANIFEST_FILE))
+    text = read_text(folder, _PYPROJECT, limits)
+    if text is None:
+        return None
+    tool = _parsed(text, folder, _PYPROJECT).get("tool", {})
+    table = tool.get("prowess") if isinstance(tool, dict) else None
+    return _manifest(folder, _PYPROJECT, text, ("tool", "prowess"), table) if isinstance(table, dict) else None
+
+
+def _manifest(folder: str, file: str, text: str, path: tuple[str, ...], table: dict[str, Any]) -> Manifest:
+    declared = _declared(table, folder)
+    defaults = Defaults(_texts(table.get("agents", []), "agents", folder), _mode(table, folder))
+    return Manifest(folder, file, text, path, tuple(table.get("skills", [])), declared, defaults)
+
+
+def parse_entry(entry: Entry, defaults: Defaults, folder: str) -> Declared:
+    """What an entry of a manifest in a folder declares, ``defaults`` being those of the whole manifest."""
+    return _entry(entry, defaults.agents, defaults.mode, folder)
 
 
 def manifest_file(folder: str) -> str:
@@ -99,6 +120,7 @@ def _parsed(text: str, folder: str, file: str) -> dict[str, Any]:
 
 
 def _declared(table: dict[str, Any], folder: str) -> tuple[Declared, ...]:
+    _refuse_unknown(table, _TOP_KEYS, "the manifest", folder)
     entries = table.get("skills", [])
     agents = _texts(table.get("agents", []), "agents", folder)
     if not isinstance(entries, list):
@@ -112,10 +134,12 @@ def _declared(table: dict[str, Any], folder: str) -> tuple[Declared, ...]:
 
 def _entry(entry: object, agents: tuple[str, ...], mode: str, folder: str) -> Declared:
     table = {"source": entry} if isinstance(entry, str) else entry
-    if not isinstance(table, dict) or not isinstance(table.get("source"), str) or table.keys() - _KEYS:
+    if isinstance(table, dict):
+        _refuse_unknown(table, _KEYS, "an entry of skills", folder)
+    if not isinstance(table, dict) or not isinstance(table.get("source"), str):
         # Only the keys are named: a value may be an address with a secret.
         given = f"a table with {', '.join(table)}" if isinstance(table, dict) else type(entry).__name__
-        message = f"an entry is a source, or a table with {', '.join(sorted(_KEYS))}; this one is {given[:120]!a}"
+        message = f"an entry is a source, or a table with {', '.join(_KEYS)}; this one is {given[:120]!a}"
         raise _bad(message, folder)
     skills = _texts(table.get("skills", []), "skills", folder)
     own = _texts(table.get("agents", []), "agents", folder)
@@ -136,6 +160,17 @@ def _mode(table: dict[str, Any], folder: str) -> str:
     if "mode" in table and mode != COPY:
         raise _bad(f'mode can only be "{COPY}"; without it skills are linked', folder)
     return COPY if mode else ""
+
+
+def _refuse_unknown(table: dict[str, Any], known: tuple[str, ...], where: str, folder: str) -> None:
+    """Raise for a key that means nothing here: what it was to declare would silently not be declared."""
+    for key in table:
+        if key not in known:
+            from difflib import get_close_matches  # noqa: PLC0415 - only when something went wrong
+
+            close = get_close_matches(key[:80].lower(), known, n=1)
+            meant = f"; did you mean {close[0]}?" if close else f"; it may have {', '.join(known)}"
+            raise _bad(f"{where} has no key {key[:80]!a}{meant}", folder)
 
 
 def _beside(spec: SourceSpec, folder: str) -> SourceSpec:

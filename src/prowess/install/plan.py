@@ -17,6 +17,7 @@ from prowess.spec.refs import SkillRef, checked_part
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from prowess.errors import Issue
     from prowess.install.apply import Wishes
     from prowess.library.installs import Location, Scope
     from prowess.library.lock import Locked
@@ -39,6 +40,12 @@ class Plan:
     replaces: tuple[str, ...] = ()
     unseen_by: tuple[str, ...] = ()
     """The agents that are found here and that will not see the skills, by id."""
+    manifest: str = ""
+    """The file of the manifest that will declare it, where there is one."""
+    written: str = ""
+    """The source as a person wrote it."""
+    issues: tuple[Issue, ...] = ()
+    """Why a manifest that is there will not declare it."""
 
     def __str__(self) -> str:
         """A few lines for people."""
@@ -50,7 +57,8 @@ class Plan:
         how = "copy each skill into" if self.wishes.copy else "link each skill in"
         rows += [f"{how} {folder}" for folder in self.links]
         rows += [f"{AGENTS[agent].title} will not see it (agent {agent})" for agent in self.unseen_by]
-        return "\n".join([*rows, "record it in prowess.lock"])
+        rows.append("record it in prowess.lock")
+        return "\n".join([*rows, *([f"declare it in {self.manifest}"] if self.manifest else [])])
 
     def _replacing(self, old: str) -> str:
         return (

@@ -18,7 +18,8 @@ from prowess.files.locking import held
 from prowess.files.paths import inode, is_link
 from prowess.files.removing import remove_tree
 from prowess.files.writing import make_folders, sync_tree, write_new, write_tree
-from prowess.install.journal import BACKUP, Journals
+from prowess.install.backups import BACKUP, back_up
+from prowess.install.journal import Journals, new_token
 from prowess.install.links import Landings, stage_link
 from prowess.install.lockfile import EMPTY_TEXT, lock_text
 from prowess.library.installs import STORE, installed_names
@@ -46,7 +47,8 @@ class Link(NamedTuple):
     path: str
     target: str
     files: Sequence[NewFile] = ()
-    keep: bool = False
+    keep: str = ""
+    """Why what stands there is kept as a backup; empty when it is not kept."""
     copy: bool = False
     """Whether the files are to be copied, also where links can be made."""
 
@@ -94,7 +96,7 @@ class Store:
         self._moves: list[Move] = []
         self.copies: set[str] = set()
         self.issues: tuple[Issue, ...] = ()
-        """What was met on the way to it: a change that waits, a journal that is not believed."""
+        """What was met on the way: a change that waits, a journal that is not believed, each backup that was made."""
         self._taken: Taken | None = None
 
     @property
@@ -106,12 +108,12 @@ class Store:
 
     # -- what a change does ------------------------------------------------------------------------------------------
 
-    def put(self, name: str, files: Sequence[NewFile], *, keep: bool = False) -> None:
-        """Stage a tree for the place ``name``; ``keep``: what is there goes to the backups."""
+    def put(self, name: str, files: Sequence[NewFile], *, keep: str = "") -> None:
+        """Stage a tree for the place ``name``; ``keep``: why what is there goes to the backups, if it does."""
         make_folders(self._folder)
         place = self._checked_place(name)
         make_folders(os.path.dirname(place), durable=True)
-        move = Move(name, _token(), keep=keep, old=inode(place))
+        move = Move(name, new_token(), keep=keep, old=inode(place))
         staged = self._journals.spot(move).staged
         try:
             calls.make_folder(staged, 0o755)
@@ -120,11 +122,11 @@ class Store:
         finally:
             self._moves.append(_with_new(move, inode(staged)))
 
-    def drop(self, name: str, *, keep: bool = False) -> None:
-        """Have a place emptied."""
+    def drop(self, name: str, *, keep: str = "") -> None:
+        """Have a place emptied; ``keep``: why what is there goes to the backups, if it does."""
         place = self._checked_place(name)
         make_folders(self._folder)
-        self._moves.append(Move(name, _token(), old=inode(place), keep=keep))
+        self._moves.append(Move(name, new_token(), old=inode(place), keep=keep))
 
     def _checked_place(self, name: str) -> str:
         """The folder of an install; raises where the one around it is not ours."""
@@ -135,7 +137,7 @@ class Store:
     def link(self, link: Link) -> None:
         """Stage a link."""
         self.landings.prepare(os.path.dirname(link.path))
-        move = Move(self.landings.recorded(link.path), _token(), old=inode(link.path), link=True, keep=link.keep)
+        move = Move(self.landings.recorded(link.path), new_token(), old=inode(link.path), link=True, keep=link.keep)
         staged = self._journals.spot(move).staged
         try:
             if stage_link(link.target, staged, link.path, link.files, copy=link.copy):
@@ -143,10 +145,10 @@ class Store:
         finally:
             self._moves.append(_with_new(move, inode(staged)))
 
-    def unlink(self, path: str, *, keep: bool = False) -> None:
+    def unlink(self, path: str, *, keep: str = "") -> None:
         """Have a link taken away."""
         if exists(path):
-            self._moves.append(Move(self.landings.recorded(path), _token(), old=inode(path), link=True, keep=keep))
+            self._moves.append(Move(self.landings.recorded(path), new_token(), old=inode(path), link=True, keep=keep))
 
     def commit(self, locked: Locked) -> None:
         """Make everything that was staged happen, together with the lock file."""
@@ -158,7 +160,7 @@ class Store:
         make_folders(self._folder, durable=True)
         for folder in sorted({os.path.dirname(self._journals.spot(move).staged) for move in self._moves if move.new}):
             calls.sync_folder(folder)
-        self._journals.run(tuple(self._moves), self._text, text)
+        self.issues += self._journals.run(tuple(self._moves), self._text, text)
         self._moves.clear()
         self._text, self.locked, self._taken = text, locked, None
 
@@ -192,9 +194,7 @@ class Store:
         if is_link(path):
             calls.delete(path)
         else:
-            backup = os.path.join(self.scope.base, BACKUP)
-            make_folders(backup, durable=True)
-            calls.rename(path, os.path.join(backup, os.path.basename(path).lstrip(".")))
+            self.issues += (back_up(path, self.scope, os.path.basename(path), "interrupted", new_token()),)
 
     def _is_spent(self, name: str) -> bool:
         match = _TOKEN.fullmatch(name)
@@ -224,10 +224,6 @@ class Store:
 
 def _with_new(move: Move, number: int) -> Move:
     return Move(move.name, move.token, number, move.old, move.link, move.keep)
-
-
-def _token() -> str:
-    return f"{int(time.time() * 1000):x}-{secrets.token_hex(6)}"
 
 
 @contextmanager

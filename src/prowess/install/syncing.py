@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,15 +17,14 @@ from prowess.install.links import Landings
 from prowess.install.manifest import manifest_file, read_manifest
 from prowess.install.store import opened
 from prowess.install.trees import Tree, read_recorded_tree
-from prowess.library.compare import compare_install, describe_differences, state_of, verify_scope
-from prowess.library.installs import installed
+from prowess.library.compare import compare_install, describe_differences, find_unrecorded, state_of, verify_scope
 from prowess.library.lock import read_lock
 from prowess.spec.addresses import SourceSpec
 from prowess.spec.refs import link_name
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from prowess.install.fetch import Reach
     from prowess.install.manifest import Declared
@@ -61,7 +61,12 @@ def gap(declared: tuple[Declared, ...] | None, locked: Locked, scope: Scope) -> 
     open_ = [one for one in wanted if not _is_recorded(one, locked)]
     same = {name: one for one in open_ for name in _same(one, locked, scope)}
     missing = tuple(one for one in open_ if one not in same.values())
-    moved = {name: one for one in missing for name in places(one) if name in locked and locked[name].declared}
+    moved = {
+        name: one
+        for one in missing
+        for name in places(one)
+        if name in locked and gives_way(locked[name], one, texts, scope)
+    }
     gone = [name for name, entry in locked.items() if entry.declared and entry.declared not in texts]
     return Gap(missing, tuple(name for name in gone if name not in same and name not in moved), same, moved)
 
@@ -72,26 +77,59 @@ def places(one: Declared) -> list[str]:
     return list(chosen) or [one.spec.full_name]
 
 
+def gives_way(entry: LockedSkill, one: Declared, texts: Collection[str], scope: Scope) -> bool:
+    """Whether an install makes room for a declaration without being asked for.
+
+    It does when the manifest declared it, and declares it no more (``texts`` are its declarations now) or by this very
+    declaration; and when it was installed by hand from the same source. Whatever else is there has to be removed first.
+    """
+    if entry.declared:
+        return entry.declared == one.text or entry.declared not in texts
+    return comes_from(entry, one.spec, scope)
+
+
 def _is_recorded(one: Declared, locked: Locked) -> bool:
-    """Whether the lock file has a declaration, at the version that it declares: an update may have moved it."""
+    """Whether the lock file has all of a declaration, as it is declared: an update or a removal may have changed it."""
     entries = [entry for entry in locked.values() if entry.declared == one.text]
-    fitting = (entry.kind != "git" or entry.ref == one.spec.ref for entry in entries)
-    return bool(entries) and all(fitting) and all(entry.mode == one.mode for entry in entries)
+    if not all(_is_as_declared(entry, one) for entry in entries):
+        return False
+    return all(any(_holds(entry, skill) for entry in entries) for skill in one.spec.skills) if entries else False
+
+
+def _is_as_declared(entry: LockedSkill, one: Declared) -> bool:
+    """Whether an entry has the version that is declared, and is linked, or copied, for the agents that are."""
+    is_version = entry.kind != "git" or entry.ref == one.spec.ref
+    return is_version and entry.mode == one.mode and set(one.agents) <= set(entry.agents)
+
+
+def _holds(entry: LockedSkill, skill: str) -> bool:
+    """Whether an entry is the one skill of its source that goes by that name: its own, or that of its folder."""
+    return skill in {entry.select, posixpath.basename(entry.subpath), entry.name.partition("/")[2]}
 
 
 def _same(one: Declared, locked: Locked, scope: Scope) -> list[str]:
     """The entries that an install of exactly this source and version made, declared otherwise or not at all."""
     names = places(one)
-    found = [locked[name] for name in names if name in locked]
-    alike = [entry for entry in found if (entry.ref, entry.mode) == (one.spec.ref, one.mode)]
-    fitting = [entry.name for entry in alike if comes_from(entry, one.spec, scope)]
+    fitting = [name for name in names if name in locked and _is_same(locked[name], one, scope)]
     return fitting if len(fitting) == len(names) else []
 
 
-def restored(scope: Scope, reach: Reach, *, locked: bool) -> tuple[list[str], list[Issue]]:
+def _is_same(entry: LockedSkill, one: Declared, scope: Scope) -> bool:
+    """Whether an entry is what a declaration would install: source, version, part, mode and agents."""
+    spec = one.spec
+    part = entry.subpath if not spec.skills else entry.subpath[: len(spec.subpath)]
+    is_part = part == spec.subpath and bool(entry.select) == bool(spec.skills)
+    is_source = entry.kind == spec.kind and entry.ref == spec.ref and comes_from(entry, spec, scope)
+    # Links that somebody asked for by hand stay; those that only the manifest asked for go with that.
+    is_linked = set(entry.agents) >= set(one.agents) if not entry.declared else set(entry.agents) == set(one.agents)
+    return is_source and is_part and is_linked and entry.mode == one.mode
+
+
+def restored(scope: Scope, reach: Reach, errors: list[SkillError], *, locked: bool) -> tuple[list[str], list[Issue]]:
     """Put back whatever is not as the lock file says; the names. ``locked``: what someone edited is an error.
 
-    What has no source is passed over, with a word.
+    What has no source is passed over, with a word. What cannot be put back is added to ``errors``, after which the
+    others still are; with ``locked`` it is raised.
     """
     done: list[str] = []
     issues: list[Issue] = []
@@ -100,10 +138,16 @@ def restored(scope: Scope, reach: Reach, *, locked: bool) -> tuple[list[str], li
         if _is_lost(entry, found):
             issues.append(_lost(entry, found, scope))
             continue
-        here = _here(entry, scope, reach) if found in {"unlinked", "copy"} else None
-        tree = here or fetched(entry, scope, reach)
-        _restore(scope, entry, tree, reach, locked=locked)
-        done.append(entry.name)
+        try:
+            here = _here(entry, scope, reach) if found in {"unlinked", "copy"} else None
+            tree = here or fetched(entry, scope, reach)
+            issues += _restore(scope, entry, tree, reach, locked=locked)
+        except SkillError as error:
+            if locked:
+                raise
+            errors.append(error)
+        else:
+            done.append(entry.name)
     return done, issues
 
 
@@ -129,9 +173,8 @@ def to_restore(scope: Scope, reach: Reach) -> list[str]:
         f"restore {entry.name} as the lock file records it: {_SAYS[found]}" for entry, found in _unequal(scope, reach)
     ]
     locked = read_lock(scope.records, limits=reach.limits)
-    for one in installed(scope):
-        if one.full_name not in locked:
-            raise LockMismatchError(f"{one.full_name} is not in the lock file", str(one.path))
+    for issue in find_unrecorded(scope, locked):
+        raise LockMismatchError(issue.message, issue.path)
     return rows
 
 
@@ -164,14 +207,18 @@ def _here(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree | None:
     return Tree(entry.name, entry.subpath, entry.select, files, dict(entry.skills))
 
 
-def _restore(scope: Scope, entry: LockedSkill, tree: Tree, reach: Reach, *, locked: bool) -> None:
-    """Put a tree and its links in place as an entry records them. ``locked``: the lock file stays as it is."""
+def _restore(scope: Scope, entry: LockedSkill, tree: Tree, reach: Reach, *, locked: bool) -> tuple[Issue, ...]:
+    """Put a tree and its links in place as an entry records them; what was met, such as the backups that were made.
+
+    ``locked``: the lock file stays as it is.
+    """
     spec = _own(entry, scope) if is_sourceless(entry) else spec_of_entry(entry, scope, ref=entry.ref)
     wishes = Wishes(entry.agents, replace=True, declared=entry.declared, copy=entry.is_copied)
     with opened(scope, reach.limits, keep_lock=locked) as store:
         after, _ = stage(store, dict(store.locked), tree, Arrival(spec, entry.commit, wishes))
         kept = replace(entry, copies=after[entry.name].copies, links=after[entry.name].links)
         store.commit(store.locked if locked else after | {entry.name: kept})
+        return store.issues
 
 
 def _own(entry: LockedSkill, scope: Scope) -> SourceSpec:
@@ -180,17 +227,38 @@ def _own(entry: LockedSkill, scope: Scope) -> SourceSpec:
     return SourceSpec("folder", scope.place(entry.name), org, name, local=True)
 
 
-def settle(scope: Scope, declared: tuple[Declared, ...] | None, limits: Limits) -> None:
-    """Take away what is declared no more, or is in no lock file; mark what turned out to be declared."""
+def settle(scope: Scope, declared: tuple[Declared, ...] | None, limits: Limits, *, removes: bool) -> tuple[Issue, ...]:
+    """Mark what turned out to be declared; an issue for each backup, and for each install that nothing asks for.
+
+    ``removes``: these are taken away, and what is in no lock file goes to the backups; otherwise they stay.
+    """
     with opened(scope, limits) as store:
         found = gap(declared, store.locked, scope)
+        store.commit(as_declared(store.locked, found.same))
+        if not removes:
+            return (*store.issues, *find_surplus(found.spare, store.locked, scope))
         for name in found.spare:
             remove(store, name)
-        store.commit(as_declared(store.locked, found.same))
-        for one in installed(scope):
-            if one.full_name not in store.locked:
-                store.drop(one.full_name, keep=True)
+        for issue in find_unrecorded(scope, store.locked):
+            store.drop(issue.field, keep="unknown")
+        recorded = {link for entry in store.locked.values() for link in entry.links}
+        for path in store.landings.links_into(scope.base):  # ours, whatever became of the entry that recorded it
+            if store.landings.recorded(path) not in recorded:
+                store.unlink(path)
         store.commit(store.locked)
+        return store.issues
+
+
+SURPLUS_CODES = frozenset(("declared-no-more", "not-in-lock"))
+"""The codes of what only a sync that may remove takes away."""
+
+
+def find_surplus(spare: Iterable[str], locked: Locked, scope: Scope) -> Iterator[Issue]:
+    """An issue for each install that the manifest declares no more, and for each that is in no lock file."""
+    for name in spare:
+        message = f"the manifest declares {name} no more"
+        yield Issue("declared-no-more", name, message, scope.place(name), 0, "warning")
+    yield from find_unrecorded(scope, locked)
 
 
 def fetched(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
@@ -230,10 +298,15 @@ def refuse_rest(scope: Scope, limits: Limits) -> None:
 
 def to_settle(found: Gap, locked: Locked, scope: Scope) -> list[str]:
     """What a sync would change so that the lock file says what the manifest declares, a line each."""
-    rows = [_moving(locked[name], one, scope) for name, one in found.moved.items()]
-    rows += [f"install {one}, which the manifest declares" for one in found.missing if one not in found.moved.values()]
-    rows += [f"remove {name}, which the manifest declares no more" for name in found.spare]
+    changed = {name: one for name, one in found.moved.items() if _differs(locked[name], one, scope)}
+    rows = [_moving(locked[name], one, scope) for name, one in changed.items()]
+    rows += [f"install {one}, which the manifest declares" for one in found.missing if one not in changed.values()]
     return rows + [f"record {name} as declared" for name in found.same]
+
+
+def _differs(entry: LockedSkill, one: Declared, scope: Scope) -> bool:
+    """Whether an entry comes from elsewhere, is at another version, or of another mode, than a declaration has it."""
+    return (entry.ref, entry.mode) != (one.spec.ref, one.mode) or not comes_from(entry, one.spec, scope)
 
 
 def _moving(entry: LockedSkill, one: Declared, scope: Scope) -> str:

@@ -190,7 +190,8 @@ def updated(
         arrival = Arrival(spec, bundle.commit, Wishes(entry.agents, replace=True, copy=entry.is_copied))
     with typed(), (look_into if dry_run else opened)(scope, reach.limits) as store:
         update, issues = _Here(store, entry.name).take(tree, arrival, force=force, dry_run=dry_run)
-    return update, tuple(dict.fromkeys((*old_news, *issues)))  # a whole tree has the issues of its source too
+        kept = () if dry_run else store.issues
+    return update, tuple(dict.fromkeys((*old_news, *issues, *kept)))  # a whole tree has the issues of its source too
 
 
 class _Here:
@@ -218,7 +219,7 @@ class _Here:
                 f"{self._now.name} was changed by hand: {describe_differences(self._edits)}", self._place
             )
         said = self._said("updated", tree, arrival)
-        wishes = arrival.wishes._replace(declared=self._now.declared, keep=bool(self._edits))
+        wishes = arrival.wishes._replace(declared=self._now.declared)
         locked, issues = stage(self._store, dict(self._store.locked), tree, arrival._replace(wishes=wishes))
         self._store.commit(locked)
         return said, (*tree.issues, *issues)

@@ -125,6 +125,11 @@ def verify_scope(scope: Scope, locked: Locked, link_path: LinkPath, limits: Limi
     for name in stepped(sorted(locked), str):
         for difference in compare_install(locked[name], scope, link_path, limits):
             yield _issue(locked[name], difference)
+    yield from find_unrecorded(scope, locked)
+
+
+def find_unrecorded(scope: Scope, locked: Locked) -> Iterator[Issue]:
+    """An issue for each install that is there and in no entry of the lock file."""
     for name in installed_names(scope):
         if name not in locked:
             yield Issue("not-in-lock", name, f"{name} is not in the lock file", scope.place(name), 0, "warning")

@@ -48,8 +48,8 @@ class Move:
     old: int = 0
     """The number of what was there, 0 for nothing."""
     link: bool = False
-    keep: bool = False
-    """Whether what was there is kept as a backup."""
+    keep: str = ""
+    """Why what was there is kept as a backup, one word; empty when it is not kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +124,9 @@ def _parse(data: dict[str, Any], scope: Scope) -> Journal:
         raise _bad(f"it has version {data['version']!r}", journal_path(scope))
     if data["here"] != _numbers(scope):
         raise _bad("it was written for other folders than these", journal_path(scope))
-    moves = tuple(Move(**move) for move in data["moves"])
+    moves = tuple(map(_move, data["moves"]))
     lock = LockChange(**data["lock"]) if data["lock"] is not None else None
-    texts = [text for move in moves for text in (move.name, move.token)]
+    texts = [text for move in moves for text in (move.name, move.token, move.keep)]
     numbers = [number for move in moves for number in (move.new, move.old)]
     if lock is not None:
         texts += (lock.token, lock.before, lock.after)
@@ -135,6 +135,11 @@ def _parse(data: dict[str, Any], scope: Scope) -> Journal:
     if lock is not None and not _TOKEN.fullmatch(lock.token):
         raise _bad(f"it names {lock.token[:80]!a}", journal_path(scope))
     return Journal(moves, lock)
+
+
+def _move(data: dict[str, Any]) -> Move:
+    keep = data.get("keep") or ""
+    return Move(**{**data, "keep": "edited" if keep is True else keep})  # an older version says whether, and not why
 
 
 def _numbers(scope: Scope) -> list[int]:

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 )
 @click.option("--copy", is_flag=True, help="Put real files where agents look, to be committed, instead of links.")
 @click.option("--replace", is_flag=True, help="Take the place of what is there.")
+@click.option("--no-save", "save", flag_value=False, default=True, help="Do not declare it in prowess.toml.")
 @agents_option
 @reach_options
 @dry_option
@@ -78,6 +79,7 @@ def command(
     folder: str | None,
     copy: bool,
     replace: bool,
+    save: bool,
     agents: tuple[str, ...],
     installer: Installer,
     dry_run: bool,
@@ -92,6 +94,7 @@ def command(
     Without --agent it is linked for the agents that the manifest names, else for those that have a folder in the
     project or in your home folder; '--agent universal' links it in .agents/skills alone.
 
+    Where there is a prowess.toml, it declares what was installed from then on, unless --no-save.
     --allow-http and --allow-private count for this command alone: a later sync or update needs them again.
     --list and --dry-run fetch into the cache, so that they fail for what cannot be had. Exit status 1: you said no.
     """
@@ -105,9 +108,9 @@ def command(
         installer.recover()  # before the plan is made: what was interrupted may have taken the place
         output.tell_issues(installer.issues)
     agents = agents or installer.preset_agents(project=project)
-    make_plan = partial(installer.plan, spec, project, agents=agents, replace=replace, copy=copy)
+    make_plan = partial(installer.plan, spec, project, agents=agents, replace=replace, copy=copy, save=save)
     plan = make_plan()  # what is taken is refused before anything is fetched
-    noticed = installer.issues
+    noticed = (*installer.issues, *plan.issues)
     offer = _fetch_offer(installer, spec)
     usual = [skill.name for skill in offer.skills if plan.spec.skills or not skill.is_internal]
     asks = not (dry_run or yes)

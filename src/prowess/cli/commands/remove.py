@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
 from prowess.cli.flow import Change, carry_out, plan_of
-from prowess.cli.installing import dry_option, entry_of, installed_arguments, refs_of, yes_option
+from prowess.cli.installing import dry_option, entry_of, installed_arguments, issue_data, refs_of, yes_option
 from prowess.cli.options import home_relative, json_option
 from prowess.errors import NotInstalledError, SkillError
 from prowess.install.installer import Installer
@@ -34,7 +34,9 @@ _SHORTEST = 7
 @yes_option
 @json_option
 def command(names: tuple[str, ...], *, dry_run: bool, yes: bool, as_data: bool) -> int:
-    """Remove installed skills, their links and their entries in the lock file; what someone edited goes to the backups.
+    """Remove installed skills, their links, their entries in the lock file and in prowess.toml.
+
+    What someone edited goes to the backups, and is named.
 
     Every name is looked up before anything happens. Each is then removed whole, in the order named. Exit status 1: you
     said no.
@@ -50,7 +52,12 @@ def command(names: tuple[str, ...], *, dry_run: bool, yes: bool, as_data: bool) 
             needs_consent=True,
             doing="removing",
             do=lambda: _remove(installer, refs, gone, issues),
-            data=lambda _: {"plan": rows, "removed": next(iter(gone.values()), None), "places": list(gone.values())},
+            data=lambda _: {
+                "plan": rows,
+                "removed": next(iter(gone.values()), None),
+                "places": list(gone.values()),
+                "issues": [issue_data(issue) for issue in issues],
+            },
             report=lambda _: [line("Removed ", (ref, "name"), ".") for ref in gone],
             declined="Nothing was removed.",
             issues=lambda: issues,
@@ -90,7 +97,8 @@ def _plan(installer: Installer, ref: SkillRef) -> list[str]:
         return [f"drop {ref.full_name} and its links from prowess.lock: its folder is missing"]
     held = sorted(entry.skills) if entry is not None else []
     several = f", with all {len(held)} skills in it: {', '.join(held)}" if len(held) > 1 else ""
-    return [f"{what}{several}", "remove its links and its entry in prowess.lock"]
+    saved = ["take it out of the manifest"] if entry is not None and entry.declared else []
+    return [f"{what}{several}", "remove its links and its entry in prowess.lock", *saved]
 
 
 def _is_at(entry: LockedSkill, version: str) -> bool:

@@ -1,0 +1,87 @@
+"""Backups: what a change replaced or took away, and no source could give back. They are named, listed, never read.
+
+A backup is an entry in ``.backup`` of an install base. Its name says all that is known of it,
+``<what>+<why>+<time>-<random>``, so that it is moved there and recorded in one step.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prowess.errors import Issue
+from prowess.files import calls
+from prowess.files.folders import Folder, folder_info, folder_size
+from prowess.files.writing import make_folders
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prowess.library.installs import Scope
+
+BACKUP = ".backup"
+REASONS = {
+    "edited": "somebody had changed it by hand",
+    "unknown": "it was in no lock file",
+    "foreign": "it lay where a link goes, and was not what Prowess put there",
+    "interrupted": "a change that was interrupted left it",
+}
+"""Why something is kept, by the word that stands for it in the name of a backup and in a journal."""
+_NAME = re.compile(r"(?P<what>.+)\+(?P<why>[a-z]+)\+(?P<time>[0-9a-f]{11,14})-[0-9a-f]{12}")
+_OLDER_NAME = re.compile(r"(?P<what>.+)-(?P<time>[0-9a-f]{11,14})-[0-9a-f]{12}")
+"""As earlier versions named them, without a reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """What a command kept: where it is, which skill it was, since when it is there, why, and how large it is."""
+
+    path: Path
+    skill: str
+    """``org/name`` of an install, or the name of a skill that lay where agents look."""
+    when: datetime
+    why: str
+    bytes: int
+
+
+def back_up(path: str, scope: Scope, what: str, why: str, token: str) -> Issue:
+    """Move an entry to the backups of a scope; the issue that names it with its path there."""
+    reason = why if why in REASONS else "edited"  # a journal may hold any text, and this becomes a part of a path
+    folder = os.path.join(scope.base, BACKUP)
+    make_folders(folder, durable=True)
+    kept = os.path.join(folder, f"{what.lstrip('.').replace('/', '+')}+{reason}+{token}")
+    calls.rename(path, kept)
+    message = f"{what} is kept at {kept}: {REASONS[reason]}"
+    return Issue("backed-up", what, message, kept, 0, "info")
+
+
+def list_backups(scope: Scope) -> Iterator[Backup]:
+    """The backups of a scope, by name; whatever else lies in that folder is left out."""
+    folder = os.path.join(scope.base, BACKUP)
+    if folder_info(folder) is None:
+        return
+    with Folder(folder) as opened:
+        entries = opened.entries()
+    for name in sorted((*entries.folders, *entries.files)):
+        match = _NAME.fullmatch(name) or _OLDER_NAME.fullmatch(name)
+        if match is not None:
+            path = Path(folder, name)
+            yield Backup(path, _skill(match), _time(match["time"]), _reason(match), folder_size(str(path)))
+
+
+def _skill(match: re.Match[str]) -> str:
+    """What it was: the two parts of an install, the last one of a path where agents look."""
+    what = match["what"].replace("+", "/")
+    return what.rpartition("/")[2] if match.groupdict().get("why") == "foreign" else what
+
+
+def _reason(match: re.Match[str]) -> str:
+    return REASONS.get(match.groupdict().get("why") or "", "not recorded")
+
+
+def _time(milliseconds: str) -> datetime:
+    return datetime.fromtimestamp(int(milliseconds, 16) / 1000, tz=UTC)

@@ -1,0 +1,173 @@
+"""A manifest kept in step with what commands do: an entry added, moved to another version, taken out."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+from prowess.errors import InstallError
+from prowess.files.paths import is_link
+from prowess.files.writing import write_atomic
+from prowess.install.entries import local_path, recorded_source
+from prowess.install.manifest import Defaults, load_manifest, parse_entry
+from prowess.install.store import opened
+from prowess.install.syncing import as_declared, gap, places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from prowess.install.manifest import Declared, Manifest
+    from prowess.install.manifest_text import Entry
+    from prowess.library.installs import Scope
+    from prowess.library.lock import LockedSkill
+    from prowess.limits import Limits
+    from prowess.spec.addresses import SourceSpec
+
+
+class Edit(NamedTuple):
+    """A change of a manifest: its text afterwards, and the entry that was added or changed, if any was."""
+
+    manifest: Manifest
+    text: str
+    declared: Declared | None = None
+
+
+def declare_source(
+    manifest: Manifest, scope: Scope, spec: SourceSpec, agents: Sequence[str] = (), *, mode: str = "", written: str = ""
+) -> Edit:
+    """The edit after which a manifest declares a source; entries that declared the same places give them up.
+
+    ``mode``: ``"copy"`` for real files in place of links. ``written``: how a person wrote the source. Raises
+    ``InstallError`` (``manifest-not-written``) for a manifest that is written in a way that cannot be edited, and for a
+    source that no entry can name.
+    """
+    names = set(places(_as_declared(spec)))
+    own = [agent for agent in agents if agent not in manifest.defaults.agents]
+    edits: dict[int, Entry | None] = {}
+    more: dict[str, Any] = {"agents": own} if own else {}
+    more |= {"mode": mode} if mode != manifest.defaults.mode else {}
+    first: int | None = None
+    for index, one in enumerate(manifest.declared):
+        if names.isdisjoint(places(one)):
+            continue
+        entry = manifest.entries[index]
+        others = tuple(skill for skill in one.spec.skills if not names & set(places(_as_declared(one.spec, skill))))
+        edits[index] = (
+            _entry_for(manifest, scope, replace(one.spec, skills=others), one.source, _rest(entry)) if others else None
+        )
+        if first is None and not others:
+            kept = {key: value for key, value in _rest(entry).items() if key != "mode"}
+            first, more = index, {**kept, **more}
+            written = written or one.source
+    entry = _entry_for(manifest, scope, spec, written, more)
+    added = [entry] if first is None else []
+    if first is not None:
+        edits[first] = entry
+    return Edit(manifest, _changed(manifest, edits, added), parse_entry(entry, manifest.defaults, manifest.folder))
+
+
+def declare_version(manifest: Manifest, scope: Scope, entry: LockedSkill, ref: str) -> Edit | None:
+    """The edit after which a manifest declares an install at another version; ``None`` when it does not declare it.
+
+    Of an entry with several skills the one that moved gets an entry of its own.
+    """
+    for one in manifest.declared:
+        if entry.name in places(one):
+            moved = tuple(skill for skill in one.spec.skills if entry.name in places(_as_declared(one.spec, skill)))
+            spec = replace(one.spec, ref=ref, skills=moved)
+            return declare_source(manifest, scope, spec, one.agents, mode=one.mode, written=one.source)
+    return None
+
+
+def undeclare_place(manifest: Manifest, scope: Scope, name: str) -> Edit | None:
+    """The edit after which a manifest does not declare a place any more; ``None`` when it does not anyway.
+
+    Raises ``InstallError`` (``manifest-not-written``) for a manifest that cannot be edited.
+    """
+    edits: dict[int, Entry | None] = {}
+    for index, one in enumerate(manifest.declared):
+        if name in places(one):
+            left = tuple(skill for skill in one.spec.skills if name not in places(_as_declared(one.spec, skill)))
+            spec, rest = replace(one.spec, skills=left), _rest(manifest.entries[index])
+            edits[index] = _entry_for(manifest, scope, spec, one.source, rest) if left else None
+    return Edit(manifest, _changed(manifest, edits, [])) if edits else None
+
+
+def save_edit(edit: Edit, scope: Scope, limits: Limits) -> None:
+    """Write a manifest, unless somebody changed it meanwhile, and have the lock file say what declares each install."""
+    path = os.path.join(edit.manifest.folder, edit.manifest.file)
+    with opened(scope, limits) as store:
+        now = load_manifest(edit.manifest.folder, limits)
+        if now is None or now.text != edit.manifest.text or is_link(path):
+            raise _refusal(edit.manifest, "it was changed meanwhile, or is a link", edit.declared)
+        write_atomic(path, edit.text.encode(), mode=os.stat(path).st_mode & 0o777)
+        after = load_manifest(edit.manifest.folder, limits)
+        store.commit(as_declared(store.locked, gap(after.declared if after else None, store.locked, scope).same))
+
+
+def _as_declared(spec: SourceSpec, *skills: str) -> Declared:
+    from prowess.install.manifest import Declared  # noqa: PLC0415 - typed above
+
+    return Declared(replace(spec, skills=skills or spec.skills), (), "")
+
+
+def _rest(entry: Entry) -> dict[str, Any]:
+    """The keys of an entry that say nothing about its source."""
+    table = entry if isinstance(entry, dict) else {}
+    return {key: value for key, value in table.items() if key not in {"source", "ref", "skills"}}
+
+
+def _entry_for(manifest: Manifest, scope: Scope, spec: SourceSpec, written: str, rest: dict[str, Any]) -> Entry:
+    """The shortest entry that names a source: a text where nothing else is to be said, else a table."""
+    for source in dict.fromkeys(_ways_to_write(spec, scope, written)):
+        try:
+            named = parse_entry(source, Defaults(), manifest.folder).spec
+        except InstallError:
+            continue
+        if _is_source(named, spec) and named.ref in {"", spec.ref} and named.skills in {(), spec.skills}:
+            table: dict[str, Any] = {"source": source}
+            table |= {"ref": spec.ref} if named.ref != spec.ref else {}
+            table |= {"skills": list(spec.skills)} if named.skills != spec.skills else {}
+            table |= rest
+            return source if table.keys() == {"source"} else table
+    raise _refusal(manifest, f"no entry can name {spec}", None)
+
+
+def _ways_to_write(spec: SourceSpec, scope: Scope, written: str) -> Iterator[str]:
+    """How a source might be written, what a person wrote first; which of them names it is tried out."""
+    if written:
+        bare, hash_, fragment = written.partition("#")
+        yield written
+        if hash_:  # the same at another version, with the skill that may follow it
+            yield f"{bare}#{spec.ref}{''.join(fragment.partition('@')[1:])}"
+        yield f"@{spec.full_name}@{spec.ref}" if written.startswith("@") else bare
+    if spec.local:
+        path = recorded_source(spec, scope)
+        version = f"#{spec.ref}" if spec.ref else ""
+        yield from (path, f"{path}{version}", f"file://{quote(local_path(spec))}")
+        return
+    yield from (f"@{spec.full_name}", spec.full_name, f"{spec.full_name}/{spec.subpath}", spec.address)
+
+
+def _is_source(one: SourceSpec, other: SourceSpec) -> bool:
+    where = local_path(one) == local_path(other) if one.local and other.local else one.address == other.address
+    return where and (one.kind, one.full_name, one.subpath) == (other.kind, other.full_name, other.subpath)
+
+
+def _changed(manifest: Manifest, edits: dict[int, Entry | None], added: list[Entry]) -> str:
+    from prowess.install.manifest_text import UneditableError, change_entries, entry_text  # noqa: PLC0415 - 4 ms
+
+    try:
+        return change_entries(manifest.text, manifest.table, edits, added)
+    except UneditableError:
+        entries = ", ".join(entry_text(entry) for entry in (*edits.values(), *added) if entry is not None)
+        why = "its list of skills is not written as skills = [ … ]"
+        raise _refusal(manifest, f"{why}; it should have {entries}" if entries else why, None) from None
+
+
+def _refusal(manifest: Manifest, why: str, declared: Declared | None) -> InstallError:
+    what = f"; it should have {declared}" if declared is not None else ""
+    message = f"{manifest.file} is not changed: {why}{what}"
+    return InstallError(message, os.path.join(manifest.folder, manifest.file), "manifest-not-written")

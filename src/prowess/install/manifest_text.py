@@ -1,0 +1,273 @@
+"""The text of a manifest with the entries of its ``skills`` changed, and nothing else: comments and order stay.
+
+The list is found by a small scanner of TOML, and each edit is a cut of the text. Whatever the scanner does not know is
+refused, not guessed: TOML's own parser reads the result, which must say exactly what was meant.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Entry = str | dict[str, Any]
+"""An entry as TOML's parser gives it: a source, or a table."""
+_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_STRINGS = (('"""', True), ("'''", False), ('"', True), ("'", False))
+_BARE = re.compile(r"[^,\]}#\r\n]+")
+_KEY = re.compile(r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[ \t.])+""")
+_HEADER = re.compile(r"\[\[?[^\n#]*\]")
+_FIRST = ("source", "ref", "skills", "agents")
+
+
+class UneditableError(Exception):
+    """The text is written in a way that is not known here, though it may be good TOML."""
+
+
+class Span(NamedTuple):
+    """A part of the text."""
+
+    start: int
+    end: int
+
+
+class EntryList(NamedTuple):
+    """The list of entries: what is between its brackets, and each entry in it."""
+
+    inner: Span
+    entries: tuple[Span, ...]
+
+
+def change_entries(text: str, table: Sequence[str], edits: Mapping[int, Entry | None], added: Sequence[Entry]) -> str:
+    """The text with entries replaced (``None``: taken out) by their index, and others put at the end of the list.
+
+    ``table``: where ``skills`` stands, ``()`` or ``("tool", "prowess")``. Raises ``UneditableError`` where the list is
+    not written as ``skills = [ … ]``.
+    """
+    expected = _expected(text, table, edits, added)
+    changed = text
+    for index in sorted(edits, reverse=True):  # from behind: what is in front keeps its place
+        entry = edits[index]
+        found = _find_list(changed, table)
+        if found is None or index >= len(found.entries):
+            raise UneditableError
+        span = found.entries[index]
+        changed = _without(changed, found, span) if entry is None else _cut(changed, span, entry_text(entry))
+    for entry in added:
+        found = _find_list(changed, table)
+        changed = _with_list(changed, table, entry) if found is None else _with(changed, found, entry_text(entry))
+    try:
+        is_right = _load(changed) == expected
+    except ValueError:
+        is_right = False
+    if not is_right:
+        raise UneditableError
+    return changed
+
+
+def _load(text: str) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - only where a manifest is edited
+
+    return tomllib.loads(text)
+
+
+def entry_text(entry: Entry) -> str:
+    """An entry as TOML, on one line."""
+    if isinstance(entry, str):
+        return _value(entry)
+    keys = [key for key in _FIRST if key in entry] + [key for key in entry if key not in _FIRST]
+    return f"{{ {', '.join(f'{key} = {_value(entry[key])}' for key in keys)} }}"
+
+
+def _value(value: object) -> str:
+    # JSON's escapes are TOML's for texts, and for lists of them.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _expected(text: str, table: Sequence[str], edits: Mapping[int, Entry | None], added: Sequence[Entry]) -> object:
+    data = _load(text)
+    inner = data
+    for part in table:
+        inner = inner.setdefault(part, {})
+    old = [edits.get(index, entry) for index, entry in enumerate(inner.get("skills", []))]
+    inner["skills"] = [*(entry for entry in old if entry is not None), *added]
+    return data
+
+
+# -- finding the list --------------------------------------------------------------------------------------------------
+
+
+def _find_list(text: str, table: Sequence[str]) -> EntryList | None:
+    """The list ``skills`` of a table, or ``None`` when the table has none."""
+    here: tuple[str, ...] = ()
+    at = _skip(text, 0)
+    while at < len(text):
+        if text[at] == "[":
+            header = _HEADER.match(text, at)
+            here, at = _header_path(header), header.end() if header else at
+        else:
+            key = _KEY.match(text, at)
+            if key is None or text[key.end() : key.end() + 1] != "=":
+                raise UneditableError
+            at = _skip_spaces(text, key.end() + 1)
+            if (*here, *_path(key[0])) == (*table, "skills"):
+                return _read_list(text, at)
+            at = _value_end(text, at)
+        at = _skip(text, at)
+    return None
+
+
+def _header_path(header: re.Match[str] | None) -> tuple[str, ...]:
+    if header is None:
+        raise UneditableError
+    inner = header[0].strip("[]")
+    return (*_path(inner), "[]") if header[0].startswith("[[") else _path(inner)
+
+
+def _path(key: str) -> tuple[str, ...]:
+    """The parts of a dotted key, as TOML's own parser reads them."""
+    try:
+        data: Any = _load(f"{key} = 0")
+    except ValueError:
+        raise UneditableError from None
+    parts: list[str] = []
+    while isinstance(data, dict):
+        part = next(iter(data))
+        parts.append(part)
+        data = data[part]
+    return tuple(parts)
+
+
+def _read_list(text: str, at: int) -> EntryList:
+    if text[at : at + 1] != "[":
+        raise UneditableError
+    inner, entries = at + 1, []
+    at = _skip(text, inner)
+    while text[at : at + 1] not in {"]", ""}:
+        end = _value_end(text, at)
+        entries.append(Span(at, end))
+        at = _skip(text, end)
+        if text[at : at + 1] == ",":
+            at = _skip(text, at + 1)
+        elif text[at : at + 1] != "]":
+            raise UneditableError
+    return EntryList(Span(inner, at), tuple(entries))
+
+
+def _value_end(text: str, at: int) -> int:
+    """Where the value that begins here ends."""
+    for quote, has_escapes in _STRINGS:
+        if text.startswith(quote, at):
+            return _string_end(text, at + len(quote), quote, has_escapes=has_escapes)
+    if text[at : at + 1] in {"[", "{"}:
+        close = "]" if text[at] == "[" else "}"
+        at = _skip(text, at + 1)
+        while text[at : at + 1] != close:
+            if at >= len(text):
+                raise UneditableError
+            # A key of an inline table, its "=", a comma: none of them holds a bracket, and strings are passed whole.
+            at = _skip(text, at + 1 if text[at] in {",", "=", "."} else _value_end(text, at))
+        return at + 1
+    bare = _BARE.match(text, at)
+    if bare is None:
+        raise UneditableError
+    # The key of an inline table ends at its "=", a value at what follows it.
+    word = bare[0].partition("=")[0].rstrip()
+    return at + max(len(word), 1)
+
+
+def _string_end(text: str, at: int, quote: str, *, has_escapes: bool) -> int:
+    while at < len(text):
+        if has_escapes and text[at] == "\\":
+            at += 2
+        elif text.startswith(quote, at):
+            at += len(quote)
+            while len(quote) > 1 and text[at : at + 1] == quote[0]:  # a quote more may stand before the end
+                at += 1
+            return at
+        else:
+            at += 1
+    raise UneditableError
+
+
+def _skip(text: str, at: int) -> int:
+    """Past blanks, line ends and comments."""
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
+
+
+def _skip_spaces(text: str, at: int) -> int:
+    while text[at : at + 1] in {" ", "\t"}:
+        at += 1
+    return at
+
+
+# -- changing it -------------------------------------------------------------------------------------------------------
+
+
+def _cut(text: str, span: Span, put: str) -> str:
+    return text[: span.start] + put + text[span.end :]
+
+
+def _without(text: str, found: EntryList, span: Span) -> str:
+    """The text without an entry: its whole line where it stands alone on it, with what is said beside it."""
+    begin = text.rfind("\n", 0, span.start) + 1
+    after = _skip(text, span.end)
+    has_comma = text[after : after + 1] == ","
+    if has_comma and "\n" in text[span.end : after]:  # the comma stands on a line of its own, comments between
+        return text[: span.start] + text[span.end : after] + text[after + 1 :]
+    comma = after + 1 if has_comma else span.end
+    line_end = text.find("\n", comma)
+    rest = text[comma:line_end].strip() if line_end >= 0 else "]"
+    if begin > found.inner.start and not text[begin : span.start].strip() and (not rest or rest.startswith("#")):
+        return text[:begin] + text[line_end + 1 :]
+    if comma > span.end:
+        return text[: span.start] + text[_skip_spaces(text, comma) :]
+    front = text[: span.start].rstrip(" \t")
+    return front.removesuffix(",") + text[span.end :]  # the last of several on one line
+
+
+def _with(text: str, found: EntryList, entry: str) -> str:
+    """The text with an entry at the end of the list, written as the others are."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    if not found.entries:
+        if not text[found.inner.start : found.inner.end].strip():
+            return _cut(text, found.inner, f"{newline}  {entry},{newline}")
+        return text[: found.inner.end] + f"  {entry},{newline}" + text[found.inner.end :]
+    last = found.entries[-1]
+    begin = text.rfind("\n", 0, last.start) + 1
+    indent = text[begin : last.start]
+    after = _skip(text, last.end)
+    has_comma = text[after : after + 1] == ","
+    line_end = text.find("\n", after if has_comma else last.end)
+    if begin <= found.inner.start or indent.strip() or not 0 <= line_end < found.inner.end:
+        return _cut(text, Span(last.end, last.end), f", {entry}")  # on one line with others, or with the bracket
+    put = f"{indent}{entry}{',' if has_comma else ''}{newline}"
+    changed = text[: line_end + 1] + put + text[line_end + 1 :]
+    return changed if has_comma else _cut(changed, Span(last.end, last.end), ",")
+
+
+def _with_list(text: str, table: Sequence[str], entry: Entry) -> str:
+    """The text with a list of its own for the first entry: after the table's other keys, or in front of all tables."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    put = f"skills = [{newline}  {entry_text(entry)},{newline}]{newline}"
+    begin = _table_begin(text, table)
+    header = re.compile(r"^[ \t]*\[", re.MULTILINE).search(text, begin)
+    at = header.start() if header else len(text)
+    front = text[:at]
+    if front and not front.endswith("\n"):
+        front += newline
+    return front + put + (newline if header and not table else "") + text[at:]
+
+
+def _table_begin(text: str, table: Sequence[str]) -> int:
+    if not table:
+        return 0
+    for header in re.finditer(r"^[ \t]*\[[^\n#]*\][^\n]*\n?", text, re.MULTILINE):
+        inner = _HEADER.search(header[0])
+        if inner and not inner[0].startswith("[[") and _path(inner[0].strip("[]")) == tuple(table):
+            return header.end()
+    raise UneditableError

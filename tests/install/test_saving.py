@@ -1,0 +1,157 @@
+"""One truth: what commands install, update and remove, the manifest says from then on; the rest of it stays."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+
+if TYPE_CHECKING:
+    from tests.install.conftest import World
+    from tests.repositories import Repository
+
+HEAD = """\
+# What we need.
+skills = [
+"""
+
+
+@pytest.fixture
+def many(world: World) -> Repository:
+    """A repository with two skills in two versions of the same content."""
+    made = world.repository("many", "skills/charts", "skills/invoices")
+    made.git("tag", "v2")
+    return made
+
+
+def write(world: World, *rows: str) -> None:
+    (world.project / "prowess.toml").write_text(HEAD + "".join(f"  {row}\n" for row in rows) + "]\n", encoding="utf-8")
+
+
+def rows(world: World) -> list[str]:
+    text = (world.project / "prowess.toml").read_text(encoding="utf-8")
+    assert text.startswith(HEAD)
+    return [row.strip() for row in text.removeprefix(HEAD).removesuffix("]\n").splitlines()]
+
+
+def check_agreement(installer: prowess.Installer) -> None:
+    """Nothing is left for a sync to do."""
+    assert (installer.sync(locked=True), installer.sync(remove=True), installer.issues) == ((), (), ())
+
+
+def test_an_install_in_a_project_with_a_manifest_is_declared_there(
+    world: World, installer: prowess.Installer, many: Repository
+) -> None:
+    write(world, '"../../folders/notes",  # ours')
+    world.folder("notes")
+    installer.sync()
+    (world.project / "prowess.toml").chmod(0o640)
+    plan = installer.plan(f"{many.address}#v1", project=True, select=["charts"], agents=["claude-code"])
+    assert str(plan).splitlines()[-1] == "declare it in prowess.toml"
+    installer.apply(plan)
+    table = f'{{ source = "{many.address}#v1", skills = ["charts"], agents = ["claude-code"] }},'
+    assert rows(world) == ['"../../folders/notes",  # ours', table]
+    assert (world.project / "prowess.toml").stat().st_mode & 0o777 == 0o640
+    check_agreement(installer)
+    installer.install(f"{many.address}#v1@invoices", project=True)
+    assert rows(world)[2:] == [f'"{many.address}#v1@invoices",']
+    check_agreement(installer)
+
+
+def test_an_install_is_not_declared_when_that_is_not_wanted_or_there_is_no_manifest(
+    world: World, installer: prowess.Installer, many: Repository
+) -> None:
+    installer.install(many.address, project=True, select="charts")
+    assert not (world.project / "prowess.toml").exists()
+    write(world)
+    plan = installer.plan(many.address, project=True, select="invoices", save=False)
+    assert plan.manifest == ""
+    installer.install(many.address, project=True, select="invoices", save=False)
+    assert rows(world) == []
+    check_agreement(installer)
+
+
+def test_a_folder_is_declared_from_where_the_manifest_is(
+    world: World, installer: prowess.Installer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(world)
+    folder = world.folder("notes")
+    (world.project / "inner").mkdir()
+    monkeypatch.chdir(world.project / "inner")
+    installer.install(os.path.relpath(folder), project=True)
+    assert rows(world) == ['"../../folders/notes",']
+    check_agreement(installer)
+
+
+def test_what_is_removed_is_declared_no_more(world: World, installer: prowess.Installer, many: Repository) -> None:
+    world.folder("notes")
+    write(world, "'../../folders/notes',", f'{{ source = "{many.address}", skills = ["charts", "invoices"] }},  # both')
+    installer.sync()
+    installer.remove("@local/charts")
+    assert rows(world) == ["'../../folders/notes',", f'{{ source = "{many.address}", skills = ["invoices"] }},  # both']
+    check_agreement(installer)
+    installer.remove("@local/notes")
+    installer.remove("@local/invoices")
+    assert rows(world) == []
+    check_agreement(installer)
+
+
+@pytest.mark.parametrize(
+    ("entry", "after"),
+    [
+        ('"{}#v1"', '"{}#v2"'),
+        ('{{ source = "{}", ref = "v1", agents = ["goose"] }}', '{{ source = "{}", ref = "v2", agents = ["goose"] }}'),
+        (
+            '{{ source = "{}", ref = "v1", skills = ["charts"] }}',
+            '{{ source = "{}", ref = "v2", skills = ["charts"] }}',
+        ),
+    ],
+)
+def test_an_update_to_another_version_changes_the_version_that_is_declared(
+    world: World, installer: prowess.Installer, many: Repository, entry: str, after: str
+) -> None:
+    write(world, f"{entry.format(many.address)},  # pinned")
+    installer.sync()
+    (one,) = installer.list()
+    assert installer.update(f"@{one.full_name}@v2")[0].status == "updated"
+    assert rows(world) == [f"{after.format(many.address)},  # pinned"]
+    check_agreement(installer)
+
+
+def test_one_skill_of_several_that_moves_to_another_version_gets_an_entry_of_its_own(
+    world: World, installer: prowess.Installer, many: Repository
+) -> None:
+    write(world, f'{{ source = "{many.address}", ref = "v1", skills = ["charts", "invoices"] }},')
+    installer.sync()
+    installer.update("@local/charts@v2")
+    assert rows(world) == [
+        f'{{ source = "{many.address}", ref = "v1", skills = ["invoices"] }},',
+        f'{{ source = "{many.address}", ref = "v2", skills = ["charts"] }},',
+    ]
+    check_agreement(installer)
+
+
+def test_a_manifest_that_cannot_be_edited_is_left_and_said_with_what_it_should_have(
+    world: World, installer: prowess.Installer, many: Repository
+) -> None:
+    text = f'[[skills]]\nsource = "{many.address}"\nskills = ["charts"]\n'
+    (world.project / "prowess.toml").write_text(text, encoding="utf-8")
+    installer.sync()
+    installer.install(many.address, project=True, select="invoices")
+    (issue,) = installer.issues
+    assert (issue.code, '"invoices"' in issue.message) == ("manifest-not-written", True)
+    installer.remove("@local/charts")
+    assert [issue.code for issue in installer.issues] == ["manifest-not-written", "still-declared"]
+    assert (world.project / "prowess.toml").read_text(encoding="utf-8") == text
+
+
+def test_a_manifest_that_makes_no_sense_is_refused_before_anything_is_installed(
+    world: World, installer: prowess.Installer, many: Repository
+) -> None:
+    (world.project / "prowess.toml").write_text("skill = []\n", encoding="utf-8")
+    with pytest.raises(prowess.InstallError) as caught:
+        installer.install(many.address, project=True)
+    assert (caught.value.code, installer.list()) == ("bad-manifest", ())
