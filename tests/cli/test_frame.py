@@ -45,7 +45,9 @@ _INSTALLING = {"ctypes", "install", "sources"}
 _TALKING = {"runtime", "select", "tools"}
 USED: dict[str, set[str]] = {
     **{name: set[str]() for name in ("--version", "--help", "", "list", "explain", "config")},
-    **dict.fromkeys(("install", "remove", "sync", "outdated", "verify", "link", "unlink", "adopt"), _INSTALLING),
+    **dict.fromkeys(
+        ("install", "remove", "sync", "outdated", "verify", "link", "unlink", "adopt", "backups"), _INSTALLING
+    ),
     "update": {*_INSTALLING, "difflib"},
     "new": {"authoring"},
     "check": {"authoring", "ctypes", "select", "yaml"},
