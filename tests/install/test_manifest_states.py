@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import tomllib
 from contextlib import suppress
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -38,13 +39,15 @@ def is_free_of_conflicts(entries: list[Entry]) -> bool:
     return len(declared) == len(set(declared))
 
 
-def entries_of(source: str) -> st.SearchStrategy[Entry]:
-    chosen = st.lists(st.sampled_from(HELD[source]), unique=True, max_size=2).map(tuple)
-    agents = st.sampled_from([(), ("claude-code",)])
-    return st.tuples(st.just(source), chosen, agents)
-
-
-MANIFESTS = st.lists(st.sampled_from("xy").flatmap(entries_of), max_size=3).filter(is_free_of_conflicts)
+ENTRIES: list[Entry] = [
+    (source, chosen, agents)
+    for source, held in HELD.items()
+    for chosen in ((), *permutations(held, 1), *permutations(held, 2))
+    for agents in ((), ("claude-code",))
+]
+MANIFESTS = st.sampled_from(  # of all that there are, each as often as any other: most of them have something to move
+    [list(rows) for count in range(4) for rows in permutations(ENTRIES, count) if is_free_of_conflicts([*rows])]
+)
 
 
 class Project(RuleBasedStateMachine):
@@ -79,16 +82,18 @@ class Project(RuleBasedStateMachine):
     def begin(self, entries: list[Entry]) -> None:
         self.declare(entries)
 
-    @rule(entries=MANIFESTS)
-    def change_manifest(self, entries: list[Entry]) -> None:
+    @rule(entries=MANIFESTS, is_synced=st.booleans())
+    def change_manifest(self, entries: list[Entry], *, is_synced: bool) -> None:
         self.declare(entries)
+        if is_synced:
+            self.sync_and_remove()
 
     def declare(self, entries: list[Entry]) -> None:
         """Declare something else: added, taken out, moved, in another order, for other agents."""
         self.entries = entries
         (self.project / "prowess.toml").write_text(f"skills = [{', '.join(map(shown, entries))}]\n", encoding="utf-8")
 
-    @rule(entry=st.sampled_from("xy").flatmap(entries_of))
+    @rule(entry=st.sampled_from(ENTRIES))
     def install(self, entry: Entry) -> None:
         """A person installs something; whatever is in the way keeps that from happening, and then nothing changes."""
         source, skills, agents = entry
