@@ -72,7 +72,7 @@ def contents() -> dict[str, bytes]:
 def test_the_plan_and_the_report_are_on_the_output_stream(asking: Asking, command: Command) -> None:
     ran = command(*asking.words.split(), "--yes")
     assert ran.status == 0
-    assert all(row.startswith("warning: ") for row in ran.err.splitlines()), ran.err
+    assert all(row.startswith(("warning: ", "[backed-up] ")) for row in ran.err.splitlines()), ran.err
     assert ran.out.index(asking.plan) < ran.out.index(asking.report)
 
 

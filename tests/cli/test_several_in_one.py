@@ -42,7 +42,7 @@ def test_only_the_skill_that_was_changed_is_said_to_be(command: Command, pack: P
 
 def test_a_skill_that_is_linked_for_two_agents_is_checked_once(command: Command, pack: Path) -> None:
     assert pack.is_dir()
-    ran = command("check", "--json")
+    ran = command("check", ".agents/skills", ".claude/skills", "--json")
     found = [skill for skill in ran.data["skills"] if skill.rpartition("/skills/")[2].split("/")[0] in NAMES]
     assert len(found) == len(NAMES)
     assert [f for f in ran.data["findings"] if f["code"] in {"duplicate-name", "similar-name"}] == []

@@ -119,7 +119,7 @@ def test_what_is_declared_no_more_stays_without_a_word_for_its_removal_and_the_e
     data = command("sync", "--json").data
     assert [issue["code"] for issue in data["issues"]] == ["declared-no-more", "not-in-lock"]
     ran = command("sync", "--remove", "--yes")
-    assert (ran.status, ran.out) == (0, "Removed local/alpha.\n")
+    assert (ran.status, ran.report) == (0, "Removed local/alpha.\n")
     assert not (project / ".agents/skills/alpha").is_symlink()
     (backup,) = command("backups", "--json").data["backups"]
     assert (backup["skill"], backup["why"]) == ("acme/tool", "it was in no lock file")

@@ -113,6 +113,11 @@ def installed() -> None:
     prowess.Installer().install("./elsewhere/notes", project=True)
 
 
+def odd_backup() -> None:
+    """A folder among the backups that no command of ours named."""
+    (Path(".prowess/skills/.backup") / f"x{IN_NAME}+edited+18f2a3b4c5d-0123456789ab").mkdir(parents=True)
+
+
 def linked() -> None:
     installed()
     prowess.Installer().link("@local/notes", ["claude-code"])
@@ -246,6 +251,13 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case(("lock", "--merge", "--ours", f"x{EVIL}", "--theirs", "y")),
     ),
     "verify": (Case(("verify",), tampered), Case(("verify",), bad_lock)),
+    "diff": (Case(("diff", "notes"), tampered), Case(("diff", EVIL), installed), Case(("diff", "notes"), bad_lock)),
+    "find": (
+        Case(("find", "does", "--index", "./elsewhere"), source),
+        Case(("find", EVIL, "--index", "./elsewhere"), source, seen=False),
+        Case(("find", "does", "--index", f"./x{EVIL}")),
+    ),
+    "backups": (Case(("backups",), odd_backup),),
     "link": (
         Case(("link", "notes", "--agent", "claude-code", "--yes"), installed, seen=False),
         Case(("link", "notes", "--agent", EVIL, "--yes"), installed),

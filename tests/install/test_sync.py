@@ -378,7 +378,7 @@ def test_what_cannot_be_brought_or_put_back_does_not_stop_the_others(
         ('skills = [{ sourse = "a/b" }]', "has no key 'sourse'; did you mean source?"),
         (
             'skills = [{ source = "a/b", reference = "v1" }]',
-            "has no key 'reference'; it may have agents, ref, skills, source",
+            "has no key 'reference'; it may have agents, mode, ref, skills, source",
         ),
     ],
 )

@@ -31,8 +31,8 @@ REASONS = {
     "interrupted": "a change that was interrupted left it",
 }
 """Why something is kept, by the word that stands for it in the name of a backup and in a journal."""
-_NAME = re.compile(r"(?P<what>.+)\+(?P<why>[a-z]+)\+(?P<time>[0-9a-f]{11,14})-[0-9a-f]{12}")
-_OLDER_NAME = re.compile(r"(?P<what>.+)-(?P<time>[0-9a-f]{11,14})-[0-9a-f]{12}")
+_NAME = re.compile(r"(?P<what>.+)\+(?P<why>[a-z]+)\+(?P<time>[0-9a-f]{11,14})-[0-9a-f]{12}", re.DOTALL)
+_OLDER_NAME = re.compile(r"(?P<what>.+)-(?P<time>[0-9a-f]{11,14})-[0-9a-f]{12}", re.DOTALL)
 """As earlier versions named them, without a reason."""
 
 

@@ -150,7 +150,7 @@ class Installer:
         wishes = Wishes(wanted, replace, foreign=replace, copy=copy or defaults.mode == COPY)
         plan = plan_install(spec, scope, locked, wishes, self._present_agents(project=project))
         if save and manifest is not None:
-            plan = self._declaring(plan, manifest, str(ref))
+            plan = self._declaring(plan, manifest, ref if isinstance(ref, str) else "")
         if not replace and not spec.skills:
             apply.refuse_taken(spec.full_name, plan.source, scope, locked)
         return plan

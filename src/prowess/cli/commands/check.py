@@ -25,7 +25,7 @@ from prowess.cli.own_skills import find_own_paths
 from prowess.errors import SkillError
 from prowess.escapes import escape_line
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.counted import counted
+from prowess.spec.counted import counted, join_some
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from prowess.cli.options import T
 
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
+_NAMED = 5
+"""How many installed skills a message names."""
 _GITHUB = {"error": "error", "warning": "warning", "info": "notice"}
 _WIDEST = 160
 
@@ -89,7 +91,7 @@ def command(
 
     PATH is a skill's folder, its SKILL.md, or a folder of skills; where nothing of that name lies here, NAME is the
     name of a skill. Several skills are also compared with each other. Without PATH it is the skill in this folder, or
-    those of the project; where all of these are installed, their authors check them, and nothing is checked here.
+    those of the project but for the installed ones, which their authors check.
     Exit status 1: there is an error, or under --strict a warning.
     """
     settings = settings_of(strict=strict, budget=budget)
@@ -98,6 +100,8 @@ def command(
     own, installed = (chosen, []) if paths else _without_pinned(_files_of(chosen))
     if installed and not own:
         return _leave_to_authors(installed, as_json=as_json)
+    if installed:
+        output.note(f"left to their authors, since they are installed: {join_some(installed, _NAMED)}")
     with output.busy("checking"):
         fixes = _fixes(chosen, write=mend) if mend or only_show else []
         report = check(*(own if installed else chosen), budget=settings.number("budget"), spec=spec)

@@ -108,8 +108,10 @@ def command(
         installer.recover()  # before the plan is made: what was interrupted may have taken the place
         output.tell_issues(installer.issues)
     agents = agents or installer.preset_agents(project=project)
-    make_plan = partial(installer.plan, spec, project, agents=agents, replace=replace, copy=copy, save=save)
-    plan = make_plan()  # what is taken is refused before anything is fetched
+    # As it was written, so that a manifest declares it so.
+    named = spec if ref or subpath else source
+    make_plan = partial(installer.plan, named, project, agents=agents, replace=replace, copy=copy, save=save)
+    plan = make_plan(select=select or None)  # what is taken is refused before anything is fetched
     noticed = (*installer.issues, *plan.issues)
     offer = _fetch_offer(installer, spec)
     usual = [skill.name for skill in offer.skills if plan.spec.skills or not skill.is_internal]
