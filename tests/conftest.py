@@ -15,6 +15,7 @@ from hypothesis import settings
 
 from tests.costs import Costs
 from tests.isolation import NOT_TESTED, require_sandbox
+from tests.nursery import skip_disk_waits
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -45,6 +46,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # The workers of pytest-xdist inherit the environment, so they draw what the process that started them draws.
     os.environ[SEED_VARIABLE] = str(_choose_seed(config))
     settings.load_profile("full" if config.getoption("full") else "default")
+    if not config.getoption("full"):
+        skip_disk_waits()
     config.pluginmanager.register(Costs(is_bounded=not config.getoption("full")), "costs")
     # A shell has what it starts in the background ignore interrupts, and that is inherited by what tests interrupt.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
