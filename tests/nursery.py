@@ -34,6 +34,8 @@ MOST_BYTES = 1 << 17
 SECONDS = 60.0
 NO_DISK_WAITS = "--no-disk-waits"
 
+_nursery_options: list[str] = []
+
 
 def skip_disk_waits() -> None:
     """Have this process, and what nurseries fork for it, go on without waiting until the disk holds what was written.
@@ -41,6 +43,7 @@ def skip_disk_waits() -> None:
     That is most of the time of an install, and shows only after a power cut, which no test brings about. Programs that
     are started, and the whole run with ``--full``, wait.
     """
+    _nursery_options[:] = [NO_DISK_WAITS]
     os.fsync = os.fstat  # type: ignore[assignment]  # which refuses a descriptor that is not open, too
 
 
@@ -66,6 +69,11 @@ class Forked:
         self.is_over = True
         return int(status)
 
+    def kill(self) -> None:
+        """End it at once where it still runs."""
+        if not self.is_over:
+            self.end(signal.SIGKILL)
+
     def end(self, number: int = signal.SIGTERM) -> int:
         """Its exit status after it got this signal."""
         os.kill(self.pid, number)
@@ -77,8 +85,7 @@ class Nursery:
 
     def __init__(self, program: Path, *arguments: str, env: tuple[tuple[str, str], ...] = ()) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        options = [NO_DISK_WAITS] if os.fsync is os.fstat else []  # type: ignore[comparison-overlap]
-        command = [sys.executable, __file__, *options, str(program), *arguments]
+        command = [sys.executable, __file__, *_nursery_options, str(program), *arguments]
         self._process = subprocess.Popen(command, stdin=theirs.fileno(), env={**os.environ, **dict(env)})
         self._env = env
         theirs.close()

@@ -18,6 +18,17 @@ ENV = {
     "GIT_COMMITTER_EMAIL": "c@example.com",
     "GIT_TERMINAL_PROMPT": "0",
 }
+CONFIGURATION = """\
+[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = false
+\tlogallrefupdates = true
+[uploadpack]
+\tallowAnySHA1InWant = true
+[maintenance]
+\tauto = false
+"""
 
 
 def skill_text(name: str, body: str = "Do it.\n", description: str = "Does what it says.", fields: str = "") -> str:
@@ -31,8 +42,15 @@ class Repository:
     def __init__(self, path: Path, *options: str) -> None:
         self.path = path
         path.mkdir(parents=True)
-        self.git("init", "--quiet", "--initial-branch=main", *options, ".")
-        self.git("config", "uploadpack.allowAnySHA1InWant", "true")
+        if options:
+            self.git("init", "--quiet", "--initial-branch=main", *options, ".")
+            self.git("config", "uploadpack.allowAnySHA1InWant", "true")
+            return
+        # What git makes of an empty folder, without the two processes of it: most repositories of tests are as small.
+        for folder in ("objects", "refs/heads", "refs/tags"):
+            (path / ".git" / folder).mkdir(parents=True)
+        (path / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="ascii")
+        (path / ".git" / "config").write_text(CONFIGURATION, encoding="ascii")
 
     @property
     def address(self) -> str:
@@ -64,9 +82,16 @@ class Repository:
         """Record everything; the commit's id."""
         self.git("add", "--all", "--force")
         self.git("commit", "--quiet", "--allow-empty", "--message", message)
+        head = self.path / ".git" / "refs/heads/main"
+        made = self.git("rev-parse", "HEAD") if self._is_elsewhere() else head.read_text(encoding="ascii").strip()
         if tag:
             self.git("tag", tag)
-        return self.git("rev-parse", "HEAD")
+        return made
+
+    def _is_elsewhere(self) -> bool:
+        """Whether the working tree is not on the main branch, or the repository not in a folder beside it."""
+        head = self.path / ".git" / "HEAD"
+        return not head.is_file() or head.read_text(encoding="ascii") != "ref: refs/heads/main\n"
 
     def add_empty_commits(self, count: int) -> None:
         """Put commits that change nothing on top of the main branch, by one process for all of them."""

@@ -14,12 +14,17 @@ import sys
 import termios
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
 
 from prowess.cli.main import root
+from tests.command_lines import fork_command, run_command
+
+if TYPE_CHECKING:
+    from tests.nursery import Forked
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -63,25 +68,17 @@ class Command:
 
 
 class Process:
-    """Runs a command line as a process of its own, its output in pipes."""
+    """Runs a command line as a process of its own, its output in files."""
 
     def __call__(self, *words: str, stdin: str = "", env: dict[str, str] | None = None) -> Ran:
-        done = subprocess.run(
-            [sys.executable, "-m", "prowess", *words],
-            input=stdin,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=KILL_AFTER,
-            env={**os.environ, **(env or {})},
-            check=False,
-        )
-        return Ran(done.returncode, done.stdout, done.stderr)
+        done = run_command(words, given=stdin, env=env)
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 class Terminal:
     """Runs a command line as a process whose output is a terminal; with ``both`` its error stream is the same one.
 
-    ``typed``: what a person types, whose terminal it is then too.
+    ``typed``: what a person types, whose terminal it is then too. ``program``: what Python is started with instead.
     """
 
     def __call__(
@@ -91,30 +88,29 @@ class Terminal:
         env: dict[str, str] | None = None,
         both: bool = False,
         typed: str = "",
-        program: tuple[str, ...] = ("-m", "prowess"),
+        program: tuple[str, ...] = (),
     ) -> Ran:
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        environment = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES", "NO_COLOR"}}
-        process = subprocess.Popen(
-            [sys.executable, *program, *words],
-            stdin=slave if typed else subprocess.DEVNULL,
-            stdout=slave,
-            stderr=slave if both else subprocess.PIPE,
-            env={**environment, "TERM": "xterm-256color", **(env or {})},
-        )
-        os.close(slave)
-        os.write(master, typed.encode())
-        try:
-            shown = _read_all(master)
-            said = process.stderr.read().decode() if process.stderr else ""
-            return Ran(process.wait(KILL_AFTER), shown, said)
-        finally:
-            os.close(master)
-            process.kill()
-            process.wait()
-            if process.stderr:
-                process.stderr.close()
+        added = {"TERM": "xterm-256color", **(env or {})}
+        with TemporaryFile() as stderr, Path(os.devnull).open("rb") as nothing:
+            stdin, errors = slave if typed else nothing.fileno(), slave if both else stderr.fileno()
+            process: subprocess.Popen[bytes] | Forked
+            if program:
+                words, env = (sys.executable, *program, *words), {**os.environ, **added}
+                process = subprocess.Popen(words, env=env, stdin=stdin, stdout=slave, stderr=errors)
+            else:
+                process = fork_command(words, env=added, stdin=stdin, stdout=slave, stderr=errors)
+            os.close(slave)
+            os.write(master, typed.encode())
+            try:
+                shown = _read_all(master)
+                status = process.wait(KILL_AFTER)
+            finally:
+                os.close(master)
+                process.kill()
+            stderr.seek(0)
+            return Ran(status, shown, stderr.read().decode())
 
 
 def _read_all(master: int) -> str:
@@ -141,7 +137,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in list(os.environ):
         if name.startswith("PROWESS_") and name != "PROWESS_TEST_SEED":
             monkeypatch.delenv(name)
-    for name in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+    for name in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(made)

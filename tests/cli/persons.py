@@ -1,31 +1,24 @@
-"""A person at a real pseudo-terminal: a command that was forked, what its screen shows, what is typed.
-
-As the program of a nursery, this file runs the command line with the terminal as its controlling one.
-"""
+"""A person at a real pseudo-terminal: a command that was forked, what its screen shows, what is typed."""
 
 from __future__ import annotations
 
 import fcntl
-import importlib
 import os
 import pty
 import select
-import signal
 import struct
-import sys
 import termios
-from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Literal, Self
 
+from tests.command_lines import SECONDS, fork_command
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import TracebackType
     from typing import IO
 
 Stream = Literal["stdin", "stdout", "stderr"]
 EVERY: tuple[Stream, ...] = ("stdin", "stdout", "stderr")
-SECONDS = 60
 
 
 class Person:
@@ -39,16 +32,14 @@ class Person:
         columns: int = 80,
         env: dict[str, str] | None = None,
     ) -> None:
-        from tests.nursery import nursery_of  # noqa: PLC0415 - the nursery itself runs this file
-
         self._master, slave = pty.openpty()
         self.resize(rows, columns)
         self._files: dict[Stream, IO[bytes]] = {name: TemporaryFile() for name in EVERY if name not in at}  # noqa: SIM115
         self.screen = ""
-        self._forked = nursery_of(Path(__file__)).fork(
-            list(words),
-            {"TERM": "xterm-256color", **(env or {})},
-            EVERY.index(at[0]) if at else None,
+        self._forked = fork_command(
+            words,
+            env={"TERM": "xterm-256color", **(env or {})},
+            terminal=EVERY.index(at[0]) if at else None,
             **{name: self._files.get(name, slave) for name in EVERY},
         )
         os.close(slave)
@@ -59,8 +50,7 @@ class Person:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._forked.is_over:
-            self._forked.end(signal.SIGKILL)
+        self._forked.kill()
         os.close(self._master)
         for file in self._files.values():
             file.close()
@@ -112,28 +102,3 @@ class Person:
             return ""
         self.screen += part.replace("\r\n", "\n")
         return part
-
-
-# -- in the nursery ----------------------------------------------------------------------------------------------------
-
-
-def prepare() -> Callable[..., None]:
-    """Import what most commands import."""
-    for name in (
-        *("prowess", "prowess.cli.main", "prowess.cli.commands.install", "prowess.cli.commands.trust"),
-        *("prowess.cli.flow", "prowess.cli.coloured", "prowess.cli.bars", "prowess.library.scan"),
-    ):
-        importlib.import_module(name)
-    return run_command
-
-
-def run_command(words: list[str], env: dict[str, str], terminal: int | None) -> None:
-    """Run a command line as the installed program does, in a session whose terminal is the stream of that number."""
-    os.setsid()
-    if terminal is not None:
-        fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
-    for name in ("COLUMNS", "LINES", "NO_COLOR"):
-        os.environ.pop(name, None)
-    os.environ.update(env)
-    sys.argv = ["prowess", *words]
-    importlib.import_module("prowess.cli.main").run()
