@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.cli.samples import SAMPLES, prepare, words_of
 from tests.cli.shapes import problems
+from tests.command_lines import fork_command
 from tests.isolation import require_sandbox
 
 if TYPE_CHECKING:
@@ -72,17 +72,12 @@ def test_when_nobody_reads_on_it_ends_quietly(name: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "prowess", *words_of(name)],
-            stdin=subprocess.DEVNULL,
-            stdout=writer,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            timeout=60,
-            check=False,
-        )
+        with TemporaryFile() as nothing, TemporaryFile() as stderr:
+            status = fork_command(words_of(name), stdin=nothing, stdout=writer, stderr=stderr).wait()
+            stderr.seek(0)
+            said = stderr.read().decode()
     finally:
         os.close(writer)
-    assert done.returncode == BROKEN_PIPE
-    assert "Traceback" not in done.stderr
-    assert "BrokenPipe" not in done.stderr
+    assert status == BROKEN_PIPE
+    assert "Traceback" not in said
+    assert "BrokenPipe" not in said

@@ -9,7 +9,6 @@ import os
 import pty
 import re
 import struct
-import subprocess
 import sys
 import termios
 import zipfile
@@ -21,6 +20,7 @@ import pytest
 
 import prowess
 from prowess.cli.table import COMMANDS
+from tests.command_lines import fork_command, run_command
 from tests.repositories import Repository
 
 if TYPE_CHECKING:
@@ -317,15 +317,8 @@ def case(request: pytest.FixtureRequest, hostile: Path) -> Case:
 
 
 def run(case: Case, *more: str) -> tuple[int, str, str]:
-    """How a command line ended in pipes, and what it said there."""
-    done = subprocess.run(
-        [sys.executable, "-m", "prowess", *_inserted(case.words, more)],
-        capture_output=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        timeout=60,
-        env={**os.environ, **dict(case.env)},
-    )
+    """How a command line ended, and what it said, on no terminal."""
+    done = run_command(_inserted(case.words, more), env=dict(case.env))
     return done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8")
 
 
@@ -389,19 +382,15 @@ def test_on_a_terminal_there_is_what_we_draw_and_nothing_else(case: Case) -> Non
 def on_terminal(case: Case) -> str:
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "prowess", *case.words],
-        stdin=subprocess.DEVNULL,
-        stdout=slave,
-        stderr=slave,
-        env={**os.environ, **dict(case.env), "TERM": "xterm-256color"},
-    )
+    env = {**dict(case.env), "TERM": "xterm-256color"}
+    with Path(os.devnull).open("rb") as nothing:
+        process = fork_command(case.words, stdin=nothing, stdout=slave, stderr=slave, env=env)
     os.close(slave)
     shown = b""
     with suppress(OSError):  # the other end is closed
         while part := os.read(master, 65536):
             shown += part
-    process.wait(60)
+    process.wait()
     os.close(master)
     return shown.decode("utf-8").replace("\r\n", "\n")
 
@@ -411,7 +400,7 @@ UNNAMED = ("list", "show", "check", "doctor", "config", "verify", "install", "tr
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no names that are no text")
 @pytest.mark.parametrize("name", UNNAMED)
-def test_a_folder_whose_name_is_no_text_does_no_harm(name: str, hostile: Path) -> None:
+def test_a_folder_whose_name_is_no_text_does_no_harm(name: str, hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Case 40: the working folder itself, hence every path that is said."""
     inner = os.fsencode(hostile) + b"/" + BYTES
     for path, content in ((b"good", skill_text("good")), (b"x\xfe", "nothing\n")):
@@ -424,15 +413,9 @@ def test_a_folder_whose_name_is_no_text_does_no_harm(name: str, hostile: Path) -
         "check": (".agents/skills",),
         "install": ("./elsewhere/notes", "--project", "--yes"),
     }
+    monkeypatch.chdir(os.fsdecode(inner))
     for more in ((), ("--json",)):
-        done = subprocess.run(
-            [sys.executable, "-m", "prowess", *name.split(), *words.get(name, ()), *more],
-            capture_output=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            timeout=60,
-            cwd=inner,
-        )
+        done = run_command((*name.split(), *words.get(name, ()), *more))
         assert_told(done.returncode, done.stderr.decode("utf-8"))
         assert_harmless(done.stdout.decode("utf-8"))
         assert_harmless(done.stderr.decode("utf-8"))
@@ -442,8 +425,8 @@ def test_a_folder_whose_name_is_no_text_does_no_harm(name: str, hostile: Path) -
 @pytest.mark.parametrize("words", ["prowess show ", "prowess adopt ", "prowess read ev", "prowess list --agent c"])
 def test_completion_gives_a_shell_nothing_raw(words: str) -> None:
     """Case 40: names of skills and files go into a person's command line."""
-    env = {**os.environ, "_PROWESS_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": "2"}
-    done = subprocess.run([sys.executable, "-m", "prowess"], capture_output=True, check=False, env=env, timeout=60)
+    done = run_command((), env={"_PROWESS_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": "2"})
+    assert done.stdout
     assert_harmless(done.stdout.decode("utf-8"))
     assert_harmless(done.stderr.decode("utf-8"))
 

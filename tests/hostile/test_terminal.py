@@ -8,15 +8,15 @@ import pty
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import prowess
+from tests.command_lines import fork_command, run_command
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.hostile.standing import Library
 
 # Clears the screen, sets a title, rings, hides text in a link, C1 CSI, overwrites the line, turns the text around.
@@ -66,22 +66,12 @@ def hostile(library: Library, monkeypatch: pytest.MonkeyPatch) -> Path:
     return library.base
 
 
-def run(words: list[str]) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "prowess", *words],
-        capture_output=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        timeout=60,
-    )
-
-
 @pytest.mark.usefixtures("hostile")
 @pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: ascii(" ".join(words))[:40])
 def test_no_raw_control_character_reaches_a_pipe(words: list[str]) -> None:
     """Case 40: neither stream has any, in text and in JSON, and JSON keeps the data exact."""
-    done = run(words)
+    done = run_command(words)
     out, err = done.stdout.decode(), done.stderr.decode()
     assert not RAW.search(out), ascii(out)
     assert not RAW.search(err), ascii(err)
@@ -96,9 +86,8 @@ def test_no_raw_control_character_reaches_a_pipe(words: list[str]) -> None:
 def test_no_raw_control_character_reaches_a_terminal(words: list[str]) -> None:
     """Case 40: on a terminal there are colours and bars, and nothing else that it would obey."""
     master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "prowess", *words], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave
-    )
+    with Path(os.devnull).open("rb") as nothing:
+        process = fork_command(words, stdin=nothing, stdout=slave, stderr=slave)
     os.close(slave)
     shown = b""
     while True:
@@ -107,7 +96,7 @@ def test_no_raw_control_character_reaches_a_terminal(words: list[str]) -> None:
         except OSError:
             break
         shown += part
-    process.wait(60)
+    process.wait()
     os.close(master)
     text = DRAWN.sub("", shown.decode().replace("\r\n", "\n"))
     assert not RAW.search(text), ascii(text)
@@ -121,7 +110,7 @@ def test_what_git_says_is_made_harmless_too(hostile: Path, monkeypatch: pytest.M
     (programs / "git").write_text("#!/bin/sh\nprintf 'fatal: \\033[2J\\007 owned\\n' >&2\nexit 128\n", encoding="utf-8")
     (programs / "git").chmod(0o755)
     monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
-    done = run(["install", f"file://{hostile}/library/good", "--yes"])
+    done = run_command(["install", f"file://{hostile}/library/good", "--yes"])
     assert done.returncode == 3
     assert b"error[git" in done.stderr
     assert not RAW.search(done.stderr.decode())
@@ -129,16 +118,16 @@ def test_what_git_says_is_made_harmless_too(hostile: Path, monkeypatch: pytest.M
 
 def test_json_gives_the_very_characters_back(hostile: Path) -> None:
     """Case 40: escaped on the way, exact when read."""
-    data = json.loads(run(["read", "evil", "--json"]).stdout)
+    data = json.loads(run_command(["read", "evil", "--json"]).stdout)
     assert data["content"] == prowess.scan(hostile / "library").load_body("evil")
     assert EVIL in data["content"]
-    names = [file["path"] for file in json.loads(run(["show", "evil", "--json"]).stdout)["files"]]
+    names = [file["path"] for file in json.loads(run_command(["show", "evil", "--json"]).stdout)["files"]]
     assert "references/na\x1b[2Jme\x07.md" in names
 
 
 def test_raw_bytes_are_exact_and_only_for_pipes(hostile: Path) -> None:
     """Case 40: who asks for the bytes of a file gets them, and a terminal never does."""
-    done = run(["read", "evil", "references/odd.md", "--raw"])
+    done = run_command(["read", "evil", "references/odd.md", "--raw"])
     assert done.stdout == (hostile / "library/evil/references/odd.md").read_bytes()
 
 
