@@ -1,4 +1,4 @@
-"""The main program of the interrupt matrix: ``FOLDER OPERATION MOST AGAIN SEED``, with a JSON answer.
+"""The program of the interrupt matrix: it answers a folder, an operation, two numbers and a seed. Run by a nursery.
 
 A child of this process runs a command line of ``prowess`` through its entry point and gets SIGINT before or after a
 chosen call that changes the file system; this process then looks at how it ended and at what a reader would see, has
@@ -7,6 +7,7 @@ the next commands run, and looks again. The answer lists what went wrong, nothin
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import random
@@ -19,10 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import prowess
-from prowess.cli.commands import adopt, install, link, remove, sync, unpack, update, verify  # noqa: F401 - before the forks
 from prowess.cli.main import FAILED, INTERRUPTED, run
 from prowess.files import calls
 from prowess.library.lock import read_lock
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests import command_lines
 from tests.install.dying import LEFT, NEW, OLD, Counting, Tree
 from tests.repositories import Repository
 
@@ -315,8 +318,17 @@ def moments(base: Path, operation: str) -> list[tuple[int, str]]:
     return [(at, moment) for at, (_, done) in enumerate(names, 1) for moment in both[done]]
 
 
-def main(base: Path, operation: str, most: int, again: int, seed: int) -> None:
+def prepare() -> Callable[..., None]:
+    """Import what the commands of the matrix need, before the forks."""
+    command_lines.prepare()
+    for name in ("adopt", "link", "remove", "sync", "unpack", "update", "verify"):
+        importlib.import_module(f"prowess.cli.commands.{name}")
+    return answer_request
+
+
+def answer_request(folder: str, operation: str, most: int, again: int, seed: int) -> None:
     """Try ``most`` moments (0: all of them), ``again`` of them with an interrupt at every call that follows."""
+    base = Path(folder)
     known = moments(base / "points", operation)
     rng = random.Random(seed)
     chosen = [(known if not count else rng.sample(known, count)) if count >= 0 else [] for count in (most, again)]
@@ -326,7 +338,3 @@ def main(base: Path, operation: str, most: int, again: int, seed: int) -> None:
             found = interrupt(base / "scene", operation, at, moment, on=on)
             wrong |= {f"{moment} call {at}{' and all that follow' if on else ''}": found} if found else {}
     json.dump({"moments": len(known), "tried": [len(part) for part in chosen], "wrong": wrong}, sys.stdout)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:]))

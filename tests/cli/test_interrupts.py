@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.samples import another, installed
+from tests.nursery import nursery_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Command
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are interrupted on their own")
 
-ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = {
-    **dict.fromkeys(("install", "install from git", "update", "remove", "sync"), (5, 1)),
-    **dict.fromkeys(("link", "adopt"), (3, 1)),
-    **dict.fromkeys(("install into", "unpack"), (3, -1)),
+    **dict.fromkeys(("install", "install from git", "update", "remove", "sync"), (3, 1)),
+    **dict.fromkeys(("link", "adopt"), (2, 1)),
+    **dict.fromkeys(("install into", "unpack"), (2, -1)),
 }
 """How many moments of each command are tried unless all are, and how many with an interrupt at every call that follows.
 
@@ -41,14 +41,8 @@ def test_an_interrupt_at_any_call_loses_nothing(tmp_path: Path, operation: str, 
     most, again = SAMPLES[operation]
     if full:
         most, again = 0, min(again, 0)
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.cli.interrupting", str(tmp_path), operation, str(most), str(again), str(seed)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-        cwd=ROOT,
-    )
+    nursery = nursery_of(Path(__file__).parent / "interrupting.py")
+    done = nursery.run(str(tmp_path), operation, most, again, seed, seconds=600)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["wrong"] == {}

@@ -16,6 +16,7 @@ ROUNDS = (1, 50)
 """Of the ordinary run, and of the whole one."""
 
 
+@pytest.mark.sampled(0.4, always={"versions"})
 @pytest.mark.parametrize("scenario", ["same", "versions", "remove", "list"])
 def test_sixteen_processes_at_once(tmp_path: Path, scenario: str, full: bool) -> None:
     """The same skill, different versions, install against remove, install against list."""

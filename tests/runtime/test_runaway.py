@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="promised on Linux only")
 
 MOST = 150  # processes that a script here starts; with the shells around them never more than 200
-RUNS, RUNS_OF_FULL = 40, 1_000
+RUNS, RUNS_OF_FULL = 24, 1_000
 
 # What a script starts, again and again; then it ends by itself, or waits for its timeout.
 AGAIN = {

@@ -346,10 +346,10 @@ assert trust.is_trusted(prowess.scan(sys.argv[2])[name])
 """
 
 
-def test_sixteen_processes_that_grant_at_once_lose_nothing(
+def test_eight_processes_that_grant_at_once_lose_nothing(
     store: Path, trust: prowess.Trust, put: Put, tmp_path: Path
 ) -> None:
-    names = [f"skill-{number}" for number in range(16)]
+    names = [f"skill-{number}" for number in range(8)]
     for name in names:
         put(name)
     command = [sys.executable, "-c", GRANT, str(store), str(tmp_path / "skills")]
@@ -358,7 +358,7 @@ def test_sixteen_processes_that_grant_at_once_lose_nothing(
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.close()
-    assert [process.wait(60) for process in started] == [0] * 16
+    assert [process.wait(60) for process in started] == [0] * 8
     assert sorted(grant.name for grant in trust.grants()) == sorted(names)
 
 
