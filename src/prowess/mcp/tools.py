@@ -56,8 +56,13 @@ class ModelTools:
         return Toolset(self._session)
 
     @cached_property
+    def listed(self) -> tuple[Skill, ...]:
+        """The skills that models are told of, by name."""
+        return self._session.eligible()
+
+    @cached_property
     def _texts(self) -> ListingTexts:
-        return write_listing(self._session.eligible(), self._options)
+        return write_listing(self.listed, self._options)
 
     @cached_property
     def instructions(self) -> str:
@@ -69,7 +74,7 @@ class ModelTools:
     @cached_property
     def definitions(self) -> list[dict[str, Any]]:
         """The tools to offer."""
-        view = View(self._session, Options(budget=0), self._session.eligible, lambda: self._texts.needs_search)
+        view = View(self._session, Options(budget=0), lambda: self.listed, lambda: self._texts.needs_search)
         tools = (tool.describe(view) for tool in DIALECT.tools if tool.name in _ANSWERED and tool.offered(view))
         return [cast("dict[str, Any]", self._with_listing(tool).to_mcp()) for tool in tools]
 
