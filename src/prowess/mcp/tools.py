@@ -101,7 +101,8 @@ class ModelTools:
         skill = self._shelf.catalog.get(wanted) if isinstance(wanted, str) else None
         if skill is None and isinstance(wanted, str) and (failure := self._shelf.find_failure(wanted)) is not None:
             return _answer(self._describe_failure(wanted, failure), is_error=True)
-        toolset = self._whole if skill is None else Toolset(self.open_session(skill))
+        # Of a skill that models do not see the answer is that of an unknown one, which names those that there are.
+        toolset = Toolset(self.open_session(skill)) if skill and skill.model_invocable else self._whole
         result = toolset.call(name, arguments)
         answer = _answer(result.content, *self._links(skill, result), is_error=result.is_error)
         return current_answer(skill, answer)
