@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import prowess
 
@@ -20,13 +20,17 @@ def prepare() -> Callable[..., None]:
     return serve_folder
 
 
-def serve_folder(root: Path, bind: str, token: str | None, handles: int, limits: dict[str, float]) -> None:
-    """Serve until a signal comes; the address is printed. ``handles``: how many it may have open (0: as many)."""
+def serve_folder(root: Path, bind: str, access: dict[str, Any], handles: int, limits: dict[str, float]) -> None:
+    """Serve until a signal comes; the address is printed.
+
+    ``access`` are further options of the server: who may ask. ``handles``: how many it may have open (0: as many).
+    """
     if handles:
         import resource  # noqa: PLC0415 - POSIX only
 
         resource.setrlimit(resource.RLIMIT_NOFILE, (handles, handles))
-    prowess.mcp.serve(root, http=bind, token=token, ready=_tell_address, limits=prowess.Limits(**limits))  # type: ignore[arg-type]
+    bounds = prowess.Limits(**limits)  # type: ignore[arg-type]
+    prowess.mcp.serve(root, http=bind, ready=_tell_address, limits=bounds, **access)
 
 
 def _tell_address(url: str) -> None:

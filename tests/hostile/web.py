@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tests.nursery import nursery_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 SECONDS = 20.0
 HERE = Path(__file__).parent
@@ -106,13 +106,26 @@ def read_reply(connection: socket.socket) -> Reply:
 
 @contextmanager
 def served(
-    root: Path, bind: str = "127.0.0.1:0", token: str | None = None, *, handles: int = 0, **limits: float
+    root: Path,
+    bind: str = "127.0.0.1:0",
+    token: str | None = None,
+    *,
+    hosts: Sequence[str] = (),
+    handles: int = 0,
+    **limits: float,
 ) -> Iterator[Served]:
     """A server of that folder, which ends with the block. ``handles``: how many it may have open."""
     reading, writing = os.pipe()
     with os.fdopen(reading, encoding="ascii") as printed, Path(os.devnull).open("r+b") as nothing:
         process = nursery_of(HERE / "server_inside.py").fork(
-            str(root), bind, token, handles, limits, stdin=nothing, stdout=writing, stderr=nothing
+            str(root),
+            bind,
+            {"token": token, "hosts": hosts},
+            handles,
+            limits,
+            stdin=nothing,
+            stdout=writing,
+            stderr=nothing,
         )
         os.close(writing)
         try:

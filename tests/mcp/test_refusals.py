@@ -247,3 +247,21 @@ def test_a_prompt_of_a_skill_that_models_do_not_see_names_the_addresses_of_its_f
     said = talk(server, words)
     assert "skill://pdf/" in said
     assert "read_skill_file" not in said
+
+
+def test_a_skill_that_models_do_not_see_is_as_unknown_to_them_as_one_that_is_not_there(library: Path) -> None:
+    """Whoever is told that there are no skills looks for no other."""
+    put(library, "people/SKILL.md", skill_md("people", fields="disable-model-invocation: true\n"))
+    server = prowess.mcp.Server(library, notice=None)
+
+    async def words(connection: Talk) -> None:
+        for tool, more in (("load_skill", {}), ("read_skill_file", {"path": "a.md"})):
+            said = []
+            for name in ("people", "nobody"):
+                answer = await connection.ask("tools/call", name=tool, arguments={"name": name, **more})
+                assert answer["isError"]
+                said.append(answer["content"][0]["text"].replace(name, "…"))
+            assert said[0] == said[1]
+            assert "available: inner, invoices, pdf" in said[0]
+
+    talk(server, words)

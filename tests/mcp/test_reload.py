@@ -117,6 +117,43 @@ def test_a_model_is_told_once_of_the_skills_that_came_by_the_answer_to_its_next_
     asyncio.run(whole())
 
 
+def test_a_skill_is_told_as_soon_as_models_may_see_it_and_not_when_the_model_has_loaded_it(library: Path) -> None:
+    """What counts is whether it stood in a listing, not since when its name is known."""
+    put(library, "hidden/SKILL.md", skill_md("hidden", fields="disable-model-invocation: true\n"))
+    server = prowess.mcp.Server(library, limits=LIMITS)
+    server.tell_arrivals()
+
+    async def whole() -> None:
+        async with asyncio.timeout(SECONDS), talking(server) as connection:
+
+            async def load(name: str) -> list[str]:
+                answer = await connection.ask("tools/call", name="load_skill", arguments={"name": name})
+                return [part["text"] for part in answer["content"]]
+
+            await load("pdf")
+            async with connection.client.listen(tools_list_changed=True) as changes:
+                put(library, "early/SKILL.md", skill_md("early"))
+                assert len(await load("early")) == 1, "it is loaded, perhaps before the change is noticed"
+                await anext(changes)
+                assert len(await load("pdf")) == 1, "the model has loaded what is new"
+                put(library, "back/SKILL.md", skill_md("back", description="Is taken away for a moment."))
+                await anext(changes)
+                shutil.rmtree(library / "back")
+                await anext(changes)
+                assert len(await load("pdf")) == 1
+                put(library, "back/SKILL.md", skill_md("back", description="Is taken away for a moment."))
+                await anext(changes)
+                put(library, "hidden/SKILL.md", skill_md("hidden", description="Is shown now."))
+                await anext(changes)
+            _, news = await load("pdf")
+            assert news.startswith("This is no part of the answer above.")
+            assert "- back: Is taken away for a moment." in news
+            assert "- hidden: Is shown now." in news
+            assert len(await load("pdf")) == 1
+
+    asyncio.run(whole())
+
+
 @pytest.mark.parametrize("has_one_client", [True, False])
 def test_nobody_is_told_what_came_without_a_listing_or_by_a_server_of_many_clients(
     library: Path, has_one_client: bool

@@ -127,7 +127,7 @@ def _mcp_issues(skill: Skill, limits: Limits) -> Iterator[Issue]:
     """Why a server of MCP's extension for skills leaves out a skill that is valid here."""
     lines = skill.peek().lines
     for reason in why_not_served(skill, skill.folder_name, limits):
-        message = f"{reason.message}; an MCP server leaves the skill out of its skills"
+        message = f"{reason.message}; the skills extension of an MCP server leaves the skill out"
         line = reason.line or lines.get(reason.field, 1)
         yield Issue(NOT_SERVED, reason.field, message, skill.location, line, "warning")
 

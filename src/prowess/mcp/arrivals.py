@@ -9,31 +9,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.mcp.listing import write_arrivals
-
 if TYPE_CHECKING:
-    from prowess.library.catalog import Catalog
-    from prowess.mcp.options import ServeOptions
+    from collections.abc import Iterable
+
+    from prowess.library.skill import Skill
 
 
 class Arrivals:
-    """The new skills that the one client of a server has not been told of yet."""
+    """Knows which skills the model of a server's one client has been shown, listed or told, and which it has loaded."""
 
-    def __init__(self, options: ServeOptions) -> None:
-        self._options = options
-        self._known: set[str] = set()
-        """The names of every skill that was there at some time: one that is written anew is no new one."""
-        self._untold: set[str] = set()
+    def __init__(self) -> None:
+        self._shown: set[str] = set()
+        self._has_changed = False
 
-    def note_change(self, before: Catalog, after: Catalog) -> None:
-        """Take note of what is new in a catalogue that replaces another."""
-        # By names alone: this runs between requests, and to ask each of 10,000 skills would parse its head.
-        self._known.update(before.names)
-        self._untold.update(name for name in after.names if name not in self._known)
-        self._known.update(after.names)
+    def note_change(self, before: Iterable[Skill]) -> None:
+        """Take note that the listing has changed; ``before`` are the skills that it had."""
+        if not self._has_changed:  # what is listed later has to be told first
+            self._shown.update(skill.name for skill in before)
+            self._has_changed = True
 
-    def write_news(self, catalog: Catalog, called: object) -> str:
-        """The new skills as a listing, each only once, and ``""`` without any; ``called`` is the one just asked for."""
-        untold, self._untold = sorted(self._untold), set()
-        skills = (catalog.get(name) for name in untold if name != called)
-        return write_arrivals([skill for skill in skills if skill is not None and skill.model_invocable], self._options)
+    def take_new(self, listed: Iterable[Skill], called: object) -> list[Skill]:
+        """Those of the listed skills that the model has not been shown, each only once; ``called`` it has loaded."""
+        if isinstance(called, str):
+            self._shown.add(called)
+        if not self._has_changed:
+            return []
+        new = [skill for skill in listed if skill.name not in self._shown]
+        self._shown.update(skill.name for skill in new)
+        return new

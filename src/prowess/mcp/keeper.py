@@ -63,8 +63,8 @@ class News(NamedTuple):
     prompts: bool
     updated: tuple[str, ...]
     """The addresses of files that are not what they were."""
-    catalogs: tuple[Catalog, Catalog] | None = None
-    """Every skill that loaded before, and every one that loads now; ``None`` where nothing but a listing came late."""
+    listed_before: tuple[Skill, ...] = ()
+    """The skills that models were told of before."""
 
 
 class Loader:
@@ -312,8 +312,8 @@ class Keeper:
     def _news(self, old: Offer, new: Offer) -> News:
         updated = [uri for path, skill in new.shelf.skills.items() for uri in self._updated(path, skill, old.shelf)]
         tools = old.tools.definitions != new.tools.definitions
-        catalogs = (old.shelf.catalog, new.shelf.catalog)
-        return News(tools, old.prompts.names != new.prompts.names, tuple(updated[:_MOST_NEWS]), catalogs)
+        prompts = old.prompts.names != new.prompts.names
+        return News(tools, prompts, tuple(updated[:_MOST_NEWS]), old.tools.listed)
 
     def _updated(self, path: str, skill: Skill, old: Shelf) -> list[str]:
         """The files of a skill that are not what was told of them; its SKILL.md where nothing was told."""

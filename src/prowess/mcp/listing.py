@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ELEMENT = "available_skills"
 _ABOUT = "Skills are instructions for particular tasks."
 _LOAD = "Load a skill: instructions for a particular task."
-_CAME = "Skills have come since they were listed."
+_CAME = "This is no part of the answer above. New skills have come since the skills were listed."
 _HERE = "This server has skills: instructions for particular tasks."
 _IN_TOOL = "The description of load_skill lists them: when a task fits one of them, load it before you begin."
 _SEARCH = (
@@ -69,8 +69,8 @@ def write_listing(skills: Sequence[Skill], options: ServeOptions) -> ListingText
 
 
 def write_arrivals(skills: Sequence[Skill], options: ServeOptions) -> str:
-    """The text about skills that a model has not been shown, within the budget of a listing; ``""`` without any."""
-    return f"{_CAME}{_Writer(skills, options).fit_listing(_CAME)[0]}" if skills else ""
+    """The text about skills that a model has not been shown, within the budget of a listing."""
+    return f"{_CAME}{_Writer(skills, options).fit_listing(_CAME)[0]}"
 
 
 class _Writer:

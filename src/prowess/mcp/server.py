@@ -28,7 +28,7 @@ from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.answers import BehindError, LargeError, OutdatedError
 from prowess.mcp.arrivals import Arrivals
 from prowess.mcp.keeper import News, keeper_of
-from prowess.mcp.listing import write_pointer
+from prowess.mcp.listing import write_arrivals, write_pointer
 from prowess.mcp.options import BUDGET, MAX_CHARS, PARTS, PLACES, make_options
 from prowess.mcp.pages import complete
 
@@ -209,7 +209,7 @@ class Server:
         set up the server wants no listing.
         """
         if any(map(self._options.lists_in, PLACES)):
-            self._arrivals = Arrivals(self._options)
+            self._arrivals = Arrivals()
 
     # -- what the SDK is given ---------------------------------------------------------------------------------------
 
@@ -255,9 +255,12 @@ class Server:
         """The answer to a call of a tool, and behind it the new skills that the model may not have been shown."""
         if self._arrivals is None or answer.get("isError"):
             return answer
-        catalog = (await self._keeper.offer()).shelf.catalog
-        news = self._arrivals.write_news(catalog, (arguments or {}).get("name"))
-        return {**answer, "content": [*answer["content"], {"type": "text", "text": news}]} if news else answer
+        listed = (await self._keeper.offer()).tools.listed
+        new = self._arrivals.take_new(listed, (arguments or {}).get("name"))
+        if not new:
+            return answer
+        text = await anyio.to_thread.run_sync(write_arrivals, new, self._options)  # thousands may have come at once
+        return {**answer, "content": [*answer["content"], {"type": "text", "text": text}]}
 
     async def _answer_from_disk(self, work: Work, params: Any) -> dict[str, Any]:  # noqa: ANN401 - as the method has them
         """The answer; where it is a refusal, or about a skill that has changed, that of what is on the disk now.
@@ -391,8 +394,8 @@ class Server:
             self._begin(self._when_offered(tell))
 
     async def _tell(self, news: News) -> None:
-        if self._arrivals is not None and news.catalogs is not None:
-            self._arrivals.note_change(*news.catalogs)
+        if self._arrivals is not None:
+            self._arrivals.note_change(news.listed_before)
         await self._bus.publish(ResourcesListChanged())
         for uri in news.updated:
             await self._bus.publish(ResourceUpdated(uri))

@@ -56,8 +56,13 @@ class ModelTools:
         return Toolset(self._session)
 
     @cached_property
+    def listed(self) -> tuple[Skill, ...]:
+        """The skills that models are told of, by name."""
+        return self._session.eligible()
+
+    @cached_property
     def _texts(self) -> ListingTexts:
-        return write_listing(self._session.eligible(), self._options)
+        return write_listing(self.listed, self._options)
 
     @cached_property
     def instructions(self) -> str:
@@ -69,7 +74,7 @@ class ModelTools:
     @cached_property
     def definitions(self) -> list[dict[str, Any]]:
         """The tools to offer."""
-        view = View(self._session, Options(budget=0), self._session.eligible, lambda: self._texts.needs_search)
+        view = View(self._session, Options(budget=0), lambda: self.listed, lambda: self._texts.needs_search)
         tools = (tool.describe(view) for tool in DIALECT.tools if tool.name in _ANSWERED and tool.offered(view))
         return [cast("dict[str, Any]", self._with_listing(tool).to_mcp()) for tool in tools]
 
@@ -96,7 +101,8 @@ class ModelTools:
         skill = self._shelf.catalog.get(wanted) if isinstance(wanted, str) else None
         if skill is None and isinstance(wanted, str) and (failure := self._shelf.find_failure(wanted)) is not None:
             return _answer(self._describe_failure(wanted, failure), is_error=True)
-        toolset = self._whole if skill is None else Toolset(self.open_session(skill))
+        # Of a skill that models do not see the answer is that of an unknown one, which names those that there are.
+        toolset = Toolset(self.open_session(skill)) if skill and skill.model_invocable else self._whole
         result = toolset.call(name, arguments)
         answer = _answer(result.content, *self._links(skill, result), is_error=result.is_error)
         return current_answer(skill, answer)

@@ -123,7 +123,7 @@ class McpContents:
             return self._read(path)
         except FetchError as error:
             changes = _describe_changes(self._entry, self._ask_again(error))
-            message = f"{self._say_changed(changes)} since it was loaded: load it again, and read what that gives"
+            message = f"{self._say_changed(changes)} since it was listed or loaded: load it again, and read that"
             raise FetchError(message, self.location, "changed-on-server") from None
 
     def renew(self) -> McpContents:
