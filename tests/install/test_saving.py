@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 import prowess
+from prowess.install.manifest import load_manifest
+from prowess.install.manifest_edits import declare_source
+from prowess.library.installs import project_scope
+from prowess.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     from tests.install.conftest import World
@@ -119,6 +124,51 @@ def test_an_update_to_another_version_changes_the_version_that_is_declared(
     assert installer.update(f"@{one.full_name}@v2")[0].status == "updated"
     assert rows(world) == [f"{after.format(many.address)},  # pinned"]
     check_agreement(installer)
+
+
+@pytest.mark.parametrize(
+    ("written", "moved", "left"),
+    [
+        ("#v1:skills@charts", ["#v2:skills@charts"], []),
+        ("#v1:skills", ["#v2:skills"], []),
+        ("#v1@charts,invoices", ["#v1@invoices", "#v2@charts"], ["#v1@invoices"]),
+        ("#v1:skills@charts,invoices", ["#v1:skills@invoices", "#v2:skills@charts"], ["#v1:skills@invoices"]),
+    ],
+)
+def test_an_entry_keeps_its_folder_and_stays_one_text_when_one_of_its_skills_moves_or_goes(
+    world: World, installer: prowess.Installer, many: Repository, written: str, moved: list[str], left: list[str]
+) -> None:
+    write(world, f'"{many.address}{written}",')
+    installer.sync()
+    name = installer.list()[0].full_name
+    installer.update(f"@{name}@v2")
+    assert rows(world) == [f'"{many.address}{parts}",' for parts in moved]
+    check_agreement(installer)
+    installer.remove(f"@{name}")
+    assert rows(world) == [f'"{many.address}{parts}",' for parts in left]
+    check_agreement(installer)
+
+
+@pytest.mark.parametrize(
+    ("written", "after"),
+    [
+        ("https://host.example/team/skills.git#v1:tools@pdf", '"https://host.example/team/skills.git#v2:tools@pdf"'),
+        ("git@host.example:team/skills.git#v1:tools", '"git@host.example:team/skills.git#v2:tools"'),
+        ("acme/skills:tools@pdf", '{ source = "acme/skills:tools@pdf", ref = "v2" }'),
+        ("https://github.com/acme/skills/tree/v1/tools", '{ source = "acme/skills/tools", ref = "v2" }'),
+        ("@acme/pdf@v1", '"@acme/pdf@v2"'),
+    ],
+)
+def test_another_version_is_declared_in_the_form_in_which_the_source_was_written(
+    world: World, written: str, after: str
+) -> None:
+    write(world, f'"{written}",')
+    manifest = load_manifest(str(world.project), DEFAULT_LIMITS)
+    assert manifest is not None
+    (declared,) = manifest.declared
+    scope = project_scope(str(world.skills))
+    edit = declare_source(manifest, scope, replace(declared.spec, ref="v2"), written=declared.source)
+    assert edit.text == HEAD + f"  {after},\n]\n"
 
 
 def test_one_skill_of_several_that_moves_to_another_version_gets_an_entry_of_its_own(

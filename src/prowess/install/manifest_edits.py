@@ -14,6 +14,7 @@ from prowess.install.entries import local_path, recorded_source
 from prowess.install.manifest import Defaults, load_manifest, parse_entry
 from prowess.install.store import opened
 from prowess.install.syncing import as_declared, gap, places
+from prowess.spec.source_parts import write_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -121,10 +122,10 @@ def _rest(entry: Entry) -> dict[str, Any]:
 
 def _entry_for(manifest: Manifest, scope: Scope, spec: SourceSpec, written: str, rest: dict[str, Any]) -> Entry:
     """The shortest entry that names a source: a text where nothing else is to be said, else a table."""
-    for source in dict.fromkeys(_ways_to_write(spec, scope, written)):
-        try:
-            named = parse_entry(source, Defaults(), manifest.folder).spec
-        except InstallError:
+    before = _parse_source(written, manifest)
+    for source in dict.fromkeys(_ways_to_write(spec, scope, written, before)):
+        named = _parse_source(source, manifest)
+        if named is None:
             continue
         if _is_source(named, spec) and named.ref in {"", spec.ref} and named.skills in {(), spec.skills}:
             table: dict[str, Any] = {"source": source}
@@ -135,20 +136,37 @@ def _entry_for(manifest: Manifest, scope: Scope, spec: SourceSpec, written: str,
     raise _refusal(manifest, f"no entry can name {spec}", None)
 
 
-def _ways_to_write(spec: SourceSpec, scope: Scope, written: str) -> Iterator[str]:
-    """How a source might be written, what a person wrote first; which of them names it is tried out."""
-    if written:
-        bare, hash_, fragment = written.partition("#")
+def _parse_source(source: str, manifest: Manifest) -> SourceSpec | None:
+    """What a text names as an entry of a manifest; ``None`` where it names nothing."""
+    try:
+        return parse_entry(source, Defaults(), manifest.folder).spec
+    except InstallError:
+        return None
+
+
+def _ways_to_write(spec: SourceSpec, scope: Scope, written: str, before: SourceSpec | None) -> Iterator[str]:
+    """How a source might be written, what a person wrote first; which of them names it is tried out.
+
+    ``before``: what ``written`` names: a version, or skills, that stood in it stay in it.
+    """
+    if written.startswith("@"):
+        yield from (written, f"@{spec.full_name}@{spec.ref}")
+    elif before is not None:
+        tail = write_parts("", before.subpath, before.skills, marked=False)
+        source = written.partition("#")[0] if "#" in written else written.removesuffix(tail)
+        skills = spec.skills if before.skills else ()
         yield written
-        if hash_:  # the same at another version, with the skill that may follow it
-            yield f"{bare}#{spec.ref}{''.join(fragment.partition('@')[1:])}"
-        yield f"@{spec.full_name}@{spec.ref}" if written.startswith("@") else bare
+        for ref in (spec.ref if before.ref else "", spec.ref, ""):
+            yield source + write_parts(ref, spec.subpath, skills, marked="#" in written)
     if spec.local:
         path = recorded_source(spec, scope)
-        version = f"#{spec.ref}" if spec.ref else ""
-        yield from (path, f"{path}{version}", f"file://{quote(local_path(spec))}")
-        return
-    yield from (f"@{spec.full_name}", spec.full_name, f"{spec.full_name}/{spec.subpath}", spec.address)
+        addresses = (path, f"file://{quote(local_path(spec))}")
+    else:
+        yield from (f"@{spec.full_name}", spec.full_name, f"{spec.full_name}/{spec.subpath}")
+        addresses = (spec.address,)
+    for place in addresses:
+        yield place + write_parts("", spec.subpath, (), marked=False)
+        yield place + write_parts(spec.ref, spec.subpath, (), marked=True)
 
 
 def _is_source(one: SourceSpec, other: SourceSpec) -> bool:
