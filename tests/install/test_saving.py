@@ -91,6 +91,36 @@ def test_a_folder_is_declared_from_where_the_manifest_is(
     check_agreement(installer)
 
 
+def test_agents_that_were_found_are_linked_and_not_declared_and_those_of_the_entry_stay(
+    world: World, installer: prowess.Installer, many: Repository
+) -> None:
+    (world.home / ".claude").mkdir()
+    write(world, f'{{ source = "{many.address}#v1@invoices", agents = ["goose"] }},')
+    for skill in ("charts", "invoices"):
+        plan = installer.plan(f"{many.address}#v1", project=True, select=skill, replace=True, preset=True)
+        installer.apply(plan)
+        assert (world.project / ".claude/skills" / skill).is_symlink()
+    assert rows(world) == [
+        f'{{ source = "{many.address}#v1", skills = ["invoices"], agents = ["goose"] }},',
+        f'{{ source = "{many.address}#v1", skills = ["charts"] }},',
+    ]
+    check_agreement(installer)
+    assert (world.project / ".goose/skills/invoices").is_symlink()
+
+
+def test_links_that_were_made_by_hand_stay_when_the_manifest_declares_another_version(
+    world: World, installer: prowess.Installer, many: Repository
+) -> None:
+    write(world, f'{{ source = "{many.address}#v1@charts", agents = ["goose"] }},')
+    installer.sync()
+    installer.link("@local/charts", ["claude-code"])
+    write(world, f'"{many.address}#v2@charts",')
+    installer.sync()
+    assert (world.project / ".claude/skills/charts").is_symlink()
+    assert not (world.project / ".goose/skills/charts").is_symlink()
+    check_agreement(installer)
+
+
 def test_what_is_removed_is_declared_no_more(world: World, installer: prowess.Installer, many: Repository) -> None:
     world.folder("notes")
     write(world, "'../../folders/notes',", f'{{ source = "{many.address}", skills = ["charts", "invoices"] }},  # both')
@@ -136,7 +166,7 @@ def test_an_update_to_another_version_changes_the_version_that_is_declared(
     ],
 )
 def test_an_entry_keeps_its_folder_and_stays_one_text_when_one_of_its_skills_moves_or_goes(
-    world: World, installer: prowess.Installer, many: Repository, written: str, moved: list[str], left: list[str]
+    world: World, installer: prowess.Installer, many: Repository, *, written: str, moved: list[str], left: list[str]
 ) -> None:
     write(world, f'"{many.address}{written}",')
     installer.sync()

@@ -159,11 +159,10 @@ def _ways_to_write(spec: SourceSpec, scope: Scope, written: str, before: SourceS
         for ref in (spec.ref if before.ref else "", spec.ref, ""):
             yield source + write_parts(ref, spec.subpath, skills, marked="#" in written)
     if spec.local:
-        path = recorded_source(spec, scope)
-        addresses = (path, f"file://{quote(local_path(spec))}")
+        addresses = [recorded_source(spec, scope), f"file://{quote(local_path(spec))}"]
     else:
         yield from (f"@{spec.full_name}", spec.full_name, f"{spec.full_name}/{spec.subpath}")
-        addresses = (spec.address,)
+        addresses = [spec.address]
     for place in addresses:
         yield place + write_parts("", spec.subpath, (), marked=False)
         yield place + write_parts(spec.ref, spec.subpath, (), marked=True)

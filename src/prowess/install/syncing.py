@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 from contextlib import suppress
 from dataclasses import replace
@@ -120,9 +121,20 @@ def _is_same(entry: LockedSkill, one: Declared, scope: Scope) -> bool:
     part = entry.subpath if not spec.skills else entry.subpath[: len(spec.subpath)]
     is_part = part == spec.subpath and bool(entry.select) == bool(spec.skills)
     is_source = entry.kind == spec.kind and entry.ref == spec.ref and comes_from(entry, spec, scope)
-    # Links that somebody asked for by hand stay; those that only the manifest asked for go with that.
-    is_linked = set(entry.agents) >= set(one.agents) if not entry.declared else set(entry.agents) == set(one.agents)
+    is_linked = set(entry.agents) == {*one.agents, *agents_by_hand(entry)}
     return is_source and is_part and is_linked and entry.mode == one.mode
+
+
+def agents_by_hand(entry: LockedSkill) -> tuple[str, ...]:
+    """The agents that an entry is linked for, but for those that its declaration named.
+
+    Links that somebody asked for by hand stay whatever the manifest says; those that it asked for go with that.
+    """
+    table: object = None
+    with suppress(ValueError, RecursionError):  # a declaration that is a source alone, or that nobody can read
+        table = json.loads(entry.declared)
+    named = table.get("agents", ()) if isinstance(table, dict) else ()
+    return tuple(agent for agent in entry.agents if agent not in named)
 
 
 def restored(scope: Scope, reach: Reach, errors: list[SkillError], *, locked: bool) -> tuple[list[str], list[Issue]]:
