@@ -13,6 +13,7 @@ from prowess.install.manifest import load_manifest
 from prowess.install.manifest_edits import declare_source
 from prowess.library.installs import project_scope
 from prowess.limits import DEFAULT_LIMITS
+from tests.repositories import skill_text
 
 if TYPE_CHECKING:
     from tests.install.conftest import World
@@ -212,6 +213,60 @@ def test_one_skill_of_several_that_moves_to_another_version_gets_an_entry_of_its
         f'{{ source = "{many.address}", ref = "v2", skills = ["charts"] }},',
     ]
     check_agreement(installer)
+
+
+@pytest.mark.parametrize("mode", ["", 'mode = "copy"\n'])
+def test_a_skill_is_not_taken_out_of_what_the_manifest_declares_as_a_whole(
+    world: World, installer: prowess.Installer, many: Repository, mode: str
+) -> None:
+    manifest = world.project / "prowess.toml"
+    manifest.write_text(f'{mode}skills = ["{many.address}#v1"]\n', encoding="utf-8")
+    installer.sync()
+    with pytest.raises(prowess.NameTakenError, match=r'name the others \(skills = \["invoices"\]\) and sync'):
+        installer.install(f"{many.address}#v2@charts", project=True, replace=True)
+    check_agreement(installer)
+    manifest.write_text(f'{mode}skills = ["{many.address}#v1@invoices"]\n', encoding="utf-8")
+    installer.sync(remove=True)
+    installer.install(f"{many.address}#v2@charts", project=True)
+    check_agreement(installer)
+
+
+def test_what_made_way_for_an_install_is_declared_no_more(
+    world: World, installer: prowess.Installer, many: Repository
+) -> None:
+    write(world, f'"{many.address}#v1@charts,invoices",', f'"{world.folder("notes")}",')
+    installer.sync()
+    other = world.folder("other")
+    (other / "SKILL.md").write_text(skill_text("charts"), encoding="utf-8")
+    installer.install_local(other, project=True, replace=True)
+    assert rows(world)[0] == f'"{many.address}#v1@invoices",'
+    assert [row.rpartition("/")[2] for row in rows(world)[1:]] == ['notes",', 'other",']
+    check_agreement(installer)
+
+
+@pytest.mark.parametrize("copy", [False, True])
+def test_an_update_takes_no_skill_from_another_install(
+    world: World, installer: prowess.Installer, many: Repository, *, copy: bool
+) -> None:
+    installer.install(f"{many.address}#v1", project=True, copy=copy)
+    installer.install(f"{many.address}#v1@charts", project=True, replace=True, copy=copy)
+    many.skill("skills/charts", body="Newer.\n")
+    many.skill("skills/invoices", body="Newer.\n")
+    many.commit(tag="v3")
+    assert installer.update("@local/many@v3")[0].status == "updated"
+    assert "Newer." not in (world.agents / "charts/SKILL.md").read_text(encoding="utf-8")
+    assert "Newer." in (world.agents / "invoices/SKILL.md").read_text(encoding="utf-8")
+    assert [one.status for one in installer.update()] == ["current", "current"]
+    assert installer.verify() == ()
+
+
+def test_taking_away_a_link_that_the_manifest_asks_for_says_that_a_sync_brings_it_back(
+    world: World, installer: prowess.Installer
+) -> None:
+    write(world, f'{{ source = "{world.folder("notes")}", agents = ["goose"] }},')
+    installer.sync()
+    installer.unlink("@local/notes", ["goose"])
+    assert [issue.code for issue in installer.issues] == ["still-declared"]
 
 
 def test_a_manifest_that_cannot_be_edited_is_left_and_said_with_what_it_should_have(

@@ -195,6 +195,8 @@ def _displace(store: Store, locked: Locked, wanted: Sequence[Link], new: tuple[T
             continue
         if not wishes.may_replace(holder.name):
             raise NameTakenError(_taken(os.path.basename(link.path), holder, source), link.path)
+        if wishes.replace and wishes.declared and holder.declared:
+            _refuse_part(link.path, holder, {os.path.basename(link.path) for link in wanted})
         locked = _without(store, locked, holder, link.path)
     return locked
 
@@ -204,6 +206,20 @@ def _taken(name: str, holder: LockedSkill, source: str) -> str:
         return f"the skill {name!r} is installed already, from the same source, as part of {holder.name}"
     origin = holder.source or "a folder that was adopted"
     return f"the skill {name!r} is installed from {origin} ({holder.name}); this one comes from {source}"
+
+
+def _refuse_part(path: str, holder: LockedSkill, names: set[str]) -> None:
+    """Raise where an install that the manifest declares as a whole would lose some of its skills, those of ``names``.
+
+    The manifest would then declare them twice, and no sync could tell who is to have them.
+    """
+    others = ", ".join(f'"{skill}"' for skill in holder.skills if link_name(skill) not in names)
+    if others:
+        message = (
+            f"the skill {os.path.basename(path)!r} is part of {holder.name}, all of which the manifest declares: have "
+            f"it name the others (skills = [{others}]) and sync, or remove {holder.name}"
+        )
+        raise NameTakenError(message, path)
 
 
 def _holder(store: Store, locked: Locked, path: str) -> LockedSkill | None:

@@ -6,7 +6,6 @@ import dataclasses
 import os
 from contextlib import suppress
 from dataclasses import replace as replaced
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -270,6 +269,7 @@ class Installer:
         """
         scope = self._scope(plan.location == "project")
         self._begin(scope)
+        before = read_lock(scope.records, limits=self._limits)
         with typed(), self._reach.opened(replaced(plan.spec, ref=commit) if commit else plan.spec) as bundle:
             trees = cut(bundle, plan.spec, self._limits)
             arrival = Arrival(plan.spec, bundle.commit, plan.wishes)
@@ -277,8 +277,11 @@ class Installer:
         self.issues += (*plan.issues, *issues)
         if plan.manifest:
             agents, mode = plan.declared_agents, COPY if plan.wishes.copy else ""
-            save = partial(declare_source, scope=scope, spec=plan.spec, agents=agents, mode=mode, written=plan.written)
-            self._save(scope, save)
+            gone = before.keys() - read_lock(scope.records, limits=self._limits).keys()
+            self._save(
+                scope,
+                lambda now: declare_source(now, scope, plan.spec, agents, mode=mode, written=plan.written, gone=gone),
+            )
         return done
 
     def install_local(
@@ -507,8 +510,11 @@ class Installer:
         links: list[str] = []
         for scope, chosen in names.items():
             with typed(), opened(scope, self._limits) as store:
+                entries = [store.locked.get(name) for name in chosen]
                 links += change(store, chosen, check_texts(agents, "agents"))
             self.issues += store.issues
+            for entry in entries:
+                self.issues += tuple(still_declared(scope, entry, self._limits))
         return tuple(links)
 
     def difference(self, *, project: bool = True, locked: bool = False, remove: bool = False) -> tuple[str, ...]:

@@ -11,13 +11,13 @@ from prowess.errors import InstallError
 from prowess.files.paths import is_link
 from prowess.files.writing import write_atomic
 from prowess.install.entries import local_path, recorded_source
-from prowess.install.manifest import Defaults, load_manifest, parse_entry
+from prowess.install.manifest import Defaults, load_manifest, parse_entry, places
 from prowess.install.store import opened
-from prowess.install.syncing import as_declared, gap, places
+from prowess.install.syncing import as_declared, gap
 from prowess.spec.source_parts import write_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from prowess.install.manifest import Declared, Manifest
     from prowess.install.manifest_text import Entry
@@ -36,15 +36,23 @@ class Edit(NamedTuple):
 
 
 def declare_source(
-    manifest: Manifest, scope: Scope, spec: SourceSpec, agents: Sequence[str] = (), *, mode: str = "", written: str = ""
+    manifest: Manifest,
+    scope: Scope,
+    spec: SourceSpec,
+    agents: Sequence[str] = (),
+    *,
+    mode: str = "",
+    written: str = "",
+    gone: Collection[str] = (),
 ) -> Edit:
     """The edit after which a manifest declares a source; entries that declared the same places give them up.
 
-    ``mode``: ``"copy"`` for real files in place of links. ``written``: how a person wrote the source. Raises
+    ``mode``: ``"copy"`` for real files in place of links. ``written``: how a person wrote the source. ``gone``: further
+    installs that made way for it, and are declared no more. Raises
     ``InstallError`` (``manifest-not-written``) for a manifest that is written in a way that cannot be edited, and for a
     source that no entry can name.
     """
-    names = set(places(_as_declared(spec)))
+    names = {*places(_as_declared(spec)), *gone}
     own = [agent for agent in agents if agent not in manifest.defaults.agents]
     edits: dict[int, Entry | None] = {}
     more: dict[str, Any] = {"agents": own} if own else {}

@@ -15,13 +15,12 @@ from prowess.install.apply import Arrival, Wishes, remove, stage
 from prowess.install.copies import read_whole_copies
 from prowess.install.entries import comes_from, is_sourceless, spec_of_entry
 from prowess.install.links import Landings
-from prowess.install.manifest import manifest_file, read_manifest
+from prowess.install.manifest import manifest_file, places, read_manifest
 from prowess.install.store import opened
 from prowess.install.trees import Tree, read_recorded_tree
 from prowess.library.compare import compare_install, describe_differences, find_unrecorded, state_of, verify_scope
 from prowess.library.lock import read_lock
 from prowess.spec.addresses import SourceSpec
-from prowess.spec.refs import link_name
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
@@ -70,12 +69,6 @@ def gap(declared: tuple[Declared, ...] | None, locked: Locked, scope: Scope) -> 
     }
     gone = [name for name, entry in locked.items() if entry.declared and entry.declared not in texts]
     return Gap(missing, tuple(name for name in gone if name not in same and name not in moved), same, moved)
-
-
-def places(one: Declared) -> list[str]:
-    """The places that a declaration fills."""
-    chosen = dict.fromkeys(f"{one.spec.org}/{link_name(skill)}" for skill in one.spec.skills)
-    return list(chosen) or [one.spec.full_name]
 
 
 def gives_way(entry: LockedSkill, one: Declared, texts: Collection[str], scope: Scope) -> bool:

@@ -92,8 +92,8 @@ def command(
     and --skill say the same, and must not contradict it.
 
     Without --agent it is linked for the agents that the manifest names, else for those that have a folder in the
-    project or in your home folder; '--agent universal' links it in .agents/skills alone. A prowess.toml names only those
-    that you name.
+    project or in your home folder; '--agent universal' links it in .agents/skills alone. A prowess.toml names none that
+    were only found.
 
     Where there is a prowess.toml, it declares what was installed from then on, unless --no-save.
     --allow-http and --allow-private count for this command alone: a later sync or update needs them again.
