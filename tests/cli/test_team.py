@@ -292,8 +292,8 @@ def test_a_subfolder_of_a_project_belongs_to_it(
     assert command("link", "alpha", "--agent", "windsurf", "--yes").status == 0
     assert (project / ".windsurf/skills/alpha").is_symlink()
     assert command("update", "alpha@v1.1.0", "--yes").status == 0
-    assert command("sync", "--locked").status == 3
-    assert command("sync", "--yes").status == 0
+    assert command("sync", "--locked").out == "Nothing to do.\n"
+    assert (project / ".windsurf/skills/alpha").is_symlink()
     assert "v1.1.1" in command("outdated").out
     (project / ".agents/skills/alpha/SKILL.md").write_text("mine", encoding="utf-8")
     assert command("verify").status == 1
@@ -386,6 +386,15 @@ def test_a_repository_that_is_not_on_this_machine_is_named(command: Command, pro
     ran = command("sync", "--locked")
     assert (ran.status, "error[no-repository]" in ran.err) == (3, True)
     assert f"there is no repository at {alpha.path}" in ran.err
+
+
+def test_one_skill_that_is_installed_already_is_refused_before_any_plan(command: Command, tmp_path: Path) -> None:
+    many = Repository(tmp_path / "repositories" / "many")
+    many.skill("skills/charts")
+    many.commit()
+    command("install", f"{many.address}@charts", "--project", "--yes")
+    ran = command("install", f"{many.address}@charts", "--project", "--yes")
+    assert (ran.status, ran.out, "error[already-installed]" in ran.err) == (3, "", True)
 
 
 # -- a fresh clone -----------------------------------------------------------------------------------------------------

@@ -238,3 +238,15 @@ def test_what_lies_in_the_install_base_of_copies_is_not_believed(world: World, c
     assert {issue.code for issue in copied.verify()} >= {"changed-file"}
     catalog = prowess.discover(cwd=world.project, home=world.home, verify="lock")
     assert catalog["pdf"].location == str(world.project / PLACES[0] / "SKILL.md")
+
+
+def test_a_copy_that_another_install_takes_over_is_kept_only_where_it_was_edited(
+    world: World, copied: prowess.Installer
+) -> None:
+    other = world.folder("pdf-tools")
+    (other / "SKILL.md").write_text(skill_text("pdf", "Otherwise.\n"), encoding="utf-8")
+    (world.project / PLACES[1] / "notes.md").write_text("mine", encoding="utf-8")
+    copied.install_local(other, project=True, agents=["claude-code"], replace=True)
+    (backup,) = copied.backups()
+    assert ((backup.path / "notes.md").is_file(), backup.why) == (True, "somebody had changed it by hand")
+    assert copied.verify() == ()

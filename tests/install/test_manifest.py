@@ -83,3 +83,14 @@ def test_an_entry_whose_keys_contradict_its_source_is_refused(
     with pytest.raises(prowess.InstallError, match="is given beside it") as caught:
         installer.sync()
     assert caught.value.code == "bad-manifest"
+
+
+@pytest.mark.parametrize("entries", ['"acme/skills#v1@pdf", "acme/skills#v2@pdf,csv"', '"@acme/pdf@v1", "acme/pdf"'])
+def test_both_sides_of_a_merge_that_declare_one_install_are_refused_and_named(
+    world: World, installer: prowess.Installer, entries: str
+) -> None:
+    (world.project / "prowess.toml").write_text(f"skills = [{entries}]\n", encoding="utf-8")
+    sources = entries.replace('"', "'").replace(", ", " and ")
+    with pytest.raises(prowess.InstallError, match=f"acme/pdf is declared twice, by {sources}") as caught:
+        installer.sync()
+    assert caught.value.code == "bad-manifest"

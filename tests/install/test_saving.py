@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 import prowess
+from prowess.install.manifest import load_manifest
+from prowess.install.manifest_edits import declare_source
+from prowess.library.installs import project_scope
+from prowess.limits import DEFAULT_LIMITS
+from tests.repositories import skill_text
 
 if TYPE_CHECKING:
     from tests.install.conftest import World
@@ -86,6 +92,36 @@ def test_a_folder_is_declared_from_where_the_manifest_is(
     check_agreement(installer)
 
 
+def test_agents_that_were_found_are_linked_and_not_declared_and_those_of_the_entry_stay(
+    world: World, installer: prowess.Installer, many: Repository
+) -> None:
+    (world.home / ".claude").mkdir()
+    write(world, f'{{ source = "{many.address}#v1@invoices", agents = ["goose"] }},')
+    for skill in ("charts", "invoices"):
+        plan = installer.plan(f"{many.address}#v1", project=True, select=skill, replace=True, preset=True)
+        installer.apply(plan)
+        assert (world.project / ".claude/skills" / skill).is_symlink()
+    assert rows(world) == [
+        f'{{ source = "{many.address}#v1", skills = ["invoices"], agents = ["goose"] }},',
+        f'{{ source = "{many.address}#v1", skills = ["charts"] }},',
+    ]
+    check_agreement(installer)
+    assert (world.project / ".goose/skills/invoices").is_symlink()
+
+
+def test_links_that_were_made_by_hand_stay_when_the_manifest_declares_another_version(
+    world: World, installer: prowess.Installer, many: Repository
+) -> None:
+    write(world, f'{{ source = "{many.address}#v1@charts", agents = ["goose"] }},')
+    installer.sync()
+    installer.link("@local/charts", ["claude-code"])
+    write(world, f'"{many.address}#v2@charts",')
+    installer.sync()
+    assert (world.project / ".claude/skills/charts").is_symlink()
+    assert not (world.project / ".goose/skills/charts").is_symlink()
+    check_agreement(installer)
+
+
 def test_what_is_removed_is_declared_no_more(world: World, installer: prowess.Installer, many: Repository) -> None:
     world.folder("notes")
     write(world, "'../../folders/notes',", f'{{ source = "{many.address}", skills = ["charts", "invoices"] }},  # both')
@@ -121,6 +157,51 @@ def test_an_update_to_another_version_changes_the_version_that_is_declared(
     check_agreement(installer)
 
 
+@pytest.mark.parametrize(
+    ("written", "moved", "left"),
+    [
+        ("#v1:skills@charts", ["#v2:skills@charts"], []),
+        ("#v1:skills", ["#v2:skills"], []),
+        ("#v1@charts,invoices", ["#v1@invoices", "#v2@charts"], ["#v1@invoices"]),
+        ("#v1:skills@charts,invoices", ["#v1:skills@invoices", "#v2:skills@charts"], ["#v1:skills@invoices"]),
+    ],
+)
+def test_an_entry_keeps_its_folder_and_stays_one_text_when_one_of_its_skills_moves_or_goes(
+    world: World, installer: prowess.Installer, many: Repository, *, written: str, moved: list[str], left: list[str]
+) -> None:
+    write(world, f'"{many.address}{written}",')
+    installer.sync()
+    name = installer.list()[0].full_name
+    installer.update(f"@{name}@v2")
+    assert rows(world) == [f'"{many.address}{parts}",' for parts in moved]
+    check_agreement(installer)
+    installer.remove(f"@{name}")
+    assert rows(world) == [f'"{many.address}{parts}",' for parts in left]
+    check_agreement(installer)
+
+
+@pytest.mark.parametrize(
+    ("written", "after"),
+    [
+        ("https://host.example/team/skills.git#v1:tools@pdf", '"https://host.example/team/skills.git#v2:tools@pdf"'),
+        ("git@host.example:team/skills.git#v1:tools", '"git@host.example:team/skills.git#v2:tools"'),
+        ("acme/skills:tools@pdf", '{ source = "acme/skills:tools@pdf", ref = "v2" }'),
+        ("https://github.com/acme/skills/tree/v1/tools", '{ source = "acme/skills/tools", ref = "v2" }'),
+        ("@acme/pdf@v1", '"@acme/pdf@v2"'),
+    ],
+)
+def test_another_version_is_declared_in_the_form_in_which_the_source_was_written(
+    world: World, written: str, after: str
+) -> None:
+    write(world, f'"{written}",')
+    manifest = load_manifest(str(world.project), DEFAULT_LIMITS)
+    assert manifest is not None
+    (declared,) = manifest.declared
+    scope = project_scope(str(world.skills))
+    edit = declare_source(manifest, scope, replace(declared.spec, ref="v2"), written=declared.source)
+    assert edit.text == HEAD + f"  {after},\n]\n"
+
+
 def test_one_skill_of_several_that_moves_to_another_version_gets_an_entry_of_its_own(
     world: World, installer: prowess.Installer, many: Repository
 ) -> None:
@@ -132,6 +213,60 @@ def test_one_skill_of_several_that_moves_to_another_version_gets_an_entry_of_its
         f'{{ source = "{many.address}", ref = "v2", skills = ["charts"] }},',
     ]
     check_agreement(installer)
+
+
+@pytest.mark.parametrize("mode", ["", 'mode = "copy"\n'])
+def test_a_skill_is_not_taken_out_of_what_the_manifest_declares_as_a_whole(
+    world: World, installer: prowess.Installer, many: Repository, mode: str
+) -> None:
+    manifest = world.project / "prowess.toml"
+    manifest.write_text(f'{mode}skills = ["{many.address}#v1"]\n', encoding="utf-8")
+    installer.sync()
+    with pytest.raises(prowess.NameTakenError, match=r'name the others \(skills = \["invoices"\]\) and sync'):
+        installer.install(f"{many.address}#v2@charts", project=True, replace=True)
+    check_agreement(installer)
+    manifest.write_text(f'{mode}skills = ["{many.address}#v1@invoices"]\n', encoding="utf-8")
+    installer.sync(remove=True)
+    installer.install(f"{many.address}#v2@charts", project=True)
+    check_agreement(installer)
+
+
+def test_what_made_way_for_an_install_is_declared_no_more(
+    world: World, installer: prowess.Installer, many: Repository
+) -> None:
+    write(world, f'"{many.address}#v1@charts,invoices",', f'"{world.folder("notes")}",')
+    installer.sync()
+    other = world.folder("other")
+    (other / "SKILL.md").write_text(skill_text("charts"), encoding="utf-8")
+    installer.install_local(other, project=True, replace=True)
+    assert rows(world)[0] == f'"{many.address}#v1@invoices",'
+    assert [row.rpartition("/")[2] for row in rows(world)[1:]] == ['notes",', 'other",']
+    check_agreement(installer)
+
+
+@pytest.mark.parametrize("copy", [False, True])
+def test_an_update_takes_no_skill_from_another_install(
+    world: World, installer: prowess.Installer, many: Repository, *, copy: bool
+) -> None:
+    installer.install(f"{many.address}#v1", project=True, copy=copy)
+    installer.install(f"{many.address}#v1@charts", project=True, replace=True, copy=copy)
+    many.skill("skills/charts", body="Newer.\n")
+    many.skill("skills/invoices", body="Newer.\n")
+    many.commit(tag="v3")
+    assert installer.update("@local/many@v3")[0].status == "updated"
+    assert "Newer." not in (world.agents / "charts/SKILL.md").read_text(encoding="utf-8")
+    assert "Newer." in (world.agents / "invoices/SKILL.md").read_text(encoding="utf-8")
+    assert [one.status for one in installer.update()] == ["current", "current"]
+    assert installer.verify() == ()
+
+
+def test_taking_away_a_link_that_the_manifest_asks_for_says_that_a_sync_brings_it_back(
+    world: World, installer: prowess.Installer
+) -> None:
+    write(world, f'{{ source = "{world.folder("notes")}", agents = ["goose"] }},')
+    installer.sync()
+    installer.unlink("@local/notes", ["goose"])
+    assert [issue.code for issue in installer.issues] == ["still-declared"]
 
 
 def test_a_manifest_that_cannot_be_edited_is_left_and_said_with_what_it_should_have(

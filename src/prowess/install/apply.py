@@ -20,7 +20,7 @@ from prowess.names import folders_above
 from prowess.spec.refs import link_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from prowess.files.writing import NewFile
     from prowess.install.store import Store
@@ -44,6 +44,12 @@ class Wishes(NamedTuple):
     """
     copy: bool = False
     """Whether real files go where agents look, and nothing into the install base."""
+    agents_by_hand: Mapping[str, tuple[str, ...]] = {}
+    """The further agents of single installs, by name: those for which a person linked them."""
+
+    def agents_of(self, name: str) -> tuple[str, ...]:
+        """The agents that an install of that name is linked for."""
+        return tuple(dict.fromkeys((*self.agents, *self.agents_by_hand.get(name, ()))))
 
     def may_replace(self, name: str) -> bool:
         """Whether an install of that name gives way."""
@@ -94,10 +100,11 @@ def stage(store: Store, locked: Locked, tree: Tree, arrival: Arrival) -> tuple[L
     locked.pop(taken.entry_like(tree.name), None)
     wanted, issues = _wanted(store, tree, wishes)
     tree = keep_skills(tree) if wishes.copy else tree
+    holders = {link.path: _holder(store, locked, link.path) or before for link in wanted}
     after = _displace(store, locked, wanted, (tree, source), wishes)
     _put(store, tree, before, wishes)
     for link in wanted:
-        store.link(_kept(store, link, before))
+        store.link(_kept(store, link, holders[link.path]))
     _unlink_old(store, before, {link.path for link in wanted})
     links = tuple(store.landings.recorded(link.path) for link in wanted)
     after[tree.name] = LockedSkill(
@@ -113,7 +120,7 @@ def stage(store: Store, locked: Locked, tree: Tree, arrival: Arrival) -> tuple[L
         tree.hashes,
         links,
         tuple(link for link in links if link in store.copies),
-        wishes.agents,
+        wishes.agents_of(tree.name),
         wishes.declared,
         COPY if wishes.copy else "",
     )
@@ -147,7 +154,7 @@ def why_kept(store: Store, entry: LockedSkill | None, place: str) -> str:
 
 def _wanted(store: Store, tree: Tree, wishes: Wishes) -> tuple[list[Link], list[Issue]]:
     """The links that a tree's skills get, and those that get none."""
-    folders = store.landings.folders(wishes.agents)
+    folders = store.landings.folders(wishes.agents_of(tree.name))
     place = store.scope.place(tree.name)
     links: dict[str, Link] = {}
     issues: list[Issue] = []
@@ -188,6 +195,8 @@ def _displace(store: Store, locked: Locked, wanted: Sequence[Link], new: tuple[T
             continue
         if not wishes.may_replace(holder.name):
             raise NameTakenError(_taken(os.path.basename(link.path), holder, source), link.path)
+        if wishes.replace and wishes.declared and holder.declared:
+            _refuse_part(link.path, holder, {os.path.basename(link.path) for link in wanted})
         locked = _without(store, locked, holder, link.path)
     return locked
 
@@ -197,6 +206,20 @@ def _taken(name: str, holder: LockedSkill, source: str) -> str:
         return f"the skill {name!r} is installed already, from the same source, as part of {holder.name}"
     origin = holder.source or "a folder that was adopted"
     return f"the skill {name!r} is installed from {origin} ({holder.name}); this one comes from {source}"
+
+
+def _refuse_part(path: str, holder: LockedSkill, names: set[str]) -> None:
+    """Raise where an install that the manifest declares as a whole would lose some of its skills, those of ``names``.
+
+    The manifest would then declare them twice, and no sync could tell who is to have them.
+    """
+    others = ", ".join(f'"{skill}"' for skill in holder.skills if link_name(skill) not in names)
+    if others:
+        message = (
+            f"the skill {os.path.basename(path)!r} is part of {holder.name}, all of which the manifest declares: have "
+            f"it name the others (skills = [{others}]) and sync, or remove {holder.name}"
+        )
+        raise NameTakenError(message, path)
 
 
 def _holder(store: Store, locked: Locked, path: str) -> LockedSkill | None:
@@ -246,11 +269,14 @@ def _without(store: Store, locked: Locked, holder: LockedSkill, path: str) -> Lo
     return locked
 
 
-def _kept(store: Store, link: Link, before: LockedSkill | None) -> Link:
-    """A folder that stands where a link goes is kept, unless it is the copy that we made, as we made it."""
-    if not exists(link.path) or is_link(link.path) or (before and is_copy(before, link.path, store.limits)):
+def _kept(store: Store, link: Link, holder: LockedSkill | None) -> Link:
+    """A folder that stands where a link goes is kept, unless it is the copy that we made, as we made it.
+
+    ``holder``: the entry that records what stands there.
+    """
+    if not exists(link.path) or is_link(link.path) or (holder and is_copy(holder, link.path, store.limits)):
         return link
-    return link._replace(keep="edited" if before and _is_own_copy(store, link.path, before) else "foreign")
+    return link._replace(keep="edited" if holder and _is_own_copy(store, link.path, holder) else "foreign")
 
 
 def _unlink_old(store: Store, before: LockedSkill | None, wanted: set[str]) -> None:

@@ -10,7 +10,17 @@ from prowess.install.failures import typed
 from prowess.install.landing import land
 from prowess.install.links import Landings
 from prowess.install.manifest import read_manifest
-from prowess.install.syncing import SURPLUS_CODES, find_surplus, gap, gives_way, lost, refuse_gap, to_restore, to_settle
+from prowess.install.syncing import (
+    SURPLUS_CODES,
+    agents_by_hand,
+    find_surplus,
+    gap,
+    gives_way,
+    lost,
+    refuse_gap,
+    to_restore,
+    to_settle,
+)
 from prowess.install.trees import cut
 from prowess.library.compare import compare_folder, verify_scope
 from prowess.library.lock import COPY, read_lock
@@ -86,7 +96,14 @@ def _brought(scope: Scope, wish: Declared, order: Order) -> tuple[InstalledSkill
         trees = cut(bundle, wish.spec, order.reach.limits)
         yielding = {name for name, entry in before.items() if gives_way(entry, wish, order.texts, scope)}
         yielding |= {tree.name for tree in trees if tree.name not in before and _may_fill(scope, tree, order)}
-        wishes = Wishes(wish.agents, declared=wish.text, yielding=frozenset(yielding), copy=wish.mode == COPY)
+        by_hand = {tree.name: agents_by_hand(before[tree.name]) for tree in trees if tree.name in before}
+        wishes = Wishes(
+            wish.agents,
+            declared=wish.text,
+            yielding=frozenset(yielding),
+            copy=wish.mode == COPY,
+            agents_by_hand=by_hand,
+        )
         arrival = Arrival(wish.spec, bundle.commit, wishes)
         done, issues = land(scope, trees, arrival, scopes=order.scopes, limits=order.reach.limits)
     order.issues.extend(issues)

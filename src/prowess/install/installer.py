@@ -6,9 +6,8 @@ import dataclasses
 import os
 from contextlib import suppress
 from dataclasses import replace as replaced
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prowess.arguments import as_optional_absolute, check_text, check_texts
 from prowess.errors import AlreadyInstalledError, InstallError, Issue, NotInstalledError, SkillError
@@ -51,7 +50,7 @@ from prowess.library.journal import find_interrupted, interrupted_error
 from prowess.library.lock import COPY, read_lock
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.addresses import SCHEMES, SourceSpec
-from prowess.spec.refs import SkillRef
+from prowess.spec.refs import SkillRef, link_name
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
@@ -137,8 +136,13 @@ class Installer:
         replace: bool = False,
         copy: bool = False,
         save: bool = True,
+        preset: bool = False,
     ) -> Plan:
-        """What ``install`` would do, without fetching or changing anything; raises when a place is taken."""
+        """What ``install`` would do, without fetching or changing anything; raises when a place is taken.
+
+        ``preset``: it is linked for ``preset_agents`` too. A manifest does not name those that were found: what is on
+        this machine is not what the project needs.
+        """
         scope = self._scope(project)
         self._look(scope)
         spec = with_name(spec_for(ref, select))
@@ -146,14 +150,18 @@ class Installer:
         # What the manifest says for all skills counts for one that is installed by hand, too: one truth for a project.
         manifest = load_manifest(scope.records, self._limits)
         defaults = manifest.defaults if manifest is not None else Defaults()
-        wanted = tuple(dict.fromkeys((*defaults.agents, *check_texts(agents, "agents"))))
-        wishes = Wishes(wanted, replace, foreign=replace, copy=copy or defaults.mode == COPY)
-        plan = plan_install(spec, scope, locked, wishes, self._present_agents(project=project))
+        named = tuple(dict.fromkeys((*defaults.agents, *check_texts(agents, "agents"))))
+        wishes = Wishes(named, replace, foreign=replace, copy=copy or defaults.mode == COPY)
+        saving: dict[str, Any] = {}
         if save and manifest is not None:
-            plan = self._declaring(plan, manifest, ref if isinstance(ref, str) else "")
-        if not replace and not spec.skills:
-            apply.refuse_taken(spec.full_name, plan.source, scope, locked)
-        return plan
+            wishes, saving = self._declaring(spec, scope, wishes, manifest, ref if isinstance(ref, str) else "")
+        found = self.preset_agents(project=project) if preset else ()
+        wishes = wishes._replace(agents=tuple(dict.fromkeys((*wishes.agents, *found))))
+        plan = plan_install(spec, scope, locked, wishes, self._present_agents(project=project))
+        if not replace:
+            for name in [f"{spec.org}/{link_name(skill)}" for skill in spec.skills] or [spec.full_name]:
+                apply.refuse_taken(name, plan.source, scope, locked)
+        return dataclasses.replace(plan, **saving)
 
     def offers(self, ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None = None) -> Offer:
         """Fetch what ``ref`` names and say what there is, for a person who decides; nothing is changed.
@@ -168,17 +176,22 @@ class Installer:
         with typed(), self._reach.opened(spec) as bundle:
             return make_offer(bundle, spec, self._limits)
 
-    def _declaring(self, plan: Plan, manifest: Manifest, written: str) -> Plan:
-        """The plan, with what the manifest will declare; without that, and an issue, where it cannot be written."""
-        scope = self._scope(plan.location == "project")
-        mode = COPY if plan.wishes.copy else ""
+    @staticmethod
+    def _declaring(
+        spec: SourceSpec, scope: Scope, wishes: Wishes, manifest: Manifest, written: str
+    ) -> tuple[Wishes, dict[str, Any]]:
+        """The wishes of an install that the manifest will declare, and the fields of the plan that say so.
+
+        Where the manifest cannot be written these are an issue. The agents that the entry names already stay.
+        """
+        mode = COPY if wishes.copy else ""
         try:
-            edit = declare_source(manifest, scope, plan.spec, plan.wishes.agents, mode=mode, written=written)
+            declared = declare_source(manifest, scope, spec, wishes.agents, mode=mode, written=written).declared
         except InstallError as error:
-            issue = Issue(error.code, "", error.message, error.path, 0, "warning")
-            return dataclasses.replace(plan, issues=(issue,))
-        wishes = plan.wishes._replace(declared=edit.declared.text if edit.declared is not None else "")
-        return dataclasses.replace(plan, wishes=wishes, manifest=manifest.file, written=written)
+            return wishes, {"issues": (Issue(error.code, "", error.message, error.path, 0, "warning"),)}
+        if declared is not None:
+            wishes = wishes._replace(declared=declared.text, agents=declared.agents)
+        return wishes, {"manifest": manifest.file, "written": written, "declared_agents": wishes.agents}
 
     def _save(self, scope: Scope, change: Callable[[Manifest], Edit | None]) -> None:
         """Change the manifest of a scope, where there is one; an issue says where it could not be changed."""
@@ -256,15 +269,19 @@ class Installer:
         """
         scope = self._scope(plan.location == "project")
         self._begin(scope)
+        before = read_lock(scope.records, limits=self._limits)
         with typed(), self._reach.opened(replaced(plan.spec, ref=commit) if commit else plan.spec) as bundle:
             trees = cut(bundle, plan.spec, self._limits)
             arrival = Arrival(plan.spec, bundle.commit, plan.wishes)
             done, issues = land(scope, trees, arrival, scopes=(self.user, self.project), limits=self._limits)
         self.issues += (*plan.issues, *issues)
         if plan.manifest:
-            agents, mode = plan.wishes.agents, COPY if plan.wishes.copy else ""
-            save = partial(declare_source, scope=scope, spec=plan.spec, agents=agents, mode=mode, written=plan.written)
-            self._save(scope, save)
+            agents, mode = plan.declared_agents, COPY if plan.wishes.copy else ""
+            gone = before.keys() - read_lock(scope.records, limits=self._limits).keys()
+            self._save(
+                scope,
+                lambda now: declare_source(now, scope, plan.spec, agents, mode=mode, written=plan.written, gone=gone),
+            )
         return done
 
     def install_local(
@@ -493,8 +510,11 @@ class Installer:
         links: list[str] = []
         for scope, chosen in names.items():
             with typed(), opened(scope, self._limits) as store:
+                entries = [store.locked.get(name) for name in chosen]
                 links += change(store, chosen, check_texts(agents, "agents"))
             self.issues += store.issues
+            for entry in entries:
+                self.issues += tuple(still_declared(scope, entry, self._limits))
         return tuple(links)
 
     def difference(self, *, project: bool = True, locked: bool = False, remove: bool = False) -> tuple[str, ...]:

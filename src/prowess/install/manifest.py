@@ -19,6 +19,7 @@ from prowess.library.conflicts import find_marker
 from prowess.library.lock import COPY, read_text
 from prowess.spec.addresses import SourceSpec, with_parts
 from prowess.spec.redaction import show_address
+from prowess.spec.refs import link_name
 
 if TYPE_CHECKING:
     from prowess.install.manifest_text import Entry
@@ -101,6 +102,12 @@ def parse_entry(entry: Entry, defaults: Defaults, folder: str) -> Declared:
     return _entry(entry, defaults.agents, defaults.mode, folder)
 
 
+def places(one: Declared) -> list[str]:
+    """The places that a declaration fills."""
+    chosen = dict.fromkeys(f"{one.spec.org}/{link_name(skill)}" for skill in one.spec.skills)
+    return list(chosen) or [one.spec.full_name]
+
+
 def manifest_file(folder: str) -> str:
     """What the manifest in a folder is called."""
     return MANIFEST_FILE if exists(os.path.join(folder, MANIFEST_FILE)) else _PYPROJECT
@@ -129,7 +136,19 @@ def _declared(table: dict[str, Any], folder: str) -> tuple[Declared, ...]:
     found = [_entry(entry, agents, mode, folder) for entry in entries]
     if len({one.text for one in found}) != len(found):
         raise _bad("a source is declared twice", folder)
+    _refuse_twice(found, folder)
     return tuple(found)
+
+
+def _refuse_twice(declared: list[Declared], folder: str) -> None:
+    """Raise where two entries declare one install: both sides of a merge that were kept, mostly."""
+    first: dict[str, Declared] = {}
+    for one in declared:
+        for place in places(one):
+            other = first.setdefault(place, one)
+            if other is not one:
+                both = f"{show_address(other.source)} and {show_address(one.source)}"
+                raise _bad(f"{place} is declared twice, by {both}: keep one of them", folder)
 
 
 def _entry(entry: object, agents: tuple[str, ...], mode: str, folder: str) -> Declared:

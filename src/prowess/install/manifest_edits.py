@@ -11,12 +11,13 @@ from prowess.errors import InstallError
 from prowess.files.paths import is_link
 from prowess.files.writing import write_atomic
 from prowess.install.entries import local_path, recorded_source
-from prowess.install.manifest import Defaults, load_manifest, parse_entry
+from prowess.install.manifest import Defaults, load_manifest, parse_entry, places
 from prowess.install.store import opened
-from prowess.install.syncing import as_declared, gap, places
+from prowess.install.syncing import as_declared, gap
+from prowess.spec.source_parts import write_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from prowess.install.manifest import Declared, Manifest
     from prowess.install.manifest_text import Entry
@@ -35,15 +36,23 @@ class Edit(NamedTuple):
 
 
 def declare_source(
-    manifest: Manifest, scope: Scope, spec: SourceSpec, agents: Sequence[str] = (), *, mode: str = "", written: str = ""
+    manifest: Manifest,
+    scope: Scope,
+    spec: SourceSpec,
+    agents: Sequence[str] = (),
+    *,
+    mode: str = "",
+    written: str = "",
+    gone: Collection[str] = (),
 ) -> Edit:
     """The edit after which a manifest declares a source; entries that declared the same places give them up.
 
-    ``mode``: ``"copy"`` for real files in place of links. ``written``: how a person wrote the source. Raises
+    ``mode``: ``"copy"`` for real files in place of links. ``written``: how a person wrote the source. ``gone``: further
+    installs that made way for it, and are declared no more. Raises
     ``InstallError`` (``manifest-not-written``) for a manifest that is written in a way that cannot be edited, and for a
     source that no entry can name.
     """
-    names = set(places(_as_declared(spec)))
+    names = {*places(_as_declared(spec)), *gone}
     own = [agent for agent in agents if agent not in manifest.defaults.agents]
     edits: dict[int, Entry | None] = {}
     more: dict[str, Any] = {"agents": own} if own else {}
@@ -121,10 +130,10 @@ def _rest(entry: Entry) -> dict[str, Any]:
 
 def _entry_for(manifest: Manifest, scope: Scope, spec: SourceSpec, written: str, rest: dict[str, Any]) -> Entry:
     """The shortest entry that names a source: a text where nothing else is to be said, else a table."""
-    for source in dict.fromkeys(_ways_to_write(spec, scope, written)):
-        try:
-            named = parse_entry(source, Defaults(), manifest.folder).spec
-        except InstallError:
+    before = _parse_source(written, manifest)
+    for source in dict.fromkeys(_ways_to_write(spec, scope, written, before)):
+        named = _parse_source(source, manifest)
+        if named is None:
             continue
         if _is_source(named, spec) and named.ref in {"", spec.ref} and named.skills in {(), spec.skills}:
             table: dict[str, Any] = {"source": source}
@@ -135,20 +144,36 @@ def _entry_for(manifest: Manifest, scope: Scope, spec: SourceSpec, written: str,
     raise _refusal(manifest, f"no entry can name {spec}", None)
 
 
-def _ways_to_write(spec: SourceSpec, scope: Scope, written: str) -> Iterator[str]:
-    """How a source might be written, what a person wrote first; which of them names it is tried out."""
-    if written:
-        bare, hash_, fragment = written.partition("#")
+def _parse_source(source: str, manifest: Manifest) -> SourceSpec | None:
+    """What a text names as an entry of a manifest; ``None`` where it names nothing."""
+    try:
+        return parse_entry(source, Defaults(), manifest.folder).spec
+    except InstallError:
+        return None
+
+
+def _ways_to_write(spec: SourceSpec, scope: Scope, written: str, before: SourceSpec | None) -> Iterator[str]:
+    """How a source might be written, what a person wrote first; which of them names it is tried out.
+
+    ``before``: what ``written`` names: a version, or skills, that stood in it stay in it.
+    """
+    if written.startswith("@"):
+        yield from (written, f"@{spec.full_name}@{spec.ref}")
+    elif before is not None:
+        tail = write_parts("", before.subpath, before.skills, marked=False)
+        source = written.partition("#")[0] if "#" in written else written.removesuffix(tail)
+        skills = spec.skills if before.skills else ()
         yield written
-        if hash_:  # the same at another version, with the skill that may follow it
-            yield f"{bare}#{spec.ref}{''.join(fragment.partition('@')[1:])}"
-        yield f"@{spec.full_name}@{spec.ref}" if written.startswith("@") else bare
+        for ref in (spec.ref if before.ref else "", spec.ref, ""):
+            yield source + write_parts(ref, spec.subpath, skills, marked="#" in written)
     if spec.local:
-        path = recorded_source(spec, scope)
-        version = f"#{spec.ref}" if spec.ref else ""
-        yield from (path, f"{path}{version}", f"file://{quote(local_path(spec))}")
-        return
-    yield from (f"@{spec.full_name}", spec.full_name, f"{spec.full_name}/{spec.subpath}", spec.address)
+        addresses = [recorded_source(spec, scope), f"file://{quote(local_path(spec))}"]
+    else:
+        yield from (f"@{spec.full_name}", spec.full_name, f"{spec.full_name}/{spec.subpath}")
+        addresses = [spec.address]
+    for place in addresses:
+        yield place + write_parts("", spec.subpath, (), marked=False)
+        yield place + write_parts(spec.ref, spec.subpath, (), marked=True)
 
 
 def _is_source(one: SourceSpec, other: SourceSpec) -> bool:

@@ -44,6 +44,8 @@ class Plan:
     """The file of the manifest that will declare it, where there is one."""
     written: str = ""
     """The source as a person wrote it."""
+    declared_agents: tuple[str, ...] = ()
+    """The agents that the manifest will name: not those that were found on this machine."""
     issues: tuple[Issue, ...] = ()
     """Why a manifest that is there will not declare it."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 from contextlib import suppress
 from dataclasses import replace
@@ -14,13 +15,12 @@ from prowess.install.apply import Arrival, Wishes, remove, stage
 from prowess.install.copies import read_whole_copies
 from prowess.install.entries import comes_from, is_sourceless, spec_of_entry
 from prowess.install.links import Landings
-from prowess.install.manifest import manifest_file, read_manifest
+from prowess.install.manifest import manifest_file, places, read_manifest
 from prowess.install.store import opened
 from prowess.install.trees import Tree, read_recorded_tree
 from prowess.library.compare import compare_install, describe_differences, find_unrecorded, state_of, verify_scope
 from prowess.library.lock import read_lock
 from prowess.spec.addresses import SourceSpec
-from prowess.spec.refs import link_name
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
@@ -71,12 +71,6 @@ def gap(declared: tuple[Declared, ...] | None, locked: Locked, scope: Scope) -> 
     return Gap(missing, tuple(name for name in gone if name not in same and name not in moved), same, moved)
 
 
-def places(one: Declared) -> list[str]:
-    """The places that a declaration fills."""
-    chosen = dict.fromkeys(f"{one.spec.org}/{link_name(skill)}" for skill in one.spec.skills)
-    return list(chosen) or [one.spec.full_name]
-
-
 def gives_way(entry: LockedSkill, one: Declared, texts: Collection[str], scope: Scope) -> bool:
     """Whether an install makes room for a declaration without being asked for.
 
@@ -120,9 +114,20 @@ def _is_same(entry: LockedSkill, one: Declared, scope: Scope) -> bool:
     part = entry.subpath if not spec.skills else entry.subpath[: len(spec.subpath)]
     is_part = part == spec.subpath and bool(entry.select) == bool(spec.skills)
     is_source = entry.kind == spec.kind and entry.ref == spec.ref and comes_from(entry, spec, scope)
-    # Links that somebody asked for by hand stay; those that only the manifest asked for go with that.
-    is_linked = set(entry.agents) >= set(one.agents) if not entry.declared else set(entry.agents) == set(one.agents)
+    is_linked = set(entry.agents) == {*one.agents, *agents_by_hand(entry)}
     return is_source and is_part and is_linked and entry.mode == one.mode
+
+
+def agents_by_hand(entry: LockedSkill) -> tuple[str, ...]:
+    """The agents that an entry is linked for, but for those that its declaration named.
+
+    Links that somebody asked for by hand stay whatever the manifest says; those that it asked for go with that.
+    """
+    table: object = None
+    with suppress(ValueError, RecursionError):  # a declaration that is a source alone, or that nobody can read
+        table = json.loads(entry.declared)
+    named = table.get("agents", ()) if isinstance(table, dict) else ()
+    return tuple(agent for agent in entry.agents if agent not in named)
 
 
 def restored(scope: Scope, reach: Reach, errors: list[SkillError], *, locked: bool) -> tuple[list[str], list[Issue]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -22,7 +23,7 @@ from prowess.install.trees import cut, keep_skills, refuse_broken
 from prowess.library.compare import compare_folder, compare_install, describe_differences
 from prowess.library.installs import copied_folders, place_of
 from prowess.spec.addresses import chosen
-from prowess.spec.refs import checked_version, is_commit, is_short_commit
+from prowess.spec.refs import checked_version, is_commit, is_short_commit, link_name
 from prowess.spec.versions import is_numbered, later
 
 if TYPE_CHECKING:
@@ -187,7 +188,9 @@ def updated(
             return Update(entry.name, "failed", entry.commit, why=away), tuple(old_news)
         tree = tree_for(entry, bundle, spec, reach.limits)
         refuse_broken([tree], spec)
-        arrival = Arrival(spec, bundle.commit, Wishes(entry.agents, replace=True, copy=entry.is_copied))
+        # Only the install itself gives way: what another one took over stays with that.
+        wishes = Wishes(entry.agents, yielding=frozenset((entry.name,)), copy=entry.is_copied)
+        arrival = Arrival(spec, bundle.commit, wishes)
     with typed(), (look_into if dry_run else opened)(scope, reach.limits) as store:
         update, issues = _Here(store, entry.name).take(tree, arrival, force=force, dry_run=dry_run)
         kept = () if dry_run else store.issues
@@ -208,6 +211,7 @@ class _Here:
 
     def take(self, tree: Tree, arrival: Arrival, *, force: bool, dry_run: bool) -> tuple[Update, tuple[Issue, ...]]:
         """Put a tree in place of it, unless there is a reason not to."""
+        tree = self._leave_out_taken(tree)
         same = tree.digest == self._now.digest and arrival.spec.ref == self._now.ref
         if dry_run:
             return self._said("edited" if self._edits else "current" if same else "available", tree, arrival), ()
@@ -223,6 +227,16 @@ class _Here:
         locked, issues = stage(self._store, dict(self._store.locked), tree, arrival._replace(wishes=wishes))
         self._store.commit(locked)
         return said, (*tree.issues, *issues)
+
+    def _leave_out_taken(self, tree: Tree) -> Tree:
+        """The tree without the skills that another install has, which it does not lose to an update of this one."""
+        landings, taken = self._store.landings, self._store.taken
+
+        def is_free(skill: str) -> bool:
+            path = os.path.join(landings.shared, link_name(skill))
+            return taken.holder_of(landings.recorded(path)) in {"", self._now.name}
+
+        return tree._replace(skills={skill: folder for skill, folder in tree.skills.items() if is_free(skill)})
 
     def _said(self, status: Status, tree: Tree, arrival: Arrival) -> Update:
         diff = diff_files(self._files(), tree.files, self._store.limits)

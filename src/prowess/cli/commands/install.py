@@ -92,7 +92,8 @@ def command(
     and --skill say the same, and must not contradict it.
 
     Without --agent it is linked for the agents that the manifest names, else for those that have a folder in the
-    project or in your home folder; '--agent universal' links it in .agents/skills alone.
+    project or in your home folder; '--agent universal' links it in .agents/skills alone. A prowess.toml names none that
+    were only found.
 
     Where there is a prowess.toml, it declares what was installed from then on, unless --no-save.
     --allow-http and --allow-private count for this command alone: a later sync or update needs them again.
@@ -107,10 +108,11 @@ def command(
     if not dry_run:
         installer.recover()  # before the plan is made: what was interrupted may have taken the place
         output.tell_issues(installer.issues)
-    agents = agents or installer.preset_agents(project=project)
     # As it was written, so that a manifest declares it so.
     named = spec if ref or subpath else source
-    make_plan = partial(installer.plan, named, project, agents=agents, replace=replace, copy=copy, save=save)
+    make_plan = partial(
+        installer.plan, named, project, agents=agents, replace=replace, copy=copy, save=save, preset=not agents
+    )
     plan = make_plan(select=select or None)  # what is taken is refused before anything is fetched
     noticed = (*installer.issues, *plan.issues)
     offer = _fetch_offer(installer, spec)
