@@ -197,3 +197,13 @@ def test_copies_are_their_authors_to_check_and_are_never_mended_here(command: Co
     shutil.copytree(copy.parent, project / ".agents/skills/notes")
     ran = command("check")
     assert (ran.status, "there are only installed skills (notes)" in ran.err) == (0, True)
+
+
+@pytest.mark.parametrize("words", [["install", "./mine", "--project", "--yes"], ["sync", "--yes"]], ids=lambda w: w[0])
+def test_an_agent_of_the_manifest_that_nobody_knows_is_refused_first_with_the_nearest(
+    command: Command, project: Path, words: list[str]
+) -> None:
+    (project / "prowess.toml").write_text('agents = ["claude"]\nskills = ["./mine"]\n', encoding="utf-8")
+    ran = command(*words)
+    assert (ran.status, ran.out) == (3, "")
+    assert "unknown agent 'claude'; did you mean claude-code?" in ran.err

@@ -125,3 +125,17 @@ def test_every_shell_gets_a_script_that_it_accepts(command: Command, shell: str,
     file = tmp_path / "script"
     file.write_text(ran.out, encoding="utf-8")
     subprocess.run([program, "-n", file], check=True)
+
+
+def test_what_a_shell_would_run_is_not_completed_and_is_quoted_where_it_is_advised(
+    command: Command, project: Path
+) -> None:
+    folder = project / ".agents/skills/odd"
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "scripts/$(touch ran).py").write_text("", encoding="utf-8")
+    (folder / "scripts/run.py").write_text("", encoding="utf-8")
+    head = '---\nname: "a$(touch ran)"\ndescription: Runs things when asked to.\n---\n'
+    (folder / "SKILL.md").write_text(head, encoding="utf-8")
+    assert "a$(touch ran)" not in offered_here("show", "a")
+    assert offered_here("read", "a$(touch ran)", "scripts/") == ["scripts/run.py"]
+    assert "(prowess trust grant 'a$(touch ran)')" in command("show", "a$(touch ran)").out

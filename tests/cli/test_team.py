@@ -159,6 +159,19 @@ def test_backups_are_listed_with_the_way_to_take_one_back_which_works(
     assert "Mine." in body(project)
 
 
+def test_names_of_backups_that_came_with_a_clone_hide_no_other_and_run_nothing(command: Command, project: Path) -> None:
+    kept = project / ".prowess/skills/.backup"
+    (kept / "x+edited+ffffffffffffff-000000000000").mkdir(parents=True)  # a year that no calendar has
+    (kept / "$(touch ran); a+edited+0193fa5c1234-0123456789ab").mkdir()
+    shown = command("backups")
+    assert shown.status == 0
+    (copying,) = [row.partition(": ")[2] for row in shown.out.splitlines() if "cp -R" in row]
+    (using,) = [row.partition(": ")[2] for row in shown.out.splitlines() if "prowess install" in row]
+    subprocess.run(["/bin/sh", "-c", f"{copying}; : {using}"], check=True)
+    assert not (project / "ran").exists()
+    assert (project / "$(touch ran); a").is_dir()
+
+
 def test_a_version_that_is_declared_anew_is_an_update(command: Command, project: Path, alpha: Repository) -> None:
     declare(project, f'"{alpha.address}#v1.0.0"')
     command("sync", "--yes")

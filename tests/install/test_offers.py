@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from tests.repositories import Repository
+from tests.repositories import Repository, skill_text
 from tests.sources.packing import FILES, zipped
 
 if TYPE_CHECKING:
@@ -100,6 +100,21 @@ def test_only_the_skills_that_were_chosen_are_offered(installer: prowess.Install
         installer.offers(shop.address, select="plane")
     assert caught.value.code == "unknown-skill"
     assert "plain" in caught.value.message
+
+
+def test_a_skill_that_is_chosen_by_its_name_is_no_other_whose_folder_has_that_name(
+    installer: prowess.Installer, world: World
+) -> None:
+    """Both were shown, and one of them was picked: by its name."""
+    shop = Repository(world.base / "repositories" / "shop")
+    shop.write("skills/pdf/SKILL.md", skill_text("evil"))
+    shop.write("skills/z/SKILL.md", skill_text("pdf"))
+    shop.commit()
+    assert [skill.name for skill in installer.offers(shop.address).skills] == ["evil", "pdf"]
+    assert [skill.folder for skill in installer.offers(shop.address, select="pdf").skills] == ["skills/z"]
+    installer.install(shop.address, project=True, select="pdf")
+    assert world.agents.joinpath("pdf/SKILL.md").read_text(encoding="utf-8") == skill_text("pdf")
+    assert [skill.name for skill in installer.offers(shop.address, select="z").skills] == ["pdf"]
 
 
 def test_an_archive_and_a_folder_make_offers_too(installer: prowess.Installer, world: World) -> None:

@@ -358,6 +358,7 @@ def test_what_is_kept_and_makes_no_sense_is_refused(
         b"nothing",
         "\u2603 blob 3\nabc\n".encode(),
         data.replace(b" tree ", b" blob "),
+        b"a blob " + b"9" * 5_000 + b"\nabc\n",
     ):
         with pytest.raises(prowess.GitError):
             load_objects(damaged)
@@ -381,6 +382,10 @@ def test_what_may_not_be_asked_is_refused_though_it_is_kept(
     with pytest.raises(prowess.BadReferenceError) as caught:
         prowess.Installer().install(prowess.SourceSpec("git", wide_of(server), "acme", "wide", commit), project=True)
     assert caught.value.code == "bad-scheme"
+    index = f"{wide_of(server)}#{commit}"
+    assert installer.find("pdf", [index]).hits
+    refused = prowess.Installer().find("pdf", [index])
+    assert ([issue.code for issue in refused.unanswered], refused.hits) == (["bad-scheme"], ())
 
 
 def test_an_entry_that_records_other_files_too_is_restored_as_it_is_recorded(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import prowess
+from prowess.authoring.secrets import find_secret_issues
 from prowess.cli.commands import list as list_command
 from prowess.cli.commands import prompt as prompt_command
 from tests.repositories import skill_text
@@ -110,3 +111,36 @@ def test_names_are_compared_without_going_through_all_pairs() -> None:
         arriving, known = ([f"{name_of(number)}-{word}" for number in range(size)] for word in ("one", "another"))
         counts.append(count_calls(lambda: list(near_names(arriving, "acme", known))))  # noqa: B023
     assert find_quadratic(*counts) == {}
+
+
+def test_what_is_refused_in_skills_of_a_source_is_told_without_going_through_all_pairs(world: World) -> None:
+    source = world.base / "source"
+    counts = []
+    for size in SIZES:
+        for number in range(size):
+            folder = source / "skills" / name_of(number)
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "SKILL.md").write_text(skill_text(folder.name), encoding="utf-8")
+            if not (folder / "odd").is_symlink():
+                (folder / "odd").symlink_to(world.base)
+        counts.append(count_calls(lambda: prowess.Installer().offers(str(source))))
+    assert find_quadratic(*counts) == {}
+
+
+class Counted(str):
+    """A text that adds up how many characters were looked through for line ends."""
+
+    __slots__ = ("seen",)
+    seen: int
+
+    def count(self, what: str, begin: int = 0, end: int | None = None) -> int:  # type: ignore[override]
+        end = len(self) if end is None else end
+        self.seen = getattr(self, "seen", 0) + end - begin
+        return super().count(what, begin, end)
+
+
+def test_a_text_full_of_secrets_is_gone_through_once() -> None:
+    text = Counted("".join(f"AKIA{number:016}\n".replace("00000", "0A0B0") for number in range(1_000)))
+    issues = [*find_secret_issues(text, "SKILL.md")]
+    assert [issue.line for issue in issues] == [*range(1, 1_001)]
+    assert text.seen <= len(text)

@@ -82,6 +82,9 @@ BAD = {
     "skill": ('"pdf" = ""', '"../x" = ""'),
     "links": ('source = "', 'links = "x"\nsource = "'),
     "source": ("source = ", "source = 1 #"),
+    "NUL in a path": ('source = "', 'copies = [".claude/skills/a\\u0000"]\nsource = "'),
+    "NUL in a text": ('source = "', 'declared = "\\u0000"\nsource = "'),
+    "an option in place of a commit": ('source = "', 'commit = "--all"\nsource = "'),
 }
 
 

@@ -125,6 +125,17 @@ def test_a_refused_copy_does_not_hide_a_good_one(project: Path) -> None:
     assert found(project).load("pdf").instructions == "The user's."
 
 
+@pytest.mark.parametrize("place", ["{home}/.agents/skills/mine", "../nobody/.agents/skills/mine"])
+def test_a_lock_file_of_a_project_hides_no_skill_of_the_user(project: Path, place: str) -> None:
+    own = project.parent / "nobody" / ".agents" / "skills" / "mine"
+    own.mkdir(parents=True)
+    (own / "SKILL.md").write_text(skill_text("mine"), encoding="utf-8")
+    lock = project / "prowess.lock"
+    copies = f'copies = ["{place.format(home=project.parent / "nobody")}"]\nlinks = '
+    lock.write_text(lock.read_text(encoding="utf-8").replace("links = ", copies), encoding="utf-8")
+    assert "mine" in found(project).names
+
+
 @pytest.mark.parametrize("text", ["", "version = 2\n", "not toml [", 'version = 1\n[[skill]]\nname = "../x"\n'])
 def test_without_a_lock_file_that_makes_sense_nothing_installed_counts(project: Path, text: str) -> None:
     (project / "prowess.lock").write_text(text, encoding="utf-8")

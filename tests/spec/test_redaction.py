@@ -59,6 +59,10 @@ def test_what_holds_no_secret_stays_as_it_is(address: str) -> None:
     assert hide_secrets(address) == address
 
 
+def test_an_address_in_a_part_of_another_is_shown_without_its_secret() -> None:
+    assert show_address("acme/pdf#v1@https://me:secret@host.example") == "'acme/pdf#v1@https://host.example'"
+
+
 @pytest.mark.parametrize("piece", [".", "a", "a:", "@", "://", "https://", "a:b@c:", "'", "https://a:b@c,"])
 def test_a_long_text_of_a_hostile_server_takes_no_longer_than_its_length(piece: str) -> None:
     """A quadratic search would take minutes here, and the test would not end."""

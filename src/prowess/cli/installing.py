@@ -10,7 +10,7 @@ import click
 
 from prowess.cli import output
 from prowess.cli.blocks import line
-from prowess.cli.options import complete_agent, home_relative, known_agents
+from prowess.cli.options import complete_agent, home_relative, is_plain_word, known_agents
 from prowess.errors import NotInstalledError, did_you_mean, nearest_first
 from prowess.files.folders import exists
 from prowess.install.installer import Installer
@@ -72,7 +72,8 @@ def complete_installed(_ctx: click.Context, _param: click.Parameter, incomplete:
     """Names of installs for the shell: ``org/name``, the name alone, and the skills in them, as ``list`` shows them."""
     try:
         known = _Known(Installer())
-        return [name for name in sorted({*known.full_names, *known.short_names}) if name.startswith(incomplete)]
+        names = (name for name in {*known.full_names, *known.short_names} if is_plain_word(name))
+        return sorted(name for name in names if name.startswith(incomplete))
     except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
         return []
 

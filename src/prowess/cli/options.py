@@ -24,6 +24,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+_PLAIN_WORD = r"[\w@./][\w@./%+:=-]*"
+
+
+def is_plain_word(text: str) -> bool:
+    """True when every shell takes ``text`` for one word that does nothing.
+
+    Shells put what completion offers into the line as it is: ``$(…)`` in the name of a skill would be run by Enter.
+    """
+    import re  # noqa: PLC0415 - only for completion
+
+    return re.fullmatch(_PLAIN_WORD, text) is not None
+
+
 def complete_skill(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """What may stand where a skill is named, for the shell: paths once a path is begun, names of skills before.
 
@@ -38,7 +51,7 @@ def complete_skill(ctx: click.Context, _param: click.Parameter, incomplete: str)
         names = catalog_of(settings_of(**chosen)).names
     except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
         return []
-    items = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    items = [CompletionItem(name) for name in names if name.startswith(incomplete) and is_plain_word(name)]
     return items or [CompletionItem(incomplete, type="file")]  # a folder here, perhaps
 
 
@@ -53,7 +66,7 @@ def complete_file(ctx: click.Context, _param: click.Parameter, incomplete: str) 
     """Files of the skill that the line names, for the shell; nothing where that cannot be read."""
     try:
         skill = meant(settings_of(), ctx.params["skill"])
-        return [path for path in skill.files() if path.startswith(incomplete)]
+        return [path for path in skill.files() if path.startswith(incomplete) and is_plain_word(path)]
     except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
         return []
 
@@ -283,6 +296,17 @@ def named(settings: Settings, name: str) -> prowess.Skill:
     found = meant(settings, name)
     tell_changed([found])
     return found
+
+
+def quote_path(path: str) -> str:
+    """A path for a command that is shown to be pasted into a shell, quoted: names in it may be anybody's."""
+    from shlex import quote  # noqa: PLC0415 - only where a command is shown
+
+    shown = home_relative(path)
+    home = "~" + os.sep
+    if shown.startswith(home):  # within quotes a shell would not know the mark of the home folder
+        return home + quote(shown.removeprefix(home))
+    return quote(shown if os.path.isabs(shown) or shown.startswith((".", "~")) else os.path.join(os.curdir, shown))
 
 
 def home_relative(path: str) -> str:

@@ -68,9 +68,10 @@ def list_backups(scope: Scope) -> Iterator[Backup]:
         entries = opened.entries()
     for name in sorted((*entries.folders, *entries.files)):
         match = _NAME.fullmatch(name) or _OLDER_NAME.fullmatch(name)
-        if match is not None:
+        when = _time(match["time"]) if match is not None else None
+        if match is not None and when is not None:
             path = Path(folder, name)
-            yield Backup(path, _skill(match), _time(match["time"]), _reason(match), folder_size(str(path)))
+            yield Backup(path, _skill(match), when, _reason(match), folder_size(str(path)))
 
 
 def _skill(match: re.Match[str]) -> str:
@@ -83,5 +84,9 @@ def _reason(match: re.Match[str]) -> str:
     return REASONS.get(match.groupdict().get("why") or "", "not recorded")
 
 
-def _time(milliseconds: str) -> datetime:
-    return datetime.fromtimestamp(int(milliseconds, 16) / 1000, tz=UTC)
+def _time(milliseconds: str) -> datetime | None:
+    """The moment that a name tells; ``None`` where no calendar has it, so that no command of ours wrote the name."""
+    try:
+        return datetime.fromtimestamp(int(milliseconds, 16) / 1000, tz=UTC)
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -129,8 +129,9 @@ def _list_index(spec: SourceSpec, reach: Reach) -> _Listing:
     if spec.kind != "git":
         with typed(), reach.opened(spec) as bundle:
             return _list_skills(bundle, spec, reach.limits)
-    cache = Cache()
-    kept = _recall(cache, _key(spec, reach.remote(spec).newest(spec.ref)), reach.limits)
+    cache, remote = Cache(), reach.remote(spec)
+    remote.checked_address()  # what may not be asked is refused, whatever is kept of it
+    kept = _recall(cache, _key(spec, remote.newest(spec.ref)), reach.limits)
     if kept is not None:
         return kept
     with typed(), reach.opened(spec) as bundle:

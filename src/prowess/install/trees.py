@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import unicodedata
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from prowess.errors import InstallError, Issue, PathTraversalError, UnsafeTreeError, did_you_mean, nearest_first
 from prowess.files.tree import DEEPER, digest_of, hash_bytes
@@ -35,6 +35,7 @@ _WHY = {
     "too-many-files": "is one of too many files",
     "too-deep": "lies too deep",
 }
+T = TypeVar("T")
 _LISTED = 20
 """How many skills of a source a message names."""
 _FATAL = frozenset(("unreadable-directory", "too-many-files", "too-deep"))
@@ -127,8 +128,10 @@ def survey_source(bundle: Bundle, spec: SourceSpec, limits: Limits) -> Survey:
     skills, issues = find_skills(paths, reader.one, name=spec.name, limits=limits, bring=reader.bring)
     if not any(posixpath.basename(path).lower() == FILENAME.lower() for path in paths):
         raise InstallError(f"{spec} does not contain a SKILL.md file", code="missing-skill-md")
-    files = _group_by_folder(paths, (skill.folder for skill in skills))
-    return Survey(paths, odd, reader, skills, files, (*bundle.issues, *issues), limits)
+    folders = [skill.folder for skill in skills]
+    files = _group_by_folder(((path, path) for path in paths), folders)
+    odd_in = _group_by_folder((((code, path), path) for code, path in odd), folders)
+    return Survey(paths, odd, reader, skills, files, odd_in, (*bundle.issues, *issues), limits)
 
 
 class Survey(NamedTuple):
@@ -140,14 +143,15 @@ class Survey(NamedTuple):
     skills: list[Found]
     files: dict[str, list[str]]
     """The paths in the folder of each skill."""
+    odd_in: dict[str, list[tuple[str, str]]]
+    """What else the folder of each skill holds."""
     issues: tuple[Issue, ...]
     limits: Limits
 
     def chosen(self, names: Sequence[str]) -> list[Found]:
         """The skills of these names, or else of these folders' names; ``InstallError`` for one that is not there."""
-        by_name: dict[str, Found] = {}
-        for skill in self.skills:  # the first one wins, by whichever of its two names
-            by_name.setdefault(skill.name, skill)
+        by_name = {skill.name: skill for skill in self.skills}
+        for skill in self.skills:  # after all names: a folder must not pass for a skill that was shown by its name
             by_name.setdefault(posixpath.basename(skill.folder), skill)
         for name in names:
             if name not in by_name:
@@ -156,9 +160,9 @@ class Survey(NamedTuple):
 
     def refusals_of(self, skill: Found) -> list[Issue]:
         """What in a skill's folder keeps it from being installed, such as a link."""
-        inside = ((code, path) for code, path in self.odd if is_below(path, {skill.folder}))
         return [
-            Issue(code, path, f"{_WHY.get(code, code)}: the skill cannot be installed", path) for code, path in inside
+            Issue(code, path, f"{_WHY.get(code, code)}: the skill cannot be installed", path)
+            for code, path in self.odd_in[skill.folder]
         ]
 
     def files_of(self, skill: Found) -> list[str]:
@@ -166,13 +170,13 @@ class Survey(NamedTuple):
         return self.files.get(skill.folder, [])
 
 
-def _group_by_folder(paths: Iterable[str], folders: Iterable[str]) -> dict[str, list[str]]:
-    """The paths in each of the folders; it costs no more for many folders than for one."""
-    groups: dict[str, list[str]] = {folder: [] for folder in folders}
-    for path in paths:
+def _group_by_folder(rows: Iterable[tuple[T, str]], folders: Iterable[str]) -> dict[str, list[T]]:
+    """What lies in each of the folders, given with its path; it costs no more for many folders than for one."""
+    groups: dict[str, list[T]] = {folder: [] for folder in folders}
+    for row, path in rows:
         for folder in folders_above(path):
             if folder in groups:
-                groups[folder].append(path)
+                groups[folder].append(row)
     return groups
 
 
@@ -262,9 +266,7 @@ def refuse_broken(trees: Iterable[Tree], spec: SourceSpec) -> None:
 def _one(spec: SourceSpec, survey: Survey, skill: Found) -> Tree:
     prefix = f"{skill.folder}/" if skill.folder else ""
     inside = survey.files_of(skill)
-    _refuse_odd(
-        ((code, path) for code, path in survey.odd if path.startswith(prefix) or code in _FATAL), {skill.folder}
-    )
+    _refuse_odd(survey.odd_in[skill.folder], {skill.folder})
     check_paths(inside, survey.limits)
     subpath = "/".join(part for part in (spec.subpath, skill.folder) if part)
     place = f"{spec.org}/{_place_name(skill)}"

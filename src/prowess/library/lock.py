@@ -24,7 +24,7 @@ from prowess.files.tree import FileHash, digest_of
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import folders_above, relative_parts
 from prowess.spec.redaction import hide_secrets, scrub_text
-from prowess.spec.refs import is_safe_part, link_name
+from prowess.spec.refs import is_commit, is_safe_part, link_name
 from prowess.spec.rules import is_usable_name
 
 if TYPE_CHECKING:
@@ -286,6 +286,12 @@ def _entry(data: dict[str, Any], taken: set[str]) -> LockedSkill:
     # A file that somebody else wrote may hold a secret; what is read from here on is shown and written again.
     texts |= {"source": hide_secrets(texts["source"]), "declared": scrub_text(texts["declared"])}
     lists: dict[str, Any] = {key: tuple(_texts(data.get(key, []), key)) for key in _LISTS}
+    if "\0" in "".join((*texts.values(), *(text for texts_of_one in lists.values() for text in texts_of_one))):
+        raise _BadEntryError("the lock file holds a NUL character, which no path can hold", "\\u0000")
+    if texts["commit"] and not is_commit(texts["commit"]):
+        raise _BadEntryError(
+            f"the lock file's commit is {texts['commit'][:80]!r}, which is no id of a commit", "commit"
+        )
     org, _, name = texts["name"].partition("/")
     if not is_safe_part(org) or not is_safe_part(name):
         raise _BadEntryError(f"the lock file names {texts['name'][:80]!r}, which is no org/name", "name")

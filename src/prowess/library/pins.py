@@ -176,8 +176,14 @@ class LockRecords:
         return self._copies.get(folder)
 
     def _find_copies(self) -> Iterator[tuple[str, tuple[str, str]]]:
-        """Each folder that is a copy in place of a link, with its install and the skill's path in there."""
+        """Each folder that is a copy in place of a link, with its install and the skill's path in there.
+
+        A project's lock file may be somebody else's: it has no say in what lies outside of the project.
+        """
+        root = os.path.realpath(self.scope.root)
         for entry in self.locked.values():
             for link in entry.copies:
                 place = entry.name, entry.folder_of(os.path.basename(link))
-                yield os.path.realpath(os.path.join(self.scope.root, link)), place
+                folder = os.path.realpath(os.path.join(self.scope.root, link))
+                if self.scope.location == "user" or is_inside(folder, root):
+                    yield folder, place

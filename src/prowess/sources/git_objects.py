@@ -163,7 +163,7 @@ def load_objects(dumped: bytes) -> dict[str, tuple[str, bytes]]:
     """The objects of a dump; ``GitError`` when it makes no sense, or when one of them is not what its id says."""
     try:
         objects = dict(_objects(dumped))
-    except UnicodeDecodeError:
+    except ValueError:  # no ASCII, or a number of thousands of digits
         raise GitError("what was kept of a repository makes no sense") from None
     for name, (kind, data) in objects.items():
         if _hash_object(kind, data, len(name)) != name:

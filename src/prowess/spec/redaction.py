@@ -123,5 +123,5 @@ def _scrub_word(word: str) -> str:
 
 def show_address(address: str, most: int = 120) -> str:
     """An address for a message: without secrets, in ASCII, quoted, and not longer than ``most`` characters."""
-    hidden = hide_secrets(address)
+    hidden = scrub_text(hide_secrets(address))  # an address may stand in a part of another (owner/repo@https://…)
     return ascii(hidden if len(hidden) <= most else hidden[:most] + "...")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from prowess.cli import output
 from prowess.cli.blocks import Line, Table, line
 from prowess.cli.command import command as new_command
-from prowess.cli.options import home_relative, json_option
+from prowess.cli.options import home_relative, json_option, quote_path
 from prowess.install.installer import Installer
 
 if TYPE_CHECKING:
@@ -51,6 +52,6 @@ def _blocks(kept: Sequence[prowess.Backup]) -> Iterator[Block]:
     ]
     yield Table(rows, head=_HEAD, right=frozenset((2,)))
     yield Line()
-    name = kept[0].skill.rpartition("/")[2]
-    yield line(f"To take one back, make it your own: cp -R {home_relative(str(kept[0].path))} ./{name}")
-    yield line(f"then use it in place of what is installed: prowess install ./{name} --project --replace")
+    name = shlex.quote(f"./{kept[0].skill.rpartition('/')[2]}")
+    yield line(f"To take one back, make it your own: cp -R {quote_path(str(kept[0].path))} {name}")
+    yield line(f"then use it in place of what is installed: prowess install {name} --project --replace")

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 from prowess.cli import output
 from prowess.cli.blocks import Table, Title, line
 from prowess.cli.command import command as new_command
-from prowess.cli.options import home_relative, json_option, named, settings_of, skill_argument, where_options
+from prowess.cli.options import (
+    home_relative,
+    json_option,
+    named,
+    quote_path,
+    settings_of,
+    skill_argument,
+    where_options,
+)
 from prowess.cli.trusting import Trusted
 from prowess.errors import SkillError
 from prowess.library.inventory import inventory
@@ -152,8 +160,7 @@ def _acting(skill: prowess.Skill, held: Inventory, state: str) -> Iterator[Block
 
 
 def _written(skill: prowess.Skill) -> str:
-    """How the command line names it: a skill of no standard place by its folder."""
-    if skill.scope is not None:
-        return skill.name
-    shown = home_relative(skill.folder)
-    return shown if shown.startswith(("/", "~", ".")) else f"./{shown}"
+    """How the command line names it, for a shell: a skill of no standard place by its folder."""
+    from shlex import quote  # noqa: PLC0415 - only where a command is shown
+
+    return quote(skill.name) if skill.scope is not None else quote_path(skill.folder)
