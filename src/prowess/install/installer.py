@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace as replaced
 from functools import partial
 from pathlib import Path
@@ -51,17 +51,19 @@ from prowess.library.journal import find_interrupted, interrupted_error
 from prowess.library.lock import COPY, read_lock
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.addresses import SCHEMES, SourceSpec
-from prowess.spec.refs import SkillRef
+from prowess.spec.refs import SkillRef, link_name
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from prowess.install.coverage import Coverage
     from prowess.install.manifest import Manifest
     from prowess.install.manifest_edits import Edit
     from prowess.install.offer import Offer
     from prowess.install.store import Store
+    from prowess.install.trees import Bundle
     from prowess.library.lock import Locked, LockedSkill
     from prowess.limits import Limits
     from prowess.sources.git_program import Git
@@ -137,8 +139,13 @@ class Installer:
         replace: bool = False,
         copy: bool = False,
         save: bool = True,
+        offer: Offer | None = None,
     ) -> Plan:
-        """What ``install`` would do, without fetching or changing anything; raises when a place is taken."""
+        """What ``install`` would do, without fetching or changing anything; raises when a place is taken.
+
+        ``offer``: what the source has, as ``offers`` told it. Then a skill whose name is taken is refused too, and
+        ``apply`` installs what the offer showed, also when the source has changed since.
+        """
         scope = self._scope(project)
         self._look(scope)
         spec = with_name(spec_for(ref, select))
@@ -151,9 +158,22 @@ class Installer:
         plan = plan_install(spec, scope, locked, wishes, self._present_agents(project=project))
         if save and manifest is not None:
             plan = self._declaring(plan, manifest, ref if isinstance(ref, str) else "")
-        if not replace and not spec.skills:
-            apply.refuse_taken(spec.full_name, plan.source, scope, locked)
-        return plan
+        if not replace:
+            for place in plan.names:
+                apply.refuse_taken(place, plan.source, scope, locked)
+        return plan if offer is None else self._with_offer(plan, offer)
+
+    def _with_offer(self, plan: Plan, offer: Offer) -> Plan:
+        """The plan for what an offer showed, with whatever else gives way to it; raises when a name is taken."""
+        if offer.spec.address != plan.spec.address:
+            raise SkillError(f"the offer is of {offer.spec}, not of {plan.spec}", code="bad-argument")
+        spec = plan.spec
+        names = [skill.name for skill in offer.chosen(spec.skills)]
+        installs = {name: f"{spec.org}/{link_name(name)}" if spec.skills else spec.full_name for name in names}
+        with typed(), look_into(self._scope(plan.location == "project"), self._limits) as store:
+            displaced = apply.find_displaced(store, installs, plan.source, plan.wishes)
+        replaces = tuple(dict.fromkeys((*plan.replaces, *(entry.source for entry in displaced))))
+        return dataclasses.replace(plan, offer=offer, replaces=replaces)
 
     def offers(self, ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None = None) -> Offer:
         """Fetch what ``ref`` names and say what there is, for a person who decides; nothing is changed.
@@ -249,14 +269,11 @@ class Installer:
         with typed():
             return find_coverage(scopes, (*present, *named), self._limits)
 
-    def apply(self, plan: Plan, *, commit: str = "") -> tuple[InstalledSkill, ...]:
-        """Do what a plan says.
-
-        ``commit``: of a repository, the commit that an offer showed, also when its branch or tag has moved since.
-        """
+    def apply(self, plan: Plan) -> tuple[InstalledSkill, ...]:
+        """Do what a plan says, with what its offer showed, where it has one: nothing is fetched a second time."""
         scope = self._scope(plan.location == "project")
         self._begin(scope)
-        with typed(), self._reach.opened(replaced(plan.spec, ref=commit) if commit else plan.spec) as bundle:
+        with typed(), self._open(plan) as bundle:
             trees = cut(bundle, plan.spec, self._limits)
             arrival = Arrival(plan.spec, bundle.commit, plan.wishes)
             done, issues = land(scope, trees, arrival, scopes=(self.user, self.project), limits=self._limits)
@@ -266,6 +283,14 @@ class Installer:
             save = partial(declare_source, scope=scope, spec=plan.spec, agents=agents, mode=mode, written=plan.written)
             self._save(scope, save)
         return done
+
+    def _open(self, plan: Plan) -> AbstractContextManager[Bundle]:
+        """The source of a plan as its offer showed it, or as it is now."""
+        if plan.offer is None:
+            return self._reach.opened(plan.spec)
+        if plan.offer.in_memory is not None:
+            return nullcontext(plan.offer.in_memory)
+        return self._reach.opened(replaced(plan.spec, ref=plan.offer.commit))
 
     def install_local(
         self,
