@@ -144,6 +144,23 @@ def test_a_dry_run_of_what_could_not_be_installed_fails(command: Command, projec
         assert (ran.status, ran.out, f"error[{code}]" in ran.err) == (3, "", True)
 
 
+def test_a_copy_into_a_folder_names_what_is_copied_and_refuses_what_is_there(
+    command: Command, project: Path, site: Site
+) -> None:
+    for name in ("alpha", "beta"):
+        (project / "pair" / name).mkdir(parents=True)
+        (project / "pair" / name / "SKILL.md").write_bytes(skill_md(name))
+    words = ("install", "./pair@alpha,beta", "--into", "vendored")
+    ran = command(*words, "--yes")
+    assert "take 2 skills, 2 files" in ran.plan
+    assert ran.report == "Copied alpha: vendored/alpha\nCopied beta: vendored/beta\n"
+    ran = command(*words, "--dry-run")
+    assert (ran.status, ran.out, "error[already-installed]" in ran.err) == (3, "", True)
+    archive = site.put("/pdf.zip", zipped(FILES))
+    assert command("install", archive, "--into", "vendored", "--yes", *ALLOWED).status == 0
+    assert [asked.path for asked in site.asked] == ["/pdf.zip"]
+
+
 def test_a_repository_over_plain_http_needs_it_too(command: Command, tmp_path: Path, project: Path) -> None:
     made = Repository(tmp_path / "repositories" / "pair.git")
     made.skill("skills/alpha")

@@ -314,9 +314,13 @@ def remove(store: Store, name: str) -> None:
     """Take an install, its links and its entry away; what someone edited goes to the backups."""
     place = store.scope.place(name)
     entry = store.locked.get(name)
-    for path in _paths(store, entry):
+    paths = list(_paths(store, entry))
+    for path in paths:
         unlink(store, path, entry)
     if exists(place):
         # Whoever names what is in no lock file wants it gone; what they may not know of are edits.
         store.drop(name, keep=why_kept(store, entry, place) if entry is not None else "")
     store.commit({other: kept for other, kept in store.locked.items() if other != name})
+    # An agent that only had a folder for our skills would be found by it; the shared folder tells of no agent.
+    for folder in sorted({os.path.dirname(path) for path in paths} - {store.landings.shared}):
+        store.landings.leave(folder)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prowess.arguments import as_optional_absolute, check_text, check_texts
-from prowess.errors import AlreadyInstalledError, InstallError, Issue, NotInstalledError, SkillError
+from prowess.errors import InstallError, Issue, NotInstalledError, SkillError
 from prowess.files.folders import exists
 from prowess.install import apply
 from prowess.install.adopt import adopt
@@ -34,7 +34,7 @@ from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, sett
 from prowess.install.three_sides import SkillDiff, compare_sides
 from prowess.install.trees import cut
 from prowess.install.updates import Outdated, Update, at_version, try_newer, try_update, updated
-from prowess.install.vendoring import put_into
+from prowess.install.vendoring import put_into, refuse_taken_places
 from prowess.library.agents import agent_of, find_agents
 from prowess.library.compare import verify_scope
 from prowess.library.installs import (
@@ -165,9 +165,8 @@ class Installer:
 
     def _with_offer(self, plan: Plan, offer: Offer) -> Plan:
         """The plan for what an offer showed, with whatever else gives way to it; raises when a name is taken."""
-        if offer.spec.address != plan.spec.address:
-            raise SkillError(f"the offer is of {offer.spec}, not of {plan.spec}", code="bad-argument")
         spec = plan.spec
+        _refuse_other_offer(offer, spec)
         names = [skill.name for skill in offer.chosen(spec.skills)]
         installs = {name: f"{spec.org}/{link_name(name)}" if spec.skills else spec.full_name for name in names}
         with typed(), look_into(self._scope(plan.location == "project"), self._limits) as store:
@@ -273,7 +272,7 @@ class Installer:
         """Do what a plan says, with what its offer showed, where it has one: nothing is fetched a second time."""
         scope = self._scope(plan.location == "project")
         self._begin(scope)
-        with typed(), self._open(plan) as bundle:
+        with typed(), self._open(plan.spec, plan.offer) as bundle:
             trees = cut(bundle, plan.spec, self._limits)
             arrival = Arrival(plan.spec, bundle.commit, plan.wishes)
             done, issues = land(scope, trees, arrival, scopes=(self.user, self.project), limits=self._limits)
@@ -284,13 +283,14 @@ class Installer:
             self._save(scope, save)
         return done
 
-    def _open(self, plan: Plan) -> AbstractContextManager[Bundle]:
-        """The source of a plan as its offer showed it, or as it is now."""
-        if plan.offer is None:
-            return self._reach.opened(plan.spec)
-        if plan.offer.in_memory is not None:
-            return nullcontext(plan.offer.in_memory)
-        return self._reach.opened(replaced(plan.spec, ref=plan.offer.commit))
+    def _open(self, spec: SourceSpec, offer: Offer | None) -> AbstractContextManager[Bundle]:
+        """A source as an offer showed it, or, without one, as it is now; raises for an offer of another source."""
+        if offer is None:
+            return self._reach.opened(spec)
+        _refuse_other_offer(offer, spec)
+        if offer.in_memory is not None:
+            return nullcontext(offer.in_memory)
+        return self._reach.opened(replaced(spec, ref=offer.commit))
 
     def install_local(
         self,
@@ -313,16 +313,18 @@ class Installer:
         folder: str | os.PathLike[str],
         *,
         select: str | Sequence[str] | None = None,
+        offer: Offer | None = None,
     ) -> Path:
-        """Fetch what ``ref`` names into ``<folder>/<name>``: no links, no lock file, yours from then on."""
+        """Fetch what ``ref`` names into ``<folder>/<name>``: no links, no lock file, yours from then on.
+
+        ``offer``: what was shown of the source, of which exactly that is copied. Of several skills chosen, the first
+        one's place is returned.
+        """
         spec = with_name(spec_for(ref, select))
         where = os.path.abspath(os.fspath(folder))
         refuse_own_source(spec, where)
-        for name in spec.skills or (spec.name,):
-            place = os.path.join(where, name)
-            if exists(place):
-                raise AlreadyInstalledError(f"skill {spec.full_name} already exists at {place}", place)
-        with typed(), self._reach.opened(spec) as bundle:
+        refuse_taken_places(spec, where)
+        with typed(), self._open(spec, offer) as bundle:
             trees = cut(bundle, spec, self._limits)
             return Path(put_into(where, trees, self._limits)[0])
 
@@ -591,6 +593,11 @@ class Installer:
             adopted, issues = adopt(scope, names, self._limits)
         self.issues += tuple(issues)
         return tuple(installed_as(scope, name, {}) for name in adopted)
+
+
+def _refuse_other_offer(offer: Offer, spec: SourceSpec) -> None:
+    if offer.spec.address != spec.address:
+        raise SkillError(f"the offer is of {offer.spec}, not of {spec}", code="bad-argument")
 
 
 def _first_of(errors: Sequence[SkillError], done: Sequence[InstalledSkill]) -> SkillError:

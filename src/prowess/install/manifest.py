@@ -12,9 +12,10 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prowess.errors import BadReferenceError, InstallError
+from prowess.errors import BadReferenceError, InstallError, SourceError
 from prowess.files.folders import exists
 from prowess.install.plan import source_from, with_name
+from prowess.library.agents import agent_of
 from prowess.library.conflicts import find_marker
 from prowess.library.lock import COPY, read_text
 from prowess.spec.addresses import SourceSpec, with_parts
@@ -92,7 +93,7 @@ def load_manifest(folder: str, limits: Limits) -> Manifest | None:
 
 def _manifest(folder: str, file: str, text: str, path: tuple[str, ...], table: dict[str, Any]) -> Manifest:
     declared = _declared(table, folder)
-    defaults = Defaults(_texts(table.get("agents", []), "agents", folder), _mode(table, folder))
+    defaults = Defaults(_agents(table, folder), _mode(table, folder))
     return Manifest(folder, file, text, path, tuple(table.get("skills", [])), declared, defaults)
 
 
@@ -122,7 +123,7 @@ def _parsed(text: str, folder: str, file: str) -> dict[str, Any]:
 def _declared(table: dict[str, Any], folder: str) -> tuple[Declared, ...]:
     _refuse_unknown(table, _TOP_KEYS, "the manifest", folder)
     entries = table.get("skills", [])
-    agents = _texts(table.get("agents", []), "agents", folder)
+    agents = _agents(table, folder)
     if not isinstance(entries, list):
         raise _bad("skills must be a list", folder)
     mode = _mode(table, folder)
@@ -142,7 +143,7 @@ def _entry(entry: object, agents: tuple[str, ...], mode: str, folder: str) -> De
         message = f"an entry is a source, or a table with {', '.join(_KEYS)}; this one is {given[:120]!a}"
         raise _bad(message, folder)
     skills = _texts(table.get("skills", []), "skills", folder)
-    own = _texts(table.get("agents", []), "agents", folder)
+    own = _agents(table, folder)
     ref = table.get("ref", "")
     if not isinstance(ref, str):
         raise _bad(f"{show_address(table['source'])}: ref must be text, in quotes", folder)
@@ -153,6 +154,15 @@ def _entry(entry: object, agents: tuple[str, ...], mode: str, folder: str) -> De
         raise _bad(f"{show_address(table['source'])}: {error}", folder) from None
     text = table["source"] if table.keys() == {"source"} else json.dumps(table, sort_keys=True, ensure_ascii=False)
     return Declared(spec, tuple(dict.fromkeys((*agents, *own))), text, table["source"], _mode(table, folder) or mode)
+
+
+def _agents(table: dict[str, Any], folder: str) -> tuple[str, ...]:
+    """The agents that the manifest, or an entry of it, names; refused, with the nearest, where one is not known."""
+    names = _texts(table.get("agents", []), "agents", folder)
+    try:
+        return tuple(agent_of(name).id for name in names)
+    except SourceError as error:
+        raise _bad(f"agents: {error.message}", folder) from None
 
 
 def _mode(table: dict[str, Any], folder: str) -> str:

@@ -21,19 +21,21 @@ from prowess.cli.installing import (
     reach_options,
     yes_option,
 )
-from prowess.cli.offering import offer_blocks, offer_data, pick_skills, plan_rows, with_skills
+from prowess.cli.offering import offer_blocks, offer_data, offer_summary, pick_skills, plan_rows, with_skills
 from prowess.cli.options import as_path, complete_path, home_relative, json_option
 from prowess.errors import BadReferenceError
 from prowess.files.folders import exists
-from prowess.install.plan import source_from
+from prowess.install.plan import source_from, with_name
+from prowess.install.vendoring import refuse_taken_places
 from prowess.library.lock import LOCK_FILE
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.addresses import parse_source, with_parts
-from prowess.spec.refs import is_local_path
+from prowess.spec.refs import is_local_path, link_name
 from prowess.spec.source_parts import GRAMMAR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     import prowess
     from prowess.errors import Issue
@@ -223,24 +225,32 @@ def _tell_of_path(source: str) -> None:
 
 
 def _copy(installer: Installer, spec: SourceSpec, folder: str, *, dry_run: bool, yes: bool, as_data: bool) -> int:
-    if dry_run:
-        _fetch_offer(installer, spec)
-    rows = [f"fetch {spec}", f"copy it into {folder}: no links, no lock file"]
+    refuse_taken_places(with_name(spec), os.path.abspath(folder))  # before anything is fetched
+    offer = _fetch_offer(installer, spec)
+    named = ", ".join(skill.name for skill in offer.chosen(spec.skills))
+    take = [f"take {offer_summary(offer)}: {named}"] if named else []
+    rows = [f"fetch {spec}", *take, f"copy it into {folder}: no links, no lock file"]
     return carry_out(
         Change(
             plan=plan_of(rows),
             needs_consent=True,
             doing=f"fetching {spec}",
-            do=lambda: installer.install_into(spec, folder),
-            data=lambda made: {
+            do=lambda: _copied_places(installer.install_into(spec, folder, offer=offer), offer),
+            data=lambda places: {
                 "plan": rows,
-                "installed": [{"name": made.name, "location": "folder", "path": str(made)}] if made else [],
-                "issues": [],
+                "installed": [{"name": at.name, "location": "folder", "path": str(at)} for at in places or ()],
+                "issues": [issue_data(issue) for issue in offer.issues],
             },
-            report=lambda made: [line("Copied ", (made.name, "name"), f": {home_relative(str(made))}")],
+            report=lambda places: [line("Copied ", (at.name, "name"), f": {home_relative(str(at))}") for at in places],
             declined="Nothing was copied.",
+            issues=lambda: offer.issues,
         ),
         yes=yes,
         as_data=as_data,
         dry_run=dry_run,
     )
+
+
+def _copied_places(first: Path, offer: prowess.Offer) -> list[Path]:
+    """The folders that a copy made: one for each skill that was chosen, else one for the source."""
+    return [first.with_name(link_name(skill.name)) for skill in offer.skills] if offer.spec.skills else [first]
