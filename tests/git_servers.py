@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+LARGE = 50_000
+"""More bytes than any answer has that brings no file."""
+
+
 def free_port() -> int:
     """A port that was free a moment ago."""
     with socket.socket() as probe:
@@ -103,7 +107,11 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.server.sent.append((self.path, len(content)))
-        self.wfile.write(content)
+        half = len(content) // 2
+        self.wfile.write(content[:half])
+        if self.server.midway is not None and half > LARGE:
+            self.server.midway()
+        self.wfile.write(content[half:])
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
         """Tests print nothing."""
@@ -138,6 +146,8 @@ class HttpServer(ThreadingHTTPServer):
         self.scheme = "https" if tls else "http"
         self.root = root
         self.before = before
+        self.midway: Callable[[], object] | None = None
+        """Called when half of a large answer has been sent."""
         self.seen: list[tuple[str, dict[str, str]]] = []
         self.sent: list[tuple[str, int]] = []
         """The path and the bytes of each answer of git's."""

@@ -148,6 +148,37 @@ def test_an_agent_that_is_found_and_will_not_see_the_skill_is_named(command: Com
     assert "Claude Code will not see it" in alone.out
 
 
+def test_the_plan_names_every_agent_that_will_see_the_skill(command: Command, project: Path) -> None:
+    another()
+    (project / ".claude").mkdir()
+    (project.parent / ".cursor").mkdir()
+    assert "show it to claude-code, cursor\n" in command(*LINKED, "--dry-run").out
+
+
+def test_an_agent_of_the_manifest_that_is_not_known_is_refused_with_the_nearest(
+    command: Command, project: Path
+) -> None:
+    another()
+    for text in ('agents = ["claude"]\n', 'skills = [{ source = "./elsewhere/notes", agents = ["claude"] }]\n'):
+        (project / "prowess.toml").write_text(text, encoding="utf-8")
+        for words in (LINKED, ("sync", "--yes")):
+            ran = command(*words)
+            assert (ran.status, ran.out) == (3, "")
+            assert "error[bad-manifest]" in ran.err
+            assert "unknown agent 'claude'; did you mean claude-code" in ran.err
+
+
+@pytest.mark.parametrize("how", [(), ("--copy",)], ids=["links", "copies"])
+def test_an_agent_that_only_had_a_folder_for_our_skills_is_not_found_once_they_are_removed(
+    command: Command, project: Path, how: tuple[str, ...]
+) -> None:
+    another()
+    assert command(*LINKED, "--agent", "claude-code", *how).status == 0
+    assert (project / ".claude" / "skills" / "notes").exists()
+    assert command("remove", "local/notes", "--yes").status == 0
+    assert not (project / ".claude").exists()
+
+
 def test_the_matrix_of_eight_agents_is_readable_in_eighty_columns(command: Command, project: Path) -> None:
     another()
     for folder in EIGHT:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import os
 import pty
+import random
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 import prowess
+from tests.cli.persons import Person
 from tests.cli.samples import SKILLS, packed, with_evals
+from tests.git_servers import http
 from tests.repositories import Repository
 
 if TYPE_CHECKING:
@@ -172,6 +176,28 @@ def test_a_bar_moves_while_the_work_goes_on(project: Path, tmp_path: Path) -> No
     assert (process.returncode, out) == (0, b"Everything is current.\n")
     assert "2/2" in _read_until(master, "2/2")
     os.close(master)
+
+
+def test_a_bar_shows_how_many_bytes_have_come_while_a_repository_is_fetched(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server holds the second half back until the person has seen how much there is of the first."""
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    repository = Repository(tmp_path / "repositories" / "large")
+    repository.skill("", name="large")
+    repository.write("data.bin", random.Random(16).randbytes(400_000))
+    repository.commit()
+    seen = threading.Event()
+    with http(tmp_path / "repositories") as server:
+        server.midway = lambda: seen.wait(60)
+        with Person("install", f"{server.address}/large", "--ref", "HEAD", "--list", "--allow-http") as person:
+            shown = person.read_until(" kB")
+            seen.set()
+            assert person.wait() == 0
+    assert re.search(r"fetching .*: [12]\d\d\.\d kB", shown)
+    assert project.exists()
 
 
 def _read_until(master: int, words: str) -> str:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
 import signal
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import prowess
-from prowess.cli.picker import Choice, Picking, cut_line, draw_frame, wrap_line
+from prowess.cli.picker import Choice, Picking, cut_line, draw_frame, pick, wrap_line
 from prowess.cli.plain import cell_width
+from prowess.cli.terminals import Terminal
 from tests.cli.persons import Person
 from tests.repositories import Repository, skill_text
 
@@ -153,6 +156,36 @@ def test_the_terminal_is_given_back_however_it_ends(source: Repository, end: str
         assert person.screen.count("\x1b[?25l") <= person.screen.count("\x1b[?25h")
         assert person.screen.count("\x1b[?7l") == person.screen.count("\x1b[?7h") == 1
     assert installed_names() == []
+
+
+def test_a_signal_that_does_not_interrupt_the_wait_for_keys_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that comes just before the wait begins does not; here another thread gets it during the wait."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    master, slave = pty.openpty()
+    ended = threading.Event()
+    noticed: list[bool] = []
+
+    def send_signal() -> None:
+        shown = b""
+        while b"\x1b[J" not in shown:
+            shown += os.read(master, 65536)
+        waits_at = Path(f"/proc/self/task/{threading.main_thread().native_id}/wchan")
+        while waits_at.exists() and not re.search("poll|select|^0", waits_at.read_text(encoding="ascii")):
+            pass
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+        noticed.append(ended.wait(10))
+        os.write(master, ENTER.encode())
+
+    with os.fdopen(slave, "r") as keys, os.fdopen(os.dup(slave), "w") as screen:
+        thread = threading.Thread(target=send_signal)
+        thread.start()
+        with pytest.raises(SystemExit):
+            pick([Choice("alpha", "It.")], (), "Skills", Terminal(keys, screen))
+        ended.set()
+        thread.join()
+    os.close(master)
+    assert noticed == [True]
 
 
 def test_another_size_of_the_screen_is_drawn_at_once(source: Repository) -> None:

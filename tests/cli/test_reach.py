@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 from typing import TYPE_CHECKING
 
@@ -105,6 +106,59 @@ def test_looking_for_something_newer_needs_it_again(command: Command, site: Site
     assert command("outdated", *ALLOWED).status == 1
     assert command("update", "--yes", *ALLOWED).status == 0
     assert "Say hello twice." in command("read", "greet").out
+
+
+def test_what_is_shown_and_then_installed_is_fetched_once(command: Command, site: Site, tmp_path: Path) -> None:
+    archive = site.put("/pdf.zip", zipped(FILES))
+    assert command("install", archive, "--project", "--yes", *ALLOWED).status == 0
+    assert [asked.path for asked in site.asked] == ["/pdf.zip"]
+    site.asked.clear()
+    assert command("install", site.url, "--project", "--yes", *ALLOWED).status == 0
+    paths = [asked.path for asked in site.asked]
+    assert len(paths) == len(set(paths))
+    made = Repository(tmp_path / "repositories" / "pair.git")
+    for name in ("alpha", "beta"):
+        made.skill(f"skills/{name}")
+        made.write(f"skills/{name}/more.md", f"More of {name}.\n")
+    made.write("other.bin", random.Random(16).randbytes(500_000))
+    made.commit(tag="v1")
+    made.git("config", "uploadpack.allowFilter", "true")
+    with http(tmp_path / "repositories") as server:
+        source = f"{server.address}/pair.git"
+        assert command("install", source, "--project", "--yes", "--allow-http").status == 0
+        assert (server.fetches, server.bytes_sent < 5_000) == (3, True), "folders, instructions, the other files"
+
+
+def test_a_dry_run_of_what_could_not_be_installed_fails(command: Command, project: Path) -> None:
+    for name in ("one", "other"):
+        folder = project / name / "notes"
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_bytes(skill_md("notes"))
+    assert command("install", "./one", "--project", "--yes", "--skill", "notes").status == 0
+    for source, code in (
+        ("./one@notes", "already-installed"),
+        ("./other", "name-taken"),
+        ("./other@notes", "name-taken"),
+    ):
+        ran = command("install", source, "--project", "--dry-run")
+        assert (ran.status, ran.out, f"error[{code}]" in ran.err) == (3, "", True)
+
+
+def test_a_copy_into_a_folder_names_what_is_copied_and_refuses_what_is_there(
+    command: Command, project: Path, site: Site
+) -> None:
+    for name in ("alpha", "beta"):
+        (project / "pair" / name).mkdir(parents=True)
+        (project / "pair" / name / "SKILL.md").write_bytes(skill_md(name))
+    words = ("install", "./pair@alpha,beta", "--into", "vendored")
+    ran = command(*words, "--yes")
+    assert "take 2 skills, 2 files" in ran.plan
+    assert ran.report == "Copied alpha: vendored/alpha\nCopied beta: vendored/beta\n"
+    ran = command(*words, "--dry-run")
+    assert (ran.status, ran.out, "error[already-installed]" in ran.err) == (3, "", True)
+    archive = site.put("/pdf.zip", zipped(FILES))
+    assert command("install", archive, "--into", "vendored", "--yes", *ALLOWED).status == 0
+    assert [asked.path for asked in site.asked] == ["/pdf.zip"]
 
 
 def test_a_repository_over_plain_http_needs_it_too(command: Command, tmp_path: Path, project: Path) -> None:

@@ -144,11 +144,63 @@ def test_what_was_shown_is_installed_though_the_branch_has_moved(
     offer = installer.offers(shop.address)
     shop.skill("skills/plain", body="Do evil.\n")
     shop.commit()
-    plan = installer.plan(shop.address, project=True, select="plain")
-    installer.apply(plan, commit=offer.commit)
+    installer.apply(installer.plan(shop.address, project=True, select="plain", offer=offer))
     assert "Do it." in (world.agents / "plain" / "SKILL.md").read_text()
     (outdated,) = installer.outdated()
     assert outdated.current == offer.commit
+
+
+@pytest.mark.parametrize("of_archive", [True, False])
+def test_the_files_that_were_shown_are_installed_though_an_archive_or_a_folder_has_changed(
+    installer: prowess.Installer, world: World, of_archive: bool
+) -> None:
+    folder = world.folder("pdf")
+    archive = world.base / "pdf.zip"
+    archive.write_bytes(zipped(FILES))
+    source = str(archive if of_archive else folder)
+    offer = installer.offers(source)
+    archive.unlink()
+    (folder / "SKILL.md").write_bytes((folder / "SKILL.md").read_bytes() + b"Something else.\n")
+    installer.apply(installer.plan(source, project=True, offer=offer))
+    assert b"Something else." not in (world.agents / "pdf" / "SKILL.md").read_bytes()
+
+
+@pytest.mark.parametrize("select", [None, "plain"])
+def test_a_plan_of_an_offer_refuses_a_name_that_another_source_has(
+    installer: prowess.Installer, world: World, shop: Repository, select: str | None
+) -> None:
+    installer.install(str(world.folder("plain")), project=True)
+    offer = installer.offers(shop.address)
+    with pytest.raises(prowess.NameTakenError) as caught:
+        installer.plan(shop.address, project=True, select=select, offer=offer)
+    assert "local/plain" in caught.value.message
+    replacing = installer.plan(shop.address, project=True, select=select, offer=offer, replace=True)
+    assert "replace what came from" in str(replacing)
+
+
+def test_a_plan_refuses_a_folder_of_the_users_own_in_the_place_of_an_offered_skill(
+    installer: prowess.Installer, world: World, shop: Repository
+) -> None:
+    (world.agents / "odd").mkdir(parents=True)
+    offer = installer.offers(shop.address)
+    with pytest.raises(prowess.NameTakenError, match="is not what Prowess put there"):
+        installer.plan(shop.address, project=True, offer=offer)
+    assert installer.plan(shop.address, project=True, select="plain", offer=offer).offer is offer
+
+
+def test_a_chosen_skill_that_is_installed_is_refused_before_anything_is_fetched(
+    installer: prowess.Installer, shop: Repository
+) -> None:
+    installer.install(shop.address, project=True, select="plain")
+    with pytest.raises(prowess.AlreadyInstalledError):
+        installer.plan(shop.address, project=True, select=["odd", "plain"])
+    assert "the same source" in str(installer.plan(shop.address, project=True, select="plain", replace=True))
+
+
+def test_an_offer_of_another_source_makes_no_plan(installer: prowess.Installer, world: World, shop: Repository) -> None:
+    with pytest.raises(prowess.SkillError) as caught:
+        installer.plan(str(world.folder("notes")), offer=installer.offers(shop.address))
+    assert caught.value.code == "bad-argument"
 
 
 def test_an_offer_cannot_be_changed(installer: prowess.Installer, shop: Repository) -> None:

@@ -316,7 +316,7 @@ def test_an_offer_of_chosen_skills_has_all_their_files(installer: prowess.Instal
     offer = installer.offers(wide_of(server), select="pdf")
     assert offer.is_complete
     server.forget()
-    installer.apply(installer.plan(wide_of(server), project=True, select="pdf"), commit=offer.commit)
+    installer.apply(installer.plan(wide_of(server), project=True, select="pdf", offer=offer))
     assert server.seen == []
 
 

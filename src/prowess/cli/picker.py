@@ -10,7 +10,7 @@ import os
 import re
 import select
 import signal
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -227,8 +227,8 @@ def _drawing(terminal: Terminal) -> Iterator[tuple[Callable[[], list[str]], Call
     import tty  # noqa: PLC0415
 
     handle = terminal.keys.fileno()
-    resized, resize = os.pipe()
-    os.set_blocking(resize, False)
+    signalled, told = os.pipe()
+    os.set_blocking(told, False)
     before = termios.tcgetattr(handle)
 
     def draw(picking: Picking, heading: str) -> None:
@@ -238,9 +238,9 @@ def _drawing(terminal: Terminal) -> Iterator[tuple[Callable[[], list[str]], Call
         terminal.screen.flush()
 
     with ExitStack() as undo:
-        undo.callback(os.close, resized)
-        undo.callback(os.close, resize)
-        undo.enter_context(_handlers(resize))
+        undo.callback(os.close, signalled)
+        undo.callback(os.close, told)
+        undo.enter_context(_handlers(told))
         # At once, not when the output is drained: a terminal that nobody reads would hold the process.
         undo.callback(termios.tcsetattr, handle, termios.TCSANOW, before)
         undo.callback(_write, terminal, _LEAVE)
@@ -248,7 +248,7 @@ def _drawing(terminal: Terminal) -> Iterator[tuple[Callable[[], list[str]], Call
         termios.tcflush(handle, termios.TCIFLUSH)  # what was typed before there was anything to see chooses nothing
         _ignore_suspension(handle)
         _write(terminal, _ENTER)
-        yield lambda: _next_keys(handle, resized), draw
+        yield lambda: _next_keys(handle, signalled), draw
 
 
 def _write(terminal: Terminal, text: str) -> None:
@@ -266,12 +266,11 @@ def _ignore_suspension(handle: int) -> None:
 
 
 @contextmanager
-def _handlers(resize: int) -> Iterator[None]:
-    """Tell a pipe of a new size of the screen; and have a process that is ended give the terminal back first."""
+def _handlers(told: int) -> Iterator[None]:
+    """Tell a pipe of every signal, such as a new size of the screen; have a process that is ended clean up first."""
 
     def tell(_number: int, _frame: FrameType | None) -> None:
-        with suppress(BlockingIOError):  # a full pipe tells it already
-            os.write(resize, b".")
+        """Do nothing: the pipe has told of it."""
 
     def end(number: int, _frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
@@ -281,10 +280,14 @@ def _handlers(resize: int) -> Iterator[None]:
         signal.SIGTERM: end,
         signal.SIGHUP: end,
     }
+    # Only what is written into a pipe ends every wait for keys: Python handles a signal that comes just before the wait
+    # begins, or in another thread, when the wait is over.
+    wakeup = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
     finally:
+        signal.set_wakeup_fd(wakeup)
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -297,11 +300,11 @@ def _size_of(handle: int) -> tuple[int, int]:
     return columns or _SIZE[0], rows or _SIZE[1]
 
 
-def _next_keys(handle: int, resized: int) -> list[str]:
-    """Wait for keys, by their names; an empty list means that the screen has another size."""
-    ready, _, _ = select.select([handle, resized], [], [])
-    if resized in ready:
-        os.read(resized, 1024)
+def _next_keys(handle: int, signalled: int) -> list[str]:
+    """Wait for keys, by their names; an empty list means that a signal came: the screen may have another size."""
+    ready, _, _ = select.select([handle, signalled], [], [])
+    if signalled in ready:
+        os.read(signalled, 1024)
         return []
     data = _read(handle)
     while _is_unfinished(data) and select.select([handle], [], [], _ESCAPE_SECONDS)[0]:

@@ -188,17 +188,47 @@ def _displace(store: Store, locked: Locked, wanted: Sequence[Link], new: tuple[T
     """The other entries, without the links that the new one takes over; raises unless the caller asked for that."""
     tree, source = new
     for link in wanted:
-        holder = _holder(store, locked, link.path)
-        if not wishes.foreign:
-            _refuse_foreign(store, link, holder or store.locked.get(tree.name), source)
-        if holder is None:
-            continue
-        if not wishes.may_replace(holder.name):
-            raise NameTakenError(_taken(os.path.basename(link.path), holder, source), link.path)
-        if wishes.replace and wishes.declared and holder.declared:
-            _refuse_part(link.path, holder, {os.path.basename(link.path) for link in wanted})
-        locked = _without(store, locked, holder, link.path)
+        holder = _find_holder(store, locked, link.path, (tree.name, source), wishes)
+        if holder is not None:
+            if wishes.replace and wishes.declared and holder.declared:
+                _refuse_part(link.path, holder, {os.path.basename(link.path) for link in wanted})
+            locked = _without(store, locked, holder, link.path)
     return locked
+
+
+def find_displaced(store: Store, skills: Mapping[str, str], source: str, wishes: Wishes) -> list[LockedSkill]:
+    """The other installs that give skills up once these arrive; raises what ``stage`` raises for a name that is taken.
+
+    ``skills``: by its name, the install that each skill goes to.
+    """
+    installs = dict.fromkeys(skills.values())
+    for name in installs:
+        if not wishes.may_replace(name):
+            refuse_taken(name, source, store.scope, store.locked, store.taken)
+    arriving = {store.taken.entry_like(name) for name in installs}
+    others = {name: entry for name, entry in store.locked.items() if name not in arriving}
+    folders = store.landings.folders(wishes.agents)
+    holders: dict[str, LockedSkill] = {}
+    for skill, name in skills.items():
+        for path in (os.path.join(folder, link_name(skill)) for folder in folders if link_name(skill)):
+            holder = _find_holder(store, others, path, (name, source), wishes)
+            if holder is not None:
+                holders[holder.name] = holder
+    return list(holders.values())
+
+
+def _find_holder(store: Store, locked: Locked, path: str, new: tuple[str, str], wishes: Wishes) -> LockedSkill | None:
+    """The other install that has a path where agents look; raises unless it, or what else is there, gives way.
+
+    ``new``: the name and the source of the install that wants it.
+    """
+    name, source = new
+    holder = _holder(store, locked, path)
+    if not wishes.foreign:
+        _refuse_foreign(store, path, holder or store.locked.get(name), source)
+    if holder is not None and not wishes.may_replace(holder.name):
+        raise NameTakenError(_taken(os.path.basename(path), holder, source), path)
+    return holder
 
 
 def _taken(name: str, holder: LockedSkill, source: str) -> str:
@@ -228,14 +258,14 @@ def _holder(store: Store, locked: Locked, path: str) -> LockedSkill | None:
     return entry if entry is not None and recorded in entry.links else None
 
 
-def _refuse_foreign(store: Store, link: Link, entry: LockedSkill | None, source: str) -> None:
-    if not exists(link.path) or is_ours(store, link.path, entry):
+def _refuse_foreign(store: Store, path: str, entry: LockedSkill | None, source: str) -> None:
+    if not exists(path) or is_ours(store, path, entry):
         return
-    name = os.path.basename(link.path)
+    name = os.path.basename(path)
     message = (
-        f"the skill {name!r} is at {link.path} already, and is not what Prowess put there; this one comes from {source}"
+        f"the skill {name!r} is at {path} already, and is not what Prowess put there; this one comes from {source}"
     )
-    raise NameTakenError(message, link.path)
+    raise NameTakenError(message, path)
 
 
 def is_ours(store: Store, path: str, entry: LockedSkill | None) -> bool:
@@ -310,9 +340,13 @@ def remove(store: Store, name: str) -> None:
     """Take an install, its links and its entry away; what someone edited goes to the backups."""
     place = store.scope.place(name)
     entry = store.locked.get(name)
-    for path in _paths(store, entry):
+    paths = list(_paths(store, entry))
+    for path in paths:
         unlink(store, path, entry)
     if exists(place):
         # Whoever names what is in no lock file wants it gone; what they may not know of are edits.
         store.drop(name, keep=why_kept(store, entry, place) if entry is not None else "")
     store.commit({other: kept for other, kept in store.locked.items() if other != name})
+    # An agent that only had a folder for our skills would be found by it; the shared folder tells of no agent.
+    for folder in sorted({os.path.dirname(path) for path in paths} - {store.landings.shared}):
+        store.landings.leave(folder)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace as replaced
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prowess.arguments import as_optional_absolute, check_text, check_texts
-from prowess.errors import AlreadyInstalledError, InstallError, Issue, NotInstalledError, SkillError
+from prowess.errors import InstallError, Issue, NotInstalledError, SkillError
 from prowess.files.folders import exists
 from prowess.install import apply
 from prowess.install.adopt import adopt
@@ -33,7 +33,7 @@ from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, sett
 from prowess.install.three_sides import SkillDiff, compare_sides
 from prowess.install.trees import cut
 from prowess.install.updates import Outdated, Update, at_version, try_newer, try_update, updated
-from prowess.install.vendoring import put_into
+from prowess.install.vendoring import put_into, refuse_taken_places
 from prowess.library.agents import agent_of, find_agents
 from prowess.library.compare import verify_scope
 from prowess.library.installs import (
@@ -55,12 +55,14 @@ from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from prowess.install.coverage import Coverage
     from prowess.install.manifest import Manifest
     from prowess.install.manifest_edits import Edit
     from prowess.install.offer import Offer
     from prowess.install.store import Store
+    from prowess.install.trees import Bundle
     from prowess.library.lock import Locked, LockedSkill
     from prowess.limits import Limits
     from prowess.sources.git_program import Git
@@ -137,11 +139,14 @@ class Installer:
         copy: bool = False,
         save: bool = True,
         preset: bool = False,
+        offer: Offer | None = None,
     ) -> Plan:
         """What ``install`` would do, without fetching or changing anything; raises when a place is taken.
 
         ``preset``: it is linked for ``preset_agents`` too. A manifest does not name those that were found: what is on
-        this machine is not what the project needs.
+        this machine is not what the project needs. ``offer``: what the source has, as ``offers`` told it. Then a skill
+        whose name is taken is refused too, and ``apply`` installs what the offer showed, also when the source has
+        changed since.
         """
         scope = self._scope(project)
         self._look(scope)
@@ -158,10 +163,22 @@ class Installer:
         found = self.preset_agents(project=project) if preset else ()
         wishes = wishes._replace(agents=tuple(dict.fromkeys((*wishes.agents, *found))))
         plan = plan_install(spec, scope, locked, wishes, self._present_agents(project=project))
+        plan = dataclasses.replace(plan, **saving)
         if not replace:
-            for name in [f"{spec.org}/{link_name(skill)}" for skill in spec.skills] or [spec.full_name]:
+            for name in plan.names:
                 apply.refuse_taken(name, plan.source, scope, locked)
-        return dataclasses.replace(plan, **saving)
+        return plan if offer is None else self._with_offer(plan, offer)
+
+    def _with_offer(self, plan: Plan, offer: Offer) -> Plan:
+        """The plan for what an offer showed, with whatever else gives way to it; raises when a name is taken."""
+        spec = plan.spec
+        _refuse_other_offer(offer, spec)
+        names = [skill.name for skill in offer.chosen(spec.skills)]
+        installs = {name: f"{spec.org}/{link_name(name)}" if spec.skills else spec.full_name for name in names}
+        with typed(), look_into(self._scope(plan.location == "project"), self._limits) as store:
+            displaced = apply.find_displaced(store, installs, plan.source, plan.wishes)
+        replaces = tuple(dict.fromkeys((*plan.replaces, *(entry.source for entry in displaced))))
+        return dataclasses.replace(plan, offer=offer, replaces=replaces)
 
     def offers(self, ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None = None) -> Offer:
         """Fetch what ``ref`` names and say what there is, for a person who decides; nothing is changed.
@@ -262,15 +279,12 @@ class Installer:
         with typed():
             return find_coverage(scopes, (*present, *named), self._limits)
 
-    def apply(self, plan: Plan, *, commit: str = "") -> tuple[InstalledSkill, ...]:
-        """Do what a plan says.
-
-        ``commit``: of a repository, the commit that an offer showed, also when its branch or tag has moved since.
-        """
+    def apply(self, plan: Plan) -> tuple[InstalledSkill, ...]:
+        """Do what a plan says, with what its offer showed, where it has one: nothing is fetched a second time."""
         scope = self._scope(plan.location == "project")
         self._begin(scope)
         before = read_lock(scope.records, limits=self._limits)
-        with typed(), self._reach.opened(replaced(plan.spec, ref=commit) if commit else plan.spec) as bundle:
+        with typed(), self._open(plan.spec, plan.offer) as bundle:
             trees = cut(bundle, plan.spec, self._limits)
             arrival = Arrival(plan.spec, bundle.commit, plan.wishes)
             done, issues = land(scope, trees, arrival, scopes=(self.user, self.project), limits=self._limits)
@@ -283,6 +297,15 @@ class Installer:
                 lambda now: declare_source(now, scope, plan.spec, agents, mode=mode, written=plan.written, gone=gone),
             )
         return done
+
+    def _open(self, spec: SourceSpec, offer: Offer | None) -> AbstractContextManager[Bundle]:
+        """A source as an offer showed it, or, without one, as it is now; raises for an offer of another source."""
+        if offer is None:
+            return self._reach.opened(spec)
+        _refuse_other_offer(offer, spec)
+        if offer.in_memory is not None:
+            return nullcontext(offer.in_memory)
+        return self._reach.opened(replaced(spec, ref=offer.commit))
 
     def install_local(
         self,
@@ -305,16 +328,18 @@ class Installer:
         folder: str | os.PathLike[str],
         *,
         select: str | Sequence[str] | None = None,
+        offer: Offer | None = None,
     ) -> Path:
-        """Fetch what ``ref`` names into ``<folder>/<name>``: no links, no lock file, yours from then on."""
+        """Fetch what ``ref`` names into ``<folder>/<name>``: no links, no lock file, yours from then on.
+
+        ``offer``: what was shown of the source, of which exactly that is copied. Of several skills chosen, the first
+        one's place is returned.
+        """
         spec = with_name(spec_for(ref, select))
         where = os.path.abspath(os.fspath(folder))
         refuse_own_source(spec, where)
-        for name in spec.skills or (spec.name,):
-            place = os.path.join(where, name)
-            if exists(place):
-                raise AlreadyInstalledError(f"skill {spec.full_name} already exists at {place}", place)
-        with typed(), self._reach.opened(spec) as bundle:
+        refuse_taken_places(spec, where)
+        with typed(), self._open(spec, offer) as bundle:
             trees = cut(bundle, spec, self._limits)
             return Path(put_into(where, trees, self._limits)[0])
 
@@ -586,6 +611,11 @@ class Installer:
             adopted, issues = adopt(scope, names, self._limits)
         self.issues += tuple(issues)
         return tuple(installed_as(scope, name, {}) for name in adopted)
+
+
+def _refuse_other_offer(offer: Offer, spec: SourceSpec) -> None:
+    if offer.spec.address != spec.address:
+        raise SkillError(f"the offer is of {offer.spec}, not of {spec}", code="bad-argument")
 
 
 def _first_of(errors: Sequence[SkillError], done: Sequence[InstalledSkill]) -> SkillError:

@@ -16,7 +16,7 @@ from prowess.files import calls
 from prowess.files.folders import Folder, folder_info
 from prowess.files.paths import is_inside, leads_into
 from prowess.files.writing import make_folders, sync_tree, write_tree
-from prowess.library.agents import AGENTS
+from prowess.library.agents import AGENTS, agent_of
 from prowess.library.places import SHARED
 from prowess.spec.refs import is_safe_part
 
@@ -52,17 +52,16 @@ class Landings:
 
     def home_folders(self, agent: str) -> list[str]:
         """The folders in which one agent looks in this scope, the first to win first; none where it has none."""
-        return [os.path.normpath(folder) for folder in self._folders(AGENTS[agent])]
+        return [os.path.normpath(folder) for folder in self._folders(agent_of(agent))]
 
     def folders(self, agents: Iterable[str]) -> list[str]:
         """The shared folder, then those of the agents, each once."""
         found = {self.shared: None}
         for name in agents:
-            if name not in AGENTS:
-                raise SourceError(f"unknown agent {name!r}", code="unknown-agent")
-            own = self._folders(AGENTS[name])
+            agent = agent_of(name)
+            own = self._folders(agent)
             if not own:
-                raise SourceError(f"{AGENTS[name].title} has no folder for the {self._scope.location}'s skills")
+                raise SourceError(f"{agent.title} has no folder for the {self._scope.location}'s skills")
             found[os.path.normpath(own[0])] = None
         return list(found)
 

@@ -175,6 +175,15 @@ def _entry(entry: object, agents: tuple[str, ...], mode: str, folder: str) -> De
     return Declared(spec, tuple(dict.fromkeys((*agents, *own))), text, table["source"], _mode(table, folder) or mode)
 
 
+def _agents(table: dict[str, Any], folder: str) -> tuple[str, ...]:
+    """The agents that the manifest, or an entry of it, names; refused, with the nearest, where one is not known."""
+    names = _texts(table.get("agents", []), "agents", folder)
+    try:
+        return tuple(agent_of(name).id for name in names)
+    except SourceError as error:
+        raise _bad(f"agents: {error.message}", folder) from None
+
+
 def _mode(table: dict[str, Any], folder: str) -> str:
     mode = table.get("mode", "")
     if "mode" in table and mode != COPY:

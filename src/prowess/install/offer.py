@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import posixpath
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from prowess.authoring.descriptions import description_issues
 from prowess.authoring.secrets import find_secret_issues
+from prowess.install.fetch import InMemory
 from prowess.install.trees import survey_source
 from prowess.library.inventory import list_scripts
 from prowess.library.load import FILENAME, text_issues
@@ -18,7 +20,7 @@ from prowess.spec.rules import INERT
 from prowess.spec.tokens import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from prowess.errors import Issue
@@ -76,6 +78,14 @@ class Offer:
     """By folder; of those that were chosen, in the order in which they were."""
     issues: tuple[Issue, ...] = ()
     """What the source has and cannot give."""
+    in_memory: InMemory | None = field(default=None, repr=False, compare=False)
+    """The files themselves, of a source that has no commit by which they could be had again."""
+
+    def chosen(self, names: Sequence[str] = ()) -> tuple[OfferedSkill, ...]:
+        """The skills that an install takes: those of these names, or folders' names; of none, all but internal ones."""
+        if not names:
+            return tuple(skill for skill in self.skills if not skill.is_internal)
+        return tuple(skill for skill in self.skills if {skill.name, posixpath.basename(skill.folder)} & {*names})
 
     @property
     def bytes(self) -> int:
@@ -100,7 +110,8 @@ def make_offer(bundle: Bundle, spec: SourceSpec, limits: Limits) -> Offer:
     if spec.skills:  # who has chosen is likely to install them
         survey.reader.bring([path for skill in wanted for path in survey.files_of(skill)])
     skills = tuple(_offered(skill, survey, spec) for skill in wanted)
-    return Offer(spec, bundle.commit, bundle.date, skills, survey.issues)
+    in_memory = bundle if isinstance(bundle, InMemory) else None
+    return Offer(spec, bundle.commit, bundle.date, skills, survey.issues, in_memory)
 
 
 def _offered(skill: Found, survey: Survey, spec: SourceSpec) -> OfferedSkill:

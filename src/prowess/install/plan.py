@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from prowess.files.folders import exists
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from prowess.errors import Issue
     from prowess.install.apply import Wishes
+    from prowess.install.offer import Offer
     from prowess.library.installs import Location, Scope
     from prowess.library.lock import Locked
 
@@ -40,6 +41,8 @@ class Plan:
     replaces: tuple[str, ...] = ()
     unseen_by: tuple[str, ...] = ()
     """The agents that are found here and that will not see the skills, by id."""
+    seen_by: tuple[str, ...] = ()
+    """The agents that are found here, or that were named, and that will see the skills, by id."""
     manifest: str = ""
     """The file of the manifest that will declare it, where there is one."""
     written: str = ""
@@ -48,6 +51,13 @@ class Plan:
     """The agents that the manifest will name: not those that were found on this machine."""
     issues: tuple[Issue, ...] = ()
     """Why a manifest that is there will not declare it."""
+    offer: Offer | None = field(default=None, repr=False, compare=False)
+    """What was shown of the source, where something was: that very commit, or those files, are installed."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``org/name`` of each install to come, as far as that is known before anything is fetched."""
+        return _install_names(self.spec)
 
     def __str__(self) -> str:
         """A few lines for people."""
@@ -63,11 +73,9 @@ class Plan:
         return "\n".join([*rows, *([f"declare it in {self.manifest}"] if self.manifest else [])])
 
     def _replacing(self, old: str) -> str:
-        return (
-            "replace what is there, which came from the same source"
-            if old == self.source
-            else f"replace what came from {old}"
-        )
+        if old == self.source:
+            return "replace what is there, which came from the same source"
+        return f"replace what came from {old or 'a folder that was adopted'}"
 
 
 def source_from(text: str, folder: str = "") -> SourceSpec:
@@ -108,10 +116,11 @@ def plan_install(spec: SourceSpec, scope: Scope, locked: Locked, wishes: Wishes,
     ``present``: the agents that are found here, of which those are named that will not see the skills.
     """
     refuse_own_source(spec, scope.base)
-    names = [f"{spec.org}/{name}" for name in spec.skills] or [spec.full_name]
+    names = _install_names(spec)
     replaced = tuple(locked[name].source for name in names if name in locked)
     landings = Landings(scope)
     links = tuple(landings.folders(wishes.agents))
+    unseen_by = tuple(agent for agent in present if not set(links).intersection(landings.home_folders(agent)))
     return Plan(
         spec,
         scope.location,
@@ -120,5 +129,10 @@ def plan_install(spec: SourceSpec, scope: Scope, locked: Locked, wishes: Wishes,
         links,
         wishes,
         replaced,
-        tuple(agent for agent in present if not set(links).intersection(landings.home_folders(agent))),
+        unseen_by,
+        tuple(sorted({*wishes.agents, *present} - {*unseen_by})),
     )
+
+
+def _install_names(spec: SourceSpec) -> tuple[str, ...]:
+    return tuple(f"{spec.org}/{name}" for name in spec.skills) or (spec.full_name,)

@@ -21,8 +21,17 @@ if TYPE_CHECKING:
 
     from prowess.install.trees import Tree
     from prowess.limits import Limits
+    from prowess.spec.addresses import SourceSpec
 
 _STAGED = re.compile(r"\.prowess-[0-9a-f]{16}")
+
+
+def refuse_taken_places(spec: SourceSpec, folder: str) -> None:
+    """Raise ``AlreadyInstalledError`` where something is in the place of a skill that is to be copied into a folder."""
+    for name in spec.skills or (spec.name,):
+        place = os.path.join(folder, name)
+        if exists(place):
+            raise AlreadyInstalledError(f"skill {spec.org}/{name} already exists at {place}", place)
 
 
 def put_into(folder: str, trees: Sequence[Tree], limits: Limits) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -21,18 +21,22 @@ from prowess.cli.installing import (
     reach_options,
     yes_option,
 )
-from prowess.cli.offering import offer_blocks, offer_data, pick_skills, plan_rows, with_skills
+from prowess.cli.offering import offer_blocks, offer_data, offer_summary, pick_skills, plan_rows, with_skills
 from prowess.cli.options import as_path, complete_path, home_relative, json_option
 from prowess.errors import BadReferenceError
 from prowess.files.folders import exists
-from prowess.install.plan import source_from
+from prowess.install.plan import source_from, with_name
+from prowess.install.vendoring import refuse_taken_places
 from prowess.library.lock import LOCK_FILE
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.addresses import parse_source, with_parts
-from prowess.spec.refs import is_local_path
+from prowess.spec.refs import is_local_path, link_name
 from prowess.spec.source_parts import GRAMMAR
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     import prowess
     from prowess.errors import Issue
     from prowess.install.installer import Installer
@@ -108,54 +112,90 @@ def command(
     if not dry_run:
         installer.recover()  # before the plan is made: what was interrupted may have taken the place
         output.tell_issues(installer.issues)
-    # As it was written, so that a manifest declares it so.
-    named = spec if ref or subpath else source
     make_plan = partial(
-        installer.plan, named, project, agents=agents, replace=replace, copy=copy, save=save, preset=not agents
+        installer.plan,
+        spec if ref or subpath else source,  # as it was written, so that a manifest declares it so
+        project,
+        agents=agents,
+        preset=not agents,
+        replace=replace,
+        copy=copy,
+        save=save,
     )
-    plan = make_plan(select=select or None)  # what is taken is refused before anything is fetched
-    noticed = (*installer.issues, *plan.issues)
-    offer = _fetch_offer(installer, spec)
-    usual = [skill.name for skill in offer.skills if plan.spec.skills or not skill.is_internal]
     asks = not (dry_run or yes)
-    picked = pick_skills(offer, usual) if asks and not plan.spec.skills and len(offer.skills) > 1 else None
-    if picked is not None and picked != usual:
-        plan = make_plan(select=picked or None)
-    offer = with_skills(offer, usual if picked is None else picked)
+    decision = _decide(installer, make_plan, spec, select, asks=asks)
+    return carry_out(_change(installer, decision, asks=asks), yes=yes, as_data=as_data, dry_run=dry_run)
+
+
+class _Decision(NamedTuple):
+    """What is going to be installed."""
+
+    plan: Plan
+    offer: prowess.Offer
+    """The source, with only the skills that are taken."""
+    was_picked: bool
+    """Whether a person picked them, who has seen what each of them is."""
+    issues: tuple[Issue, ...]
+    """What was found worth saying before anything was fetched."""
+
+
+def _decide(
+    installer: Installer,
+    make_plan: Callable[..., Plan],
+    spec: SourceSpec,
+    select: tuple[str, ...],
+    *,
+    asks: bool,
+) -> _Decision:
+    """Fetch what the source has, and have a person pick from it where one is there; raises for what is taken."""
+    plan = make_plan(select=select)  # what is taken is refused before anything is fetched
+    issues = (*installer.issues, *plan.issues)
+    offer = _fetch_offer(installer, spec)
+    usual = [skill.name for skill in offer.chosen(plan.spec.skills)]
+    may_pick = asks and not plan.spec.skills and len(offer.skills) > 1
+    picked = pick_skills(offer, usual) if may_pick else None
+    if picked != []:
+        plan = make_plan(select=select if picked in (None, usual) else picked, offer=offer)
+    return _Decision(plan, with_skills(offer, usual if picked is None else picked), picked is not None, issues)
+
+
+def _change(installer: Installer, decision: _Decision, *, asks: bool) -> Change[tuple[InstalledSkill, ...]]:
+    """The change that a decision comes to. ``asks``: a person reads it who has to know what each skill is."""
+    plan, offer, was_picked, noticed = decision
     # Of a source without a skill that loads nothing is planned: to install it says why.
     rows = plan_rows(plan, offer) if offer.skills else []
+    seen = [*offer_blocks(offer), Line()] if rows and asks and not was_picked else []
+    is_refused = was_picked and not rows
     advice: list[Issue] = []
-    seen = [*offer_blocks(offer), Line()] if rows and asks and picked is None else []
-    return carry_out(
-        Change(
-            plan=[*seen, *plan_of(rows)],
-            needs_consent=bool(rows),
-            doing=f"fetching {spec}",
-            do=lambda: () if picked == [] else _install(installer, plan, offer.commit, advice),
-            data=lambda done: {
-                "plan": rows,
-                "installed": [installed_data(one) for one in done or ()],
-                "issues": [issue_data(i) for i in (*noticed, *installer.issues, *advice)],
-            },
-            report=lambda done: [installed_line("Installed", one) for one in done],
-            declined="Nothing was installed.",
-            idle="Nothing was installed.",
-            issues=lambda: (*noticed, *offer.issues, *installer.issues, *advice),
-            status=lambda done: 0 if done else DECLINED,
-            dry_status=0 if rows else DECLINED,
-        ),
-        yes=yes,
-        as_data=as_data,
-        dry_run=dry_run,
+
+    def issues() -> tuple[Issue, ...]:
+        return tuple(dict.fromkeys((*noticed, *offer.issues, *installer.issues, *advice)))
+
+    return Change(
+        plan=[*seen, *plan_of(rows)],
+        needs_consent=bool(rows),
+        doing=f"fetching {offer.spec}",
+        do=lambda: () if is_refused else _install(installer, plan, advice),
+        data=lambda done: {
+            "plan": rows,
+            "installed": [installed_data(one) for one in done or ()],
+            "issues": [issue_data(issue) for issue in issues()],
+        },
+        report=lambda done: [installed_line("Installed", one) for one in done],
+        declined="Nothing was installed.",
+        idle="Nothing was installed.",
+        issues=issues,
+        status=lambda done: 0 if done else DECLINED,
+        dry_status=0 if rows else DECLINED,
     )
 
 
-def _install(installer: Installer, plan: Plan, commit: str, advice: list[Issue]) -> tuple[InstalledSkill, ...]:
-    """Do what a plan says, of the commit that was shown; what git should ignore, or must not, goes to ``advice``."""
+def _install(installer: Installer, plan: Plan, advice: list[Issue]) -> tuple[InstalledSkill, ...]:
+    """Do what a plan says; what git should ignore, or must not, goes to ``advice``."""
     from prowess.install.git_ignores import find_ignore_issues  # noqa: PLC0415 - only where something is installed
 
     first = not exists(os.path.join(installer.project.records, LOCK_FILE))
-    done = installer.apply(plan, commit=commit)
+    done = installer.apply(plan)
     if plan.location == "project":
         advice += find_ignore_issues(installer.project, DEFAULT_LIMITS, first=first)
     return done
@@ -187,24 +227,32 @@ def _tell_of_path(source: str) -> None:
 
 
 def _copy(installer: Installer, spec: SourceSpec, folder: str, *, dry_run: bool, yes: bool, as_data: bool) -> int:
-    if dry_run:
-        _fetch_offer(installer, spec)
-    rows = [f"fetch {spec}", f"copy it into {folder}: no links, no lock file"]
+    refuse_taken_places(with_name(spec), os.path.abspath(folder))  # before anything is fetched
+    offer = _fetch_offer(installer, spec)
+    named = ", ".join(skill.name for skill in offer.chosen(spec.skills))
+    take = [f"take {offer_summary(offer)}: {named}"] if named else []
+    rows = [f"fetch {spec}", *take, f"copy it into {folder}: no links, no lock file"]
     return carry_out(
         Change(
             plan=plan_of(rows),
             needs_consent=True,
             doing=f"fetching {spec}",
-            do=lambda: installer.install_into(spec, folder),
-            data=lambda made: {
+            do=lambda: _copied_places(installer.install_into(spec, folder, offer=offer), offer),
+            data=lambda places: {
                 "plan": rows,
-                "installed": [{"name": made.name, "location": "folder", "path": str(made)}] if made else [],
-                "issues": [],
+                "installed": [{"name": at.name, "location": "folder", "path": str(at)} for at in places or ()],
+                "issues": [issue_data(issue) for issue in offer.issues],
             },
-            report=lambda made: [line("Copied ", (made.name, "name"), f": {home_relative(str(made))}")],
+            report=lambda places: [line("Copied ", (at.name, "name"), f": {home_relative(str(at))}") for at in places],
             declined="Nothing was copied.",
+            issues=lambda: offer.issues,
         ),
         yes=yes,
         as_data=as_data,
         dry_run=dry_run,
     )
+
+
+def _copied_places(first: Path, offer: prowess.Offer) -> list[Path]:
+    """The folders that a copy made: one for each skill that was chosen, else one for the source."""
+    return [first.with_name(link_name(skill.name)) for skill in offer.skills] if offer.spec.skills else [first]
