@@ -89,7 +89,8 @@ def compare_sides(scope: Scope, entry: LockedSkill, reach: Reach) -> SkillDiff:
     with typed():
         edits = find_edits(entry, scope, landings, reach.limits)
     if any(edit.code == "missing-skill" for edit in edits) or (entry.is_copied and not copied_folders(entry, scope)):
-        raise NotInstalledError(f"{entry.name} is in the lock file, and its folder is missing", place)
+        message = f"{entry.name} is in the lock file, and its folder is missing"
+        raise NotInstalledError(message, place, "missing-skill")
     contents = _Contents(reach.limits)
     source = _Source(scope, entry, reach, contents)
     upstream = source.ask()
