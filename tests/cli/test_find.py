@@ -216,3 +216,14 @@ def test_what_is_kept_of_a_commit_is_all_that_it_has_also_what_is_wrong_in_it(re
     assert sorted(hit.name for hit in every.hits) == ["invoices", "tables"]
     assert [(issue.code, issue.path) for issue in every.issues] == [("no-frontmatter", "skills/broken/SKILL.md")]
     assert every.issues == some.issues
+
+
+def test_a_find_says_how_many_it_leaves_out(command: Command, project: Path) -> None:
+    for number in range(3):
+        prowess.create_skill(f"report-{number}", "index", description=f"Writes report {number}. Use when asked.")
+    ran = command("find", "report", "--index", "./index", "--limit", "1")
+    assert ran.out.endswith("and 2 more: --limit 3 shows them\n")
+    assert "more" not in command("find", "report", "--index", "./index").out
+    data = command("find", "report", "--index", "./index", "--limit", "1", "--json").data
+    assert (len(data["hits"]), data["fitting"]) == (1, 3)
+    assert project.exists()

@@ -201,3 +201,20 @@ def test_eval_without_a_path_takes_the_skill_in_this_folder_or_the_projects(
     assert (ran.status, ran.out.startswith("Passed: 2 of 2 right")) == (0, True)
     monkeypatch.chdir(project / SKILLS / "csv-report")
     assert command("eval").out.startswith("Passed: 2 of 2 right")
+
+
+@pytest.mark.parametrize("words", ["show {}", "preview {}", "activate {}", "trust grant {} --yes"])
+def test_a_folder_of_skills_where_one_is_wanted_is_told_with_the_skills_in_it(
+    command: Command, project: Path, words: str
+) -> None:
+    for number in range(7):
+        put(project, f"many/skill-{number}")
+    for way in ("./many", "many"):
+        ran = command(*words.format(way).split())
+        assert (ran.status, "this is a folder of skills, not a skill" in ran.err) == (3, True)
+        assert "name one of many/skill-0, many/skill-1, many/skill-2, many/skill-3, many/skill-4 and 2 more" in ran.err
+    (project / "empty").mkdir()
+    assert "there is no skill in this folder" in command(*words.format("./empty").split()).err
+    gone = command(*words.format("./nowhere").split())
+    assert "there is no such file or folder" in gone.err
+    assert "hint: a skill is a folder with a SKILL.md" in gone.err

@@ -77,6 +77,9 @@ def test_links_of_agents_that_lead_out_of_their_folder_do_not_fail_a_check_of_th
     assert "only installed skills (report)" in ran.err
     rmtree(folder / ".prowess")
     ran = command("check")
+    assert (ran.status, "only installed skills (report)" in ran.err) == (0, True)
+    (folder / "prowess.lock").unlink()
+    ran = command("check")
     assert (ran.status, "there is no skill here: name a skill's folder" in ran.err) == (3, True)
 
 

@@ -12,7 +12,7 @@ import pytest
 import prowess
 from prowess.cli.main import overview
 from prowess.cli.table import COMMANDS
-from tests.cli.samples import installed
+from tests.cli.samples import installed, linked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,3 +129,66 @@ def test_remedies_of_the_doctor_are_words_of_the_command_line(project: Path, com
 def test_a_word_after_two_dashes_asks_for_no_data(command: Command) -> None:
     assert command("show", "--", "--json").err.startswith("error[")
     assert json.loads(command("show", "nothing", "--json").err)["error"]
+
+
+@pytest.fixture
+def cloned(project: Path) -> Path:
+    """A project as a clone has it before 'prowess sync': one skill is recorded, and is not here."""
+    shutil.rmtree(project / ".agents", ignore_errors=True)
+    installed()
+    shutil.rmtree(project / ".prowess")
+    return project
+
+
+RECORDED = "prowess.lock records 1 skill that is not here: prowess sync --locked"
+
+
+def test_before_a_sync_commands_about_all_skills_say_which_command_brings_them(cloned: Path, command: Command) -> None:
+    for words in ("list", "prompt", "search notes", "eval", "explain notes", "update", "serve --check"):
+        ran = command(*words.split())
+        assert RECORDED in ran.out + ran.err, words
+    assert RECORDED not in command("prompt", str(cloned / "elsewhere")).err
+
+
+def test_remedies_for_what_differs_can_be_typed(cloned: Path, command: Command) -> None:
+    assert "run 'prowess sync --locked' to restore it" in command("verify").out
+    ran = command("diff", "notes")
+    assert "error[missing-skill]" in ran.err
+    assert "hint: run 'prowess sync --locked' to restore it" in ran.err
+    assert "its folder is missing: 'prowess sync --locked' brings it" in command("update", "notes").out
+    assert "hint: 'prowess list' shows what is installed" in command("remove", "nothing", "--yes").err
+    assert cloned.exists()
+
+
+def test_evals_that_no_skill_of_the_project_has_are_told_without_blaming_one_folder(command: Command) -> None:
+    installed()
+    ran = command("eval")
+    assert (ran.status, "none of the skills here has evals" in ran.err) == (3, True)
+
+
+def test_a_skill_costs_the_same_alone_and_among_others(pair: Path, command: Command) -> None:
+    among = {row["name"]: row["tokens"] for row in command("prompt", "minutes", "agenda", "--json").data["costs"]}
+    (alone,) = command("prompt", "minutes", "--json").data["costs"]
+    assert alone["tokens"] == among["minutes"]
+    assert pair.exists()
+
+
+def test_a_folder_of_links_counts_the_skills_that_an_agent_finds_there(project: Path) -> None:
+    shutil.rmtree(project / ".agents", ignore_errors=True)
+    linked()
+    catalog = prowess.discover(project, project.parent)
+    counts = {place.path.removeprefix(f"{project}/"): place.found for place in catalog.places}
+    assert [counts[name] for name in (".prowess/skills", ".agents/skills", ".claude/skills")] == [1, 1, 1]
+    assert len(catalog) == 1
+
+
+def test_a_plan_says_once_that_it_replaces_what_came_from_the_same_source(pair: Path) -> None:
+    for name in ("minutes", "agenda"):
+        prowess.Installer().install(f"./pair@{name}", project=True, replace=True)
+    plan = str(prowess.Installer().plan("./pair@minutes,agenda", project=True, replace=True))
+    assert plan.count("replace what is there, which came from the same source") == 1
+    assert pair.exists()
+
+
+def test_an_option_without_its_value_leads_to_the_help_of_its_command(command: Command) -> None:
+    assert "hint: see prowess serve --help" in command("serve", "--config").err

@@ -90,10 +90,24 @@ def test_every_module_is_on_the_map() -> None:
     assert [name for name in rows if f"| `{name}` |" not in page] == []
 
 
-def test_the_pages_named_in_the_readme_exist() -> None:
+def anchors(page: Path) -> set[str]:
+    """The fragments by which the headings of a page are reached, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_between_pages_leads_to_a_page_and_a_heading(page: Path) -> None:
+    prose = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    for target, fragment in re.findall(r"\]\(([\w./-]+\.md)?(?:#([\w-]+))?\)", prose):
+        path = page.parent / target if target else page
+        assert path.is_file(), target
+        assert not fragment or fragment in anchors(path), (target, fragment)
+
+
+def test_the_readme_leads_to_every_page() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([\w./-]+\.md)\)", readme):
-        assert (ROOT / target).is_file(), target
+    assert [page.name for page in PAGES[1:] if f"(docs/{page.name})" not in readme] == []
 
 
 def rows(page: str) -> set[str]:

@@ -56,6 +56,14 @@ class Command(click.Command):
         self.choices = choices
         self.forms = forms
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The arguments, parsed; an error knows the command that it is about, which click leaves out of some."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
         """The forms of the argument, the words, then the examples, one a line."""
         if self.forms:

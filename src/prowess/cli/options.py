@@ -10,8 +10,9 @@ import click
 
 from prowess.cli import output
 from prowess.cli.verified import absence, as_locked, tell_changed
-from prowess.errors import UnknownSkillError, did_you_mean
+from prowess.errors import SkillValidationError, SourceError, UnknownSkillError, did_you_mean
 from prowess.files.paths import inner_path
+from prowess.spec.counted import join_some
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from prowess.library.settings import Settings
 
 T = TypeVar("T")
+_NAMED = 5
+"""How many skills a message names."""
 
 
 _PLAIN_WORD = r"[\w@./][\w@./%+:=-]*"
@@ -208,7 +211,7 @@ def skill_of(catalog: prowess.Catalog, name: str, *, verify: bool = False) -> pr
     why = absence(name)
     if why:
         raise UnknownSkillError(name, catalog.names, why=why)
-    if is_skill_folder(name) and not _is_refused(catalog, name):
+    if os.path.isdir(name) and not _is_refused(catalog, name) and (is_skill_folder(name) or _has_skills_below(name)):
         return _read_skill(as_path(name), verify=verify)
     return catalog[name]
 
@@ -218,8 +221,31 @@ def _read_skill(path: str, *, verify: bool) -> prowess.Skill:
     from prowess.library.catalog import Catalog  # noqa: PLC0415
     from prowess.library.load import read_metadata  # noqa: PLC0415
 
-    skill = read_metadata(path, mode="lenient")
+    try:
+        skill = read_metadata(path, mode="lenient")
+    except SkillValidationError as error:
+        if error.code == "not-found":
+            raise _no_skill_at(path) from None
+        raise
     return as_locked(Catalog([skill]))[skill.name] if verify else skill
+
+
+def _no_skill_at(path: str) -> SourceError:
+    """Why no skill can be read at a path: nothing lies there, or skills lie below it, of which one has to be named."""
+    from prowess.authoring.check import skill_files  # noqa: PLC0415 - only when something went wrong
+
+    try:
+        folders = [home_relative(os.path.dirname(file)) for file in skill_files(path)]
+    except SourceError as error:
+        return error
+    message = f"this is a folder of skills, not a skill: name one of {join_some(folders, _NAMED)}"
+    return SourceError(message, os.path.abspath(path), "missing-skill-md")
+
+
+def _has_skills_below(name: str) -> bool:
+    from prowess.library.scan import scan  # noqa: PLC0415 - only for a folder that is no skill
+
+    return bool(scan(name))
 
 
 def _is_refused(catalog: prowess.Catalog, name: str) -> bool:
@@ -261,6 +287,11 @@ def find_path(settings: Settings, written: str) -> str:
     except UnknownSkillError as error:
         why = absence(written) or "there is no such file or folder"
         raise UnknownSkillError(written, error.available, why=why) from None
+
+
+def find_absent(settings: Settings) -> str:
+    """What to do about skills that a lock file records and that are not here; ``""`` where folders were named."""
+    return "" if settings.names("folders") else absence(project=bool(settings["project"]))
 
 
 def named_catalog(settings: Settings, names: tuple[str, ...]) -> prowess.Catalog:

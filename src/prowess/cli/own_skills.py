@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from prowess.authoring.check import skill_files
+from prowess.cli.verified import absence
 from prowess.errors import SourceError
 
 if TYPE_CHECKING:
@@ -31,9 +32,8 @@ def find_own_paths(settings: Settings) -> tuple[str, ...]:
         if place.scope is SkillScope.PROJECT and place.state != "missing" and _has_skills(place.path)
     )
     if not paths:
-        raise SourceError(
-            "there is no skill here: name a skill's folder, or a folder of skills", os.getcwd(), "missing-skill-md"
-        )
+        why = absence() or "name a skill's folder, or a folder of skills"
+        raise SourceError(f"there is no skill here: {why}", os.getcwd(), "missing-skill-md")
     return paths
 
 

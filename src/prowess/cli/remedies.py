@@ -23,10 +23,13 @@ REMEDIES: dict[str, str] = {
     "too-many-indexes": "name fewer with --index, or in the setting indexes",
     "no-evals": "write queries into evals/triggers.json of the skill; see 'prowess new NAME --with evals'",
     "no-sandbox": "install bubblewrap or the extra prowess[sandbox], or say --sandbox none",
+    "not-found": "'prowess show NAME' lists the files of a skill",
+    "not-installed": "'prowess list' shows what is installed",
     "not-trusted": "look at it with 'prowess show NAME', then 'prowess trust grant NAME'",
     "plain-http": "use https, or say --allow-http if the network is trusted",
     "rolled-back": "ask whoever publishes it; if going back is meant, say 'prowess update --allow-rollback'",
     "would-replace": "choose another name or folder, or say --force to replace what is there",
+    "unknown-version": "'git ls-remote ADDRESS' lists the versions that there are",
     "unknown-agent": "see 'prowess list --help' for the known agents, or docs/discovery.md for their folders too",
 }
 

@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from prowess.errors import InstallError
+from prowess.errors import InstallError, NotInstalledError
 from prowess.files.paths import is_really_inside
 from prowess.spec.addresses import SourceSpec, checked_address
 
@@ -87,3 +87,9 @@ def is_sourceless(entry: LockedSkill) -> bool:
 def same_content(entry: LockedSkill, tree: Tree) -> bool:
     """Whether a tree is byte for byte what the entry records."""
     return tree.digest == entry.digest
+
+
+def not_here(name: str, place: str) -> NotInstalledError:
+    """The error for an install that the lock file records and that is not on this disk, as in a fresh clone."""
+    message = f"{name} is in the lock file, and its folder is missing: 'prowess sync --locked' brings it"
+    return NotInstalledError(message, place, "missing-skill")

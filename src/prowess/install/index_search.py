@@ -58,6 +58,8 @@ class IndexSearch:
     """What is wrong in indexes that did answer."""
     skills: int
     """How many skills were compared."""
+    fitting: int
+    """How many of them fit; ``hits`` are the best of these."""
 
 
 class ListedSkill(NamedTuple):
@@ -97,9 +99,10 @@ def search_indexes(query: str, indexes: Sequence[str], reach: Reach, limit: int)
         # A copy of old stands in for a site that is away: it has hits, and did not answer all the same.
         unanswered += (_place(issue, address) for issue in noticed if issue.code in OLD_NEWS)
         issues += (issue for issue in noticed if issue.code not in OLD_NEWS)
-    ranked = SearchIndex(skills).rank(query, limit)
-    hits = tuple(IndexHit(skill.name, skill.description, skill.address, score) for skill, score in ranked)
-    return IndexSearch(hits, tuple(unanswered), tuple(issues), len(skills))
+    ranked = SearchIndex(skills).rank(query, len(skills))
+    best = ranked[: max(limit, 0)]
+    hits = tuple(IndexHit(skill.name, skill.description, skill.address, score) for skill, score in best)
+    return IndexSearch(hits, tuple(unanswered), tuple(issues), len(skills), len(ranked))
 
 
 def _place(issue: Issue, address: str) -> Issue:

@@ -481,7 +481,7 @@ class Installer:
         reach = self._reach._replace(allow_rollback=allow_rollback)
         if ref is not None:
             wanted = ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)
-            scope, _ = resolve(wanted, (self.project, self.user))
+            scope, _ = self._recorded(wanted, wanted.full_name)
             entry = self._entry(scope, wanted.full_name)
             update, issues = updated(scope, at_version(entry, wanted.version), reach, force, dry_run)
             self.issues += issues

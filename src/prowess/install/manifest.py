@@ -213,16 +213,5 @@ def _texts(value: object, key: str, folder: str) -> tuple[str, ...]:
     return tuple(item for item in value if isinstance(item, str))
 
 
-def _agents(table: dict[str, Any], folder: str) -> tuple[str, ...]:
-    """The agents that a table names; one that nobody knows is refused before anything happens."""
-    agents = _texts(table.get("agents", []), "agents", folder)
-    for agent in agents:
-        try:
-            agent_of(agent)
-        except SourceError as error:
-            raise _bad(error.message, folder) from None
-    return agents
-
-
 def _bad(message: str, folder: str) -> InstallError:
     return InstallError(f"the manifest makes no sense: {message}", folder, "bad-manifest")

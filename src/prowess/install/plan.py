@@ -65,7 +65,7 @@ class Plan:
         part = f", folder {self.spec.subpath}" if self.spec.subpath else ""
         rows = [f"fetch {self.source}{version}{part}"]
         rows += [f"put it at {place}" for place in self.places if not self.wishes.copy]
-        rows += [self._replacing(old) for old in self.replaces]
+        rows += dict.fromkeys(self._replacing(old) for old in self.replaces)
         how = "copy each skill into" if self.wishes.copy else "link each skill in"
         rows += [f"{how} {folder}" for folder in self.links]
         rows += [f"{AGENTS[agent].title} will not see it (agent {agent})" for agent in self.unseen_by]

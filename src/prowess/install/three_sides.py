@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.errors import (
     FetchError,
     GitError,
-    NotInstalledError,
     PathTraversalError,
     ResourceError,
     ResourceNotFoundError,
@@ -24,7 +23,7 @@ from prowess.errors import (
 from prowess.files.reading import OpenFile
 from prowess.files.tree import FileHash, digest_of, hash_bytes, is_executable
 from prowess.install.diffs import FileDiffs
-from prowess.install.entries import is_sourceless, spec_of_entry
+from prowess.install.entries import is_sourceless, not_here, spec_of_entry
 from prowess.install.failures import typed
 from prowess.install.links import Landings
 from prowess.install.updates import find_edits, tree_for
@@ -89,7 +88,7 @@ def compare_sides(scope: Scope, entry: LockedSkill, reach: Reach) -> SkillDiff:
     with typed():
         edits = find_edits(entry, scope, landings, reach.limits)
     if any(edit.code == "missing-skill" for edit in edits) or (entry.is_copied and not copied_folders(entry, scope)):
-        raise NotInstalledError(f"{entry.name} is in the lock file, and its folder is missing", place)
+        raise not_here(entry.name, place)
     contents = _Contents(reach.limits)
     source = _Source(scope, entry, reach, contents)
     upstream = source.ask()

@@ -14,7 +14,7 @@ from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, stage
 from prowess.install.copies import read_copies
 from prowess.install.diffs import diff_files
-from prowess.install.entries import spec_of_entry
+from prowess.install.entries import not_here, spec_of_entry
 from prowess.install.failures import typed
 from prowess.install.fetch import OLD_NEWS
 from prowess.install.rollback import find_rollback
@@ -204,8 +204,10 @@ class _Here:
         self._store = store
         now = store.locked.get(name)
         self._place = place_of(now, store.scope, name)
-        if now is None or not (copied_folders(now, store.scope) if now.is_copied else exists(self._place)):
+        if now is None:
             raise NotInstalledError(f"skill {name} is not installed")
+        if not (copied_folders(now, store.scope) if now.is_copied else exists(self._place)):
+            raise not_here(name, self._place)
         self._now = now
         self._edits = find_edits(now, store.scope, store.landings, store.limits)
 

@@ -100,7 +100,10 @@ class Walk:
         self._links: list[tuple[str, str, int, tuple[str, ...]]] = []
         self._way: tuple[str, ...] = ()
         """The links that led to where the walk is now."""
-        self._followed: set[str] = set()
+        self._followed: dict[str, int] = {}
+        """The folders to which links led, each with how many skills were found in it."""
+        self._again = 0
+        """How many skills of this root were found through another link already."""
         limits = rules.policy.limits
         self._deepest = (
             limits.max_scan_depth if rules.max_depth is None else min(rules.max_depth, limits.max_scan_depth)
@@ -125,12 +128,13 @@ class Walk:
         self._way = ()
         self._skipped = 0
         self._ended = 0
+        self._again = 0
         before = len(self.skills)
         state = self._enter_root(place.path)
         while self._links:
             self._follow(*self._links.pop(0))
         self._sum_up(place.path)
-        return Place(place.path, place.scope, state, len(self.skills) - before)
+        return Place(place.path, place.scope, state, len(self.skills) - before + self._again)
 
     def _enter_root(self, path: str) -> str:
         try:
@@ -361,6 +365,7 @@ class Walk:
             self._issue(code, link, f"the link cannot be followed: {error.strerror}")
             return
         if folder_info(target) is None or target in self._followed:
+            self._again += self._followed.get(target, 0)
             return
         if is_inside(os.path.realpath(folder), target):
             self._issue("link-loop", link, "the link leads to a folder around itself")
@@ -369,9 +374,11 @@ class Walk:
         if base is None:
             self._issue("link-refused", link, f"the link leads out of every scanned folder, to {target}")
             return
-        self._followed.add(target)
+        self._followed[target] = 0
         self._way = (*way, link)
+        before = len(self.skills)
         self._enter_link(link, os.path.relpath(target, base), base, depth)
+        self._followed[target] = len(self.skills) - before
 
     def _enter_link(self, link: str, rel: str, base: str, depth: int) -> None:
         """The folder ``rel`` below ``base``, which is known as ``link``."""

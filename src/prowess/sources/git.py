@@ -135,8 +135,10 @@ class Remote(NamedTuple):
             try:
                 commit = fetching.commit(version)
             except GitError as error:
-                if error.code != "unknown-version" or not is_short_commit(version):
+                if error.code != "unknown-version" or is_commit(version):
                     raise
+                if not is_short_commit(version):
+                    raise self._unknown_version(version) from None
                 version = self.whole_commit(version)
                 commit = fetching.commit(version)
             if self.shared is not None:
@@ -168,7 +170,10 @@ class Remote(NamedTuple):
                 return found[name]
         if is_short_commit(version):
             return self.whole_commit(version)
-        raise GitError(f"{self.address} has no version {version!r}", code="unknown-version")
+        raise self._unknown_version(version)
+
+    def _unknown_version(self, version: str) -> GitError:
+        return GitError(f"{self.address} has no tag, branch or commit {version!r}", code="unknown-version")
 
     def whole_commit(self, digits: str) -> str:
         """The id of the one commit, in the history of the branches and tags, that begins with these digits.

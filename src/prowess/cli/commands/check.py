@@ -22,7 +22,8 @@ from prowess.cli.options import (
     settings_of,
 )
 from prowess.cli.own_skills import find_own_paths
-from prowess.errors import SkillError
+from prowess.cli.verified import Verified
+from prowess.errors import SkillError, SourceError
 from prowess.escapes import escape_line
 from prowess.limits import DEFAULT_LIMITS
 from prowess.spec.counted import counted, join_some
@@ -95,8 +96,14 @@ def command(
     Exit status 1: there is an error, or under --strict a warning.
     """
     settings = settings_of(strict=strict, budget=budget)
-    chosen = tuple(find_path(settings, path) for path in paths) or find_own_paths(settings)
     as_json = as_data or form == "json"
+    try:
+        chosen = tuple(find_path(settings, path) for path in paths) or find_own_paths(settings)
+    except SourceError:
+        recorded = [] if paths else Verified().absent("project")
+        if not recorded:
+            raise
+        return _leave_to_authors(recorded, as_json=as_json)
     own, installed = (chosen, []) if paths else _without_pinned(_files_of(chosen))
     if installed and not own:
         return _leave_to_authors(installed, as_json=as_json)
@@ -122,7 +129,7 @@ def _files_of(paths: tuple[str, ...]) -> tuple[str, ...]:
 def _leave_to_authors(installed: list[str], *, as_json: bool) -> int:
     """Say that nothing here is the project's own; what others wrote is theirs to check, so that is no failure."""
     output.note(
-        f"there are only installed skills ({', '.join(installed)}), which their authors check; "
+        f"there are only installed skills ({join_some(installed, _NAMED)}), which their authors check; "
         "name a folder to check them all the same"
     )
     if as_json:

@@ -105,8 +105,10 @@ def _load_cases(paths: tuple[str, ...]) -> tuple[EvalCase, ...]:
         try:
             cases += load_evals(path)
         except SourceError as error:
-            if error.code != "no-evals" or (path == paths[-1] and not cases):
+            if error.code != "no-evals" or len(paths) == 1:
                 raise
+    if not cases:
+        raise SourceError("none of the skills here has evals: a skill has them in evals/, as JSON", code="no-evals")
     return tuple(cases)
 
 

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 from prowess.cli import output
 from prowess.cli.blocks import Table, Title, line
 from prowess.cli.command import command as new_command
-from prowess.cli.options import catalog_of, home_relative, json_option, settings_of, skill_argument, where_options
+from prowess.cli.options import (
+    catalog_of,
+    find_absent,
+    home_relative,
+    json_option,
+    settings_of,
+    skill_argument,
+    where_options,
+)
 from prowess.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -36,12 +44,15 @@ def command(
 
     Exit status 1: there is no such skill.
     """
-    catalog = catalog_of(settings_of(**where))
+    settings = settings_of(**where)
+    catalog = catalog_of(settings)
     found = catalog.explain(skill)
     output.answer(lambda: _data(found), lambda: _blocks(found), as_data=as_data)
     suggestion = "" if found.location else did_you_mean(skill, catalog.names)
     if suggestion:
         output.note(suggestion)
+    if not found.location and (absent := find_absent(settings)):
+        output.warn(absent)
     return 0 if found.location else 1
 
 

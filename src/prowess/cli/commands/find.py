@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 )
 @click.argument("words", nargs=-1, required=True)
 @click.option("--index", "indexes", multiple=True, metavar="ADDRESS", help="Ask this one instead of those configured.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="The most to show.")
+@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="The most to show.")
 @reach_options
 @json_option
 @click.pass_context
@@ -94,6 +94,7 @@ def _data(found: prowess.IndexSearch, flags: tuple[str, ...]) -> dict[str, objec
         ],
         "issues": [issue_data(issue) for issue in found.issues],
         "skills": found.skills,
+        "fitting": found.fitting,
     }
 
 
@@ -101,3 +102,6 @@ def _blocks(found: prowess.IndexSearch, flags: tuple[str, ...]) -> Iterator[Bloc
     for hit in found.hits:
         yield line((hit.name, "name"), f"  {' '.join(hit.description.split())}", cut=True)
         yield line(_install_line(hit, flags), indent=4)
+    left_out = found.fitting - len(found.hits)
+    if left_out > 0:
+        yield line((f"and {left_out:,} more: --limit {found.fitting} shows them", "dim"))

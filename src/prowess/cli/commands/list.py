@@ -10,9 +10,17 @@ import click
 from prowess.cli import output
 from prowess.cli.blocks import Line, Table, Title, line
 from prowess.cli.command import command as new_command
-from prowess.cli.options import agent_ids, catalog_of, home_relative, json_option, settings_of, where_options
+from prowess.cli.options import (
+    agent_ids,
+    catalog_of,
+    find_absent,
+    home_relative,
+    json_option,
+    settings_of,
+    where_options,
+)
 from prowess.cli.trusting import Trusted
-from prowess.cli.verified import CHANGED, Verified, absence, tell_changed
+from prowess.cli.verified import CHANGED, Verified, tell_changed
 from prowess.spec.counted import counted
 
 if TYPE_CHECKING:
@@ -72,7 +80,7 @@ def command(
     catalog = catalog_of(settings)
     marked = _marked(catalog)
     tell_changed(row.skill for row in marked if CHANGED in row.marks)
-    absent = "" if settings.names("folders") else absence(project=bool(settings["project"]))
+    absent = find_absent(settings)
     if absent and (marked or as_data):
         output.warn(absent)
     output.answer(lambda: _data(catalog, marked), lambda: _blocks(catalog, marked, absent), as_data=as_data)

@@ -9,7 +9,14 @@ import click
 from prowess.cli import output
 from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
-from prowess.cli.options import complete_skill_or_path, json_option, named_catalog, settings_of, where_options
+from prowess.cli.options import (
+    complete_skill_or_path,
+    find_absent,
+    json_option,
+    named_catalog,
+    settings_of,
+    where_options,
+)
 from prowess.cli.verified import tell_changed
 from prowess.spec.counted import counted
 
@@ -23,6 +30,8 @@ if TYPE_CHECKING:
     from prowess.tools.shapes import JsonSchemaTool
 
 STYLES = ("xml", "markdown", "text", "json")
+_ANOTHER = "x" * 64
+"""The name of a skill that nobody has."""
 DIALECTS = ("prowess", "load_skill", "skill__activate", "read_skill", "skill_load", "use_skill")
 
 
@@ -66,6 +75,8 @@ def command(
         filter=pattern,
         **where,
     )
+    if not skills and (absent := find_absent(settings)):
+        output.warn(absent)
     shown = _Prompt(
         settings,
         named_catalog(settings, skills),
@@ -131,18 +142,14 @@ class _Prompt:
 
         if self.bare:
             return listing_costs(self.skills, self.style)  # type: ignore[arg-type]  # one of the styles
-        self._by_name = {skill.name: skill for skill in self.skills}
-        names = list(self._by_name)
-        if len(names) == 1:
-            return {names[0]: self.report.tokens}
-        alone = {name: self._received(name) for name in names[:2]}
-        return {name: self._added(name, alone) for name in names}
+        from prowess.library.load import parse_skill  # noqa: PLC0415
 
-    def _added(self, name: str, alone: dict[str, int]) -> int:
-        other = next(known for known in alone if known != name)
-        return self._received(name, other) - alone[other]
+        # Beside another skill, so that what comes once with any listing is not counted as this skill's.
+        other = parse_skill(f"---\nname: {_ANOTHER}\ndescription: Another.\n---\nx\n").skill
+        alone = self._received(other)
+        return {skill.name: self._received(skill, other) - alone for skill in self.skills}
 
-    def _received(self, *names: str) -> int:
+    def _received(self, *skills: prowess.Skill) -> int:
         """The tokens of what lists some of the skills: the prompt, or the tools where a dialect lists them there."""
         from prowess.library.catalog import Catalog  # noqa: PLC0415
         from prowess.runtime.session import Session  # noqa: PLC0415
@@ -150,7 +157,7 @@ class _Prompt:
         from prowess.tools.toolset import Toolset  # noqa: PLC0415
 
         # A session of these alone: a toolset looks at every skill of its session, which for each of them is quadratic.
-        alone = Session(Catalog([self._by_name[name] for name in names]))
+        alone = Session(Catalog(skills))
         small = Toolset(alone, self.toolset.dialect, fork=self.fork)
         return estimate_tokens(small.prompt() if self.text else _schemas(small.tools()))
 

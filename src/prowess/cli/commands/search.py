@@ -9,7 +9,7 @@ import click
 from prowess.cli import output
 from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
-from prowess.cli.options import catalog_of, json_option, settings_of, where_options
+from prowess.cli.options import catalog_of, find_absent, json_option, settings_of, where_options
 from prowess.spec.counted import counted
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     ("prowess search csv --limit 3 --json", "the three best, as data"),
 )
 @click.argument("query", nargs=-1, required=True)
-@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="The most to show.")
+@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="The most to show.")
 @where_options
 @json_option
 def command(
@@ -33,7 +33,10 @@ def command(
     as_data: bool,
 ) -> int:
     """Search names, descriptions and tags for the words of QUERY, best first. Exit status 1: nothing fits."""
-    catalog = catalog_of(settings_of(**where))
+    settings = settings_of(**where)
+    if absent := find_absent(settings):
+        output.warn(absent)
+    catalog = catalog_of(settings)
     fitting = catalog.search(" ".join(query), max(len(catalog), 1))
     hits, left_out = fitting[:limit], len(fitting) - limit
     output.answer(

@@ -19,6 +19,7 @@ from prowess.cli.installing import (
     yes_option,
 )
 from prowess.cli.options import json_option
+from prowess.cli.verified import absence
 from prowess.library.lock import read_lock
 from prowess.spec.refs import SkillRef
 from prowess.steps import stepped
@@ -74,6 +75,8 @@ def command(
     if not dry_run:
         installer.recover()  # before anything is compared
         output.tell_issues(installer.issues)
+    if not names and (absent := absence()):
+        output.warn(absent)
     refs = refs_of(installer, names or (f"@{one.full_name}" for one in installer.list()))
     run = _Run(installer, force=force, allow_rollback=allow_rollback)
     with output.busy("looking"):
