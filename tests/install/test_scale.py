@@ -80,6 +80,14 @@ TASKS: dict[str, Callable[[Setting], object]] = {
 }
 
 
+PARSE_ONCE = ("verify", "discover, verified", "list", "prompt")
+
+
+def count_parses(counts: Counter[str]) -> int:
+    """How often a lock file was parsed, which costs most where there are thousands of skills."""
+    return sum(count for code, count in counts.items() if code.endswith(": parse_lock"))
+
+
 @pytest.mark.parametrize("shape", ["an install for each skill", "one install of all skills"])
 def test_what_a_further_skill_costs_does_not_depend_on_how_many_there_are(
     world: World, monkeypatch: pytest.MonkeyPatch, shape: str
@@ -98,6 +106,8 @@ def test_what_a_further_skill_costs_does_not_depend_on_how_many_there_are(
         counts["install"].append(count_calls(setting.install))
         for name, task in TASKS.items():
             counts[name].append(count_calls(lambda: task(setting)))  # noqa: B023
+    parsed = {name: count_parses(counts[name][-1]) for name in PARSE_ONCE}
+    assert parsed == dict.fromkeys(PARSE_ONCE, 1)
     # What is imported and compiled for the first time, with the first and smallest project, is not compared.
     assert {name: find_quadratic(*found[1:]) for name, found in counts.items()} == {name: {} for name in counts}
 
