@@ -8,6 +8,7 @@ is as large as its first; where it is called for each pair of skills, it is larg
 from __future__ import annotations
 
 import cProfile
+import shutil
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -66,6 +67,12 @@ class Setting(NamedTuple):
     source: Path
     chosen: list[str] | None
 
+    def restore(self) -> object:
+        """Bring back everything that the lock file records, as in a clone."""
+        shutil.rmtree(self.project / ".prowess")
+        shutil.rmtree(self.project / ".agents")
+        return prowess.Installer().sync(locked=True)
+
     def install(self, *, replace: bool = False) -> object:
         return prowess.Installer().install(str(self.source), project=True, select=self.chosen, replace=replace)
 
@@ -74,6 +81,7 @@ TASKS: dict[str, Callable[[Setting], object]] = {
     "install over them": lambda setting: setting.install(replace=True),
     "verify": lambda _: prowess.Installer().verify(),
     "sync, locked": lambda _: prowess.Installer().sync(locked=True),
+    "sync, locked, in a fresh clone": lambda setting: setting.restore(),
     "discover, verified": lambda _: prowess.discover(verify="lock"),
     "list": lambda _: run(list_command.command),
     "prompt": lambda _: run(prompt_command.command),
