@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from prowess.files.paths import followed_links, inner_path, is_inside, is_really_inside
+from prowess.files.paths import Trails, follow_path, inner_path, is_inside, is_really_inside
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,11 +50,30 @@ def test_every_link_on_the_way_is_named_below_real_folders(tmp_path: Path) -> No
     (tmp_path / "first").symlink_to("second")
     path = tmp_path / "first" / "up" / "inner"
     names = ["first", "second", "real/up", "second"]
-    assert followed_links(str(path)) == [str(tmp_path / name) for name in names]
-    assert followed_links(str(tmp_path / "real" / "inner")) == followed_links(str(tmp_path))
-    assert followed_links(str(tmp_path / "missing" / "inner")) == []
+    assert follow_path(str(path)).links == tuple(str(tmp_path / name) for name in names)
+    assert follow_path(str(tmp_path / "real" / "inner")).links == follow_path(str(tmp_path)).links
+    assert follow_path(str(tmp_path / "missing" / "inner")).links == ()
 
 
 def test_a_loop_of_links_ends(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
-    assert set(followed_links(str(tmp_path / "loop"))) == {str(tmp_path / "loop")}
+    assert set(follow_path(str(tmp_path / "loop")).links) == {str(tmp_path / "loop")}
+    assert set(Trails().follow(str(tmp_path / "loop")).links) == {str(tmp_path / "loop")}
+
+
+def test_many_paths_followed_together_end_where_each_ends_by_itself(tmp_path: Path) -> None:
+    (tmp_path / "real" / "inner" / "deep").mkdir(parents=True)
+    (tmp_path / "real" / "up").symlink_to("..")
+    (tmp_path / "real" / "around").symlink_to("inner/deep/../../up/second")
+    (tmp_path / "real" / "whole").symlink_to(tmp_path / "first" / "inner")
+    (tmp_path / "real" / "slash").symlink_to("inner/")
+    (tmp_path / "real" / "here").symlink_to("inner/.")
+    (tmp_path / "real" / "gone").symlink_to("missing/x")
+    (tmp_path / "second").symlink_to(tmp_path / "real")
+    (tmp_path / "first").symlink_to("second")
+    names = ("", "inner", "up", "around", "whole", "slash", "here", "gone", "missing", "..", ".", "inner/..", "up/up")
+    paths = [f"{tmp_path}/{folder}/{name}" for folder in ("real", "second", "first", "real/up/first") for name in names]
+    trails = Trails()
+    for path in (*paths, *reversed(paths)):
+        assert trails.follow(path) == follow_path(path), path
+        assert follow_path(path).end == os.path.realpath(path), path

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     import prowess
+    from prowess.cli.verified import Verified
     from prowess.library.settings import Settings
 
 T = TypeVar("T")
@@ -289,9 +290,12 @@ def find_path(settings: Settings, written: str) -> str:
         raise UnknownSkillError(written, error.available, why=why) from None
 
 
-def find_absent(settings: Settings) -> str:
-    """What to do about skills that a lock file records and that are not here; ``""`` where folders were named."""
-    return "" if settings.names("folders") else absence(project=bool(settings["project"]))
+def find_absent(settings: Settings, verified: Verified | None = None) -> str:
+    """What to do about skills that a lock file records and that are not here; ``""`` where folders were named.
+
+    ``verified``: what was read of the lock files already.
+    """
+    return "" if settings.names("folders") else absence(project=bool(settings["project"]), verified=verified)
 
 
 def named_catalog(settings: Settings, names: tuple[str, ...]) -> prowess.Catalog:

@@ -61,26 +61,22 @@ class Verified:
 
     def source(self, skill: prowess.Skill) -> str:
         """From where a skill was installed, at which version or commit; ``""`` for what is not installed."""
-        real = os.path.realpath(skill.folder) if self._pins and skill.is_local else ""
-        for records in self._pins.records if self._pins and real else ():
-            where = records.where(real)
-            entry = records.locked.get(where[0]) if where is not None else None
-            if entry is not None:
-                version = entry.ref or entry.commit[:12]
-                return f"{entry.source}{f' at {version}' if version else ''}"
-        return ""
+        recorded = self._pins.find_entry(skill.folder) if self._pins and skill.is_local else None
+        if recorded is None:
+            return ""
+        version = recorded[0].ref or recorded[0].commit[:12]
+        return f"{recorded[0].source}{f' at {version}' if version else ''}"
 
     def is_changed_at(self, location: str) -> bool:
         """True when a skill's file lies in an install, or in a copy of one, that is not what its lock file says."""
         from prowess.library.compare import compare_folder  # noqa: PLC0415 - only where there is a lock file
 
-        folder = os.path.realpath(os.path.dirname(location))
-        for records in self._pins.records if self._pins else ():
-            where = records.where(folder)
-            entry = records.locked.get(where[0]) if where is not None else None
-            if where is not None and entry is not None:
-                return bool(compare_folder(entry.below(where[1]), folder, DEFAULT_LIMITS))
-        return False
+        folder = os.path.dirname(location)
+        recorded = self._pins.find_entry(folder) if self._pins else None
+        if recorded is None:
+            return False
+        entry, inner = recorded
+        return bool(compare_folder(entry.below(inner), os.path.realpath(folder), DEFAULT_LIMITS))
 
     def absent(self, location: str) -> list[str]:
         """The skills that lock files of the ``"project"`` or the ``"user"`` record, and that are not here."""
@@ -101,23 +97,33 @@ def tell_changed(skills: Iterable[prowess.Skill]) -> None:
     Changes that were interrupted are told as well.
     """
     verified = Verified()
+    tell_troubles(verified)
+    for skill in skills:
+        if verified.state(skill) == CHANGED:
+            tell_change(skill)
+
+
+def tell_troubles(verified: Verified) -> None:
+    """Warn of changes that were interrupted, and of lock files that cannot be read."""
     for issue in verified.waiting:
         output.warn(f"[{issue.code}] {issue.path}: {issue.message}")
     for trouble in verified.troubles:
         output.warn(f"[{trouble.code}] {trouble.message}; whether installed skills have changed is not known")
         if trouble.code == "lock-conflict":
             output.note(f"  hint: {remedy(trouble.code)}")
-    for skill in skills:
-        if verified.state(skill) == CHANGED:
-            output.warn(
-                f"[changed-since-locked] {skill.name} is not what {LOCK_FILE} says ('prowess verify' names the files, "
-                "'prowess sync' restores them, --verify refuses it)"
-            )
 
 
-def absence(name: str = "", *, project: bool = True) -> str:
+def tell_change(skill: prowess.Skill) -> None:
+    """Warn of one skill that somebody changed after it was installed, and is used all the same."""
+    output.warn(
+        f"[changed-since-locked] {skill.name} is not what {LOCK_FILE} says ('prowess verify' names the files, "
+        "'prowess sync' restores them, --verify refuses it)"
+    )
+
+
+def absence(name: str = "", *, project: bool = True, verified: Verified | None = None) -> str:
     """What to do about skills that a lock file records and that are not here, or about that one; else ``""``."""
-    verified = Verified()
+    verified = verified or Verified()
     for location, command in (("project", "prowess sync --locked"), ("user", "prowess sync --locked --user")):
         names = verified.absent(location) if project or location == "user" else []
         if names and (not name or name in names):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import NamedTuple
 
 from prowess.files.folders import folder_info
 
@@ -67,7 +68,12 @@ def link_text(path: str) -> str | None:
 
 def leads_to(path: str, folder: str) -> bool:
     """Whether there is a link that leads to a folder, be it there or not."""
-    return is_link(path) and (same_folder(path, folder) or _aim(path) == os.path.realpath(folder))
+    return is_link(path) and link_ends_at(path, folder)
+
+
+def link_ends_at(link: str, folder: str) -> bool:
+    """Whether something that is known to be a link leads to a folder, be it there or not."""
+    return same_folder(link, folder) or _aim(link) == os.path.realpath(folder)
 
 
 def leads_into(path: str, folder: str) -> bool:
@@ -81,17 +87,29 @@ def _aim(path: str) -> str:
     return os.path.realpath(os.path.join(os.path.realpath(os.path.dirname(path)), text) if text is not None else path)
 
 
-def followed_links(path: str) -> list[str]:
-    """Every link that is followed on the way to the end of ``path``, by its own path below real folders, in order.
+class Trail(NamedTuple):
+    """Where a path ends on the disk, and every link that is followed on the way there, in order.
 
-    More than the end (``os.path.realpath``) matters where it counts through which folders a path leads.
+    More than the end (``os.path.realpath``) matters where it counts through which folders a path leads. Each link is
+    named by its own path below real folders.
     """
-    drive, rest = os.path.splitdrive(os.path.abspath(path))
+
+    end: str
+    links: tuple[str, ...] = ()
+
+
+def follow_path(path: str) -> Trail:
+    """The trail of one path; nothing needs to be there. A loop of links is left after as many as Linux follows."""
+    # A system that has ".." taken out of the text before it looks at the disk is Windows alone.
+    lexical = os.name == "nt" or not os.path.isabs(path)
+    drive, rest = os.path.splitdrive(os.path.abspath(path) if lexical else path)
     real, parts, links = drive + os.sep, rest.split(os.sep)[::-1], list[str]()
     while parts and len(links) <= _MOST_LINKS:
         part = parts.pop()
+        if part in {"", os.curdir}:
+            continue
         here = os.path.dirname(real) if part == os.pardir else os.path.join(real, part)
-        text = link_text(here) if part not in {"", os.curdir, os.pardir} else None
+        text = link_text(here) if part != os.pardir else None
         if text is None:
             real = here
             continue
@@ -100,7 +118,44 @@ def followed_links(path: str) -> list[str]:
             drive, text = os.path.splitdrive(text)
             real = drive + os.sep
         parts += text.split(os.sep)[::-1]
-    return links
+    # Windows has several spellings of one path, and only its own answer is the one that others are compared with.
+    end = os.path.realpath(path) if os.name == "nt" else os.path.join(real, *reversed(parts))
+    return Trail(end, tuple(links))
+
+
+class Trails:
+    """The trails of many paths, for as long as one listing takes: the folders around them are resolved once.
+
+    Fast path: thousands of skills lie in a handful of folders, and ``os.path.realpath`` asks the system about each
+    folder in each path. Its slow twin is ``follow_path``; tests/files/test_paths.py compares them.
+    """
+
+    def __init__(self) -> None:
+        self._folders: dict[str, Trail] = {}
+
+    def follow(self, path: str) -> Trail:
+        """The trail of a path, as ``follow_path`` gives it."""
+        links: tuple[str, ...] = ()
+        while len(links) <= _MOST_LINKS and os.name != "nt":
+            folder, name = os.path.split(path)
+            if name in {"", os.curdir, os.pardir}:
+                break
+            around = self._follow_folder(folder)
+            here = os.path.join(around.end, name)
+            links += around.links
+            text = link_text(here)
+            if text is None:
+                return Trail(here, links)
+            links = (*links, here)
+            path = os.path.join(around.end, text)
+        rest = follow_path(path)
+        return Trail(rest.end, (*links, *rest.links))
+
+    def _follow_folder(self, folder: str) -> Trail:
+        trail = self._folders.get(folder)
+        if trail is None:
+            trail = self._folders[folder] = follow_path(folder)
+        return trail
 
 
 def inode(path: str) -> int:

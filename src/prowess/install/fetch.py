@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import (
@@ -28,6 +28,7 @@ from prowess.steps import stepped
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
+    from typing import Self
 
     from prowess.errors import Issue
     from prowess.install.trees import Bundle
@@ -126,6 +127,9 @@ class _Fetched:
     def size(self, path: str) -> int | None:
         return self._commit.objects.size(self._entries[path].object)
 
+    def has(self, path: str) -> bool:
+        return path in self._entries
+
 
 class InMemory:
     """Files that are in memory already."""
@@ -148,6 +152,40 @@ class InMemory:
 
     def size(self, path: str) -> int:
         return len(self._files[path].content)
+
+    def has(self, path: str) -> bool:
+        return path in self._files
+
+
+class OpenSource:
+    """The source that was asked for last, kept open: many entries of a lock file have one source.
+
+    To open it again for each of them would fetch or read all of it as often. It is to be closed at the end.
+    """
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self._stack = ExitStack()
+        self._open: tuple[tuple[object, ...], Bundle] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def bundle(self, spec: SourceSpec) -> Bundle:
+        """What a source holds now, as ``Reach.opened`` gives it; what was open before is closed unless it is this."""
+        # A source is opened whole, whichever part of it is wanted, and wherever that goes.
+        key = (spec.kind, spec.address, spec.ref, spec.local, spec.base)
+        if self._open is None or self._open[0] != key:
+            self._close()
+            self._open = key, self._stack.enter_context(self._reach.opened(spec))
+        return self._open[1]
+
+    def _close(self) -> None:
+        self._open = None
+        self._stack.close()
 
 
 def _folder(spec: SourceSpec, limits: Limits) -> InMemory:

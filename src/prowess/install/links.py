@@ -43,6 +43,8 @@ class Landings:
         self.shared = os.path.normpath(os.path.join(scope.root, SHARED))
         own = (os.path.normpath(folder) for agent in AGENTS.values() for folder in self._folders(agent))
         self._known = dict.fromkeys((self.shared, *own))
+        self._recorded: dict[str, str] = {}
+        """The known folders by what stands before the last slash of the links that are recorded in them."""
         self._inside: dict[str, tuple[int, int] | None] = {}
 
     def _folders(self, agent: Agent) -> list[str]:
@@ -67,12 +69,22 @@ class Landings:
 
     def path(self, recorded: str) -> str:
         """Where a recorded link is; ``InstallError`` when that is not a plain name in a known folder."""
+        before, _, name = recorded.rpartition("/")
+        if before in self._recorded and is_safe_part(name):
+            path = os.path.join(self._recorded[before], name)
+        else:
+            path = self._checked_path(recorded)
+            if os.path.basename(path) == name:  # thousands of links lie in one folder, written alike in each of them
+                self._recorded[before] = os.path.dirname(path)
+        self._refuse_outside(os.path.dirname(path))
+        return path
+
+    def _checked_path(self, recorded: str) -> str:
         path = os.path.normpath(
             os.path.join(self._scope.root, *recorded.split("/")) if recorded[:1] != "/" else recorded
         )
         if os.path.dirname(path) not in self._known or not is_safe_part(os.path.basename(path)):
             raise InstallError(f"{recorded[:120]!a} is no place where agents look", self._scope.records, "bad-lock")
-        self._refuse_outside(os.path.dirname(path))
         return path
 
     def recorded(self, path: str) -> str:

@@ -14,6 +14,7 @@ from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, remove, stage
 from prowess.install.copies import read_whole_copies
 from prowess.install.entries import comes_from, is_sourceless, spec_of_entry
+from prowess.install.fetch import OpenSource
 from prowess.install.links import Landings
 from prowess.install.manifest import manifest_file, places, read_manifest
 from prowess.install.store import opened
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
 _SHOWN = 5
+_TOGETHER_BYTES = 64 << 20
+"""Bytes of trees that are in memory before they are put back together: thousands of skills, and no more than that."""
 _SAYS = {"missing": "it is missing", "unlinked": "a link to it is missing or leads elsewhere"}
 
 
@@ -58,9 +61,13 @@ def gap(declared: tuple[Declared, ...] | None, locked: Locked, scope: Scope) -> 
     """How the manifest and the lock file differ."""
     wanted = declared or ()
     texts = {one.text for one in wanted}
-    open_ = [one for one in wanted if not _is_recorded(one, locked)]
+    by_text: dict[str, list[LockedSkill]] = {}
+    for entry in locked.values():
+        by_text.setdefault(entry.declared, []).append(entry)
+    open_ = [one for one in wanted if not _is_recorded(one, by_text.get(one.text, ()))]
     same = {name: one for one in open_ for name in _same(one, locked, scope)}
-    missing = tuple(one for one in open_ if one not in same.values())
+    recorded = {one.text for one in same.values()}
+    missing = tuple(one for one in open_ if one.text not in recorded)
     moved = {
         name: one
         for one in missing
@@ -82,9 +89,11 @@ def gives_way(entry: LockedSkill, one: Declared, texts: Collection[str], scope: 
     return comes_from(entry, one.spec, scope)
 
 
-def _is_recorded(one: Declared, locked: Locked) -> bool:
-    """Whether the lock file has all of a declaration, as it is declared: an update or a removal may have changed it."""
-    entries = [entry for entry in locked.values() if entry.declared == one.text]
+def _is_recorded(one: Declared, entries: Sequence[LockedSkill]) -> bool:
+    """Whether the lock file has all of a declaration, as it is declared: an update or a removal may have changed it.
+
+    ``entries`` are those that the lock file has by this declaration.
+    """
     if not all(_is_as_declared(entry, one) for entry in entries):
         return False
     return all(any(_holds(entry, skill) for entry in entries) for skill in one.spec.skills) if entries else False
@@ -138,22 +147,59 @@ def restored(scope: Scope, reach: Reach, errors: list[SkillError], *, locked: bo
     """
     done: list[str] = []
     issues: list[Issue] = []
-    unequal = _unequal(scope, reach, locked=locked)
-    for entry, found in [*unequal] if locked else unequal:  # whatever is refused, before anything is brought
-        if _is_lost(entry, found):
-            issues.append(_lost(entry, found, scope))
-            continue
-        try:
-            here = _here(entry, scope, reach) if found in {"unlinked", "copy"} else None
-            tree = here or fetched(entry, scope, reach)
-            issues += _restore(scope, entry, tree, reach, locked=locked)
-        except SkillError as error:
-            if locked:
-                raise
-            errors.append(error)
-        else:
-            done.append(entry.name)
-    return done, issues
+    waiting: list[tuple[LockedSkill, Tree]] = []
+    size = 0
+
+    def put_back() -> None:
+        nonlocal size
+        names, more = _restore_all(scope, waiting, reach, errors, locked=locked)
+        done.extend(names)
+        issues.extend(more)
+        waiting.clear()
+        size = 0
+
+    unequal = [*_unequal(scope, reach, locked=locked)]  # whatever is refused, before anything is brought
+    with OpenSource(reach) as source:
+        for entry, found in sorted(unequal, key=lambda pair: (pair[0].source, pair[0].commit or pair[0].ref)):
+            if _is_lost(entry, found):
+                issues.append(_lost(entry, found, scope))
+                continue
+            try:
+                here = _here(entry, scope, reach) if found in {"unlinked", "copy"} else None
+                tree = here or fetched(entry, scope, source, reach.limits)
+            except SkillError as error:
+                if locked:
+                    raise
+                errors.append(error)
+                continue
+            waiting.append((entry, tree))
+            size += sum(len(file.content) for file in tree.files)
+            if size > _TOGETHER_BYTES:
+                put_back()
+    put_back()
+    return sorted(done), issues
+
+
+def _restore_all(
+    scope: Scope, pairs: Sequence[tuple[LockedSkill, Tree]], reach: Reach, errors: list[SkillError], *, locked: bool
+) -> tuple[list[str], list[Issue]]:
+    """Put back trees together, or where one of them cannot be, each by itself; the names, and what was met.
+
+    To open the store, which reads the lock file, for each of thousands of trees would be quadratic.
+    """
+    if not pairs:
+        return [], []
+    try:
+        issues = _restore(scope, pairs, reach, locked=locked)
+    except SkillError as error:
+        if locked:
+            raise
+        if len(pairs) > 1:
+            alone = [_restore_all(scope, [pair], reach, errors, locked=locked) for pair in pairs]
+            return [name for names, _ in alone for name in names], [issue for _, more in alone for issue in more]
+        errors.append(error)
+        return [], []
+    return [entry.name for entry, _ in pairs], [*issues]
 
 
 def lost(scope: Scope, reach: Reach) -> list[Issue]:
@@ -212,17 +258,21 @@ def _here(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree | None:
     return Tree(entry.name, entry.subpath, entry.select, files, dict(entry.skills))
 
 
-def _restore(scope: Scope, entry: LockedSkill, tree: Tree, reach: Reach, *, locked: bool) -> tuple[Issue, ...]:
-    """Put a tree and its links in place as an entry records them; what was met, such as the backups that were made.
+def _restore(
+    scope: Scope, pairs: Sequence[tuple[LockedSkill, Tree]], reach: Reach, *, locked: bool
+) -> tuple[Issue, ...]:
+    """Put trees and their links in place as their entries record them; what was met, such as backups that were made.
 
     ``locked``: the lock file stays as it is.
     """
-    spec = _own(entry, scope) if is_sourceless(entry) else spec_of_entry(entry, scope, ref=entry.ref)
-    wishes = Wishes(entry.agents, replace=True, declared=entry.declared, copy=entry.is_copied)
     with opened(scope, reach.limits, keep_lock=locked) as store:
-        after, _ = stage(store, dict(store.locked), tree, Arrival(spec, entry.commit, wishes))
-        kept = replace(entry, copies=after[entry.name].copies, links=after[entry.name].links)
-        store.commit(store.locked if locked else after | {entry.name: kept})
+        after = dict(store.locked)
+        for entry, tree in pairs:
+            spec = _own(entry, scope) if is_sourceless(entry) else spec_of_entry(entry, scope, ref=entry.ref)
+            wishes = Wishes(entry.agents, replace=True, declared=entry.declared, copy=entry.is_copied)
+            after, _ = stage(store, after, tree, Arrival(spec, entry.commit, wishes))
+            after[entry.name] = replace(entry, copies=after[entry.name].copies, links=after[entry.name].links)
+        store.commit(store.locked if locked else after)
         return store.issues
 
 
@@ -266,17 +316,16 @@ def find_surplus(spare: Iterable[str], locked: Locked, scope: Scope) -> Iterator
     yield from find_unrecorded(scope, locked)
 
 
-def fetched(entry: LockedSkill, scope: Scope, reach: Reach) -> Tree:
+def fetched(entry: LockedSkill, scope: Scope, source: OpenSource, limits: Limits) -> Tree:
     """Exactly what an entry records, from its source; ``LockMismatchError`` when the source gives anything else."""
     spec = spec_of_entry(entry, scope, ref=entry.commit or entry.ref)
     try:
-        with reach.opened(spec) as bundle:
-            tree = read_recorded_tree(bundle, entry, reach.limits)
-            commit = bundle.commit
+        bundle = source.bundle(spec)
+        tree = read_recorded_tree(bundle, entry, limits)
     except SkillError as error:
         raise error.about(f"{entry.name} from {entry.source}") from error.__cause__
     if tree.digest != entry.digest:
-        was, now = entry.commit or "no commit", commit or "no commit"
+        was, now = entry.commit or "no commit", bundle.commit or "no commit"
         message = (
             f"{entry.name}: {entry.source} gives other content than the lock file says: "
             f"digest {tree.digest} ({now}), locked {entry.digest} ({was})"
@@ -305,7 +354,8 @@ def to_settle(found: Gap, locked: Locked, scope: Scope) -> list[str]:
     """What a sync would change so that the lock file says what the manifest declares, a line each."""
     changed = {name: one for name, one in found.moved.items() if _differs(locked[name], one, scope)}
     rows = [_moving(locked[name], one, scope) for name, one in changed.items()]
-    rows += [f"install {one}, which the manifest declares" for one in found.missing if one not in changed.values()]
+    moving = {one.text for one in changed.values()}
+    rows += [f"install {one}, which the manifest declares" for one in found.missing if one.text not in moving]
     return rows + [f"record {name} as declared" for name in found.same]
 
 
@@ -340,7 +390,8 @@ def refuse_gap(found: Gap, locked: Locked, scope: Scope) -> None:
     """Raise when the lock file does not say what the manifest declares."""
     moved = found.moved.items()
     words = [f"{one} is declared, and {name} is locked {_standing(locked[name], one)}" for name, one in moved]
-    words += [f"{one} is declared and not locked" for one in found.missing if one not in found.moved.values()]
+    moving = {one.text for one in found.moved.values()}
+    words += [f"{one} is declared and not locked" for one in found.missing if one.text not in moving]
     words += [f"{name} is locked and not declared any more" for name in found.spare]
     words += [f"{name} is locked and not recorded as declared" for name in found.same]
     raise LockMismatchError(f"the lock file is out of date: {'; '.join(words)}", scope.records, "lock-outdated")

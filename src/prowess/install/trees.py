@@ -64,6 +64,10 @@ class Bundle(Protocol):
         """How many bytes a file has; ``None`` while only fetching it tells."""
         ...
 
+    def has(self, path: str) -> bool:
+        """True when a file of that path is among ``paths``."""
+        ...
+
 
 class Tree(NamedTuple):
     """What goes to one place: the files, the skills among them by name with their folders, and what was noticed."""
@@ -249,9 +253,8 @@ def read_recorded_tree(bundle: Bundle, entry: LockedSkill, limits: Limits) -> Tr
 
     Which files of a source are installed has not always been decided as it is now; what is recorded counts.
     """
-    known = set(bundle.paths)
     reader = _Reader(bundle, entry.subpath)
-    paths = [path for path in entry.files if (f"{entry.subpath}/{path}" if entry.subpath else path) in known]
+    paths = [path for path in entry.files if bundle.has(f"{entry.subpath}/{path}" if entry.subpath else path)]
     check_paths(paths, limits)
     return Tree(entry.name, entry.subpath, entry.select, reader.several(paths), dict(entry.skills))
 

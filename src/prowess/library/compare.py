@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.errors import Issue
 from prowess.files.folders import exists, folder_info
-from prowess.files.paths import is_link, is_real_folder, leads_to
+from prowess.files.paths import is_link, is_real_folder, link_ends_at
 from prowess.files.tree import hash_tree
 from prowess.library.installs import installed_names
 from prowess.spec.counted import join_some
@@ -60,9 +60,12 @@ def compare_folder(files: Mapping[str, FileHash], folder: str, limits: Limits, l
 
     Raises ``OSError`` for a folder that is there and cannot be listed.
     """
-    if folder_info(folder) is None:
+    try:
+        tree = hash_tree(folder, limits)
+    except (OSError, ValueError):  # asked first, a folder that is there would cost one call of the system more
+        if folder_info(folder) is not None:
+            raise
         return [Difference("missing-skill", "", folder, link)]
-    tree = hash_tree(folder, limits)
     if tree.files == files and not tree.odd:  # the usual case, without sets of thousands of paths
         return []
     rows = [("missing-file", path) for path in files.keys() - tree.files.keys()]
@@ -85,10 +88,12 @@ def compare_install(entry: LockedSkill, scope: Scope, link_path: LinkPath, limit
 
 def _compare_link(entry: LockedSkill, recorded: str, place: str, path: str, limits: Limits) -> Iterator[Difference]:
     folder = entry.folder_of(os.path.basename(path))
-    if is_link(path) and entry.is_copied:  # wherever it leads, a clone has nothing there
+    linked = is_link(path)
+    if linked and entry.is_copied:  # wherever it leads, a clone has nothing there
         yield Difference("broken-link", "", path, recorded)
-    elif is_link(path) or (recorded not in entry.copies and not is_copy(entry, path, limits)):
-        if not leads_to(path, os.path.join(place, *folder.split("/")) if folder else place):
+    elif linked or (recorded not in entry.copies and not is_copy(entry, path, limits)):
+        target = os.path.join(place, *folder.split("/")) if folder else place
+        if not (linked and link_ends_at(path, target)):
             yield Difference("broken-link", "", path, recorded)
     elif recorded in entry.copies:
         yield from compare_folder(entry.below(folder), path, limits, recorded)

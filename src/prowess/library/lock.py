@@ -40,6 +40,10 @@ COPY = "copy"
 _TRIES = 100
 _HEAD = re.compile(r"\s*\[\[\s*skill\s*\]\]")
 _ROW = re.compile(r"([0-9a-f]{64}) ([x-]) (\d{1,15}) (.+)", re.ASCII)
+_FILES = re.compile(r'(?:  "[^"\\\n]*+",\n)*+')
+_PLAIN = re.compile(r'("?)([A-Za-z0-9_-]++)\1 = (?:"([^"\\]*+)"|\["([^"\\]*+)"\])')
+"""A key with one text, or with a list of one text: nothing in it is escaped."""
+_TEXT_GROUP = 3
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 
@@ -90,6 +94,8 @@ class LockedSkill:
 
     def folder_of(self, link: str) -> str:
         """The folder, below the install, of the skill that a link of that name leads to."""
+        if len(self.skills) == 1 and "" in self.skills.values():  # the install is the skill, whatever it is called
+            return ""
         if not self._by_link:
             for skill, folder in self.skills.items():
                 self._by_link.setdefault(link_name(skill), folder)
@@ -229,29 +235,31 @@ def _as_written(text: str) -> dict[str, Any] | None:
         return None  # TOML refuses most of them, even in a comment
     data: dict[str, Any] = {"skill": []}
     table: dict[str, Any] = data
-    files: list[str] | None = None
-    for row in text.split("\n"):
-        if files is not None:
-            if row == "]":
-                files = None
-            elif row[:3] == '  "' and row[-2:] == '",' and "\\" not in row and row.count('"') == 2:  # noqa: PLR2004
-                files.append(row[3:-2])
-            else:
+    # Each list of files is cut out as one text: of most lock files they are the greatest part.
+    head, *parts = text.split("\nfiles = [\n")
+    for part in (head, *parts):
+        if part is not head:
+            files, mark, part = part.partition("]\n")  # noqa: PLW2901 - the rest, after the list
+            if not mark or "files" in table or _FILES.fullmatch(files) is None:
                 return None
-        elif row == "[[skill]]":
-            table = {}
-            data["skill"].append(table)
-        elif row == "[skill.skills]" and data["skill"] and table is data["skill"][-1] and "skills" not in table:
-            table["skills"] = table = {}
-        elif row == "files = [" and "files" not in table:
-            files = table["files"] = []
-        elif row and row[0] != "#" and not _took(row, table):
-            return None
-    return data if files is None and data["skill"] else None
+            table["files"] = files[3:-3].split('",\n  "') if files else []
+        for row in part.split("\n"):
+            if row == "[[skill]]":
+                table = {}
+                data["skill"].append(table)
+            elif row == "[skill.skills]" and data["skill"] and table is data["skill"][-1] and "skills" not in table:
+                table["skills"] = table = {}
+            elif row and row[0] != "#" and not _took(row, table):
+                return None
+    return data if data["skill"] else None
 
 
 def _took(row: str, table: dict[str, Any]) -> bool:
     """Put a row into the table and return True when it is a key with a value that JSON writes as TOML does."""
+    plain_row = _PLAIN.fullmatch(row)  # Fast path of nearly every row: what follows gives the same for these.
+    if plain_row is not None and plain_row[2] not in table:
+        table[plain_row[2]] = plain_row[3] if plain_row.lastindex == _TEXT_GROUP else [plain_row[4]]
+        return True
     key, mark, value = row.partition(" = ")
     if not mark or "\\" in row:  # the two have different escapes
         return False
@@ -276,15 +284,16 @@ def _took(row: str, table: dict[str, Any]) -> bool:
 
 _TEXTS = ("name", "source", "kind", "ref", "commit", "subpath", "select", "digest", "declared", "mode")
 _LISTS = ("links", "copies", "agents")
+_ONLY_TEXT = frozenset((str,))
 
 
 def _entry(data: dict[str, Any], taken: set[str]) -> LockedSkill:
     # Fast path: to check each text by itself makes verifying small installs slower by a tenth.
     texts: dict[str, Any] = {key: data.get(key, "") for key in _TEXTS}
-    if {*map(type, texts.values())} != {str}:
+    if not _ONLY_TEXT.issuperset(map(type, texts.values())):
         texts = {key: _text(data, key) for key in _TEXTS}
     # A file that somebody else wrote may hold a secret; what is read from here on is shown and written again.
-    texts |= {"source": hide_secrets(texts["source"]), "declared": scrub_text(texts["declared"])}
+    texts["source"], texts["declared"] = hide_secrets(texts["source"]), scrub_text(texts["declared"])
     lists: dict[str, Any] = {key: tuple(_texts(data.get(key, []), key)) for key in _LISTS}
     if "\0" in "".join((*texts.values(), *(text for texts_of_one in lists.values() for text in texts_of_one))):
         raise _BadEntryError("the lock file holds a NUL character, which no path can hold", "\\u0000")
@@ -313,9 +322,9 @@ def _text(data: dict[str, Any], key: str) -> str:
 
 
 def _texts(value: object, key: str) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+    if not isinstance(value, list) or not _ONLY_TEXT.issuperset(map(type, value)):
         raise _BadEntryError(f"the lock file's {key} must be a list of texts", key)
-    return [item for item in value if isinstance(item, str)]
+    return value
 
 
 def _skills(value: object) -> dict[str, str]:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue, ResourceError, SkillValidationError
-from prowess.files.paths import followed_links, inner_path, is_inside
+from prowess.files.paths import Trails, inner_path, is_inside
 from prowess.library.compare import compare_folder
 from prowess.library.journal import read_staged_lock
 from prowess.library.lock import parse_lock, read_lock
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from prowess.files.tree import FileHash
     from prowess.library.installs import Scope
-    from prowess.library.lock import Locked
+    from prowess.library.lock import Locked, LockedSkill
     from prowess.library.skill import Skill
     from prowess.limits import Limits
 
@@ -60,13 +60,13 @@ class Pin(NamedTuple):
         return known is not None and known.sha256 == hashlib.sha256(data).hexdigest()
 
 
-def find_link_inside(skill: Skill, base: str) -> str | None:
+def find_link_inside(skill: Skill, base: str, trails: Trails) -> str | None:
     """The first link on the way to a skill that lies in an install base, by its real path; ``None`` for none.
 
     Nothing that is installed holds a link, so such a link is not ours. What it leads to may lie anywhere, also where no
     lock file has a say, and would pass for installed.
     """
-    links = (link for way in skill.ways for link in followed_links(way))
+    links = (link for way in dict.fromkeys(skill.ways) for link in trails.follow(way).links)
     return next((link for link in links if is_inside(link, base)), None)
 
 
@@ -74,7 +74,8 @@ class Pins:
     """The lock files of several scopes, and which of the skills found they vouch for."""
 
     def __init__(self, scopes: tuple[Scope, ...], limits: Limits) -> None:
-        self.records = tuple(LockRecords(scope, limits) for scope in scopes)
+        self._trails = Trails()
+        self.records = tuple(LockRecords(scope, limits, self._trails) for scope in scopes)
         self._limits = limits
 
     def sift(self, skills: list[Skill]) -> tuple[list[Skill], list[Issue]]:
@@ -94,14 +95,24 @@ class Pins:
 
         ``None`` for a skill that is not installed: no lock file has a say in it.
         """
-        folder = os.path.realpath(skill.real_folder)
+        folder = self._trails.follow(skill.real_folder).end
         for records in self.records:
-            link = find_link_inside(skill, records.base)
+            link = find_link_inside(skill, records.base, self._trails)
             if link is not None:
                 return Issue(_CODE, "", f"{link} is a link, not what was installed", skill.location)
             where = records.where(folder)
             if where is not None:
                 return self._pinned(skill, folder, records, where)
+        return None
+
+    def find_entry(self, folder: str) -> tuple[LockedSkill, str] | None:
+        """The entry of a lock file that a skill's folder belongs to, and its path in the install; ``None`` for none."""
+        real = self._trails.follow(folder).end
+        for records in self.records:
+            where = records.where(real)
+            entry = records.locked.get(where[0]) if where is not None else None
+            if where is not None and entry is not None:
+                return entry, where[1]
         return None
 
     def _pinned(self, skill: Skill, folder: str, records: LockRecords, where: tuple[str, str]) -> Pin | Issue:
@@ -130,9 +141,10 @@ def _pin(locked: Locked, where: tuple[str, str]) -> Pin | None:
 class LockRecords:
     """What the lock file of one scope says, and what is on its way there."""
 
-    def __init__(self, scope: Scope, limits: Limits) -> None:
+    def __init__(self, scope: Scope, limits: Limits, trails: Trails) -> None:
         self.scope = scope
         self._limits = limits
+        self._trails = trails
         self.base = os.path.realpath(scope.base)
         self.trouble: InstallError | None = None
         """What keeps the lock file from being read."""
@@ -184,6 +196,6 @@ class LockRecords:
         for entry in self.locked.values():
             for link in entry.copies:
                 place = entry.name, entry.folder_of(os.path.basename(link))
-                folder = os.path.realpath(os.path.join(self.scope.root, link))
+                folder = self._trails.follow(os.path.join(self.scope.root, link)).end
                 if self.scope.location == "user" or is_inside(folder, root):
                     yield folder, place

@@ -13,11 +13,12 @@ from __future__ import annotations
 import errno
 import os
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.errors import Issue, ResourceError, SkillLoadError, SourceError
 from prowess.files.folders import Folder, folder_beneath, folder_info, real_path
-from prowess.files.paths import is_inside
+from prowess.files.paths import Trails, is_inside
 from prowess.files.reading import OpenFile, identity
 from prowess.library.home import Home
 from prowess.library.load import FILENAME
@@ -97,7 +98,8 @@ class Walk:
         self._places = places
         self._allowed = allowed
         self._bases: tuple[str, ...] | None = None
-        self._links: list[tuple[str, str, int, tuple[str, ...]]] = []
+        self._links: deque[tuple[str, str, int, tuple[str, ...]]] = deque()
+        self._trails = Trails()
         self._way: tuple[str, ...] = ()
         """The links that led to where the walk is now."""
         self._followed: dict[str, int] = {}
@@ -108,6 +110,8 @@ class Walk:
         self._deepest = (
             limits.max_scan_depth if rules.max_depth is None else min(rules.max_depth, limits.max_scan_depth)
         )
+        # The short cut sees only what discovery needs: where invalid files are skipped every rule counts.
+        self._quick = rules.policy.mode == "lenient" and rules.invalid == "load" and suffices(limits)
         self._until = time.monotonic() + limits.max_scan_seconds
         self._folders_left = 0
         self._stopped = False
@@ -132,7 +136,7 @@ class Walk:
         before = len(self.skills)
         state = self._enter_root(place.path)
         while self._links:
-            self._follow(*self._links.pop(0))
+            self._follow(*self._links.popleft())
         self._sum_up(place.path)
         return Place(place.path, place.scope, state, len(self.skills) - before + self._again)
 
@@ -241,8 +245,7 @@ class Walk:
         policy = self.rules.policy
         filename, nested = self.rules.filename, self.rules.nested
         home = Home(base, filename, self._scope, policy, links=self._way, searched=nested)
-        # The short cut sees only what discovery needs: where invalid files are skipped every rule counts.
-        quick = policy.mode == "lenient" and self.rules.invalid == "load" and suffices(policy.limits)
+        quick = self._quick
         prefix = rel + os.sep if rel else ""
         now, until = time.monotonic, self._until
         add = self.skills.append
@@ -355,19 +358,14 @@ class Walk:
 
     def _follow(self, folder: str, name: str, depth: int, way: tuple[str, ...]) -> None:
         link = os.path.join(folder, name)
-        try:
-            target = real_path(link)
-        except FileNotFoundError:
-            self._issue("link-refused", link, "the link leads nowhere", "warning")
+        if folder_info(link) is None:
+            self._refuse_link(link)
             return
-        except OSError as error:
-            code = "link-loop" if error.errno == errno.ELOOP else "link-refused"
-            self._issue(code, link, f"the link cannot be followed: {error.strerror}")
+        target = self._trails.follow(link).end
+        if target in self._followed:
+            self._again += self._followed[target]
             return
-        if folder_info(target) is None or target in self._followed:
-            self._again += self._followed.get(target, 0)
-            return
-        if is_inside(os.path.realpath(folder), target):
+        if is_inside(self._trails.follow(folder).end, target):
             self._issue("link-loop", link, "the link leads to a folder around itself")
             return
         base = self._base_of(target, folder)
@@ -380,18 +378,41 @@ class Walk:
         self._enter_link(link, os.path.relpath(target, base), base, depth)
         self._followed[target] = len(self.skills) - before
 
+    def _refuse_link(self, link: str) -> None:
+        """Note why a link leads to no folder; one that leads to a file is none of ours."""
+        try:
+            real_path(link)
+        except FileNotFoundError:
+            self._issue("link-refused", link, "the link leads nowhere", "warning")
+        except OSError as error:
+            code = "link-loop" if error.errno == errno.ELOOP else "link-refused"
+            self._issue(code, link, f"the link cannot be followed: {error.strerror}")
+
     def _enter_link(self, link: str, rel: str, base: str, depth: int) -> None:
         """The folder ``rel`` below ``base``, which is known as ``link``."""
         rel = "" if rel == os.curdir else rel
         try:
             with folder_beneath(base, tuple(rel.split(os.sep)) if rel else ()) as child:
                 found = child.head(self.rules.filename, self.rules.policy.limits.head_step)
-                spot = _Spot(base, rel, os.path.basename(link), self.rules.filename, link)
-                taken = self._take(found, spot)
+                taken = self._glance(found, base, rel, link)
+                if not taken:
+                    spot = _Spot(base, rel, os.path.basename(link), self.rules.filename, link)
+                    taken = self._take(found, spot)
                 if not taken or self.rules.nested:
                     self._children(child, base, rel, depth, in_skill=taken)
         except OSError as error:
             self._issue("unreadable-directory", link, f"cannot be read: {error.strerror}")
+
+    def _glance(self, found: HeadRead, base: str, rel: str, link: str) -> bool:
+        """Whether the file behind a link made a skill at a glance. Else it is looked at closely."""
+        _, head, info, _ = found
+        seen = glance(head) if self._quick and head is not None else None
+        if seen is None or info is None:
+            return False
+        policy, scope, way = self.rules.policy, self._scope, self._way
+        home = Home(base, self.rules.filename, scope, policy, shown=link, links=way, searched=self.rules.nested)
+        self.skills.append(glanced(home, rel, seen, identity(info)))
+        return True
 
     def _base_of(self, target: str, folder: str) -> str | None:
         """The folder that makes following a link to ``target`` right, or ``None``."""
@@ -406,7 +427,7 @@ class Walk:
             self._bases = tuple(os.path.realpath(base) for base in (*(p.path for p in self._places), *allowed))
         if self._allowed is not None:
             return self._bases
-        root = git_root(os.path.realpath(folder), os.path.expanduser("~"))
+        root = git_root(self._trails.follow(folder).end, os.path.expanduser("~"))
         return (*self._bases, root) if root else self._bases
 
     def without_repeats(self) -> list[Skill]:

@@ -20,7 +20,7 @@ from prowess.cli.options import (
     where_options,
 )
 from prowess.cli.trusting import Trusted
-from prowess.cli.verified import CHANGED, Verified, tell_changed
+from prowess.cli.verified import CHANGED, Verified, tell_change, tell_troubles
 from prowess.spec.counted import counted
 
 if TYPE_CHECKING:
@@ -78,16 +78,20 @@ def command(
         return
     settings = settings_of(**{**where, "folders": (*below, *where["folders"])})
     catalog = catalog_of(settings)
-    marked = _marked(catalog)
-    tell_changed(row.skill for row in marked if CHANGED in row.marks)
-    absent = find_absent(settings)
+    verified = Verified()
+    marked = _marked(catalog, verified)
+    tell_troubles(verified)
+    for row in marked:
+        if CHANGED in row.marks:
+            tell_change(row.skill)
+    absent = find_absent(settings, verified)
     if absent and (marked or as_data):
         output.warn(absent)
-    output.answer(lambda: _data(catalog, marked), lambda: _blocks(catalog, marked, absent), as_data=as_data)
+    output.answer(lambda: _data(catalog, marked), lambda: _blocks(catalog, marked, absent, verified), as_data=as_data)
 
 
-def _marked(catalog: prowess.Catalog) -> list[_Row]:
-    trusted, verified = Trusted(), Verified()
+def _marked(catalog: prowess.Catalog, verified: Verified) -> list[_Row]:
+    trusted = Trusted()
     return [_Row(skill, tuple(_marks(skill, trusted, verified)), verified.source(skill)) for skill in catalog.skills]
 
 
@@ -137,7 +141,7 @@ def _place_data(place: Place) -> dict[str, object]:
     }
 
 
-def _blocks(catalog: prowess.Catalog, rows: list[_Row], absent: str) -> Iterator[Block]:
+def _blocks(catalog: prowess.Catalog, rows: list[_Row], absent: str, verified: Verified) -> Iterator[Block]:
     groups = _groups(catalog, rows)
     for place, (own, lost) in groups.items():
         if own or lost:
@@ -145,7 +149,6 @@ def _blocks(catalog: prowess.Catalog, rows: list[_Row], absent: str) -> Iterator
             yield Title(f"{scope}{home_relative(place.path)}", counted(len(own), "skill"))
             yield from _by_source(own)
             if lost:
-                verified = Verified()
                 yield Table([_lost(one, verified) for one in lost], indent=2, cut=True)
     if not rows:
         yield from _nothing(catalog, absent)
