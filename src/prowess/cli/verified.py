@@ -91,12 +91,12 @@ class Verified:
         ]
 
 
-def tell_changed(skills: Iterable[prowess.Skill]) -> None:
+def tell_changed(skills: Iterable[prowess.Skill], verified: Verified | None = None) -> None:
     """Warn of each skill that somebody changed after it was installed, and is used all the same.
 
-    Changes that were interrupted are told as well.
+    Changes that were interrupted are told as well. ``verified``: what was read of the lock files already.
     """
-    verified = Verified()
+    verified = verified or Verified()
     tell_troubles(verified)
     for skill in skills:
         if verified.state(skill) == CHANGED:

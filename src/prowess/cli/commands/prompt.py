@@ -17,7 +17,7 @@ from prowess.cli.options import (
     settings_of,
     where_options,
 )
-from prowess.cli.verified import tell_changed
+from prowess.cli.verified import Verified, tell_changed
 from prowess.spec.counted import counted
 
 if TYPE_CHECKING:
@@ -75,11 +75,14 @@ def command(
         filter=pattern,
         **where,
     )
-    if not skills and (absent := find_absent(settings)):
+    verified = Verified()
+    if not skills and (absent := find_absent(settings, verified)):
         output.warn(absent)
+    catalog = named_catalog(settings, skills)
+    tell_changed(catalog.skills, verified)
     shown = _Prompt(
         settings,
-        named_catalog(settings, skills),
+        catalog,
         query,
         bare=style is not None or (dialect is None and bool(settings["style"])),
     )
@@ -103,7 +106,6 @@ class _Prompt:
         from prowess.tools.toolset import Toolset  # noqa: PLC0415
 
         selector = LexicalSelector() if settings.text("selector") == "lexical" else None
-        tell_changed(catalog.skills)
         session = Session(catalog, selector=selector, filter=settings.text("filter"))
         self.budget = settings.number("budget")
         dialect = cast(
