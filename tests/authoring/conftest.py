@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-SAMPLE = 120
+SAMPLE = 60
 
 
 @pytest.fixture(scope="session")

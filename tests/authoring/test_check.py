@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from unittest.mock import ANY
@@ -14,6 +12,7 @@ import pytest
 
 import prowess
 from prowess.authoring.fix import unquoted_issues
+from tests.command_lines import run_command
 
 BROKEN = Path(__file__).resolve().parents[2] / "examples" / "broken"
 
@@ -206,9 +205,7 @@ def test_the_command_gives_every_finding_about_many_real_skills_a_line(some_of_c
     corpus = some_of_corpus
 
     def said(*options: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "prowess", "check", *map(str, corpus), *options], capture_output=True, check=False
-        )
+        done = run_command(("check", *map(str, corpus), *options))
         assert (done.returncode, done.stderr) == (1, b"")
         text = done.stdout.decode("utf-8")
         assert not ODD.search(text)

@@ -1,18 +1,21 @@
-"""What the process of a command does; the program of a nursery, which has imported what a server needs."""
+"""Runs command lines in processes that have imported what a server needs; the program of a nursery."""
 
 from __future__ import annotations
 
 import importlib
-import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.command_lines import run_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 def prepare() -> Callable[..., None]:
-    """Import what ``prowess serve --http`` imports."""
+    """Import what ``prowess serve`` imports."""
     for name in (
         "prowess.cli.commands.serve",
         "prowess.mcp.serve",
@@ -21,11 +24,4 @@ def prepare() -> Callable[..., None]:
         "uvicorn",
     ):
         importlib.import_module(name)
-    return run_command
-
-
-def run_command(words: list[str], env: dict[str, str]) -> None:
-    """Run a command line as the installed program does."""
-    os.environ.update(env)
-    sys.argv = ["prowess", *words]
-    importlib.import_module("prowess.cli.main").run()
+    return run_line

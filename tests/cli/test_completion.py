@@ -14,6 +14,7 @@ from click.shell_completion import BashComplete
 
 from prowess.cli.main import root
 from tests.cli.samples import installed
+from tests.command_lines import run_command
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Command
@@ -23,11 +24,11 @@ BIN = Path(sys.executable).parent
 
 def offered(*words: str) -> list[str]:
     """What bash would be offered for the last word."""
-    env = {**os.environ, "_PROWESS_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(["prowess", *words])}
-    env["COMP_CWORD"] = str(len(words))
-    done = subprocess.run([BIN / "prowess"], env=env, capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-    return [row.partition(",")[2] for row in done.stdout.splitlines() if row]
+    line = " ".join(["prowess", *words])
+    env = {"_PROWESS_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words))}
+    done = run_command((), env=env)
+    assert done.stderr == b""
+    return [row.partition(",")[2] for row in done.stdout.decode().splitlines() if row]
 
 
 def offered_here(*words: str, paths: bool = False) -> list[str]:

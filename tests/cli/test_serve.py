@@ -12,6 +12,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from urllib.parse import urlsplit
 
@@ -83,12 +84,16 @@ def test_a_check_that_finds_no_skills_does_not_say_that_every_one_is_served(comm
 def test_whoever_starts_it_at_a_terminal_is_told_that_it_waits_for_a_client(project: Path) -> None:
     """A person who tries the command would see nothing at all otherwise; a client's pipes are told nothing."""
     master, slave = pty.openpty()
-    words = [sys.executable, "-m", "prowess", "serve", ".agents/skills"]
-    with subprocess.Popen(words, stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=project) as server:
+    nursery = nursery_of(Path(__file__).parent / "command_inside.py")
+    with TemporaryFile() as stdout, TemporaryFile() as stderr:
+        words = ["serve", str(project / ".agents/skills")]
+        server = nursery.fork(words, {}, None, stdin=slave, stdout=stdout, stderr=stderr)
         os.close(slave)
         os.write(master, b"\x04")  # the end of the input, as Ctrl-D gives it
-        said = server.communicate(timeout=60)[1].decode()
+        server.wait(SECONDS)
         os.close(master)
+        stderr.seek(0)
+        said = stderr.read().decode()
     assert said.startswith("Waiting for an MCP client on standard input and output; Ctrl-C ends it.")
     assert "prowess serve --config CLIENT" in said
 
@@ -157,7 +162,7 @@ def serving(root: Path, *words: str, env: dict[str, str] | None = None) -> Itera
     (read_out, out), (read_err, err) = os.pipe(), os.pipe()
     with os.fdopen(read_out) as printed, os.fdopen(read_err) as complaints, Path(os.devnull).open() as nothing:
         nursery = nursery_of(Path(__file__).parent / "command_inside.py")
-        process = nursery.fork(command, env or {}, stdin=nothing, stdout=out, stderr=err)
+        process = nursery.fork(command, env or {}, None, stdin=nothing, stdout=out, stderr=err)
         os.close(out)
         os.close(err)
         try:
@@ -327,12 +332,15 @@ def test_it_ends_on_http_when_it_is_told_to(notes: Path, ask: signal.Signals) ->
 @pytest.mark.parametrize("ask", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_on_standard_input_when_it_is_told_to(notes: Path, ask: signal.Signals) -> None:
     """Also while it waits for a client that says nothing."""
-    command = [sys.executable, "-m", "prowess", "serve", str(notes)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
-        process.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
-        process.stdin.flush()
-        assert process.stdout.readline()
-        process.send_signal(ask)
-        assert process.wait(SECONDS) == -ask
-        assert process.stderr.read() == ""
+    (stdin, write), (read, stdout) = os.pipe(), os.pipe()
+    with os.fdopen(write, "w") as asked, os.fdopen(read) as answers, TemporaryFile() as stderr:
+        nursery = nursery_of(Path(__file__).parent / "command_inside.py")
+        process = nursery.fork(["serve", str(notes)], {}, None, stdin=stdin, stdout=stdout, stderr=stderr)
+        os.close(stdin)
+        os.close(stdout)
+        asked.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        asked.flush()
+        assert answers.readline()
+        assert process.end(ask) == -ask
+        stderr.seek(0)
+        assert stderr.read() == b""

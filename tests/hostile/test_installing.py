@@ -397,6 +397,7 @@ def run(program: str, *arguments: object) -> list[object]:
     return answer
 
 
+@pytest.mark.sampled(0.3, always={"update"})
 @pytest.mark.parametrize("operation", ["install", "update", "remove"])
 def test_a_process_that_dies_in_the_middle_leaves_the_old_or_the_new(library: Library, operation: str) -> None:
     """Case 98: right before and after the moments that matter; every call of all is the matrix of tests/install."""
@@ -430,6 +431,7 @@ MOMENTS = (
 )
 
 
+@pytest.mark.sampled(0.2, always={"ENOSPC"})
 @pytest.mark.parametrize("code", ["ENOSPC", "EDQUOT", "EIO", "EACCES", "EROFS", "EMFILE"])
 def test_a_full_or_broken_disk_is_a_typed_error_and_the_old_stays(library: Library, code: str) -> None:
     """Case 99: at moments that matter; every call of all is the matrix of tests/install."""
@@ -456,6 +458,7 @@ def test_a_naive_update_on_a_full_disk_has_lost_the_old(library: Library, naive_
     assert not (dest / "SKILL.md").exists() or not (dest / "references" / "a.md").exists()
 
 
+@pytest.mark.sampled(0.3, always={"list"})
 @pytest.mark.parametrize("scenario", ["same", "versions", "list"])
 def test_many_processes_at_once_end_with_one_whole_version(library: Library, scenario: str) -> None:
     """Case 100: sixteen install, four of them read; more rounds in tests/install."""

@@ -350,6 +350,7 @@ def test_mending_many_open_quotes_takes_no_longer_than_reading_them(library: Lib
     assert outcome.busy < GENEROUS
 
 
+@pytest.mark.sampled(0.25)
 @pytest.mark.parametrize(
     "text", [pytest.param(MANY_KEYS, id="case 16"), pytest.param(LONG_SCALAR, id="case 17, scalar")]
 )
