@@ -12,6 +12,7 @@ from prowess.library.scan import find
 from prowess.library.walk import Rules
 from prowess.mcp.binding import check_token, is_loopback, parse_bind
 from prowess.mcp.guard import access
+from prowess.mcp.keeper import Loader
 from prowess.mcp.manifests import Manifests
 from prowess.mcp.shelf import build_shelf
 from prowess.spec.document import Policy
@@ -127,6 +128,24 @@ def test_two_roots_with_one_path_serve_the_first(tmp_path: Path) -> None:
     assert talk(server, words) == ["First."]
     (refused,) = prowess.mcp.check(tmp_path / "a", tmp_path / "b")
     assert [issue.code for issue in refused.issues] == ["duplicate-name"]
+
+
+def test_copies_of_one_skill_for_several_agents_are_one_skill_that_is_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ``prowess install --copy`` leaves them; a copy whose files are others is a second skill, and is told."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    for folder in (".agents", ".claude"):
+        for name, fields in (("pdf", ""), ("numbers", "metadata:\n  version: 1.0\n")):
+            put(tmp_path, f"{folder}/skills/{name}/SKILL.md", skill_md(name, fields=fields))
+            put(tmp_path, f"{folder}/skills/{name}/a.md", "a")
+    survey = prowess.mcp.survey()
+    assert [issue.code for refused in survey.refused for issue in refused.issues] == ["metadata-not-text"]
+    assert (survey.loaded, survey.served) == (2, 1)
+    assert Loader((), LIMITS).load().left_out == (1, 0)
+    put(tmp_path, ".claude/skills/pdf/a.md", "another")
+    assert [issue.code for refused in prowess.mcp.check() for issue in refused.issues][-1] == "duplicate-name"
 
 
 def test_a_file_that_cannot_be_named_keeps_a_skill_from_being_served(tmp_path: Path) -> None:

@@ -106,13 +106,13 @@ class Catalog:
             self._by_name[first.name] = first if on_duplicate == "first" else second
             return
         if on_duplicate == "error":
-            if _may_be_equal(first, second) and _equal_locations({first.name: first}, {second.location: second}):
+            if may_be_equal(first, second) and _equal_locations({first.name: first}, {second.location: second}):
                 return
             message = f"two skills are named {first.name!r}: {first.location} and {second.location}"
             raise DuplicateSkillError(message, second.location)
         winner, loser = (first, second) if on_duplicate == "first" else (second, first)
         self._by_name[winner.name] = winner
-        if _may_be_equal(winner, loser):
+        if may_be_equal(winner, loser):
             self._maybe_equal[loser.location] = loser
         shadowed.append(Shadowed(loser.name, loser.location, winner.location, _why(winner, loser, on_duplicate)))
 
@@ -424,7 +424,7 @@ def _same_file(one: Skill, other: Skill) -> bool:
     return one.identity is not None and other.identity is not None and one.identity[:2] == other.identity[:2]
 
 
-def _may_be_equal(one: Skill, other: Skill) -> bool:
+def may_be_equal(one: Skill, other: Skill) -> bool:
     """True when two skills of one name may be copies for several agents: in standard places, their files as long."""
     if one.scope is None or one.scope is not other.scope or one.identity is None or other.identity is None:
         return False

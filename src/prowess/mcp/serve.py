@@ -164,7 +164,8 @@ def survey(*roots: str | os.PathLike[str], limits: Limits | None = None) -> Surv
     bounds = limits or DEFAULT_LIMITS
     shelf = Loader(_find_folders(roots), bounds).load()
     manifests = Manifests(bounds)
-    found = [*shelf.refused]
+    different = {lost.location for lost in shelf.catalog.shadowed} if shelf.copies else set()
+    found = [*shelf.refused, *(copy for copy in shelf.copies if copy.location in different)]
     served = 0
     for skill in shelf.skills.values():
         try:

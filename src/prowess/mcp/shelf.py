@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import Issue
 from prowess.files.paths import inner_path
-from prowess.library.catalog import Catalog
+from prowess.library.catalog import Catalog, may_be_equal
 from prowess.library.mcp_rules import why_not_served
 
 if TYPE_CHECKING:
@@ -47,14 +47,22 @@ class LeftOut(NamedTuple):
 class Shelf:
     """An immutable set of served skills; a reload builds another.
 
-    ``skills`` are those of the extension, by path; ``catalog`` holds every skill that loads.
+    ``skills`` are those of the extension, by path; ``catalog`` holds every skill that loads. ``copies`` are not served
+    and may be copies of a skill that is, which only hashing their files tells.
     """
 
-    def __init__(self, skills: dict[str, Skill], catalog: Catalog, refused: Iterable[Refused] = ()) -> None:
+    def __init__(
+        self,
+        skills: dict[str, Skill],
+        catalog: Catalog,
+        refused: Iterable[Refused] = (),
+        copies: Iterable[Refused] = (),
+    ) -> None:
         self._former: dict[str, str] = {}
         self.skills = skills
         self.catalog = catalog
         self.refused = tuple(refused)
+        self.copies = tuple(copies)
         self._paths = {id(skill): path for path, skill in skills.items()}
         # Among themselves: a skill that the extension leaves out takes no name from one that it serves.
         first = Catalog(skills.values()).get
@@ -110,6 +118,7 @@ def build_shelf(found: Found, limits: Limits) -> Shelf:
     catalog = Catalog(found.skills, issues=found.issues)
     skills: dict[str, Skill] = {}
     refused: list[Refused] = []
+    copies: list[Refused] = []
     for skill in found.skills:
         path = _path_of(skill, found.places)
         problems = why_not_served(skill, path, limits)
@@ -117,10 +126,12 @@ def build_shelf(found: Found, limits: Limits) -> Shelf:
             where = skills[path].location
             problems = [Issue("duplicate-name", "", f"its path, {path}, is taken by {where}", skill.location)]
         if problems:
-            refused.append(Refused(skill.location, tuple(problems), catalog.get(skill.name) is skill))
+            winner = catalog[skill.name]
+            is_copy = winner is not skill and may_be_equal(winner, skill)
+            (copies if is_copy else refused).append(Refused(skill.location, tuple(problems), winner is skill))
         else:
             skills[path] = skill
-    return Shelf(skills, catalog, refused)
+    return Shelf(skills, catalog, refused, copies)
 
 
 def shelf_of(catalog: Catalog, limits: Limits) -> Shelf:
