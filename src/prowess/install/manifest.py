@@ -12,11 +12,13 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prowess.errors import BadReferenceError, InstallError
+from prowess.errors import BadReferenceError, InstallError, SourceError
 from prowess.files.folders import exists
 from prowess.install.plan import source_from, with_name
+from prowess.library.agents import agent_of
 from prowess.library.conflicts import find_marker
 from prowess.library.lock import COPY, read_text
+from prowess.library.settings import MANIFEST_KEYS, TABLE
 from prowess.spec.addresses import SourceSpec, with_parts
 from prowess.spec.redaction import show_address
 from prowess.spec.refs import link_name
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 MANIFEST_FILE = "prowess.toml"
 _PYPROJECT = "pyproject.toml"
-_TOP_KEYS = ("agents", "mode", "settings", "skills")
+_TOP_KEYS = tuple(sorted((*MANIFEST_KEYS, TABLE)))
 _KEYS = ("agents", "mode", "ref", "skills", "source")
 
 
@@ -93,7 +95,7 @@ def load_manifest(folder: str, limits: Limits) -> Manifest | None:
 
 def _manifest(folder: str, file: str, text: str, path: tuple[str, ...], table: dict[str, Any]) -> Manifest:
     declared = _declared(table, folder)
-    defaults = Defaults(_texts(table.get("agents", []), "agents", folder), _mode(table, folder))
+    defaults = Defaults(_agents(table, folder), _mode(table, folder))
     return Manifest(folder, file, text, path, tuple(table.get("skills", [])), declared, defaults)
 
 
@@ -129,7 +131,7 @@ def _parsed(text: str, folder: str, file: str) -> dict[str, Any]:
 def _declared(table: dict[str, Any], folder: str) -> tuple[Declared, ...]:
     _refuse_unknown(table, _TOP_KEYS, "the manifest", folder)
     entries = table.get("skills", [])
-    agents = _texts(table.get("agents", []), "agents", folder)
+    agents = _agents(table, folder)
     if not isinstance(entries, list):
         raise _bad("skills must be a list", folder)
     mode = _mode(table, folder)
@@ -161,7 +163,7 @@ def _entry(entry: object, agents: tuple[str, ...], mode: str, folder: str) -> De
         message = f"an entry is a source, or a table with {', '.join(_KEYS)}; this one is {given[:120]!a}"
         raise _bad(message, folder)
     skills = _texts(table.get("skills", []), "skills", folder)
-    own = _texts(table.get("agents", []), "agents", folder)
+    own = _agents(table, folder)
     ref = table.get("ref", "")
     if not isinstance(ref, str):
         raise _bad(f"{show_address(table['source'])}: ref must be text, in quotes", folder)
@@ -179,6 +181,17 @@ def _mode(table: dict[str, Any], folder: str) -> str:
     if "mode" in table and mode != COPY:
         raise _bad(f'mode can only be "{COPY}"; without it skills are linked', folder)
     return COPY if mode else ""
+
+
+def _agents(table: dict[str, Any], folder: str) -> tuple[str, ...]:
+    """The agents that a table names; raises for one that nobody knows, with those that may be meant."""
+    agents = _texts(table.get("agents", []), "agents", folder)
+    for agent in agents:
+        try:
+            agent_of(agent)
+        except SourceError as error:
+            raise _bad(error.message, folder) from None
+    return agents
 
 
 def _refuse_unknown(table: dict[str, Any], known: tuple[str, ...], where: str, folder: str) -> None:
