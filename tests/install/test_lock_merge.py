@@ -67,6 +67,21 @@ def test_what_each_side_alone_added_updated_or_removed_is_taken() -> None:
     assert merged == prowess.merge_locks(base, theirs, ours)
 
 
+def test_how_the_manifest_declares_a_skill_is_no_conflict_with_an_update_or_a_removal() -> None:
+    alpha, beta = entry("acme/alpha", "v1"), entry("acme/beta", "v1")
+    both = [replace(one, declared="acme/x#v1@alpha,beta") for one in (alpha, beta)]
+    mine = [
+        replace(entry("acme/alpha", "v2"), declared="acme/x#v2@alpha", skills={"alpha": "", "new": "new"}),
+        replace(beta, declared="acme/x#v1@beta"),
+    ]
+    theirs = [replace(alpha, declared="acme/x#v1@alpha"), replace(entry("acme/beta", "v2"), declared="acme/x#v2@beta")]
+    texts = [lock_text({one.name: one for one in side}) or "" for side in (both, mine, theirs, [mine[0], theirs[1]])]
+    assert prowess.merge_locks(*texts[:3]) == prowess.LockMerge(texts[3], ())
+    only_alpha, only_beta = (lock_text({one.name: one}) or "" for one in (mine[0], replace(both[1])))
+    assert prowess.merge_locks(texts[0], only_alpha, texts[2]).conflicts[0].name == "acme/beta"
+    assert prowess.merge_locks(texts[0], only_beta, texts[2]).conflicts == ()
+
+
 def test_two_first_lock_files_have_an_empty_base() -> None:
     assert prowess.merge_locks("", lock(alpha="v1"), lock(beta="v1")).text == lock(alpha="v1", beta="v1")
     assert prowess.merge_locks("", lock(alpha="v1"), lock(alpha="v1")).text == lock(alpha="v1")
@@ -154,7 +169,8 @@ def test_a_conflict_says_what_tells_the_sides_apart() -> None:
         "https://example.com/alpha.git at v1,",
     )
     declared = ours.replace("digest =", 'declared = "acme/alpha#v1"\ndigest =')
-    (conflict,) = prowess.merge_locks("", ours, declared).conflicts
+    assert prowess.merge_locks("", ours, declared) == prowess.LockMerge(declared, ())
+    (conflict,) = prowess.merge_locks("", lock(alpha="v2"), declared).conflicts
     assert conflict.ours.endswith(", not in the manifest")
     assert conflict.theirs.endswith(", in the manifest as acme/alpha#v1")
 

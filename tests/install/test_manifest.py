@@ -85,6 +85,18 @@ def test_an_entry_whose_keys_contradict_its_source_is_refused(
     assert caught.value.code == "bad-manifest"
 
 
+@pytest.mark.parametrize(
+    "text", ['agents = ["claud-code"]\nskills = []', 'skills = [{ source = "acme/pdf", agents = ["claud-code"] }]']
+)
+def test_an_agent_that_nobody_knows_is_refused_before_anything_happens(
+    world: World, installer: prowess.Installer, text: str
+) -> None:
+    (world.project / "prowess.toml").write_text(f"{text}\n", encoding="utf-8")
+    with pytest.raises(prowess.InstallError, match="did you mean claude-code") as caught:
+        installer.sync()
+    assert caught.value.code == "bad-manifest"
+
+
 @pytest.mark.parametrize("entries", ['"acme/skills#v1@pdf", "acme/skills#v2@pdf,csv"', '"@acme/pdf@v1", "acme/pdf"'])
 def test_both_sides_of_a_merge_that_declare_one_install_are_refused_and_named(
     world: World, installer: prowess.Installer, entries: str

@@ -81,7 +81,7 @@ def test_what_may_run_is_not_for_a_project_to_decide(folders: tuple[Path, Path])
 
 
 def test_a_key_that_does_not_exist_is_told_with_the_nearest_that_does(folders: tuple[Path, Path]) -> None:
-    (folders[1] / "prowess.toml").write_text("agents = []\n[settings]\nbugdet = 5\n", encoding="utf-8")
+    (folders[1] / "prowess.toml").write_text('agents = []\nmode = "copy"\n[settings]\nbugdet = 5\n', encoding="utf-8")
     (issue,) = load(folders).issues
     assert (issue.code, issue.field) == ("unknown-setting", "bugdet")
     assert "'budget'" in issue.message

@@ -19,6 +19,8 @@ Side = Literal["ours", "theirs"]
 _SHOWN = 12
 _NO_LINKS: dict[str, Any] = {"agents": (), "links": (), "copies": ()}
 """The fields of an entry that say for whom it is linked, which is no part of what is installed."""
+_AS_INSTALLED: dict[str, Any] = {**_NO_LINKS, "declared": ""}
+"""These, and what declares it: an entry of the manifest with several skills changes when one of the others moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,8 @@ def merge_locks(base: str, ours: str, theirs: str, *, choices: Mapping[str, Side
 
     An entry that one side alone changed, added or removed is taken as that side has it. Where both changed it
     differently, or one changed and the other removed it, that is a conflict, unless ``choices`` has its name and the
-    side to take. Links that one side made or took away are no conflict with an update by the other. A text may be
+    side to take. Links that one side made or took away are no conflict with an update by the other, and neither is how
+    the manifest declares an entry. A text may be
     empty: a lock file that was not there. Raises ``InstallError`` (``bad-lock``, ``lock-conflict``), which says which
     of the three texts it is, for one that is no lock file.
     """
@@ -60,6 +63,8 @@ def merge_locks(base: str, ours: str, theirs: str, *, choices: Mapping[str, Side
     for key in sides[0].keys() | sides[1].keys() | sides[2].keys():
         before, mine, other = (side.get(key) for side in sides)
         name = next(entry.name for entry in (mine, other, before) if entry is not None)
+        if None in (mine, other) and before is not None:  # removed by one: how the other declares it does not matter
+            mine, other = _undeclared_otherwise(mine, before), _undeclared_otherwise(other, before)
         if other in (mine, before) or chosen.get(key) == "ours":
             rows.append((name, _text_of(mine)))
         elif mine == before or chosen.get(key) == "theirs":
@@ -115,13 +120,27 @@ def _merge_links(base: LockedSkill | None, ours: LockedSkill | None, theirs: Loc
     """
     if ours is None or theirs is None:
         return None
-    before, mine, other = (None if entry is None else replace(entry, **_NO_LINKS) for entry in (base, ours, theirs))
-    if mine != other and (before not in (mine, other) or ours.skills.keys() != theirs.skills.keys()):
+    before, mine, other = (None if entry is None else replace(entry, **_AS_INSTALLED) for entry in (base, ours, theirs))
+    if mine != other and before not in (mine, other):
         return None
+    newer, older = (theirs, ours) if mine == before else (ours, theirs)
+    if newer.declared == (base.declared if base is not None else ""):
+        newer = replace(newer, declared=older.declared)
+    if ours.skills.keys() != theirs.skills.keys():
+        return newer if _links_of(older) == _links_of(base) else None
     merged: dict[str, Any] = {
         key: _merge_sets(*(getattr(side, key, ()) for side in (base, ours, theirs))) for key in _NO_LINKS
     }
-    return replace(theirs if mine == before else ours, **merged)
+    return replace(newer, **merged)
+
+
+def _undeclared_otherwise(entry: LockedSkill | None, base: LockedSkill) -> LockedSkill | None:
+    """The base itself for an entry that only the manifest declares otherwise; any other entry as it is."""
+    return base if entry is not None and replace(entry, declared=base.declared) == base else entry
+
+
+def _links_of(entry: LockedSkill | None) -> list[tuple[str, ...]]:
+    return [getattr(entry, key, ()) for key in _NO_LINKS]
 
 
 def _merge_sets(base: Iterable[str], ours: Iterable[str], theirs: Iterable[str]) -> tuple[str, ...]:

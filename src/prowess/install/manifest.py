@@ -18,6 +18,7 @@ from prowess.install.plan import source_from, with_name
 from prowess.library.agents import agent_of
 from prowess.library.conflicts import find_marker
 from prowess.library.lock import COPY, read_text
+from prowess.library.settings import MANIFEST_KEYS, TABLE
 from prowess.spec.addresses import SourceSpec, with_parts
 from prowess.spec.redaction import show_address
 from prowess.spec.refs import link_name
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 MANIFEST_FILE = "prowess.toml"
 _PYPROJECT = "pyproject.toml"
-_TOP_KEYS = ("agents", "mode", "settings", "skills")
+_TOP_KEYS = tuple(sorted((*MANIFEST_KEYS, TABLE)))
 _KEYS = ("agents", "mode", "ref", "skills", "source")
 
 
@@ -189,6 +190,17 @@ def _mode(table: dict[str, Any], folder: str) -> str:
     if "mode" in table and mode != COPY:
         raise _bad(f'mode can only be "{COPY}"; without it skills are linked', folder)
     return COPY if mode else ""
+
+
+def _agents(table: dict[str, Any], folder: str) -> tuple[str, ...]:
+    """The agents that a table names; raises for one that nobody knows, with those that may be meant."""
+    agents = _texts(table.get("agents", []), "agents", folder)
+    for agent in agents:
+        try:
+            agent_of(agent)
+        except SourceError as error:
+            raise _bad(error.message, folder) from None
+    return agents
 
 
 def _refuse_unknown(table: dict[str, Any], known: tuple[str, ...], where: str, folder: str) -> None:

@@ -28,7 +28,8 @@ Kind = Literal["text", "yes-or-no", "count", "share", "names", "folders"]
 
 PROJECT_FILE, USER_FILE, TABLE = "prowess.toml", "config.toml", "settings"
 DIALECT_NAMES = ("prowess", "load_skill", "skill__activate", "read_skill", "skill_load", "use_skill")
-_OF_MANIFESTS = frozenset(("skills", "agents"))
+MANIFEST_KEYS = ("agents", "mode", "skills")
+"""What may stand beside the settings in the file of a project: what it declares."""
 _TRUE, _FALSE = frozenset(("1", "true", "yes", "on")), frozenset(("0", "false", "no", "off"))
 
 
@@ -215,7 +216,7 @@ def _table(path: str, issues: list[Issue], *, is_project: bool, limits: Limits) 
             raise SourceError(message, path, "manifest-conflict") from None
         raise SourceError(f"not TOML: {error}", path, "bad-setting") from None
     table = whole.pop(TABLE, {})
-    issues += [_out_of_place(name, path) for name in whole if not (is_project and name in _OF_MANIFESTS)]
+    issues += [_out_of_place(name, path) for name in whole if not (is_project and name in MANIFEST_KEYS)]
     if not isinstance(table, dict):
         raise SourceError(f"[{TABLE}] must be a table", path, "bad-setting")
     return table

@@ -86,7 +86,7 @@ def command(
     rest = [found for found in looked if not _is_due(found, force=force)]
     return carry_out(
         Change(
-            plan=[*_blocks(looked), *([Line()] if due else [])],
+            plan=[*_blocks(looked, force=force), *([Line()] if due else [])],
             needs_consent=bool(due),
             doing="updating",
             do=lambda: [run.try_update(ref, dry_run=False) for ref in stepped(due, str)],
@@ -154,15 +154,20 @@ def _data(one: prowess.Update) -> dict[str, object]:
     }
 
 
-def _line(one: prowess.Update) -> Block:
+def _line(one: prowess.Update, *, force: bool = False) -> Block:
     moved = f" {one.before[:12]} → {one.after[:12]}" if one.before != one.after and one.after else ""
-    why = one.why or ("changed by hand, and kept unless --force" if one.status == "edited" else "")
+    edited = (
+        "changed by hand, which is overwritten: a backup is kept"
+        if force
+        else "changed by hand, and kept unless --force"
+    )
+    why = one.why or (edited if one.status == "edited" else "")
     return line((f"{one.status} ", _STYLES[one.status]), (one.name, "name"), moved, f": {why}" if why else "")
 
 
-def _blocks(found: list[prowess.Update]) -> Iterator[Block]:
+def _blocks(found: list[prowess.Update], *, force: bool) -> Iterator[Block]:
     for one in found:
-        yield _line(one)
+        yield _line(one, force=force)
         for row in one.diff.splitlines():
             style: Style = "added" if row.startswith("+") else "removed" if row.startswith("-") else "plain"
             yield line((row, style), indent=2, cut=True)
