@@ -83,3 +83,17 @@ def test_an_entry_whose_keys_contradict_its_source_is_refused(
     with pytest.raises(prowess.InstallError, match="is given beside it") as caught:
         installer.sync()
     assert caught.value.code == "bad-manifest"
+
+
+@pytest.mark.parametrize("file", ["prowess.toml", "pyproject.toml"])
+def test_a_manifest_that_is_a_link_is_refused_as_a_manifest_and_what_it_leads_to_stays(
+    world: World, installer: prowess.Installer, file: str
+) -> None:
+    outside = world.base / "outside.toml"
+    outside.write_text("[tool.prowess]\nskills = []\n", encoding="utf-8")
+    (world.project / file).symlink_to(outside)
+    for act in (installer.sync, lambda: installer.install(world.repository("pdf").address, project=True)):
+        with pytest.raises(prowess.InstallError, match="leads through a link") as caught:
+            act()
+        assert caught.value.code == "bad-manifest"
+    assert outside.read_text(encoding="utf-8") == "[tool.prowess]\nskills = []\n"
