@@ -92,7 +92,7 @@ def load_manifest(folder: str, limits: Limits) -> Manifest | None:
 
 
 def _read(folder: str, file: str, limits: Limits) -> str | None:
-    """The text of a file; ``None`` when there is none. Raises ``InstallError`` (``bad-manifest``) for a link and such."""
+    """The text of a file; ``None`` when there is none. Raises ``InstallError`` (``bad-manifest``) for a link."""
     try:
         return read_text(folder, file, limits)
     except InstallError as error:
