@@ -117,7 +117,7 @@ def test_names_are_compared_without_going_through_all_pairs() -> None:
 def test_what_is_refused_in_skills_of_a_source_is_told_without_going_through_all_pairs(world: World) -> None:
     source = world.base / "source"
     counts = []
-    for size in SIZES:
+    for size in (2, *SIZES):
         for number in range(size):
             folder = source / "skills" / name_of(number)
             folder.mkdir(parents=True, exist_ok=True)
@@ -125,7 +125,7 @@ def test_what_is_refused_in_skills_of_a_source_is_told_without_going_through_all
             if not (folder / "odd").is_symlink():
                 (folder / "odd").symlink_to(world.base)
         counts.append(count_calls(lambda: prowess.Installer().offers(str(source))))
-    assert find_quadratic(*counts) == {}
+    assert find_quadratic(*counts[1:]) == {}  # the first one imports and compiles
 
 
 def test_a_manifest_is_gone_through_once_however_many_entries_are_taken_out() -> None:
