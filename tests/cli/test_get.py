@@ -199,6 +199,18 @@ def test_a_source_is_shown_with_costs_and_what_could_run_and_not_installed(
     assert listing(project) == before
 
 
+def test_a_skill_that_is_full_of_findings_does_not_push_the_others_away(command: Command, project: Path) -> None:
+    folder = project / "elsewhere" / "full"
+    folder.mkdir(parents=True)
+    keys = "".join(f"AKIA{number:016}\n".replace("00000", "0A0B0") for number in range(500))
+    (folder / "SKILL.md").write_text(skill_text("full", keys), encoding="utf-8")
+    ran = command("install", "./elsewhere", "--list")
+    assert ran.out.count("[secret-in-skill]") == 10
+    assert "and 490 more findings; --list --json has all of them\n" in ran.out
+    (data,) = command("install", "./elsewhere", "--list", "--json").data["skills"]
+    assert len([issue for issue in data["issues"] if issue["code"] == "secret-in-skill"]) == 500
+
+
 @pytest.mark.parametrize("words", [("--dry-run",), ("--dry-run", "--into", "vendor"), ("--list",)])
 def test_a_look_at_what_cannot_be_reached_fails(command: Command, project: Path, words: tuple[str, ...]) -> None:
     ran = command("install", f"file://{project}/nowhere", *words)

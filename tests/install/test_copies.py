@@ -152,6 +152,7 @@ def test_an_edited_copy_goes_to_the_backups(world: World, copied: prowess.Instal
     (world.project / PLACES[1] / "SKILL.md").write_text("mine", encoding="utf-8")
     act(copied)  # type: ignore[operator]
     assert [file.read_text(encoding="utf-8") for file in (world.skills / ".backup").glob("*/SKILL.md")] == ["mine"]
+    assert [backup.skill for backup in copied.backups()] == ["pdf"]
     assert copied.verify() == ()
 
 

@@ -106,3 +106,17 @@ def test_both_sides_of_a_merge_that_declare_one_install_are_refused_and_named(
     with pytest.raises(prowess.InstallError, match=f"acme/pdf is declared twice, by {sources}") as caught:
         installer.sync()
     assert caught.value.code == "bad-manifest"
+
+
+@pytest.mark.parametrize("file", ["prowess.toml", "pyproject.toml"])
+def test_a_manifest_that_is_a_link_is_refused_as_a_manifest_and_what_it_leads_to_stays(
+    world: World, installer: prowess.Installer, file: str
+) -> None:
+    outside = world.base / "outside.toml"
+    outside.write_text("[tool.prowess]\nskills = []\n", encoding="utf-8")
+    (world.project / file).symlink_to(outside)
+    for act in (installer.sync, lambda: installer.install(world.repository("pdf").address, project=True)):
+        with pytest.raises(prowess.InstallError, match="leads through a link") as caught:
+            act()
+        assert caught.value.code == "bad-manifest"
+    assert outside.read_text(encoding="utf-8") == "[tool.prowess]\nskills = []\n"

@@ -18,6 +18,7 @@ import prowess
 from prowess.authoring.secrets import find_secret_issues
 from prowess.cli.commands import list as list_command
 from prowess.cli.commands import prompt as prompt_command
+from prowess.install.manifest_text import change_entries
 from tests.repositories import skill_text
 
 if TYPE_CHECKING:
@@ -142,7 +143,17 @@ def test_what_is_refused_in_skills_of_a_source_is_told_without_going_through_all
             if not (folder / "odd").is_symlink():
                 (folder / "odd").symlink_to(world.base)
         counts.append(count_calls(lambda: prowess.Installer().offers(str(source))))
-    assert find_quadratic(*counts[1:]) == {}, "what is imported for the first time is not compared"
+    assert find_quadratic(*counts[1:]) == {}  # the first one imports and compiles
+
+
+def test_a_manifest_is_gone_through_once_however_many_entries_are_taken_out() -> None:
+    counts = []
+    for size in SIZES:
+        text = "skills = [\n" + "".join(f'  "acme/{name_of(number)}",\n' for number in range(size)) + "]\n"
+        every = dict.fromkeys(range(size))
+        assert change_entries(text, (), every, []) == "skills = [\n]\n"
+        counts.append(count_calls(lambda: change_entries(text, (), every, [])))  # noqa: B023
+    assert find_quadratic(*counts) == {}
 
 
 class Counted(str):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from prowess.cli.picker import Choice
 
 _SHOWN = 5
+_SHOWN_FINDINGS = 10
 _SHORT_ID = 12
 
 
@@ -49,9 +50,12 @@ def skill_blocks(skill: prowess.OfferedSkill) -> Iterator[Block]:
     ):
         if texts:
             yield line((f"{what}: ", "warn"), _some(texts), indent=4)
-    for issue in skill.issues:
-        if issue.severity != "info":
-            yield line((f"{issue.severity}: ", "warn"), f"[{issue.code}] {issue.field} {issue.message}", indent=4)
+    findings = [issue for issue in skill.issues if issue.severity != "info"]
+    for issue in findings[:_SHOWN_FINDINGS]:
+        yield line((f"{issue.severity}: ", "warn"), f"[{issue.code}] {issue.field} {issue.message}", indent=4)
+    if len(findings) > _SHOWN_FINDINGS:  # one skill that is full of them must not push the others off the screen
+        more = counted(len(findings) - _SHOWN_FINDINGS, "more finding")
+        yield line((f"and {more}; --list --json has all of them", "warn"), indent=4)
 
 
 def _cost(skill: prowess.OfferedSkill) -> str:

@@ -77,7 +77,8 @@ def list_backups(scope: Scope) -> Iterator[Backup]:
 def _skill(match: re.Match[str]) -> str:
     """What it was: the two parts of an install, the last one of a path where agents look."""
     what = match["what"].replace("+", "/")
-    return what.rpartition("/")[2] if match.groupdict().get("why") == "foreign" else what
+    is_path = what.count("/") > 1 or match.groupdict().get("why") == "foreign"  # also an edited copy
+    return what.rpartition("/")[2] if is_path else what
 
 
 def _reason(match: re.Match[str]) -> str:

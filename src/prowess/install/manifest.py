@@ -82,15 +82,23 @@ def read_manifest(folder: str, limits: Limits) -> tuple[Declared, ...] | None:
 
 def load_manifest(folder: str, limits: Limits) -> Manifest | None:
     """The manifest in a folder; ``None`` when there is none. Raises ``InstallError`` for one that makes no sense."""
-    text = read_text(folder, MANIFEST_FILE, limits)
+    text = _read(folder, MANIFEST_FILE, limits)
     if text is not None:
         return _manifest(folder, MANIFEST_FILE, text, (), _parsed(text, folder, MANIFEST_FILE))
-    text = read_text(folder, _PYPROJECT, limits)
+    text = _read(folder, _PYPROJECT, limits)
     if text is None:
         return None
     tool = _parsed(text, folder, _PYPROJECT).get("tool", {})
     table = tool.get("prowess") if isinstance(tool, dict) else None
     return _manifest(folder, _PYPROJECT, text, ("tool", "prowess"), table) if isinstance(table, dict) else None
+
+
+def _read(folder: str, file: str, limits: Limits) -> str | None:
+    """The text of a file; ``None`` when there is none. Raises ``InstallError`` (``bad-manifest``) for a link."""
+    try:
+        return read_text(folder, file, limits)
+    except InstallError as error:
+        raise InstallError(error.message, error.path, "bad-manifest") from None
 
 
 def _manifest(folder: str, file: str, text: str, path: tuple[str, ...], table: dict[str, Any]) -> Manifest:
@@ -190,17 +198,6 @@ def _mode(table: dict[str, Any], folder: str) -> str:
     if "mode" in table and mode != COPY:
         raise _bad(f'mode can only be "{COPY}"; without it skills are linked', folder)
     return COPY if mode else ""
-
-
-def _agents(table: dict[str, Any], folder: str) -> tuple[str, ...]:
-    """The agents that a table names; raises for one that nobody knows, with those that may be meant."""
-    agents = _texts(table.get("agents", []), "agents", folder)
-    for agent in agents:
-        try:
-            agent_of(agent)
-        except SourceError as error:
-            raise _bad(error.message, folder) from None
-    return agents
 
 
 def _refuse_unknown(table: dict[str, Any], known: tuple[str, ...], where: str, folder: str) -> None:

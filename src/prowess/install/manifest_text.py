@@ -49,9 +49,9 @@ def change_entries(text: str, table: Sequence[str], edits: Mapping[int, Entry | 
     """
     expected = _expected(text, table, edits, added)
     changed = text
-    for index in sorted(edits, reverse=True):  # from behind: what is in front keeps its place
+    found = _find_list(text, table) if edits else None
+    for index in sorted(edits, reverse=True):  # from behind: what is in front keeps its place, so it is found once
         entry = edits[index]
-        found = _find_list(changed, table)
         if found is None or index >= len(found.entries):
             raise UneditableError
         span = found.entries[index]
