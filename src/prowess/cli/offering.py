@@ -66,7 +66,7 @@ def plan_rows(plan: prowess.Plan, offer: prowess.Offer) -> list[str]:
     """What an install of an offer is going to do, a line each: the commit, each skill and the agents by name."""
     fetch, *rest = str(plan).splitlines()
     names = ", ".join(skill.name for skill in offer.skills)
-    agents = [f"show it to {', '.join(plan.wishes.agents)}"] if plan.wishes.agents else []
+    agents = [f"show it to {', '.join(plan.seen_by)}"] if plan.seen_by else []
     return [fetch, f"take {offer_summary(offer)}: {names}", *agents, *rest]
 
 

@@ -46,6 +46,8 @@ class Plan:
     """The source as a person wrote it."""
     issues: tuple[Issue, ...] = ()
     """Why a manifest that is there will not declare it."""
+    seen_by: tuple[str, ...] = ()
+    """The agents that were asked for, and those found here that look in one of the folders anyway, by id."""
 
     def __str__(self) -> str:
         """A few lines for people."""
@@ -103,13 +105,14 @@ def with_name(spec: SourceSpec) -> SourceSpec:
 def plan_install(spec: SourceSpec, scope: Scope, locked: Locked, wishes: Wishes, present: Sequence[str] = ()) -> Plan:
     """The plan for one source in one scope; raises for a source that holds the install base.
 
-    ``present``: the agents that are found here, of which those are named that will not see the skills.
+    ``present``: the agents that are found here, of which those are named that will see the skills, and those that not.
     """
     refuse_own_source(spec, scope.base)
     names = [f"{spec.org}/{name}" for name in spec.skills] or [spec.full_name]
     replaced = tuple(locked[name].source for name in names if name in locked)
     landings = Landings(scope)
     links = tuple(landings.folders(wishes.agents))
+    unseen = tuple(agent for agent in present if not set(links).intersection(landings.home_folders(agent)))
     return Plan(
         spec,
         scope.location,
@@ -118,5 +121,6 @@ def plan_install(spec: SourceSpec, scope: Scope, locked: Locked, wishes: Wishes,
         links,
         wishes,
         replaced,
-        tuple(agent for agent in present if not set(links).intersection(landings.home_folders(agent))),
+        unseen,
+        seen_by=tuple(dict.fromkeys((*wishes.agents, *(agent for agent in present if agent not in unseen)))),
     )
