@@ -125,3 +125,11 @@ def test_every_shell_gets_a_script_that_it_accepts(command: Command, shell: str,
     file = tmp_path / "script"
     file.write_text(ran.out, encoding="utf-8")
     subprocess.run([program, "-n", file], check=True)
+
+
+@pytest.mark.usefixtures("project")
+def test_grants_that_may_be_taken_back_are_completed_also_of_skills_that_are_gone(command: Command) -> None:
+    assert command("trust", "grant", "csv-report", "--yes").status == 0
+    shutil.rmtree(".agents")
+    assert offered_here("trust", "revoke", "c") == ["csv-report"]
+    assert offered_here("trust", "revoke", "rel") == []

@@ -114,12 +114,20 @@ def _grant(
     )
 
 
+def _complete_grant(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The names that grants are for; nothing where they cannot be read."""
+    try:
+        return sorted({grant.name for grant in Trust().grants() if grant.name.startswith(incomplete)})
+    except SkillError:
+        return []
+
+
 @command.command(
     "revoke",
     cls=Command,
     examples=(("prowess trust revoke csv-report", "by name"), ("prowess trust revoke --all", "everything")),
 )
-@click.argument("skills", nargs=-1, metavar="[NAME|DIGEST|PATH]...", shell_complete=complete_skill)
+@click.argument("skills", nargs=-1, metavar="[NAME|DIGEST|PATH]...", shell_complete=_complete_grant)
 @click.option("--all", "everything", is_flag=True, help="Take every grant back.")
 @json_option
 def _revoke(skills: tuple[str, ...], *, everything: bool, as_data: bool) -> int:
