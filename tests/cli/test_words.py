@@ -210,3 +210,10 @@ def test_a_plan_of_removing_copies_calls_them_copies(project: Path, command: Com
     prowess.Installer().install("./elsewhere/notes", project=True, copy=True)
     assert "remove its further copies and its entry in prowess.lock" in command("remove", "notes", "--yes").plan
     assert project.exists()
+
+
+def test_what_check_says_a_listing_costs_is_what_the_prompt_that_it_names_costs(command: Command) -> None:
+    said = re.search(r"listing costs about ([\d,]+) tokens \((.+)\)", command("check", ".agents/skills").out)
+    assert said is not None
+    prompt = command(*said[2].split()[1:], ".agents/skills", "--json").data
+    assert f"{prompt['tokens']:,}" == said[1]
