@@ -140,3 +140,11 @@ def test_what_a_shell_would_run_is_not_completed_and_is_quoted_where_it_is_advis
     assert "a$(touch ran)" not in offered_here("show", "a")
     assert offered_here("read", "a$(touch ran)", "scripts/") == ["scripts/run.py"]
     assert "(prowess trust grant 'a$(touch ran)')" in command("show", "a$(touch ran)").out
+
+
+@pytest.mark.usefixtures("project")
+def test_grants_that_may_be_taken_back_are_completed_also_of_skills_that_are_gone(command: Command) -> None:
+    assert command("trust", "grant", "csv-report", "--yes").status == 0
+    shutil.rmtree(".agents")
+    assert offered_here("trust", "revoke", "c") == ["csv-report"]
+    assert offered_here("trust", "revoke", "rel") == []

@@ -80,7 +80,7 @@ def test_links_of_agents_that_lead_out_of_their_folder_do_not_fail_a_check_of_th
     assert (ran.status, "only installed skills (report)" in ran.err) == (0, True)
     (folder / "prowess.lock").unlink()
     ran = command("check")
-    assert (ran.status, "there is no skill here: name a skill's folder" in ran.err) == (3, True)
+    assert (ran.status, "there is no skill where agents look" in ran.err) == (3, True)
 
 
 def test_what_the_lock_file_owns_is_not_mended_in_place(command: Command, project: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import prowess
 from prowess.cli.main import overview
 from prowess.cli.table import COMMANDS
-from tests.cli.samples import installed, linked
+from tests.cli.samples import another, installed, linked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -192,3 +192,28 @@ def test_a_plan_says_once_that_it_replaces_what_came_from_the_same_source(pair: 
 
 def test_an_option_without_its_value_leads_to_the_help_of_its_command(command: Command) -> None:
     assert "hint: see prowess serve --help" in command("serve", "--config").err
+
+
+@pytest.mark.parametrize("folder", [".", "skills"])
+def test_skills_in_this_folder_that_no_agent_finds_are_told_with_how_to_name_them(
+    project: Path, command: Command, folder: str
+) -> None:
+    shutil.rmtree(project / ".agents")
+    prowess.create_skill("notes", folder, description="Writes notes. Use when asked.")
+    for words in ("check", "eval"):
+        assert "there is no skill where agents look; for those below this folder, name it: .\n" in command(words).err
+    assert command("check", ".").status == 0
+
+
+def test_a_plan_of_removing_copies_calls_them_copies(project: Path, command: Command) -> None:
+    another()
+    prowess.Installer().install("./elsewhere/notes", project=True, copy=True)
+    assert "remove its further copies and its entry in prowess.lock" in command("remove", "notes", "--yes").plan
+    assert project.exists()
+
+
+def test_what_check_says_a_listing_costs_is_what_the_prompt_that_it_names_costs(command: Command) -> None:
+    said = re.search(r"listing costs about ([\d,]+) tokens \((.+)\)", command("check", ".agents/skills").out)
+    assert said is not None
+    prompt = command(*said[2].split()[1:], ".agents/skills", "--json").data
+    assert f"{prompt['tokens']:,}" == said[1]

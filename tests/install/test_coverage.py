@@ -65,6 +65,7 @@ def test_found_agents_are_preset_and_those_that_will_not_see_a_skill_are_named(
     assert installer.preset_agents(project=False) == ("cursor", "windsurf")
     plan = installer.plan(str(world.folder("pdf")), project=True, agents=["claude-code"])
     assert plan.unseen_by == ("windsurf",)
+    assert plan.seen_by == ("claude-code", "cursor")
     assert "Windsurf will not see it" in str(plan)
     whole = installer.plan(str(world.base / "folders/pdf"), project=True, agents=installer.preset_agents(project=True))
     assert whole.unseen_by == ()

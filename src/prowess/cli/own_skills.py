@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from prowess.authoring.check import skill_files
+from prowess.cli.options import is_skill_folder
 from prowess.cli.verified import absence
 from prowess.errors import SourceError
 
@@ -32,9 +33,22 @@ def find_own_paths(settings: Settings) -> tuple[str, ...]:
         if place.scope is SkillScope.PROJECT and place.state != "missing" and _has_skills(place.path)
     )
     if not paths:
-        why = absence() or "name a skill's folder, or a folder of skills"
-        raise SourceError(f"there is no skill here: {why}", os.getcwd(), "missing-skill-md")
+        raise SourceError(f"there is no skill {_where_else()}", os.getcwd(), "missing-skill-md")
     return paths
+
+
+def _where_else() -> str:
+    """What to do where no skill was found: bring what the lock file records, or name the folder that has some."""
+    absent = absence()
+    if not absent and any(map(_holds_skills, (os.curdir, "skills"))):
+        return "where agents look; for those below this folder, name it: ."
+    why = absent or "name a skill's folder, or a folder of skills"
+    return f"here: {why}"
+
+
+def _holds_skills(folder: str) -> bool:
+    """Whether a skill's folder lies right in ``folder``: a glance, since a whole home folder may lie below it."""
+    return os.path.isdir(folder) and any(is_skill_folder(os.path.join(folder, name)) for name in os.listdir(folder))
 
 
 def _has_skills(path: str) -> bool:

@@ -113,7 +113,7 @@ def with_name(spec: SourceSpec) -> SourceSpec:
 def plan_install(spec: SourceSpec, scope: Scope, locked: Locked, wishes: Wishes, present: Sequence[str] = ()) -> Plan:
     """The plan for one source in one scope; raises for a source that holds the install base.
 
-    ``present``: the agents that are found here, of which those are named that will not see the skills.
+    ``present``: the agents that are found here, of which those are named that will see the skills, and those that not.
     """
     refuse_own_source(spec, scope.base)
     names = _install_names(spec)

@@ -275,4 +275,6 @@ def _summary(report: CheckReport) -> Line:
     notes = [f"{report.count('info')} to know"] if report.count("info") else []
     said = ", ".join(counts + notes) or "nothing found"
     style: Style = "bad" if report.count("error") else "warn" if report.count("warning") else "good"
-    return line((f"{skills}: {said}", style), f"; listing costs about {report.tokens:,} tokens")
+    # Other listings cost less or more: whoever compares the number with that of 'prompt' must know which it is.
+    cost = f"; listing costs about {report.tokens:,} tokens (prowess prompt --style xml)"
+    return line((f"{skills}: {said}", style), cost)

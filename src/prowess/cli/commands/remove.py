@@ -98,7 +98,8 @@ def _plan(installer: Installer, ref: SkillRef) -> list[str]:
     held = sorted(entry.skills) if entry is not None else []
     several = f", with all {len(held)} skills in it: {', '.join(held)}" if len(held) > 1 else ""
     saved = ["take it out of the manifest"] if entry is not None and entry.declared else []
-    return [f"{what}{several}", "remove its links and its entry in prowess.lock", *saved]
+    places = "further copies" if entry is not None and entry.is_copied else "links"
+    return [f"{what}{several}", f"remove its {places} and its entry in prowess.lock", *saved]
 
 
 def _is_at(entry: LockedSkill, version: str) -> bool:

@@ -114,34 +114,44 @@ def _grant(
     )
 
 
+def _complete_grant(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The names that grants are for; nothing where they cannot be read."""
+    try:
+        return sorted({grant.name for grant in Trust().grants() if grant.name.startswith(incomplete)})
+    except SkillError:
+        return []
+
+
 @command.command(
     "revoke",
     cls=Command,
     examples=(("prowess trust revoke csv-report", "by name"), ("prowess trust revoke --all", "everything")),
 )
-@click.argument("skills", nargs=-1, metavar="[NAME|DIGEST|PATH]...", shell_complete=complete_skill)
+@click.argument("skills", nargs=-1, metavar="[NAME|DIGEST|PATH]...", shell_complete=_complete_grant)
 @click.option("--all", "everything", is_flag=True, help="Take every grant back.")
 @json_option
 def _revoke(skills: tuple[str, ...], *, everything: bool, as_data: bool) -> int:
     """Take grants back, by the name of the skill, its digest, or the path of its SKILL.md.
 
-    Exit status 1: there was no such grant.
+    Exit status 1: there was no such grant, for one of them at least.
     """
     trust = Trust()
     if not skills and not everything:
         raise click.UsageError("name a skill, or say --all")
-    wanted = [grant.digest for grant in trust.grants()] if everything else [_key(name) for name in skills]
     granted = [grant.name for grant in trust.grants()]
-    count = sum(trust.revoke(one) for one in wanted)
+    wanted = {grant.digest: grant.digest for grant in trust.grants()} if everything else {n: _key(n) for n in skills}
+    counts = {name: trust.revoke(key) for name, key in wanted.items()}
+    count = sum(counts.values())
+    unknown = [] if everything else [name for name, number in counts.items() if not number]
     output.answer(
         lambda: {"revoked": count},
         lambda: [line(f"Took {counted(count, 'grant')} back.")],
         as_data=as_data,
     )
-    for name in () if count else skills:
+    for name in unknown:
         suggestion = did_you_mean(name, granted)
         output.note(f"nothing by the name of {name} is trusted{f'; {suggestion}' if suggestion else ''}")
-    return 0 if count or everything else 1
+    return 1 if unknown else 0
 
 
 def _key(name: str) -> str:
