@@ -13,7 +13,7 @@ from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, remove, stage
 from prowess.install.copies import read_whole_copies
 from prowess.install.entries import comes_from, is_sourceless, spec_of_entry
-from prowess.install.fetch import OpenSource
+from prowess.install.fetch import TOGETHER_BYTES, OpenSource
 from prowess.install.links import Landings
 from prowess.install.manifest import manifest_file, read_manifest
 from prowess.install.store import opened
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
 _SHOWN = 5
-_TOGETHER_BYTES = 64 << 20
-"""Bytes of trees that are in memory before they are put back together: thousands of skills, and no more than that."""
 _SAYS = {"missing": "it is missing", "unlinked": "a link to it is missing or leads elsewhere"}
 
 
@@ -169,7 +167,7 @@ def restored(scope: Scope, reach: Reach, errors: list[SkillError], *, locked: bo
                 continue
             waiting.append((entry, tree))
             size += sum(len(file.content) for file in tree.files)
-            if size > _TOGETHER_BYTES:
+            if size > TOGETHER_BYTES:
                 put_back()
     put_back()
     return sorted(done), issues
