@@ -569,9 +569,9 @@ class Installer:
                 self.issues += settle(scope, declared, self._limits, removes=remove and not order.errors)
             names, issues = restored(scope, reach, order.errors, locked=locked)
             if locked:
-                refuse_rest(scope, self._limits)
+                refuse_rest(scope, self._limits, changed=bool(names))
         self.issues += (*order.issues, *issues)
-        after = read_lock(scope.records, limits=self._limits)
+        after = read_lock(scope.records, limits=self._limits) if names else {}
         done += (installed_as(scope, name, after) for name in names)
         if order.errors:
             raise _first_of(order.errors, done)

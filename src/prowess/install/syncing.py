@@ -334,9 +334,15 @@ def refuse_edited(entry: LockedSkill, rows: Sequence[Difference]) -> None:
     raise LockMismatchError(f"{entry.name} is not what the lock file says: {said}", edits[0].folder)
 
 
-def refuse_rest(scope: Scope, limits: Limits) -> None:
-    """Raise when something is still not what the lock file says, after what was missing is there again."""
-    issues = list(verify_scope(scope, read_lock(scope.records, limits=limits), Landings(scope).path, limits))
+def refuse_rest(scope: Scope, limits: Limits, *, changed: bool) -> None:
+    """Raise when something is still not what the lock file says, after what was missing is there again.
+
+    ``changed``: something was put back. Else every entry was found equal a moment ago, and only what is in no entry is
+    looked for.
+    """
+    locked = read_lock(scope.records, limits=limits)
+    rest = verify_scope(scope, locked, Landings(scope).path, limits) if changed else find_unrecorded(scope, locked)
+    issues = list(rest)
     if issues:
         more = f"; and {len(issues) - _SHOWN} more" if len(issues) > _SHOWN else ""
         words = "; ".join(issue.message for issue in issues[:_SHOWN])
