@@ -93,9 +93,9 @@ TASKS: dict[str, Callable[[Setting], object]] = {
 PARSE_ONCE = ("verify", "discover, verified", "list", "prompt")
 
 
-def count_parses(counts: Counter[str]) -> int:
-    """How often a lock file was parsed, which costs most where there are thousands of skills."""
-    return sum(count for code, count in counts.items() if code.endswith(": parse_lock"))
+def count_calls_of(name: str, counts: Counter[str]) -> int:
+    """How often a function of that name was called: what costs most where there are thousands of skills."""
+    return sum(count for code, count in counts.items() if code.endswith(f": {name}"))
 
 
 @pytest.mark.parametrize("shape", ["an install for each skill", "one install of all skills"])
@@ -116,8 +116,10 @@ def test_what_a_further_skill_costs_does_not_depend_on_how_many_there_are(
         counts["install"].append(count_calls(setting.install))
         for name, task in TASKS.items():
             counts[name].append(count_calls(lambda: task(setting)))  # noqa: B023
-    parsed = {name: count_parses(counts[name][-1]) for name in PARSE_ONCE}
+    parsed = {name: count_calls_of("parse_lock", counts[name][-1]) for name in PARSE_ONCE}
     assert parsed == dict.fromkeys(PARSE_ONCE, 1)
+    hashed = {name: count_calls_of("hash_tree", counts[name][-1]) for name in ("verify", "sync, locked")}
+    assert hashed["verify"] == hashed["sync, locked"], "each install is compared once"
     # What is imported and compiled for the first time, with the first and smallest project, is not compared.
     assert {name: find_quadratic(*found[1:]) for name, found in counts.items()} == {name: {} for name in counts}
 

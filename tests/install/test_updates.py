@@ -57,6 +57,30 @@ def test_a_reference_with_a_version_moves_to_it(world: World, installer: prowess
     assert "Do it." in (path / "SKILL.md").read_text(encoding="utf-8")
 
 
+def test_several_are_updated_together_and_what_keeps_one_from_it_is_its_status(
+    world: World, installer: prowess.Installer
+) -> None:
+    names = ("csv", "pdf", "xls")
+    repo = world.repository("many", *names)
+    installer.install(repo.address, project=True, select=names)
+    for name in names:
+        repo.skill(name, body="Newer.\n")
+    new = repo.commit()
+    edited = installer.resolve("@local/pdf") / "SKILL.md"
+    edited.write_text(skill_text("pdf", body="Mine.\n"), encoding="utf-8")
+    updates = installer.update(["@local/xls", "@local/none", "@local/pdf", "@local/csv"])
+    assert [(one.name, one.status) for one in updates] == [
+        ("local/xls", "updated"),
+        ("local/none", "failed"),
+        ("local/pdf", "edited"),
+        ("local/csv", "updated"),
+    ]
+    locked = read_lock(str(world.project))
+    assert [locked[f"local/{name}"].commit == new for name in names] == [True, False, True]
+    assert "Mine." in edited.read_text(encoding="utf-8")
+    assert {issue.path for issue in installer.verify()} == {str(edited)}
+
+
 def test_a_commit_asked_for_by_its_id_never_gets_old(world: World, installer: prowess.Installer) -> None:
     repo = world.repository("pdf")
     commit = repo.git("rev-parse", "HEAD")

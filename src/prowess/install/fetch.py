@@ -49,6 +49,10 @@ OLD_NEWS = frozenset(("rolled-back", "stale-index"))
 """What a site's catalogue says of itself and an install passes on: it is not what the site has now."""
 
 
+TOGETHER_BYTES = 64 << 20
+"""Bytes of trees that are in memory before they are put in place together: thousands of skills, and no more."""
+
+
 class Reach(NamedTuple):
     """How sources are reached: by which schemes, with which git, within which limits."""
 

@@ -32,7 +32,7 @@ from prowess.install.store import check_folders, look_into, opened, recover
 from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, still_declared
 from prowess.install.three_sides import SkillDiff, compare_sides
 from prowess.install.trees import cut
-from prowess.install.updates import Outdated, Update, at_version, try_newer, try_update, updated
+from prowess.install.updates import Outdated, Update, at_version, try_newer, update_all, updated
 from prowess.install.vendoring import put_into, refuse_taken_places
 from prowess.library.agents import agent_of, find_agents
 from prowess.library.compare import verify_scope
@@ -459,14 +459,16 @@ class Installer:
 
     def update(
         self,
-        ref: str | SkillRef | None = None,
+        ref: str | SkillRef | Sequence[str | SkillRef] | None = None,
         *,
         force: bool = False,
         dry_run: bool = False,
         allow_rollback: bool = False,
         save: bool = True,
     ) -> tuple[Update, ...]:
-        """Bring one skill, or all, to what their sources have now; each with a diff.
+        """Bring one skill, several, or all, to what their sources have now; each with a diff.
+
+        Of several, or all, what keeps one from being updated is its status; what can be is put in place together.
 
         A reference with a version moves the skill to that version, and with ``save`` the manifest that declares it.
         What someone changed by hand is kept: naming such
@@ -479,23 +481,50 @@ class Installer:
         else:
             self._begin(self.user, self.project)
         reach = self._reach._replace(allow_rollback=allow_rollback)
+        if ref is not None and not isinstance(ref, str | SkillRef):
+            return self._update_several(ref, reach, force=force, dry_run=dry_run, save=save)
         if ref is not None:
             wanted = ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)
             scope, _ = self._recorded(wanted, wanted.full_name)
             entry = self._entry(scope, wanted.full_name)
             update, issues = updated(scope, at_version(entry, wanted.version), reach, force, dry_run)
             self.issues += issues
-            if wanted.version and update.status == "updated":
-                if save and entry.declared:
-                    self._save(scope, lambda now: declare_version(now, scope, entry, wanted.version))
-                self.issues += tuple(still_declared(scope, entry, self._limits))
+            self._note_version(scope, entry, wanted.version, update, save=save)
             return (update,)
         entries = self._entries()
         reach = reach.for_entries(entry for _, entry in entries)
-        pairs = stepped(entries, lambda pair: pair[1].name)
-        came = [try_update(scope, entry, reach, force, dry_run) for scope, entry in pairs]
+        came = update_all(entries, reach, force, dry_run)
         self.issues += tuple(issue for _, issues in came for issue in issues)
         return tuple(update for update, _ in came)
+
+    def _update_several(
+        self, refs: Sequence[str | SkillRef], reach: Reach, *, force: bool, dry_run: bool, save: bool
+    ) -> tuple[Update, ...]:
+        wanted = [ref if isinstance(ref, SkillRef) else SkillRef.parse(ref) for ref in refs]
+        recorded = {scope: read_lock(scope.records, limits=self._limits) for scope in (self.project, self.user)}
+        known: dict[int, tuple[Scope, LockedSkill]] = {}
+        updates: dict[int, Update] = {}
+        for at, one in enumerate(wanted):
+            try:
+                scope, _ = self._recorded(one, one.full_name)
+                known[at] = scope, _entry_of(recorded[scope], scope, one.full_name)
+            except SkillError as error:
+                updates[at] = Update(one.full_name, "failed", "", why=error.message)
+        moved = [(scope, at_version(entry, wanted[at].version)) for at, (scope, entry) in known.items()]
+        came = update_all(moved, reach.for_entries(entry for _, entry in moved), force, dry_run)
+        for (at, (scope, entry)), (update, issues) in zip(known.items(), came, strict=True):
+            updates[at] = update
+            self.issues += issues
+            self._note_version(scope, entry, wanted[at].version, update, save=save)
+        return tuple(updates[at] for at in range(len(wanted)))
+
+    def _note_version(self, scope: Scope, entry: LockedSkill, version: str, update: Update, *, save: bool) -> None:
+        """Have the manifest say the version that a skill was moved to, or tell that it says another one."""
+        if not version or update.status != "updated":
+            return
+        if save and entry.declared:
+            self._save(scope, lambda now: declare_version(now, scope, entry, version))
+        self.issues += tuple(still_declared(scope, entry, self._limits))
 
     def _entries(self) -> Sequence[tuple[Scope, LockedSkill]]:
         """Everything in the lock files, the project's first."""
@@ -503,12 +532,7 @@ class Installer:
         return [(scope, entry) for scope in scopes for entry in read_lock(scope.records, limits=self._limits).values()]
 
     def _entry(self, scope: Scope, name: str) -> LockedSkill:
-        entry = read_lock(scope.records, limits=self._limits).get(name)
-        if entry is None:
-            raise InstallError(
-                f"{name} is in no lock file, so its source is not known", scope.place(name), "not-in-lock"
-            )
-        return entry
+        return _entry_of(read_lock(scope.records, limits=self._limits), scope, name)
 
     def link(self, ref: str | SkillRef | Sequence[str | SkillRef], agents: Sequence[str]) -> tuple[str, ...]:
         """Link an installed skill, or several, for further agents; the links that were made, as the lock file has them.
@@ -590,9 +614,9 @@ class Installer:
                 self.issues += settle(scope, declared, self._limits, removes=remove and not order.errors)
             names, issues = restored(scope, reach, order.errors, locked=locked)
             if locked:
-                refuse_rest(scope, self._limits)
+                refuse_rest(scope, self._limits, changed=bool(names))
         self.issues += (*order.issues, *issues)
-        after = read_lock(scope.records, limits=self._limits)
+        after = read_lock(scope.records, limits=self._limits) if names else {}
         done += (installed_as(scope, name, after) for name in names)
         if order.errors:
             raise _first_of(order.errors, done)
@@ -616,6 +640,13 @@ class Installer:
 def _refuse_other_offer(offer: Offer, spec: SourceSpec) -> None:
     if offer.spec.address != spec.address:
         raise SkillError(f"the offer is of {offer.spec}, not of {spec}", code="bad-argument")
+
+
+def _entry_of(locked: Locked, scope: Scope, name: str) -> LockedSkill:
+    entry = locked.get(name)
+    if entry is None:
+        raise InstallError(f"{name} is in no lock file, so its source is not known", scope.place(name), "not-in-lock")
+    return entry
 
 
 def _first_of(errors: Sequence[SkillError], done: Sequence[InstalledSkill]) -> SkillError:

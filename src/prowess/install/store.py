@@ -164,13 +164,18 @@ class Store:
         self._moves.clear()
         self._text, self.locked, self._taken = text, locked, None
 
-    def discard(self) -> None:
-        """Delete what was staged and not committed."""
-        for move in self._moves:
+    @property
+    def staged(self) -> int:
+        """How many moves are staged and not committed."""
+        return len(self._moves)
+
+    def discard(self, since: int = 0) -> None:
+        """Delete what was staged and not committed; ``since``: but for the first so many moves."""
+        for move in self._moves[since:]:
             if move.new and not exists(journal_path(self.scope)):
                 with suppress(OSError):
                     remove_tree(self._journals.spot(move).staged)
-        self._moves.clear()
+        del self._moves[since:]
 
     # -- beginning and end -------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from prowess.files.writing import NewFile
 from prowess.install.apply import Arrival, Wishes, remove, stage
 from prowess.install.copies import read_whole_copies
 from prowess.install.entries import comes_from, is_sourceless, spec_of_entry
-from prowess.install.fetch import OpenSource
+from prowess.install.fetch import TOGETHER_BYTES, OpenSource
 from prowess.install.links import Landings
 from prowess.install.manifest import manifest_file, places, read_manifest
 from prowess.install.store import opened
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
 _SHOWN = 5
-_TOGETHER_BYTES = 64 << 20
-"""Bytes of trees that are in memory before they are put back together: thousands of skills, and no more than that."""
 _SAYS = {"missing": "it is missing", "unlinked": "a link to it is missing or leads elsewhere"}
 
 
@@ -174,7 +172,7 @@ def restored(scope: Scope, reach: Reach, errors: list[SkillError], *, locked: bo
                 continue
             waiting.append((entry, tree))
             size += sum(len(file.content) for file in tree.files)
-            if size > _TOGETHER_BYTES:
+            if size > TOGETHER_BYTES:
                 put_back()
     put_back()
     return sorted(done), issues
@@ -341,9 +339,15 @@ def refuse_edited(entry: LockedSkill, rows: Sequence[Difference]) -> None:
     raise LockMismatchError(f"{entry.name} is not what the lock file says: {said}", edits[0].folder)
 
 
-def refuse_rest(scope: Scope, limits: Limits) -> None:
-    """Raise when something is still not what the lock file says, after what was missing is there again."""
-    issues = list(verify_scope(scope, read_lock(scope.records, limits=limits), Landings(scope).path, limits))
+def refuse_rest(scope: Scope, limits: Limits, *, changed: bool) -> None:
+    """Raise when something is still not what the lock file says, after what was missing is there again.
+
+    ``changed``: something was put back. Else every entry was found equal a moment ago, and only what is in no entry is
+    looked for.
+    """
+    locked = read_lock(scope.records, limits=limits)
+    rest = verify_scope(scope, locked, Landings(scope).path, limits) if changed else find_unrecorded(scope, locked)
+    issues = list(rest)
     if issues:
         more = f"; and {len(issues) - _SHOWN} more" if len(issues) > _SHOWN else ""
         words = "; ".join(issue.message for issue in issues[:_SHOWN])

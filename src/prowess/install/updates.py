@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.errors import Issue, LocalEditsError, NotInstalledError, SkillError
 from prowess.files.folders import exists
@@ -16,7 +16,7 @@ from prowess.install.copies import read_copies
 from prowess.install.diffs import diff_files
 from prowess.install.entries import not_here, spec_of_entry
 from prowess.install.failures import typed
-from prowess.install.fetch import OLD_NEWS
+from prowess.install.fetch import OLD_NEWS, TOGETHER_BYTES, OpenSource
 from prowess.install.rollback import find_rollback
 from prowess.install.store import look_into, opened
 from prowess.install.trees import cut, keep_skills, refuse_broken
@@ -25,9 +25,10 @@ from prowess.library.installs import copied_folders, place_of
 from prowess.spec.addresses import chosen
 from prowess.spec.refs import checked_version, is_commit, is_short_commit, link_name
 from prowess.spec.versions import is_numbered, later
+from prowess.steps import stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from prowess.install.fetch import Reach
     from prowess.install.links import Landings
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from prowess.install.trees import Bundle, Tree
     from prowess.library.compare import Difference
     from prowess.library.installs import Scope
-    from prowess.library.lock import LockedSkill
+    from prowess.library.lock import Locked, LockedSkill
     from prowess.limits import Limits
     from prowess.spec.addresses import SourceSpec
 
@@ -145,20 +146,75 @@ def _why_unasked(entry: LockedSkill, issues: Sequence[Issue]) -> str:
     return "" if away is None else f"the source of {entry.name} could not be asked: {away.message}"
 
 
-def try_update(
-    scope: Scope,
-    entry: LockedSkill,
+class Newer(NamedTuple):
+    """What the source of an entry has now, to be put in place of what is here."""
+
+    scope: Scope
+    entry: LockedSkill
+    tree: Tree
+    arrival: Arrival
+    issues: tuple[Issue, ...]
+
+
+Outcome = tuple[Update, tuple[Issue, ...]]
+"""What came of one update, and what is worth saying about it."""
+
+
+def update_all(
+    entries: Sequence[tuple[Scope, LockedSkill]],
     reach: Reach,
-    force: bool,  # noqa: FBT001 - as the caller's caller said
+    force: bool,  # noqa: FBT001 - as the caller said
     dry_run: bool,  # noqa: FBT001
-) -> tuple[Update, tuple[Issue, ...]]:
-    """One of many: what keeps it from being updated is its status, not an error."""
-    try:
-        return updated(scope, entry, reach, force, dry_run)
-    except LocalEditsError as error:
-        return Update(entry.name, "edited", entry.commit, why=error.message), ()
-    except SkillError as error:
-        return Update(entry.name, "failed", entry.commit, why=error.message), ()
+) -> list[Outcome]:
+    """Bring many entries to what their sources have now, in their order; what keeps one from it is its status.
+
+    Each source is opened once, and what came of all of them is put in place together: to do so for each of thousands
+    would go through the sources and the lock file as often.
+    """
+    outcomes: dict[int, Outcome] = {}
+    waiting: dict[int, Newer] = {}
+    size = 0
+    ordered = sorted(enumerate(entries), key=lambda row: (row[1][1].source, row[1][1].ref))
+    with OpenSource(reach) as source:
+        for at, (scope, entry) in stepped(ordered, lambda row: row[1][1].name):
+            try:
+                came = fetch_newer(scope, entry, source, reach)
+            except SkillError as error:
+                came = _prevented(entry, error)
+            if not isinstance(came, Newer):
+                outcomes[at] = came
+                continue
+            waiting[at] = came
+            size += sum(len(file.content) for file in came.tree.files)
+            if size > TOGETHER_BYTES:
+                outcomes |= _put_all(waiting, reach.limits, force, dry_run)
+                waiting, size = {}, 0
+    outcomes |= _put_all(waiting, reach.limits, force, dry_run)
+    return [outcomes[at] for at in range(len(entries))]
+
+
+def _prevented(entry: LockedSkill, error: SkillError) -> Outcome:
+    """The status of an entry that something keeps from being updated."""
+    status: Status = "edited" if isinstance(error, LocalEditsError) else "failed"
+    return Update(entry.name, status, entry.commit, why=error.message), ()
+
+
+def _put_all(
+    waiting: Mapping[int, Newer],
+    limits: Limits,
+    force: bool,  # noqa: FBT001
+    dry_run: bool,  # noqa: FBT001
+) -> dict[int, Outcome]:
+    """Put what came in place, scope by scope; what came of each, by its number."""
+    outcomes: dict[int, Outcome] = {}
+    for scope in dict.fromkeys(one.scope for one in waiting.values()):
+        mine = {at: one for at, one in waiting.items() if one.scope == scope}
+        try:
+            came = put_newer(scope, [*mine.values()], limits, force, dry_run)
+        except SkillError as error:  # of the store itself: nothing was put in place
+            came = [_prevented(one.entry, error) for one in mine.values()]
+        outcomes |= dict(zip(mine, came, strict=True))
+    return outcomes
 
 
 def updated(
@@ -167,8 +223,17 @@ def updated(
     reach: Reach,
     force: bool,  # noqa: FBT001 - as the caller's caller said
     dry_run: bool,  # noqa: FBT001
-) -> tuple[Update, tuple[Issue, ...]]:
-    """Fetch what the source of an entry has now, and put it in place of what is here.
+) -> Outcome:
+    """Fetch what the source of an entry has now, and put it in place of what is here."""
+    with OpenSource(reach) as source:
+        came = fetch_newer(scope, entry, source, reach)
+    if not isinstance(came, Newer):
+        return came
+    return put_newer(scope, [came], reach.limits, force, dry_run, alone=True)[0]
+
+
+def fetch_newer(scope: Scope, entry: LockedSkill, source: OpenSource, reach: Reach) -> Newer | Outcome:
+    """What the source of an entry has now, or what came of it where there is nothing to be put in place.
 
     A source that went back is not followed: the update is then ``current``, with the issue ``rolled-back``. Of a site
     that is away nothing is taken: the update ``failed``, with the issue ``stale-index``.
@@ -176,7 +241,8 @@ def updated(
     if entry.kind == "adopted":
         return Update(entry.name, "current", entry.commit), ()
     spec = spec_of_entry(entry, scope, ref=entry.ref)
-    with typed(), reach.opened(spec) as bundle:
+    with typed():
+        bundle = source.bundle(spec)
         issue = find_rollback(entry, bundle.commit, spec, reach)
         if issue is not None:
             return Update(entry.name, "current", entry.commit, why="its source went back, and is not followed"), (
@@ -191,10 +257,43 @@ def updated(
         # Only the install itself gives way: what another one took over stays with that.
         wishes = Wishes(entry.agents, yielding=frozenset((entry.name,)), copy=entry.is_copied)
         arrival = Arrival(spec, bundle.commit, wishes)
-    with typed(), (look_into if dry_run else opened)(scope, reach.limits) as store:
-        update, issues = _Here(store, entry.name).take(tree, arrival, force=force, dry_run=dry_run)
-        kept = () if dry_run else store.issues
-    return update, tuple(dict.fromkeys((*old_news, *issues, *kept)))  # a whole tree has the issues of its source too
+    return Newer(scope, entry, tree, arrival, tuple(old_news))
+
+
+def put_newer(
+    scope: Scope,
+    newer: Sequence[Newer],
+    limits: Limits,
+    force: bool,  # noqa: FBT001 - as the caller's caller said
+    dry_run: bool,  # noqa: FBT001
+    *,
+    alone: bool = False,
+) -> list[Outcome]:
+    """Put what came for one scope in place, all of it together; what keeps one of them from it is its status.
+
+    ``alone``: there is one, and what keeps it from being updated is raised.
+    """
+    outcomes: list[Outcome] = []
+    with typed(), (look_into if dry_run else opened)(scope, limits) as store:
+        after = dict(store.locked)
+        for one in newer:
+            before, staged = dict(after), store.staged
+            try:
+                here = _Here(store, one.entry.name)
+                update, issues = here.take(one.tree, one.arrival, after, force=force, dry_run=dry_run)
+                # A whole tree has the issues of its source too.
+                outcomes.append((update, tuple(dict.fromkeys((*one.issues, *issues)))))
+            except SkillError as error:
+                if alone:
+                    raise
+                store.discard(staged)  # what of it was staged already is none of the others'
+                after = before
+                outcomes.append(_prevented(one.entry, error))
+        if not dry_run:
+            store.commit(after)
+            last, issues = outcomes[-1]  # the store tells what it met, such as backups, of all of them together
+            outcomes[-1] = last, tuple(dict.fromkeys((*issues, *store.issues)))
+    return outcomes
 
 
 class _Here:
@@ -211,14 +310,16 @@ class _Here:
         self._now = now
         self._edits = find_edits(now, store.scope, store.landings, store.limits)
 
-    def take(self, tree: Tree, arrival: Arrival, *, force: bool, dry_run: bool) -> tuple[Update, tuple[Issue, ...]]:
-        """Put a tree in place of it, unless there is a reason not to."""
+    def take(
+        self, tree: Tree, arrival: Arrival, locked: Locked, *, force: bool, dry_run: bool
+    ) -> tuple[Update, tuple[Issue, ...]]:
+        """Stage a tree in place of it, unless there is a reason not to; ``locked`` becomes what will be recorded."""
         tree = self._leave_out_taken(tree)
         same = tree.digest == self._now.digest and arrival.spec.ref == self._now.ref
         if dry_run:
             return self._said("edited" if self._edits else "current" if same else "available", tree, arrival), ()
         if same and not self._edits:
-            self._note(arrival.commit)
+            locked[self._now.name] = replace(self._now, commit=arrival.commit)  # the same bytes at a newer commit
             return self._said("current", tree, arrival), ()
         if self._edits and not force:
             raise LocalEditsError(
@@ -226,8 +327,7 @@ class _Here:
             )
         said = self._said("updated", tree, arrival)
         wishes = arrival.wishes._replace(declared=self._now.declared)
-        locked, issues = stage(self._store, dict(self._store.locked), tree, arrival._replace(wishes=wishes))
-        self._store.commit(locked)
+        _, issues = stage(self._store, locked, tree, arrival._replace(wishes=wishes))
         return said, (*tree.issues, *issues)
 
     def _leave_out_taken(self, tree: Tree) -> Tree:
@@ -250,11 +350,6 @@ class _Here:
         if self._now.is_copied:
             return read_copies(self._now, self._store.landings, self._store.limits)
         return [NewFile(*row) for row in read_tree(self._place, self._store.limits).files]
-
-    def _note(self, commit: str) -> None:
-        """The same bytes may have a newer commit."""
-        if commit != self._now.commit:
-            self._store.commit(self._store.locked | {self._now.name: replace(self._now, commit=commit)})
 
 
 def find_edits(entry: LockedSkill, scope: Scope, landings: Landings, limits: Limits) -> list[Difference]:

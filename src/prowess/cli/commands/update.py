@@ -21,11 +21,9 @@ from prowess.cli.installing import (
 from prowess.cli.options import json_option
 from prowess.cli.verified import absence
 from prowess.library.lock import read_lock
-from prowess.spec.refs import SkillRef
-from prowess.steps import stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import prowess
     from prowess.cli.blocks import Block, Style
@@ -80,7 +78,7 @@ def command(
     refs = refs_of(installer, names or (f"@{one.full_name}" for one in installer.list()))
     run = _Run(installer, force=force, allow_rollback=allow_rollback)
     with output.busy("looking"):
-        looked = [run.try_update(ref, dry_run=True) for ref in stepped(refs, str)]
+        looked = run.update(refs, dry_run=True)
     due = [ref for ref, found in zip(refs, looked, strict=True) if _is_due(found, force=force)]
     stuck = run.has_rollback or any(one.status == "failed" or (one.status == "edited" and not force) for one in looked)
     rest = [found for found in looked if not _is_due(found, force=force)]
@@ -89,7 +87,7 @@ def command(
             plan=[*_blocks(looked, force=force), *([Line()] if due else [])],
             needs_consent=bool(due),
             doing="updating",
-            do=lambda: [run.try_update(ref, dry_run=False) for ref in stepped(due, str)],
+            do=lambda: run.update(due, dry_run=False),
             data=lambda done: run.as_data(looked if done is None else [*rest, *done]),
             report=lambda done: map(_line, done),
             declined="Nothing was updated.",
@@ -114,19 +112,12 @@ class _Run:
         self.issues: dict[prowess.Issue, None] = {}
         """In the order in which they were met."""
 
-    def try_update(self, ref: str, *, dry_run: bool) -> prowess.Update:
-        """One update; what keeps it from being done is its status."""
-        from prowess.errors import LocalEditsError, SkillError  # noqa: PLC0415
-        from prowess.install.updates import Update  # noqa: PLC0415
-
+    def update(self, refs: Sequence[str], *, dry_run: bool) -> list[prowess.Update]:
+        """The update of each; what keeps one from being done is its status."""
         options = {"force": self._force, "dry_run": dry_run, "allow_rollback": self._allow_rollback}
-        try:
-            update = self._installer.update(ref, **options)[0]
-        except SkillError as error:
-            name = SkillRef.parse(ref).full_name
-            return Update(name, "edited" if isinstance(error, LocalEditsError) else "failed", "", why=error.message)
-        self.issues |= dict.fromkeys(self._installer.issues)
-        return update
+        updates = [*self._installer.update(refs, **options)] if refs else []
+        self.issues |= dict.fromkeys(self._installer.issues if refs else ())
+        return updates
 
     @property
     def has_rollback(self) -> bool:
