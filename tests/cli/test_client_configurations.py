@@ -108,13 +108,9 @@ def test_a_printed_configuration_runs_nothing_of_the_working_folder(line: str, w
     assert json.loads(done.stdout)["id"] == 1, done.stderr
 
 
-def test_the_help_of_serve_prints_a_command_that_runs_nothing_of_the_working_folder(
-    command: Command, working_folder: Path
-) -> None:
+def test_the_help_of_serve_prints_one_of_these_commands(command: Command) -> None:
     (line,) = shell_commands(command("serve", "--help").out)
-    done = start(line, working_folder)
-    assert not (working_folder.parent / "ran").exists()
-    assert json.loads(done.stdout)["id"] == 1, done.stderr
+    assert line in printed_commands()
 
 
 def test_no_page_or_example_advises_a_command_that_searches_the_working_folder() -> None:

@@ -202,17 +202,28 @@ def test_the_demonstration_shows_every_part_and_touches_nothing(command: Command
     assert sorted(project.parent.rglob("*")) == before
 
 
-def test_every_part_of_the_demonstration_counts_the_same_skills(command: Command) -> None:
-    out = command("demo").out
+OUTPUT: list[str] = []
+
+
+@pytest.fixture
+def demonstration(command: Command) -> str:
+    """What the demonstration prints in a pipe; it is run once for all tests of this file."""
+    if not OUTPUT:
+        OUTPUT.append(command("demo").out)
+    return OUTPUT[0]
+
+
+def test_every_part_of_the_demonstration_counts_the_same_skills(demonstration: str) -> None:
+    out = demonstration
     listed = re.findall(r"^  - [a-z-]+: ", out, re.MULTILINE)
     assert f"\n{len(listed)} skills in about " in out
     assert f"granted      There are {len(listed)} entries in this folder." in out
     assert f"    skills/ holds {len(listed)} entries.\n" in out
 
 
-def test_no_line_of_the_demonstration_is_longer_than_80_columns(command: Command, terminal: Terminal) -> None:
+def test_no_line_of_the_demonstration_is_longer_than_80_columns(demonstration: str, terminal: Terminal) -> None:
     """In a pipe, where nothing is wrapped or cut; and so on a terminal each line stays one line."""
-    rows = command("demo").out.splitlines()
+    rows = demonstration.splitlines()
     assert [row for row in rows if len(row) > 80] == []
     shown = re.sub(r"\x1b\[[0-9;]*m", "", terminal("demo", columns=80).out)
     assert [row.rstrip() for row in shown.splitlines()] == rows
@@ -228,8 +239,8 @@ def test_the_chart_of_the_demonstration_fits_every_terminal(terminal: Terminal, 
 
 
 @pytest.mark.usefixtures("needs_sandbox")
-def test_the_demonstration_runs_a_script_in_the_sandbox(command: Command) -> None:
-    out = command("demo").out
+def test_the_demonstration_runs_a_script_in_the_sandbox(demonstration: str) -> None:
+    out = demonstration
     assert "refused skill 'csv-report' is not trusted as it is now" in out
     assert "nobody has looked at that script yet" in out
     assert "# Profile of orders.csv" in out

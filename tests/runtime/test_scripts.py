@@ -187,7 +187,7 @@ def needs(program: str) -> None:
         pytest.skip(f"needs {program}, which is not on this machine")
 
 
-@pytest.mark.sampled(0.4)  # three sandboxes with each program
+@pytest.mark.sampled(0.2)  # three sandboxes with each program
 @pytest.mark.parametrize(
     ("script", "content", "program"),
     [
@@ -698,7 +698,7 @@ SHARED_MEMORY = (
 )
 
 
-@pytest.mark.sampled(0.5)
+@pytest.mark.sampled(0.3)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="these limits are kept on Linux")
 @pytest.mark.parametrize(
     ("code", "limits", "name"),
