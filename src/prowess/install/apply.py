@@ -12,7 +12,7 @@ from prowess.files.folders import exists, folder_info
 from prowess.files.paths import is_link, is_real_folder, leads_into
 from prowess.install.entries import recorded_source, refuse_own_source
 from prowess.install.store import Link, Taken
-from prowess.install.trees import keep_skills
+from prowess.install.trees import hashes_of, keep_skills
 from prowess.library.compare import compare_folder, is_copy
 from prowess.library.installs import place_of
 from prowess.library.lock import COPY, Locked, LockedSkill
@@ -229,7 +229,7 @@ def _holder(store: Store, locked: Locked, path: str) -> LockedSkill | None:
 
 
 def _refuse_foreign(store: Store, link: Link, entry: LockedSkill | None, source: str) -> None:
-    if not exists(link.path) or is_ours(store, link.path, entry):
+    if not exists(link.path) or is_ours(store, link.path, entry) or _is_there(store, link):
         return
     name = os.path.basename(link.path)
     message = (
@@ -274,9 +274,18 @@ def _kept(store: Store, link: Link, holder: LockedSkill | None) -> Link:
 
     ``holder``: the entry that records what stands there.
     """
-    if not exists(link.path) or is_link(link.path) or (holder and is_copy(holder, link.path, store.limits)):
+    if not exists(link.path) or is_link(link.path) or _is_there(store, link):
+        return link
+    if holder and is_copy(holder, link.path, store.limits):
         return link
     return link._replace(keep="edited" if holder and _is_own_copy(store, link.path, holder) else "foreign")
+
+
+def _is_there(store: Store, link: Link) -> bool:
+    """Whether the copy that is to be put somewhere lies there already, byte for byte, whoever put it there."""
+    if not link.copy or not is_real_folder(link.path):
+        return False
+    return not compare_folder(hashes_of(link.files), link.path, store.limits)
 
 
 def _unlink_old(store: Store, before: LockedSkill | None, wanted: set[str]) -> None:
