@@ -411,7 +411,9 @@ def test_what_was_changed_by_hand_is_kept_unless_forced(command: Command, projec
     file.write_text(file.read_text(encoding="utf-8") + "mine\n", encoding="utf-8")
     assert command("update", "--yes").status == 1
     assert "mine" in file.read_text(encoding="utf-8")
-    assert command("update", "--force", "--yes").status == 0
+    ran = command("update", "--force", "--yes")
+    assert (ran.status, "changed by hand, which is overwritten: a backup is kept" in ran.out) == (0, True)
+    assert "unless --force" not in ran.out
     assert "mine" not in file.read_text(encoding="utf-8")
 
 

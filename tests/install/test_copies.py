@@ -251,3 +251,17 @@ def test_a_copy_that_another_install_takes_over_is_kept_only_where_it_was_edited
     (backup,) = copied.backups()
     assert ((backup.path / "notes.md").is_file(), backup.why) == (True, "somebody had changed it by hand")
     assert copied.verify() == ()
+
+
+def test_copies_that_lie_there_byte_for_byte_are_taken_for_what_they_are_without_a_lock_file(
+    world: World, source: Path, copied: prowess.Installer
+) -> None:
+    text = f'skills = [{{ source = "{source}", agents = ["claude-code"], mode = "copy" }}]\n'
+    (world.project / "prowess.toml").write_text(text, encoding="utf-8")
+    world.lock.unlink()
+    copied.sync()
+    assert (copied.verify(), copied.backups(), copied.sync(locked=True)) == ((), (), ())
+    world.lock.unlink()
+    (world.project / PLACES[1] / "notes.md").write_text("mine", encoding="utf-8")
+    with pytest.raises(prowess.NameTakenError, match="is not what Prowess put there"):
+        copied.sync()

@@ -260,6 +260,17 @@ def test_an_update_takes_no_skill_from_another_install(
     assert installer.verify() == ()
 
 
+def test_an_install_that_is_not_saved_says_that_a_sync_goes_back_to_what_is_declared(
+    world: World, installer: prowess.Installer, many: Repository
+) -> None:
+    write(world, f'"{many.address}#v1@charts",')
+    installer.sync()
+    installer.install(f"{many.address}#v2@charts", project=True, replace=True, save=False)
+    assert [issue.code for issue in installer.issues] == ["still-declared"]
+    installer.install(f"{many.address}#v2@charts", project=True, replace=True)
+    assert installer.issues == ()
+
+
 def test_taking_away_a_link_that_the_manifest_asks_for_says_that_a_sync_brings_it_back(
     world: World, installer: prowess.Installer
 ) -> None:

@@ -12,7 +12,7 @@ from prowess.files.folders import exists, folder_info
 from prowess.files.paths import is_link, is_real_folder, leads_into
 from prowess.install.entries import recorded_source, refuse_own_source
 from prowess.install.store import Link, Taken
-from prowess.install.trees import keep_skills
+from prowess.install.trees import hashes_of, keep_skills
 from prowess.library.compare import compare_folder, is_copy
 from prowess.library.installs import place_of
 from prowess.library.lock import COPY, Locked, LockedSkill
@@ -188,7 +188,8 @@ def _displace(store: Store, locked: Locked, wanted: Sequence[Link], new: tuple[T
     """The other entries, without the links that the new one takes over; raises unless the caller asked for that."""
     tree, source = new
     for link in wanted:
-        holder = _find_holder(store, locked, link.path, (tree.name, source), wishes)
+        known = wishes._replace(foreign=True) if _is_there(store, link) else wishes
+        holder = _find_holder(store, locked, link.path, (tree.name, source), known)
         if holder is not None:
             if wishes.replace and wishes.declared and holder.declared:
                 _refuse_part(link.path, holder, {os.path.basename(link.path) for link in wanted})
@@ -211,7 +212,9 @@ def find_displaced(store: Store, skills: Mapping[str, str], source: str, wishes:
     holders: dict[str, LockedSkill] = {}
     for skill, name in skills.items():
         for path in (os.path.join(folder, link_name(skill)) for folder in folders if link_name(skill)):
-            holder = _find_holder(store, others, path, (name, source), wishes)
+            # Only the files tell whether copies that lie there already are these very skills.
+            known = wishes._replace(foreign=True) if wishes.copy else wishes
+            holder = _find_holder(store, others, path, (name, source), known)
             if holder is not None:
                 holders[holder.name] = holder
     return list(holders.values())
@@ -304,9 +307,18 @@ def _kept(store: Store, link: Link, holder: LockedSkill | None) -> Link:
 
     ``holder``: the entry that records what stands there.
     """
-    if not exists(link.path) or is_link(link.path) or (holder and is_copy(holder, link.path, store.limits)):
+    if not exists(link.path) or is_link(link.path) or _is_there(store, link):
+        return link
+    if holder and is_copy(holder, link.path, store.limits):
         return link
     return link._replace(keep="edited" if holder and _is_own_copy(store, link.path, holder) else "foreign")
+
+
+def _is_there(store: Store, link: Link) -> bool:
+    """Whether the copy that is to be put somewhere lies there already, byte for byte, whoever put it there."""
+    if not link.copy or not is_real_folder(link.path):
+        return False
+    return not compare_folder(hashes_of(link.files), link.path, store.limits)
 
 
 def _unlink_old(store: Store, before: LockedSkill | None, wanted: set[str]) -> None:

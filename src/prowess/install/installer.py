@@ -296,6 +296,8 @@ class Installer:
                 scope,
                 lambda now: declare_source(now, scope, plan.spec, agents, mode=mode, written=plan.written, gone=gone),
             )
+        for one in done:
+            self.issues += tuple(still_declared(scope, before.get(one.full_name), self._limits))
         return done
 
     def _open(self, spec: SourceSpec, offer: Offer | None) -> AbstractContextManager[Bundle]:
