@@ -132,6 +132,13 @@ def test_an_offer_changes_nothing_here(installer: prowess.Installer, world: Worl
     assert installer.list() == ()
 
 
+def test_a_source_that_is_no_text_is_refused_by_name(installer: prowess.Installer, world: World) -> None:
+    for act in (installer.offers, installer.plan, installer.install):
+        with pytest.raises(prowess.SkillError, match="source") as caught:
+            act(world.base)  # type: ignore[arg-type]
+        assert caught.value.code == "bad-argument"
+
+
 def test_what_cannot_be_reached_offers_nothing(installer: prowess.Installer, world: World) -> None:
     for source in (f"file://{world.base}/nowhere", "./nowhere"):
         with pytest.raises(prowess.SkillError):

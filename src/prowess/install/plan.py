@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from prowess.arguments import check_text
 from prowess.files.folders import exists
 from prowess.install.entries import local_path, recorded_source, refuse_own_source
 from prowess.install.links import Landings
@@ -83,6 +84,7 @@ def source_from(text: str, folder: str = "") -> SourceSpec:
 
     ``folder``: where a relative path is meant from, where that is not the working folder.
     """
+    check_text(text, "source")
 
     def is_there(path: str) -> bool:
         return exists(os.path.join(folder, os.path.expanduser(path)))
