@@ -523,3 +523,11 @@ def test_an_update_does_not_follow_a_branch_that_went_back_unless_it_is_told_to(
     ran = command("update", "--yes", "--allow-rollback")
     assert (ran.status, "updated local/pair" in ran.out, "rolled-back" in ran.err) == (0, True, False)
     assert "Two." not in file.read_text(encoding="utf-8")
+
+
+def test_a_version_that_a_repository_has_not_is_named_without_the_words_of_git(
+    command: Command, repository: Repository
+) -> None:
+    ran = command("install", f"{repository.address}#v99", "--project", "--yes")
+    assert (ran.status, "has no tag, branch or commit 'v99'" in ran.err) == (3, True)
+    assert "hint: 'git ls-remote ADDRESS' lists the versions that there are" in ran.err

@@ -229,7 +229,7 @@ def _unknown(name: str, skills: Sequence[Found]) -> InstallError:
     listed = join_some(names, _LISTED) or "none"
     suggestion = did_you_mean(name, names)
     meant = f"; {suggestion}" if suggestion else ""
-    return InstallError(f"there is no skill {name!r}{meant}; the source has: {listed}", code="unknown-skill")
+    return InstallError(f"there is no skill {name!r}; the source has: {listed}{meant}", code="unknown-skill")
 
 
 def _whole(spec: SourceSpec, survey: Survey) -> Tree:
