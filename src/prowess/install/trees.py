@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -35,6 +36,8 @@ _WHY = {
     "too-many-files": "is one of too many files",
     "too-deep": "lies too deep",
 }
+_VERSION = re.compile(r"v?\d")
+"""How names begin that people take for a version, as in ``owner/repo@v1``."""
 _LISTED = 20
 """How many skills of a source a message names."""
 _FATAL = frozenset(("unreadable-directory", "too-many-files", "too-deep"))
@@ -220,7 +223,7 @@ def _unknown(name: str, skills: Sequence[Found]) -> InstallError:
     names = nearest_first(name, sorted(skill.name for skill in skills))
     listed = join_some(names, _LISTED) or "none"
     suggestion = did_you_mean(name, names)
-    meant = f"; {suggestion}" if suggestion else ""
+    meant = f"; {suggestion}" if suggestion else f"; a version is written #{name}" if _VERSION.match(name) else ""
     return InstallError(f"there is no skill {name!r}{meant}; the source has: {listed}", code="unknown-skill")
 
 

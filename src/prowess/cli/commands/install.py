@@ -90,7 +90,7 @@ def command(
     yes: bool,
     as_data: bool,
 ) -> int:
-    """Install skills from SOURCE: show the plan, ask, fetch, pin in prowess.lock, link where agents look.
+    """Install skills from SOURCE: fetch, show what there is, ask, pin in prowess.lock, link where agents look.
 
     SOURCE[#REF][:SUBFOLDER][@SKILL,…] says from where, at which version, which folder and which skills; --ref, --path
     and --skill say the same, and must not contradict it.
