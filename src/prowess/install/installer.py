@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace as replaced
 from functools import partial
 from pathlib import Path
@@ -55,7 +55,7 @@ from prowess.spec.refs import SkillRef, link_name
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from prowess.install.coverage import Coverage
@@ -481,6 +481,16 @@ class Installer:
         came = [try_update(scope, entry, reach, force, dry_run) for scope, entry in pairs]
         self.issues += tuple(issue for _, issues in came for issue in issues)
         return tuple(update for update, _ in came)
+
+    @contextmanager
+    def asking_once(self) -> Iterator[None]:
+        """Have the updates in the block ask each repository once, so that all of them see one state of it."""
+        before = self._reach
+        self._reach = before.for_entries(entry for _, entry in self._entries())
+        try:
+            yield
+        finally:
+            self._reach = before
 
     def _entries(self) -> Sequence[tuple[Scope, LockedSkill]]:
         """Everything in the lock files, the project's first."""

@@ -75,6 +75,8 @@ def command(
         installer.recover()  # before anything is compared
         output.tell_issues(installer.issues)
     refs = refs_of(installer, names or (f"@{one.full_name}" for one in installer.list()))
+    # What was shown is what is done: both see the same commits, which are asked for once.
+    click.get_current_context().with_resource(installer.asking_once())
     run = _Run(installer, force=force, allow_rollback=allow_rollback)
     with output.busy("looking"):
         looked = [run.try_update(ref, dry_run=True) for ref in stepped(refs, str)]
