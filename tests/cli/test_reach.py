@@ -129,6 +129,28 @@ def test_what_is_shown_and_then_installed_is_fetched_once(command: Command, site
         assert (server.fetches, server.bytes_sent < 5_000) == (3, True), "folders, instructions, the other files"
 
 
+def test_an_update_of_many_skills_asks_their_repository_once(
+    command: Command,
+    site: Site,  # noqa: ARG001 - for its effect: no proxy, and a cache of its own
+    tmp_path: Path,
+) -> None:
+    made = Repository(tmp_path / "repositories" / "pair.git")
+    for name in ("alpha", "beta"):
+        made.skill(f"skills/{name}")
+    made.commit(tag="v1")
+    made.git("config", "uploadpack.allowFilter", "true")
+    with http(tmp_path / "repositories") as server:
+        source = f"{server.address}/pair.git@alpha,beta"
+        assert command("install", source, "--project", "--yes", "--allow-http").status == 0
+        for name in ("alpha", "beta"):
+            made.skill(f"skills/{name}", body="Do more.\n")
+        made.commit()
+        server.forget()
+        ran = command("update", "--yes", "--allow-http")
+        assert (ran.status, ran.out.count("updated ")) == (0, 2)
+        assert server.fetches == 3, "the history, the folders, the files of both"
+
+
 def test_a_dry_run_of_what_could_not_be_installed_fails(command: Command, project: Path) -> None:
     for name in ("one", "other"):
         folder = project / name / "notes"

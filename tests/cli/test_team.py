@@ -172,6 +172,22 @@ def test_names_of_backups_that_came_with_a_clone_hide_no_other_and_run_nothing(c
     assert (project / "$(touch ran); a").is_dir()
 
 
+def test_the_same_files_at_a_later_commit_are_recorded_so_that_they_are_not_named_for_ever(
+    command: Command, tmp_path: Path
+) -> None:
+    pack = Repository(tmp_path / "pack")
+    pack.skill("skills/one")
+    pack.commit()
+    command("install", pack.address, "--project", "--yes")
+    pack.write("elsewhere.txt", "no part of the skill")
+    pack.commit()
+    assert command("outdated").status == 1
+    ran = command("update")  # nobody is here to ask, and nothing needs asking
+    assert (ran.status, "current local/pack" in ran.out) == (0, True)
+    assert command("outdated").out == "Everything is current.\n"
+    assert command("sync", "--locked").status == 0
+
+
 def test_a_version_that_is_declared_anew_is_an_update(command: Command, project: Path, alpha: Repository) -> None:
     declare(project, f'"{alpha.address}#v1.0.0"')
     command("sync", "--yes")

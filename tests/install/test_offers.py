@@ -100,6 +100,8 @@ def test_only_the_skills_that_were_chosen_are_offered(installer: prowess.Install
         installer.offers(shop.address, select="plane")
     assert caught.value.code == "unknown-skill"
     assert "plain" in caught.value.message
+    with pytest.raises(prowess.InstallError, match="there is no skill 'v1'; a version is written #v1; the source has"):
+        installer.offers(shop.address, select="v1")
 
 
 def test_a_skill_that_is_chosen_by_its_name_is_no_other_whose_folder_has_that_name(

@@ -68,6 +68,8 @@ class Reach(NamedTuple):
 
     def for_entries(self, entries: Iterable[LockedSkill]) -> Reach:
         """The same, for one command over many entries: each repository is asked once for all of them."""
+        if self.shared is not None:  # inside of such a command already, which has seen one state of each
+            return self
         folders: dict[str, list[str]] = {}
         for entry in entries:
             if entry.kind == "git":

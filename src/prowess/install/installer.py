@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace as replaced
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,7 +54,7 @@ from prowess.spec.refs import SkillRef, link_name
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from prowess.install.coverage import Coverage
@@ -527,6 +527,16 @@ class Installer:
         if save and entry.declared:
             self._save(scope, lambda now: declare_version(now, scope, entry, version))
         self.issues += tuple(still_declared(scope, entry, self._limits))
+
+    @contextmanager
+    def asking_once(self) -> Iterator[None]:
+        """Have the updates in the block ask each repository once, so that all of them see one state of it."""
+        before = self._reach
+        self._reach = before.for_entries(entry for _, entry in self._entries())
+        try:
+            yield
+        finally:
+            self._reach = before
 
     def _entries(self) -> Sequence[tuple[Scope, LockedSkill]]:
         """Everything in the lock files, the project's first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
@@ -36,6 +37,8 @@ _WHY = {
     "too-deep": "lies too deep",
 }
 T = TypeVar("T")
+_VERSION = re.compile(r"v?\d")
+"""How names begin that people take for a version, as in ``owner/repo@v1``."""
 _LISTED = 20
 """How many skills of a source a message names."""
 _FATAL = frozenset(("unreadable-directory", "too-many-files", "too-deep"))
@@ -228,7 +231,7 @@ def _unknown(name: str, skills: Sequence[Found]) -> InstallError:
     names = nearest_first(name, sorted(skill.name for skill in skills))
     listed = join_some(names, _LISTED) or "none"
     suggestion = did_you_mean(name, names)
-    meant = f"; {suggestion}" if suggestion else ""
+    meant = f"; {suggestion}" if suggestion else f"; a version is written #{name}" if _VERSION.match(name) else ""
     return InstallError(f"there is no skill {name!r}; the source has: {listed}{meant}", code="unknown-skill")
 
 

@@ -76,18 +76,22 @@ def command(
     if not names and (absent := absence()):
         output.warn(absent)
     refs = refs_of(installer, names or (f"@{one.full_name}" for one in installer.list()))
+    # What was shown is what is done: both see the same commits, which are asked for once.
+    click.get_current_context().with_resource(installer.asking_once())
     run = _Run(installer, force=force, allow_rollback=allow_rollback)
     with output.busy("looking"):
         looked = run.update(refs, dry_run=True)
     due = [ref for ref, found in zip(refs, looked, strict=True) if _is_due(found, force=force)]
     stuck = run.has_rollback or any(one.status == "failed" or (one.status == "edited" and not force) for one in looked)
-    rest = [found for found in looked if not _is_due(found, force=force)]
+    # The same files at a later commit are no news, and recorded without asking: 'outdated' would name them for ever.
+    moved = [one for one in looked if one.status == "current" and one.before != one.after]
+    rest = [one for one in looked if not _is_due(one, force=force) and one not in moved]
     return carry_out(
         Change(
             plan=[*_blocks(looked, force=force), *([Line()] if due else [])],
             needs_consent=bool(due),
             doing="updating",
-            do=lambda: run.update(due, dry_run=False),
+            do=lambda: run.update([*due, *(f"@{one.name}" for one in moved)], dry_run=False),
             data=lambda done: run.as_data(looked if done is None else [*rest, *done]),
             report=lambda done: map(_line, done),
             declined="Nothing was updated.",
