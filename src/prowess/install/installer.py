@@ -624,7 +624,8 @@ class Installer:
         with typed():
             if not locked:  # before anything is put back: what is declared no more need not be fetched again
                 self.issues += settle(scope, declared, self._limits, removes=remove and not order.errors)
-            names, issues = restored(scope, reach, order.errors, locked=locked)
+            # A locked sync has not changed the lock file, which takes long to parse where it records thousands.
+            names, issues = restored(scope, reach, order.errors, recorded if locked else None, locked=locked)
             if locked:
                 refuse_rest(scope, self._limits, changed=bool(names))
         self.issues += (*order.issues, *issues)

@@ -137,11 +137,13 @@ def agents_by_hand(entry: LockedSkill) -> tuple[str, ...]:
     return tuple(agent for agent in entry.agents if agent not in named)
 
 
-def restored(scope: Scope, reach: Reach, errors: list[SkillError], *, locked: bool) -> tuple[list[str], list[Issue]]:
+def restored(
+    scope: Scope, reach: Reach, errors: list[SkillError], recorded: Locked | None = None, *, locked: bool
+) -> tuple[list[str], list[Issue]]:
     """Put back whatever is not as the lock file says; the names. ``locked``: what someone edited is an error.
 
     What has no source is passed over, with a word. What cannot be put back is added to ``errors``, after which the
-    others still are; with ``locked`` it is raised.
+    others still are; with ``locked`` it is raised. ``recorded``: what the lock file says, where that is known.
     """
     done: list[str] = []
     issues: list[Issue] = []
@@ -156,7 +158,7 @@ def restored(scope: Scope, reach: Reach, errors: list[SkillError], *, locked: bo
         waiting.clear()
         size = 0
 
-    unequal = [*_unequal(scope, reach, locked=locked)]  # whatever is refused, before anything is brought
+    unequal = [*_unequal(scope, reach, recorded, locked=locked)]  # whatever is refused, before anything is brought
     with OpenSource(reach) as source:
         for entry, found in sorted(unequal, key=lambda pair: (pair[0].source, pair[0].commit or pair[0].ref)):
             if _is_lost(entry, found):
@@ -227,10 +229,13 @@ def to_restore(scope: Scope, reach: Reach) -> list[str]:
     return rows
 
 
-def _unequal(scope: Scope, reach: Reach, *, locked: bool = True) -> Iterator[tuple[LockedSkill, str]]:
+def _unequal(
+    scope: Scope, reach: Reach, recorded: Locked | None = None, *, locked: bool = True
+) -> Iterator[tuple[LockedSkill, str]]:
     """The entries that the disk does not equal, and how. ``locked``: what someone edited is an error."""
     landings = Landings(scope)
-    for entry in stepped([*read_lock(scope.records, limits=reach.limits).values()], lambda entry: entry.name):
+    entries = recorded if recorded is not None else read_lock(scope.records, limits=reach.limits)
+    for entry in stepped([*entries.values()], lambda entry: entry.name):
         rows = [*compare_install(entry, scope, landings.path, reach.limits)]
         found = state_of(rows)
         if locked and found in {"edited", "copy"}:
