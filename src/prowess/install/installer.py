@@ -296,8 +296,8 @@ class Installer:
                 scope,
                 lambda now: declare_source(now, scope, plan.spec, agents, mode=mode, written=plan.written, gone=gone),
             )
-        for one in done:
-            self.issues += tuple(still_declared(scope, before.get(one.full_name), self._limits))
+        replaced_entries = [before.get(one.full_name) for one in done]
+        self.issues += tuple(still_declared(scope, replaced_entries, self._limits))
         return done
 
     def _open(self, spec: SourceSpec, offer: Offer | None) -> AbstractContextManager[Bundle]:
@@ -445,7 +445,7 @@ class Installer:
         self.issues += store.issues
         if save:
             self._save(scope, lambda now: undeclare_place(now, scope, name))
-        self.issues += tuple(still_declared(scope, before, self._limits))
+        self.issues += tuple(still_declared(scope, [before], self._limits))
         return Path(place)
 
     def _recorded(self, ref: str | SkillRef, name: str) -> tuple[Scope, str]:
@@ -526,7 +526,7 @@ class Installer:
             return
         if save and entry.declared:
             self._save(scope, lambda now: declare_version(now, scope, entry, version))
-        self.issues += tuple(still_declared(scope, entry, self._limits))
+        self.issues += tuple(still_declared(scope, [entry], self._limits))
 
     @contextmanager
     def asking_once(self) -> Iterator[None]:
@@ -574,8 +574,7 @@ class Installer:
                 entries = [store.locked.get(name) for name in chosen]
                 links += change(store, chosen, check_texts(agents, "agents"))
             self.issues += store.issues
-            for entry in entries:
-                self.issues += tuple(still_declared(scope, entry, self._limits))
+            self.issues += tuple(still_declared(scope, entries, self._limits))
         return tuple(links)
 
     def difference(self, *, project: bool = True, locked: bool = False, remove: bool = False) -> tuple[str, ...]:

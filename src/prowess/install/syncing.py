@@ -385,14 +385,17 @@ def _version(ref: str) -> str:
     return ref or "(no version)"
 
 
-def still_declared(scope: Scope, entry: LockedSkill | None, limits: Limits) -> Iterator[Issue]:
-    """A word where the manifest declares an entry otherwise than the lock file has it by now."""
+def still_declared(scope: Scope, entries: Iterable[LockedSkill | None], limits: Limits) -> Iterator[Issue]:
+    """A word for each entry that the manifest declares otherwise than the lock file has it by now."""
+    names = {entry.declared: entry.name for entry in entries if entry is not None and entry.declared}
+    if not names:  # the usual case, which need not read and compare both files
+        return
     with suppress(InstallError):  # a manifest that makes no sense is told by the next sync
         found = gap(read_manifest(scope.records, limits), read_lock(scope.records, limits=limits), scope)
         for one in found.missing:
-            if entry is not None and one.text == entry.declared:
+            if one.text in names:
                 message = f"{manifest_file(scope.records)} still declares {one}: the next sync goes back to that"
-                yield Issue("still-declared", entry.name, message, scope.records, 0, "warning")
+                yield Issue("still-declared", names[one.text], message, scope.records, 0, "warning")
 
 
 def refuse_gap(found: Gap, locked: Locked, scope: Scope) -> None:

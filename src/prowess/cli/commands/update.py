@@ -84,7 +84,7 @@ def command(
     due = [ref for ref, found in zip(refs, looked, strict=True) if _is_due(found, force=force)]
     stuck = run.has_rollback or any(one.status == "failed" or (one.status == "edited" and not force) for one in looked)
     # The same files at a later commit are no news, and recorded without asking: 'outdated' would name them for ever.
-    moved = [one for one in looked if one.status == "current" and one.before != one.after]
+    moved = [one for one in looked if one.status == "current" and one.after not in {"", one.before} and not one.why]
     rest = [one for one in looked if not _is_due(one, force=force) and one not in moved]
     return carry_out(
         Change(
