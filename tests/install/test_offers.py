@@ -100,9 +100,7 @@ def test_only_the_skills_that_were_chosen_are_offered(installer: prowess.Install
         installer.offers(shop.address, select="plane")
     assert caught.value.code == "unknown-skill"
     assert "plain" in caught.value.message
-    with pytest.raises(
-        prowess.InstallError, match="there is no skill 'v1'; the source has: .*; a version is written #v1"
-    ):
+    with pytest.raises(prowess.InstallError, match="a version is written #v1"):
         installer.offers(shop.address, select="v1")
 
 
