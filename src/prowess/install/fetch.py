@@ -182,12 +182,20 @@ class OpenSource:
 
     def bundle(self, spec: SourceSpec) -> Bundle:
         """What a source holds now, as ``Reach.opened`` gives it; what was open before is closed unless it is this."""
-        # A source is opened whole, whichever part of it is wanted, and wherever that goes.
-        key = (spec.kind, spec.address, spec.ref, spec.local, spec.base)
+        key = self._key(spec)
         if self._open is None or self._open[0] != key:
             self._close()
             self._open = key, self._stack.enter_context(self._reach.opened(spec))
         return self._open[1]
+
+    def holds(self, spec: SourceSpec, commit: str) -> bool:
+        """Whether this very source is open now, at that commit."""
+        return self._open is not None and self._open[0] == self._key(spec) and self._open[1].commit == commit
+
+    @staticmethod
+    def _key(spec: SourceSpec) -> tuple[object, ...]:
+        # A source is opened whole, whichever part of it is wanted, and wherever that goes.
+        return (spec.kind, spec.address, spec.ref, spec.local, spec.base)
 
     def _close(self) -> None:
         self._open = None

@@ -20,7 +20,7 @@ from prowess.install.coverage import find_coverage
 from prowess.install.declaring import Order, bring, changes
 from prowess.install.entries import refuse_own_source
 from prowess.install.failures import typed
-from prowess.install.fetch import Reach
+from prowess.install.fetch import OpenSource, Reach
 from prowess.install.index_search import IndexSearch, search_indexes
 from prowess.install.landing import installed_as, land
 from prowess.install.linking import add_links, take_links
@@ -96,6 +96,7 @@ class Installer:
         self.project = project_scope(as_optional_absolute(project_dir, "project_dir"))
         self._limits = limits or DEFAULT_LIMITS
         self._reach = Reach(check_texts(schemes, "schemes"), getattr(git, "run", git), self._limits, allow_private)
+        self._source: OpenSource | None = None
         self.issues: tuple[Issue, ...] = ()
         """What the last command found worth saying, though it went on."""
 
@@ -190,7 +191,7 @@ class Installer:
         self.issues = ()
         from prowess.install.offer import make_offer  # noqa: PLC0415 - loads the checks of authors
 
-        with typed(), self._reach.opened(spec) as bundle:
+        with typed(), self._open(spec, None) as bundle:
             return make_offer(bundle, spec, self._limits)
 
     @staticmethod
@@ -303,11 +304,23 @@ class Installer:
     def _open(self, spec: SourceSpec, offer: Offer | None) -> AbstractContextManager[Bundle]:
         """A source as an offer showed it, or, without one, as it is now; raises for an offer of another source."""
         if offer is None:
-            return self._reach.opened(spec)
+            return self._reach.opened(spec) if self._source is None else nullcontext(self._source.bundle(spec))
         _refuse_other_offer(offer, spec)
         if offer.in_memory is not None:
             return nullcontext(offer.in_memory)
+        if self._source is not None and self._source.holds(offer.spec, offer.commit):
+            return nullcontext(self._source.bundle(offer.spec))
         return self._reach.opened(replaced(spec, ref=offer.commit))
+
+    @contextmanager
+    def keeping_source(self) -> Iterator[None]:
+        """Have the last source that the block looks at stay open, so that what an offer showed is not fetched again."""
+        with OpenSource(self._reach) as source:
+            self._source = source
+            try:
+                yield
+            finally:
+                self._source = None
 
     def install_local(
         self,

@@ -105,6 +105,7 @@ def command(
     """
     _tell_of_path(source)
     spec = with_parts(source_from(source), ref=ref, subpath=subpath, skills=select)
+    click.get_current_context().with_resource(installer.keeping_source())
     if list_only:
         return _show_offer(_fetch_offer(installer, spec), as_data=as_data)
     if folder is not None:
