@@ -153,6 +153,13 @@ def test_a_copy_into_a_folder_has_no_links_and_no_lock(command: Command, project
     assert not (project / "prowess.lock").exists()
 
 
+def test_a_copy_into_a_folder_takes_no_option_that_it_would_pass_over(command: Command, project: Path) -> None:
+    for option in ("--project", "--copy", "--replace", "--agent=codex"):
+        ran = command("install", "./elsewhere/notes", "--into", "there", option, "--yes")
+        assert (ran.status, "leave --project" in ran.err) == (2, True)
+    assert not (project / "there").exists()
+
+
 def test_what_is_taken_is_replaced_only_by_name(command: Command) -> None:
     installed()
     words = ("install", "./elsewhere/notes", "--project", "--yes")

@@ -301,3 +301,19 @@ def test_a_manifest_that_makes_no_sense_is_refused_before_anything_is_installed(
     with pytest.raises(prowess.InstallError) as caught:
         installer.install(many.address, project=True)
     assert (caught.value.code, installer.list()) == ("bad-manifest", ())
+
+
+def test_several_are_removed_and_undeclared_together_or_not_at_all(world: World, installer: prowess.Installer) -> None:
+    manifest = world.project / "prowess.toml"
+    manifest.write_text("skills = []\n", encoding="utf-8")
+    for name in ("alpha", "beta", "gamma"):
+        installer.install_local(world.folder(name), project=True)
+    text = manifest.read_text(encoding="utf-8")
+    with pytest.raises(prowess.NotInstalledError, match="delta"):
+        installer.remove(["@local/alpha", "@local/delta"])
+    assert (manifest.read_text(encoding="utf-8"), len(installer.list())) == (text, 3)
+    places = installer.remove(["@local/alpha", "@local/gamma"])
+    assert [place.name for place in places] == ["alpha", "gamma"]
+    assert [one.name for one in installer.list()] == ["beta"]
+    assert "alpha" not in manifest.read_text(encoding="utf-8")
+    assert (installer.sync(locked=True), installer.remove("@local/beta").name) == ((), "beta")

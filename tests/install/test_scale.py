@@ -87,6 +87,7 @@ TASKS: dict[str, Callable[[Setting], object]] = {
     "discover, verified": lambda _: prowess.discover(verify="lock"),
     "list": lambda _: run(list_command.command),
     "prompt": lambda _: run(prompt_command.command),
+    "remove": lambda _: prowess.Installer().remove([f"@{one.full_name}" for one in prowess.Installer().list()]),
 }
 
 

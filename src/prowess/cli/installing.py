@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import prowess
     from prowess.cli.blocks import Block
-    from prowess.library.lock import Locked, LockedSkill
+    from prowess.library.lock import Locked
 
 T = TypeVar("T")
 
@@ -114,7 +114,7 @@ class _Known:
     """Every install that is here or in a lock file, looked up once for all names of a command line."""
 
     def __init__(self, installer: Installer) -> None:
-        entries = _entries(installer)
+        entries = read_entries(installer)
         self.full_names = dict.fromkeys((*(one.full_name for one in installer.list()), *entries))
         self._by_name: dict[str, list[str]] = {}
         for name in self.full_names:
@@ -153,12 +153,8 @@ class _Known:
         return f"; {suggestion}" if suggestion else f"; installed: {near}" if near else ""
 
 
-def entry_of(installer: Installer, name: str) -> LockedSkill | None:
-    """What the lock files say of an install, the project's first."""
-    return _entries(installer).get(name)
-
-
-def _entries(installer: Installer) -> Locked:
+def read_entries(installer: Installer) -> Locked:
+    """What the lock files say of each install, the project's first."""
     return read_lock(installer.user.records) | read_lock(installer.project.records)
 
 

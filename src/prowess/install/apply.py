@@ -20,7 +20,7 @@ from prowess.names import folders_above
 from prowess.spec.refs import link_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from prowess.files.writing import NewFile
     from prowess.install.store import Store
@@ -348,17 +348,20 @@ def unlink(store: Store, path: str, entry: LockedSkill | None) -> None:
     store.issues += (Issue("not-ours", recorded, message, path, 0, "warning"),)
 
 
-def remove(store: Store, name: str) -> None:
-    """Take an install, its links and its entry away; what someone edited goes to the backups."""
-    place = store.scope.place(name)
-    entry = store.locked.get(name)
-    paths = list(_paths(store, entry))
-    for path in paths:
-        unlink(store, path, entry)
-    if exists(place):
-        # Whoever names what is in no lock file wants it gone; what they may not know of are edits.
-        store.drop(name, keep=why_kept(store, entry, place) if entry is not None else "")
-    store.commit({other: kept for other, kept in store.locked.items() if other != name})
+def remove(store: Store, names: Collection[str]) -> None:
+    """Take installs, their links and their entries away, all or none; what someone edited goes to the backups."""
+    paths: list[str] = []
+    for name in names:
+        place = store.scope.place(name)
+        entry = store.locked.get(name)
+        own = list(_paths(store, entry))
+        for path in own:
+            unlink(store, path, entry)
+        if exists(place):
+            # Whoever names what is in no lock file wants it gone; what they may not know of are edits.
+            store.drop(name, keep=why_kept(store, entry, place) if entry is not None else "")
+        paths += own
+    store.commit({other: kept for other, kept in store.locked.items() if other not in names})
     # An agent that only had a folder for our skills would be found by it; the shared folder tells of no agent.
     for folder in sorted({os.path.dirname(path) for path in paths} - {store.landings.shared}):
         store.landings.leave(folder)

@@ -7,7 +7,7 @@ import os
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace as replaced
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from prowess.arguments import as_optional_absolute, check_text, check_texts
 from prowess.errors import InstallError, Issue, NotInstalledError, SkillError
@@ -26,7 +26,7 @@ from prowess.install.landing import installed_as, land
 from prowess.install.linking import add_links, take_links
 from prowess.install.links import Landings
 from prowess.install.manifest import Defaults, load_manifest, read_manifest
-from prowess.install.manifest_edits import declare_source, declare_version, save_edit, undeclare_place
+from prowess.install.manifest_edits import declare_source, declare_version, save_edit, undeclare_places
 from prowess.install.plan import Plan, plan_install, spec_for, with_name
 from prowess.install.store import check_folders, look_into, opened, recover
 from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, still_declared
@@ -54,7 +54,7 @@ from prowess.spec.refs import SkillRef, link_name
 from prowess.steps import stepped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from prowess.install.coverage import Coverage
@@ -442,24 +442,41 @@ class Installer:
 
     # -- changing ----------------------------------------------------------------------------------------------------
 
-    def remove(self, ref: str | SkillRef, *, save: bool = True) -> Path:
+    @overload
+    def remove(self, ref: str | SkillRef, *, save: bool = True) -> Path: ...  # type: ignore[overload-overlap]  # a text
+    @overload
+    def remove(self, ref: Sequence[str | SkillRef], *, save: bool = True) -> tuple[Path, ...]: ...
+    def remove(self, ref: str | SkillRef | Sequence[str | SkillRef], *, save: bool = True) -> Path | tuple[Path, ...]:
         """Take a skill, its links and its lock entry away, the project's first; where it was.
 
-        An entry whose folder is missing goes as well. ``save``: a manifest declares it no more from then on.
+        Of several, those of the project go together or not at all, and so do the user's. An entry whose folder is
+        missing goes as well. ``save``: a manifest declares it no more from then on.
         """
         self._begin(self.user, self.project)
-        name = (ref if isinstance(ref, SkillRef) else SkillRef.parse(ref)).full_name
-        scope, place = self._recorded(ref, name)
+        several = (ref,) if isinstance(ref, str | SkillRef) else tuple(ref)
+        places: list[Path] = []
+        names: dict[Scope, dict[str, str]] = {}
+        for one in several:
+            name = (one if isinstance(one, SkillRef) else SkillRef.parse(one)).full_name
+            scope, place = self._recorded(one, name)
+            names.setdefault(scope, {})[name] = place
+            places.append(Path(place))
+        for scope, chosen in names.items():
+            self._remove_from(scope, chosen, save=save)
+        return places[0] if isinstance(ref, str | SkillRef) else tuple(places)
+
+    def _remove_from(self, scope: Scope, places: Mapping[str, str], *, save: bool) -> None:
+        """Remove installs of one scope; ``places``: by name, where each of them is."""
         with typed(), opened(scope, self._limits) as store:
-            if not exists(place) and name not in store.locked:
-                raise NotInstalledError(f"skill {name} is not installed")
-            before = store.locked.get(name)
-            apply.remove(store, name)
+            for name, place in places.items():
+                if not exists(place) and name not in store.locked:
+                    raise NotInstalledError(f"skill {name} is not installed")
+            before = [store.locked.get(name) for name in places]
+            apply.remove(store, places.keys())
         self.issues += store.issues
         if save:
-            self._save(scope, lambda now: undeclare_place(now, scope, name))
-        self.issues += tuple(still_declared(scope, [before], self._limits))
-        return Path(place)
+            self._save(scope, lambda now: undeclare_places(now, scope, places.keys()))
+        self.issues += tuple(still_declared(scope, before, self._limits))
 
     def _recorded(self, ref: str | SkillRef, name: str) -> tuple[Scope, str]:
         """The scope that has a skill, or at least an entry of it in its lock file, and its folder there."""

@@ -18,6 +18,7 @@ from prowess.spec.source_parts import write_parts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
     from prowess.install.manifest import Declared, Manifest
     from prowess.install.manifest_text import Entry
@@ -90,15 +91,15 @@ def declare_version(manifest: Manifest, scope: Scope, entry: LockedSkill, ref: s
     return None
 
 
-def undeclare_place(manifest: Manifest, scope: Scope, name: str) -> Edit | None:
-    """The edit after which a manifest does not declare a place any more; ``None`` when it does not anyway.
+def undeclare_places(manifest: Manifest, scope: Scope, names: AbstractSet[str]) -> Edit | None:
+    """The edit after which a manifest does not declare places any more; ``None`` when it does not anyway.
 
     Raises ``InstallError`` (``manifest-not-written``) for a manifest that cannot be edited.
     """
     edits: dict[int, Entry | None] = {}
     for index, one in enumerate(manifest.declared):
-        if name in places(one):
-            left = tuple(skill for skill in one.spec.skills if name not in places(_as_declared(one.spec, skill)))
+        if not names.isdisjoint(places(one)):
+            left = tuple(skill for skill in one.spec.skills if names.isdisjoint(places(_as_declared(one.spec, skill))))
             spec, rest = replace(one.spec, skills=left), _rest(manifest.entries[index])
             edits[index] = _entry_for(manifest, scope, spec, one.source, rest) if left else None
     return Edit(manifest, _changed(manifest, edits, [])) if edits else None

@@ -295,8 +295,8 @@ def settle(scope: Scope, declared: tuple[Declared, ...] | None, limits: Limits, 
         store.commit(as_declared(store.locked, found.same))
         if not removes:
             return (*store.issues, *find_surplus(found.spare, store.locked, scope))
-        for name in found.spare:
-            remove(store, name)
+        if found.spare:
+            remove(store, found.spare)
         for issue in find_unrecorded(scope, store.locked):
             store.drop(issue.field, keep="unknown")
         recorded = {link for entry in store.locked.values() for link in entry.links}

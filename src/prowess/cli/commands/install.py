@@ -109,6 +109,10 @@ def command(
     if list_only:
         return _show_offer(_fetch_offer(installer, spec), as_data=as_data)
     if folder is not None:
+        if project or copy or replace or agents:
+            raise click.UsageError(
+                "--into only copies into that folder: leave --project, --copy, --replace and --agent out"
+            )
         return _copy(installer, spec, folder, dry_run=dry_run, yes=yes, as_data=as_data)
     if not dry_run:
         installer.recover()  # before the plan is made: what was interrupted may have taken the place

@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING
 from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
 from prowess.cli.flow import Change, carry_out, plan_of
-from prowess.cli.installing import dry_option, entry_of, installed_arguments, issue_data, refs_of, yes_option
+from prowess.cli.installing import dry_option, installed_arguments, issue_data, read_entries, refs_of, yes_option
 from prowess.cli.options import home_relative, json_option
-from prowess.errors import NotInstalledError, SkillError
+from prowess.errors import NotInstalledError
 from prowess.install.installer import Installer
 from prowess.spec.refs import SkillRef
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import prowess
-    from prowess.library.lock import LockedSkill
+    from prowess.library.lock import Locked, LockedSkill
 
 _SHORTEST = 7
 """So many characters of a commit's id name it."""
@@ -38,29 +35,28 @@ def command(names: tuple[str, ...], *, dry_run: bool, yes: bool, as_data: bool) 
 
     What someone edited goes to the backups, and is named.
 
-    Every name is looked up before anything happens. Each is then removed whole, in the order named. Exit status 1: you
-    said no.
+    Every name is looked up before anything happens. Then all of them are removed, or none; where some are the
+    project's and some are yours, that holds for each. Exit status 1: you said no.
     """
     installer = Installer()
     refs = refs_of(installer, names)
-    rows = [row for ref in refs for row in _plan(installer, SkillRef.parse(ref))]
-    gone: dict[str, str] = {}
-    issues: list[prowess.Issue] = []
+    entries = read_entries(installer)
+    rows = [row for ref in refs for row in _plan(installer, SkillRef.parse(ref), entries)]
     return carry_out(
         Change(
             plan=plan_of(rows),
             needs_consent=True,
             doing="removing",
-            do=lambda: _remove(installer, refs, gone, issues),
-            data=lambda _: {
+            do=lambda: installer.remove(refs),
+            data=lambda gone: {
                 "plan": rows,
-                "removed": next(iter(gone.values()), None),
-                "places": list(gone.values()),
-                "issues": [issue_data(issue) for issue in issues],
+                "removed": str(gone[0]) if gone else None,
+                "places": [str(place) for place in gone or ()],
+                "issues": [issue_data(issue) for issue in installer.issues],
             },
-            report=lambda _: [line("Removed ", (ref, "name"), ".") for ref in gone],
+            report=lambda _: [line("Removed ", (ref, "name"), ".") for ref in refs],
             declined="Nothing was removed.",
-            issues=lambda: issues,
+            issues=lambda: installer.issues,
         ),
         yes=yes,
         as_data=as_data,
@@ -68,22 +64,9 @@ def command(names: tuple[str, ...], *, dry_run: bool, yes: bool, as_data: bool) 
     )
 
 
-def _remove(installer: Installer, refs: Sequence[str], gone: dict[str, str], issues: list[prowess.Issue]) -> None:
-    """Remove each install; where it was goes to ``gone``, what was met to ``issues``.
-
-    Raises what kept one from being removed, which names those that are gone already.
-    """
-    for ref in refs:
-        try:
-            gone[ref] = str(installer.remove(ref))
-        except SkillError as error:
-            raise error.about(ref, f"; removed already: {', '.join(gone)}" if gone else "") from error.__cause__
-        issues += installer.issues
-
-
-def _plan(installer: Installer, ref: SkillRef) -> list[str]:
+def _plan(installer: Installer, ref: SkillRef, entries: Locked) -> list[str]:
     """What goes; raises when there is nothing, or another version than the one named."""
-    entry = entry_of(installer, ref.full_name)
+    entry = entries.get(ref.full_name)
     if ref.version and (entry is None or not _is_at(entry, ref.version)):
         at = (
             f"at {entry.ref or entry.commit or 'no version'}" if entry is not None else "at a version that is not known"
