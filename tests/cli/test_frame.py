@@ -45,7 +45,8 @@ _INSTALLING = {"ctypes", "install", "sources"}
 _TALKING = {"runtime", "select", "tools"}
 USED: dict[str, set[str]] = {
     **{name: set[str]() for name in ("--version", "--help", "", "list", "explain", "config")},
-    **dict.fromkeys(("remove", "sync", "outdated", "verify", "link", "unlink", "adopt", "backups"), _INSTALLING),
+    **dict.fromkeys(("remove", "sync", "outdated", "verify", "link", "unlink", "adopt"), _INSTALLING),
+    "backups": {"install", "sources"},
     "install": {*_INSTALLING, "authoring", "select", "subprocess"},  # git is asked what it ignores
     "install (list)": {"authoring", "install", "select", "sources"},
     "list (agents)": _INSTALLING,
