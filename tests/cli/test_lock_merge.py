@@ -274,7 +274,10 @@ READERS = [
     *(("install", "./elsewhere/notes", "--project", "--yes"), ("remove", "alpha", "--yes"), ("adopt", "--yes")),
     *(("link", "alpha", "--agent", "claude-code", "--yes"), ("unlink", "alpha", "--agent", "claude-code", "--yes")),
 ]
-USERS = [("list",), ("show", "csv-report"), ("read", "csv-report"), ("prompt",), ("activate", "csv-report")]
+USERS = [
+    *[("list",), ("show", "csv-report"), ("read", "csv-report"), ("prompt",), ("activate", "csv-report")],
+    *[("search", "report"), ("serve", "--check")],
+]
 
 
 @pytest.mark.parametrize("words", READERS, ids=" ".join)

@@ -216,3 +216,16 @@ def test_an_offer_cannot_be_changed(installer: prowess.Installer, shop: Reposito
     offer = installer.offers(shop.address)
     with pytest.raises(dataclasses.FrozenInstanceError):
         offer.commit = ""  # type: ignore[misc]
+
+
+def test_another_skill_of_the_same_name_is_named_and_a_copy_of_it_is_not(
+    world: World, installer: prowess.Installer
+) -> None:
+    source = world.base / "source"
+    for folder, body in (("skills/pdf", "One.\n"), (".claude/skills/pdf", "One.\n"), ("skills/more/pdf", "Two.\n")):
+        (source / folder).mkdir(parents=True)
+        (source / folder / "SKILL.md").write_text(skill_text("pdf", body), encoding="utf-8")
+    offer = installer.offers(str(source))
+    assert len(offer.skills) == 1
+    assert [issue.code for issue in offer.issues] == ["duplicate-name"]
+    assert offer.skills[0].folder in offer.issues[0].message

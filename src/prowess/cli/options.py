@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 import click
 
 from prowess.cli import output
-from prowess.cli.verified import absence, as_locked, tell_changed
+from prowess.cli.verified import Verified, absence, as_locked, tell_changed, tell_troubles
 from prowess.errors import SkillValidationError, SourceError, UnknownSkillError, did_you_mean
 from prowess.files.paths import inner_path
 from prowess.spec.counted import join_some
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     import prowess
-    from prowess.cli.verified import Verified
     from prowess.library.settings import Settings
 
 T = TypeVar("T")
@@ -293,9 +292,14 @@ def find_path(settings: Settings, written: str) -> str:
 def find_absent(settings: Settings, verified: Verified | None = None) -> str:
     """What to do about skills that a lock file records and that are not here; ``""`` where folders were named.
 
-    ``verified``: what was read of the lock files already.
+    ``verified``: what was read of the lock files already; without it, what keeps one from being read is told here.
     """
-    return "" if settings.names("folders") else absence(project=bool(settings["project"]), verified=verified)
+    if settings.names("folders"):
+        return ""
+    if verified is None:
+        verified = Verified()
+        tell_troubles(verified)
+    return absence(project=bool(settings["project"]), verified=verified)
 
 
 def named_catalog(settings: Settings, names: tuple[str, ...]) -> prowess.Catalog:

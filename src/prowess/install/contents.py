@@ -80,8 +80,13 @@ def find_skills(
     found: dict[str, Found] = {}
     for folder in chosen:
         one = _skill(folder, read, name, limits, issues)
-        if one is not None:
-            found.setdefault(one.name, one._replace(shown=one.shown and one.name not in hidden))
+        if one is None:
+            continue
+        first = found.setdefault(one.name, one._replace(shown=one.shown and one.name not in hidden))
+        # Many repositories hold a copy of a skill for each agent: only another skill of that name is worth a word.
+        if first.folder != folder and read(first.path) != read(one.path):
+            message = f"the name {one.name!a} is also that of the skill in {first.folder}, which counts"
+            issues.append(Issue("duplicate-name", "name", message, one.path, 0, "warning"))
     return list(found.values()), issues
 
 

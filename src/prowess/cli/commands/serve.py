@@ -16,7 +16,7 @@ from prowess.cli.blocks import line
 from prowess.cli.client_configurations import CONFIGURATIONS, locate_program
 from prowess.cli.command import command as new_command
 from prowess.cli.options import home_relative, json_option
-from prowess.cli.verified import absence
+from prowess.cli.verified import Verified, absence, tell_troubles
 from prowess.spec.counted import counted
 
 if TYPE_CHECKING:
@@ -183,8 +183,11 @@ def _telling(roots: tuple[str, ...]) -> Callable[[prowess.mcp.LeftOut], None]:
 
 def _check(roots: tuple[str, ...], *, as_data: bool) -> int:
     survey = prowess.mcp.survey(*roots)
-    if not roots and (absent := absence()):
-        output.warn(absent)
+    if not roots:
+        verified = Verified()
+        tell_troubles(verified)
+        if absent := absence(verified=verified):
+            output.warn(absent)
     output.answer(
         lambda: {
             "loaded": survey.loaded,
