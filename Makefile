@@ -62,7 +62,7 @@ test-types: $(READY) ## check typed programs against openai, anthropic and mcp w
 lint: $(READY) ## check style, format, types and layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy src tests $(wildcard bench examples/*.py)
+	$(BIN)/mypy src tests $(wildcard bench scripts examples/*.py)
 	$(BIN)/lint-imports --no-logo
 
 .PHONY: format
@@ -72,10 +72,11 @@ format: $(READY) ## format the code and apply the safe fixes
 
 .PHONY: manual
 manual: $(READY) ## write docs/cli.md, docs/cli-json.md, the tables of agents and of symbols, and the picture of the demonstration
-	$(BIN)/python -m prowess.cli.manual > docs/cli.md
-	$(BIN)/python -m prowess.cli.manual json < docs/cli.schema.json > docs/cli-json.md
-	page=$$(cat docs/discovery.md; echo .); printf '%s' "$${page%.}" | $(BIN)/python -m prowess.cli.manual agents > docs/discovery.md
+	$(BIN)/python -m scripts.manual > docs/cli.md
+	$(BIN)/python -m scripts.manual json < docs/cli.schema.json > docs/cli-json.md
+	page=$$(cat docs/discovery.md; echo .); printf '%s' "$${page%.}" | $(BIN)/python -m scripts.manual agents > docs/discovery.md
 	$(BIN)/python -m tests.docs.symbol_tables
+	$(BIN)/python -m scripts.module_table
 	$(BIN)/prowess demo --record docs/demo.svg > /dev/null
 
 .PHONY: bench

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import prowess
 from bench import measure, table
 from prowess.spec.document import Document, Policy, read_document
-from prowess.spec.fences import decode, locate
-from prowess.spec.glance import glance
-from prowess.spec.plain import parse_plain
+from prowess.spec.frontmatter.fast_match import glance
+from prowess.spec.frontmatter.fences import decode, locate
+from prowess.spec.frontmatter.plain_yaml import parse_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -26,18 +26,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import prowess
 from bench import measure
+from prowess.discovery.settings import load_settings
+from prowess.fetch.archive.unpack import unpack, unpack_tree
 from prowess.files.tree import FileHash, digest_of
-from prowess.install.lockfile import lock_text
 from prowess.install.manifest import MANIFEST_FILE, read_manifest
-from prowess.library.lock import LockedSkill, _as_written, parse_lock, parse_npm_lock
-from prowess.library.settings import load_settings
 from prowess.limits import DEFAULT_LIMITS
-from prowess.sources.archive import unpack, unpack_tree
-from prowess.sources.mcp_entry import parse_entry
-from prowess.sources.well_known import read_index
+from prowess.lockfile.read import LockedSkill, _as_written, parse_lock, parse_npm_lock
+from prowess.lockfile.write import lock_text
+from prowess.sources.mcp.entry import parse_entry
+from prowess.sources.site_index import read_index
 from prowess.spec.document import Policy, read_document
-from prowess.spec.frontmatter import interpret, needs_more
-from prowess.spec.typed import differing_fields, field_types, styled_frontmatter, typed_frontmatter
+from prowess.spec.frontmatter.json_types import differing_fields, field_types, styled_frontmatter, typed_frontmatter
+from prowess.spec.frontmatter.parse import interpret, needs_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -21,8 +21,8 @@ from bench.floor import clocked
 from bench.generate import VARIED, make_library
 from prowess.files.tree import digest_of, hash_tree
 from prowess.install.installer import Installer
-from prowess.install.lockfile import lock_text
-from prowess.library.lock import LockedSkill
+from prowess.lockfile.read import LockedSkill
+from prowess.lockfile.write import lock_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

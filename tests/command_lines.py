@@ -70,7 +70,12 @@ def prepare() -> Callable[..., None]:
     """Import what most commands import."""
     for name in (
         *("prowess", "prowess.cli.main", "prowess.cli.commands.install", "prowess.cli.commands.trust"),
-        *("prowess.cli.flow", "prowess.cli.coloured", "prowess.cli.bars", "prowess.library.scan"),
+        *(
+            "prowess.cli.change_flow",
+            "prowess.cli.render.rich_text",
+            "prowess.cli.render.progress_bar",
+            "prowess.discovery.scan",
+        ),
         *("prowess.authoring", "prowess.install", "prowess.runtime", "prowess.sources", "prowess.tools"),
         *("rich.console", "rich.progress", "rich.table", "yaml"),
     ):

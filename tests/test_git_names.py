@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 import prowess
 from prowess.errors import FetchError, ResourceNotFoundError, SkillError, SkillValidationError
+from prowess.fetch.archive.unpack import unpack, unpack_tree
 from prowess.names import find_repository, is_git_name, relative_parts
-from prowess.sources.archive import unpack, unpack_tree
-from prowess.sources.mcp_entry import parse_entry
+from prowess.sources.mcp.entry import parse_entry
+from tests.fetch.packing import FILES, tarred, zipped
 from tests.repositories import ENV, Repository, skill_text
-from tests.sources.packing import FILES, tarred, zipped
 from tests.talking import entry_of, skill_md, talk
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ def loaded_by(code: str, *arguments: str) -> set[str]:
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
     loaded = loaded_by("import prowess")
-    assert "prowess.library.scan" in loaded
+    assert "prowess.discovery.scan" in loaded
     assert loaded & set(HEAVY) == set()
 
 

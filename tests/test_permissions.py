@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fetch.packing import FILES, zipped
 from tests.repositories import Repository, skill_text
-from tests.sources.packing import FILES, zipped
 
 if TYPE_CHECKING:
     from pathlib import Path

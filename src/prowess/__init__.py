@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from prowess.discovery.agents import AGENTS, Agent
+from prowess.discovery.scan import discover, scan
 from prowess.errors import (
     AlreadyInstalledError,
     BadReferenceError,
@@ -48,17 +50,15 @@ from prowess.errors import (
     UnsafeTreeError,
     UnterminatedFrontmatterError,
 )
-from prowess.library.agents import AGENTS, Agent
-from prowess.library.body import LoadedSkill
-from prowess.library.catalog import Catalog, SkillSource
-from prowess.library.load import ParsedSkill, parse_skill, parse_skill_file, read_metadata, validate
-from prowess.library.scan import discover, scan
-from prowess.library.skill import Skill
 from prowess.limits import MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, Limits
 from prowess.model import DialectName, Explanation, FileList, Place, Resources, Shadowed, SkillScope
+from prowess.skills.catalog import Catalog, SkillSource
+from prowess.skills.instructions import LoadedSkill
+from prowess.skills.parse import ParsedSkill, parse_skill, parse_skill_file, read_metadata, validate
+from prowess.skills.skill import Skill
 from prowess.spec.allowed_tools import parse_allowed_tools
-from prowess.spec.fields import Frontmatter
-from prowess.spec.frontmatter import parse_frontmatter
+from prowess.spec.frontmatter.fields import Frontmatter
+from prowess.spec.frontmatter.parse import parse_frontmatter
 
 if TYPE_CHECKING:
     from prowess import mcp, otel
@@ -68,40 +68,40 @@ if TYPE_CHECKING:
     from prowess.authoring.fix import Fix, apply_fix, fix
     from prowess.authoring.new import create_skill
     from prowess.authoring.pack import Packed, pack, unpack_into, write_packed
+    from prowess.discovery.live import Live, live
+    from prowess.discovery.settings import Setting, Settings, load_settings
+    from prowess.discovery.watch import Watch, watch
     from prowess.health import Diagnosis, doctor
     from prowess.install.backups import Backup
+    from prowess.install.compare_source import SkillDiff
     from prowess.install.index_search import IndexHit, IndexSearch
     from prowess.install.installer import Installer
-    from prowess.install.lock_merge import LockConflict, LockMerge, merge_locks
     from prowess.install.offer import Offer, OfferedSkill
     from prowess.install.plan import Plan
-    from prowess.install.three_sides import SkillDiff
-    from prowess.install.updates import Outdated, Update
-    from prowess.library.installs import InstalledSkill, default_project_dir, default_user_dir
-    from prowess.library.inventory import FileInfo, Inventory, inventory
-    from prowess.library.live import Live, live
-    from prowess.library.search import SearchHit
-    from prowess.library.settings import Setting, Settings, load_settings
-    from prowess.library.watch import Watch, watch
-    from prowess.runtime import sandbox
+    from prowess.install.update import Outdated, Update
+    from prowess.lockfile.merge import LockConflict, LockMerge, merge_locks
+    from prowess.lockfile.scopes import InstalledSkill, default_project_dir, default_user_dir
+    from prowess.progress_steps import progress
+    from prowess.runtime.acting import sandbox
+    from prowess.runtime.acting.scripts import ScriptResult, Scripts
+    from prowess.runtime.acting.trust import Grant, Grants, Trust, TrustRequest
     from prowess.runtime.activation import Activation
-    from prowess.runtime.ambient import current_skill_filter, skill_filter
+    from prowess.runtime.catalog_diff import Refreshed
     from prowess.runtime.events import Event, log_events
+    from prowess.runtime.filter_context import current_skill_filter, skill_filter
     from prowess.runtime.fork import PreparedFork, fork_system_message, fork_user_message, subprocess_fork
-    from prowess.runtime.refreshed import Refreshed
-    from prowess.runtime.scripts import ScriptResult, Scripts
     from prowess.runtime.session import Session
-    from prowess.runtime.trust import Grant, Grants, Trust, TrustRequest
     from prowess.select.budget import BudgetReport, listing_costs, render_catalog
     from prowess.select.selectors import LexicalSelector, ModelDrivenSelector, Selector, SelectorChain, TagSelector
-    from prowess.sources.approvals import Approvals
-    from prowess.sources.base import Source
-    from prowess.sources.listing import load_sources
-    from prowess.spec.addresses import SourceSpec, parse_source
-    from prowess.spec.refs import SkillRef, is_local_path
-    from prowess.spec.substitute import substitute
+    from prowess.skills.inventory import FileInfo, Inventory, inventory
+    from prowess.skills.search import SearchHit
+    from prowess.sources.config_file import load_sources
+    from prowess.sources.mcp.approvals import Approvals
+    from prowess.sources.source import Source
+    from prowess.spec.placeholders import substitute
+    from prowess.spec.skill_ref import SkillRef, is_local_path
+    from prowess.spec.source_spec import SourceSpec, parse_source
     from prowess.spec.tokens import estimate_tokens
-    from prowess.steps import progress
     from prowess.tools.definitions import ToolDefinition, ToolResult
     from prowess.tools.dialects import DIALECTS
     from prowess.tools.dialects.skill_activate import (
@@ -132,7 +132,7 @@ _LATER = {
     "Activation": "runtime.activation",
     "AnthropicTool": "tools.shapes",
     "AnthropicToolResult": "tools.shapes",
-    "Approvals": "sources.approvals",
+    "Approvals": "sources.mcp.approvals",
     "Backup": "install.backups",
     "BudgetReport": "select.budget",
     "CheckReport": "authoring.check",
@@ -147,21 +147,21 @@ _LATER = {
     "EvalReport": "authoring.evals",
     "EvalResult": "authoring.evals",
     "Event": "runtime.events",
-    "FileInfo": "library.inventory",
+    "FileInfo": "skills.inventory",
     "Finding": "authoring.findings",
     "Fix": "authoring.fix",
-    "Grant": "runtime.trust",
-    "Grants": "runtime.trust",
-    "InstalledSkill": "library.installs",
+    "Grant": "runtime.acting.trust",
+    "Grants": "runtime.acting.trust",
+    "InstalledSkill": "lockfile.scopes",
     "IndexHit": "install.index_search",
     "IndexSearch": "install.index_search",
     "Installer": "install.installer",
-    "Inventory": "library.inventory",
+    "Inventory": "skills.inventory",
     "JsonSchemaTool": "tools.shapes",
     "LexicalSelector": "select.selectors",
-    "Live": "library.live",
-    "LockConflict": "install.lock_merge",
-    "LockMerge": "install.lock_merge",
+    "Live": "discovery.live",
+    "LockConflict": "lockfile.merge",
+    "LockMerge": "lockfile.merge",
     "McpResult": "tools.shapes",
     "McpTool": "tools.shapes",
     "ModelDrivenSelector": "select.selectors",
@@ -171,66 +171,66 @@ _LATER = {
     "OpenAIMessage": "tools.shapes",
     "OpenAIResponsesOutput": "tools.shapes",
     "OpenAITool": "tools.shapes",
-    "Outdated": "install.updates",
+    "Outdated": "install.update",
     "Packed": "authoring.pack",
     "Plan": "install.plan",
     "PreparedFork": "runtime.fork",
     "Preview": "tools.preview",
-    "Refreshed": "runtime.refreshed",
-    "ScriptResult": "runtime.scripts",
-    "Scripts": "runtime.scripts",
-    "SearchHit": "library.search",
+    "Refreshed": "runtime.catalog_diff",
+    "ScriptResult": "runtime.acting.scripts",
+    "Scripts": "runtime.acting.scripts",
+    "SearchHit": "skills.search",
     "Selector": "select.selectors",
     "SelectorChain": "select.selectors",
     "Session": "runtime.session",
-    "Setting": "library.settings",
-    "Settings": "library.settings",
-    "SkillDiff": "install.three_sides",
-    "SkillRef": "spec.refs",
-    "Source": "sources.base",
-    "SourceSpec": "spec.addresses",
+    "Setting": "discovery.settings",
+    "Settings": "discovery.settings",
+    "SkillDiff": "install.compare_source",
+    "SkillRef": "spec.skill_ref",
+    "Source": "sources.source",
+    "SourceSpec": "spec.source_spec",
     "TagSelector": "select.selectors",
     "ToolDefinition": "tools.definitions",
     "ToolResult": "tools.definitions",
     "Toolset": "tools.toolset",
-    "Trust": "runtime.trust",
-    "TrustRequest": "runtime.trust",
-    "Update": "install.updates",
-    "Watch": "library.watch",
+    "Trust": "runtime.acting.trust",
+    "TrustRequest": "runtime.acting.trust",
+    "Update": "install.update",
+    "Watch": "discovery.watch",
     "apply_fix": "authoring.fix",
     "check": "authoring.check",
     "create_skill": "authoring.new",
-    "current_skill_filter": "runtime.ambient",
-    "default_project_dir": "library.installs",
-    "default_user_dir": "library.installs",
+    "current_skill_filter": "runtime.filter_context",
+    "default_project_dir": "lockfile.scopes",
+    "default_user_dir": "lockfile.scopes",
     "doctor": "health",
     "estimate_tokens": "spec.tokens",
     "evaluate": "authoring.evals",
     "fix": "authoring.fix",
     "fork_system_message": "runtime.fork",
     "fork_user_message": "runtime.fork",
-    "inventory": "library.inventory",
-    "is_local_path": "spec.refs",
+    "inventory": "skills.inventory",
+    "is_local_path": "spec.skill_ref",
     "listing_costs": "select.budget",
-    "live": "library.live",
+    "live": "discovery.live",
     "load_evals": "authoring.evals",
-    "load_settings": "library.settings",
-    "load_sources": "sources.listing",
+    "load_settings": "discovery.settings",
+    "load_sources": "sources.config_file",
     "log_events": "runtime.events",
     "mcp": "mcp",
-    "merge_locks": "install.lock_merge",
+    "merge_locks": "lockfile.merge",
     "otel": "otel",
     "pack": "authoring.pack",
-    "parse_source": "spec.addresses",
+    "parse_source": "spec.source_spec",
     "preview": "tools.preview",
-    "progress": "steps",
+    "progress": "progress_steps",
     "render_catalog": "select.budget",
-    "sandbox": "runtime.sandbox",
-    "skill_filter": "runtime.ambient",
+    "sandbox": "runtime.acting.sandbox",
+    "skill_filter": "runtime.filter_context",
     "subprocess_fork": "runtime.fork",
-    "substitute": "spec.substitute",
+    "substitute": "spec.placeholders",
     "unpack_into": "authoring.pack",
-    "watch": "library.watch",
+    "watch": "discovery.watch",
     "write_packed": "authoring.pack",
 }
 _MODULES = frozenset(("mcp", "otel", "sandbox"))

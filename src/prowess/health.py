@@ -9,32 +9,32 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from prowess.discovery.agents import AGENTS
+from prowess.discovery.scan import discover
+from prowess.discovery.search_paths import standard_places
+from prowess.discovery.settings import load_settings, settings_files
 from prowess.errors import SkillError
-from prowess.files.folders import broken_links, folder_info
+from prowess.files.directory import broken_links, folder_info
 from prowess.files.paths import inner_path, is_really_inside
 from prowess.hints import HINTS
-from prowess.install.links import Landings
+from prowess.install.agent_links import Landings
 from prowess.install.manifest import manifest_file, read_manifest
-from prowess.library.agents import AGENTS
-from prowess.library.compare import verify_scope
-from prowess.library.installs import standard_scopes
-from prowess.library.journal import find_interrupted
-from prowess.library.lock import LOCK_FILE, read_lock
-from prowess.library.places import standard_places
-from prowess.library.scan import discover
-from prowess.library.settings import load_settings, settings_files
 from prowess.limits import DEFAULT_LIMITS
-from prowess.runtime import sandbox
-from prowess.runtime.trust import Trust
-from prowess.spec.counted import counted, join_some
-from prowess.steps import stepped
+from prowess.lockfile.compare import verify_scope
+from prowess.lockfile.journal import find_interrupted
+from prowess.lockfile.read import LOCK_FILE, read_lock
+from prowess.lockfile.scopes import standard_scopes
+from prowess.progress_steps import stepped
+from prowess.runtime.acting import sandbox
+from prowess.runtime.acting.trust import Trust
+from prowess.spec.plural import counted, join_some
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from prowess.errors import Issue
-    from prowess.library.installs import Scope
-    from prowess.library.lock import Locked
+    from prowess.lockfile.read import Locked
+    from prowess.lockfile.scopes import Scope
 
 State = Literal["ok", "note", "problem"]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import prowess
 from prowess.authoring.fix import quoted
-from prowess.spec.yaml_text import parse_yaml
+from prowess.spec.frontmatter.yaml_events import parse_yaml
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import prowess
-from prowess.files import calls
+from prowess.files import syscalls
 
 SKILL = Path(__file__).resolve().parents[2] / "examples" / "skills" / "csv-report"
 
@@ -44,12 +44,12 @@ def test_a_full_disk_leaves_a_whole_skill_or_none(tmp_path: Path, moment: int) -
         if count == moment:
             raise OSError(28, "No space left on device")
 
-    before = calls.watch(die)
+    before = syscalls.watch(die)
     try:
         with suppress(prowess.SourceError, OSError):
             prowess.create_skill("one", tmp_path, parts=["scripts", "references"])
     finally:
-        calls.watch(before)
+        syscalls.watch(before)
     if (tmp_path / "one").exists():
         assert prowess.validate(tmp_path / "one") == ()
 

@@ -206,7 +206,7 @@ def test_a_link_refuses_the_copy(installer: prowess.Installer, put: Put, target:
 
 def test_git_is_asked_for_one_commit(tmp_path: Path, repo: Repository) -> None:
     """S1-63, S1-67: with depth 1, and not again when that fails."""
-    from prowess.sources.git_program import GitProgram  # noqa: PLC0415 - what the seam stands for
+    from prowess.fetch.git.process import GitProgram  # noqa: PLC0415 - what the seam stands for
 
     asked: list[Sequence[str]] = []
 

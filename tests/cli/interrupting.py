@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import prowess
 from prowess.cli.main import FAILED, INTERRUPTED, run
-from prowess.files import calls
-from prowess.library.lock import read_lock
+from prowess.files import syscalls
+from prowess.lockfile.read import read_lock
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests import command_lines
@@ -232,7 +232,7 @@ def _become(words: tuple[str, ...], said: Path, arm: Callable[[], object]) -> No
     except SystemExit as ended:
         status = ended.code if isinstance(ended.code, int) else 98
     finally:
-        calls.watch(None)
+        syscalls.watch(None)
         sys.stderr.flush()
         os._exit(status)
 
@@ -247,7 +247,7 @@ def points(base: Path, operation: str) -> list[tuple[str, bool]]:
     written = base / "points"
 
     def arm() -> None:
-        calls.watch(_Writing(written))
+        syscalls.watch(_Writing(written))
 
     ended = prowess_run(scene, words_of(scene), arm)
     assert ended.status == 0, ended.err
@@ -275,7 +275,7 @@ class _Writing:
 def interrupt(base: Path, operation: str, at: int, moment: str, *, on: bool = False) -> list[str]:
     """SIGINT arrives at a call, or at it and all that follow; then ``adopt``, ``verify``, and the command again."""
     scene = Scene(base, operation).begin()
-    ended = prowess_run(scene, words_of(scene), lambda: calls.watch(Counting(at, moment, _press, on=on)))
+    ended = prowess_run(scene, words_of(scene), lambda: syscalls.watch(Counting(at, moment, _press, on=on)))
     if on:  # whoever does not let it tidy up keeps what is in the folder for temporary files
         shutil.rmtree(scene.temporary)
         scene.temporary.mkdir()

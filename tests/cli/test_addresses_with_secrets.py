@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.library.lock import parse_lock
+from prowess.lockfile.read import parse_lock
+from tests.fetch.packing import FILES, zipped
 from tests.git_servers import http
 from tests.repositories import Repository
 from tests.serving import Site, skill_md
-from tests.sources.packing import FILES, zipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,9 +11,9 @@ import click
 import pytest
 
 import prowess
+from prowess.cli.command_table import COMMANDS
 from prowess.cli.main import root
-from prowess.cli.manual import json_manual, manual, with_agents
-from prowess.cli.table import COMMANDS
+from scripts.manual import json_manual, manual, with_agents
 from tests.cli.samples import SAMPLES, prepare, words_of
 from tests.cli.shapes import SCHEMA, problems
 from tests.isolation import require_sandbox

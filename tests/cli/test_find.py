@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.library.lock import read_lock
-from prowess.sources.git_program import GitProgram
+from prowess.fetch.git.process import GitProgram
+from prowess.lockfile.read import read_lock
 from tests.cli.test_reach import ALLOWED
 from tests.repositories import Repository, skill_text
 from tests.serving import SCHEMA, Site, skill_md

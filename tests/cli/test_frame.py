@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
+from prowess.cli.command_table import BY_NAME, COMMANDS, GROUPS
 from prowess.cli.main import BROKEN_PIPE, BUG, FAILED, USAGE, _outcome
 from prowess.cli.remedies import REMEDIES
-from prowess.cli.table import BY_NAME, COMMANDS, GROUPS
 from prowess.errors import HINTS
 from tests.cli.samples import SAMPLES, prepare, words_of
 from tests.isolation import can_isolate, require_sandbox
@@ -38,25 +38,25 @@ HEAVY = {
     *("rich", "sqlite3", "httpx2", "asyncio", "zipfile", "tarfile", "filelock", "tomllib", "pydantic", "yaml"),
     *("subprocess", "ctypes", "difflib", "logging", "ssl", "importlib.metadata"),
 }
-ROOMS = {"authoring", "health", "install", "mcp", "runtime", "select", "sources", "tools"}
+ROOMS = {"authoring", "fetch", "health", "install", "mcp", "runtime", "select", "sources", "tools"}
 """The parts of the library that a command which only looks at skills does without."""
 
-_INSTALLING = {"ctypes", "install", "sources"}
+_INSTALLING = {"ctypes", "fetch", "install"}
 _TALKING = {"runtime", "select", "tools"}
 USED: dict[str, set[str]] = {
     **{name: set[str]() for name in ("--version", "--help", "", "list", "explain", "config")},
     **dict.fromkeys(("remove", "sync", "outdated", "verify", "link", "unlink", "adopt"), _INSTALLING),
-    "backups": {"install", "sources"},
+    "backups": {"fetch", "install"},
     "install": {*_INSTALLING, "authoring", "select", "subprocess"},  # git is asked what it ignores
-    "install (list)": {"authoring", "install", "select", "sources"},
+    "install (list)": {"authoring", "fetch", "install", "select"},
     "list (agents)": _INSTALLING,
     "update": {*_INSTALLING, "difflib"},
     "lock": {*_INSTALLING, "subprocess", "tomllib"},
     "diff": {*_INSTALLING, "difflib"},
-    "find": {"install", "sources", "sqlite3"},
+    "find": {"fetch", "install", "sqlite3"},
     "new": {"authoring"},
     "check": {"authoring", "ctypes", "select", "yaml"},
-    "unpack": {"authoring", "ctypes", "sources"},
+    "unpack": {"authoring", "ctypes", "fetch"},
     "pack": {"authoring", "ctypes", "zipfile"},
     "eval": {"authoring", "ctypes", "select", "sqlite3"},
     "preview": _TALKING,
@@ -74,7 +74,18 @@ USED: dict[str, set[str]] = {
     "run-script": {"ctypes", "runtime", "subprocess"},
     "serve": {*_TALKING, "asyncio", "ctypes", "logging", "mcp", "ssl", "subprocess", "yaml"},
     "demo": {
-        *("ctypes", "filelock", "httpx2", "importlib.metadata", "install", "logging", "runtime", "select", "sources"),
+        *(
+            "ctypes",
+            "fetch",
+            "filelock",
+            "httpx2",
+            "importlib.metadata",
+            "install",
+            "logging",
+            "runtime",
+            "select",
+            "sources",
+        ),
         *("ssl", "subprocess", "tools", "zipfile"),
     },
     "completion": {"subprocess"},

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.library.lock import read_lock
-from prowess.spec.source_parts import GRAMMAR
+from prowess.lockfile.read import read_lock
+from prowess.spec.source_grammar import GRAMMAR
 from tests.cli.samples import another, edited, installed, linked
 from tests.repositories import ENV, Repository, skill_text
 

@@ -54,7 +54,7 @@ WAITING = """
 import fcntl, os, select, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 from prowess.cli.main import run
-from prowess.files import calls
+from prowess.files import syscalls
 ready, at, seen = int(sys.argv.pop(1)), int(sys.argv.pop(1)), 0
 def wait(name, moment, path):
     global seen
@@ -63,7 +63,7 @@ def wait(name, moment, path):
         os.write(ready, b"now")
         while True:
             select.select([], [], [], 0.1)
-calls.watch(wait)
+syscalls.watch(wait)
 run()
 """
 """The command, which waits at a call until somebody presses Ctrl-C at its terminal."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.install.lockfile import EMPTY_TEXT, lock_text
+from prowess.lockfile.write import EMPTY_TEXT, lock_text
 from tests.cli.conftest import KILL_AFTER, ROOT, Command, _read_all
-from tests.install.test_lock_merge import entry, git_merged, lock
+from tests.lockfile.test_merge import entry, git_merged, lock
 from tests.repositories import ENV
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import pytest
 
 import prowess
 from prowess.cli.picker import Choice, Picking, cut_line, draw_frame, pick, wrap_line
-from prowess.cli.plain import cell_width
-from prowess.cli.terminals import Terminal
+from prowess.cli.render.plain_text import cell_width
+from prowess.cli.terminal import Terminal
 from tests.cli.persons import Person
 from tests.repositories import Repository, skill_text
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from prowess.library.lock import read_lock
+from prowess.lockfile.read import read_lock
 from tests.cli.conftest import COLOURS
 from tests.repositories import Repository, skill_text
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
+from prowess.cli.command_table import COMMANDS
 from prowess.cli.main import overview
-from prowess.cli.table import COMMANDS
 from tests.cli.samples import another, installed, linked
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.files.marks import hash_marked, read_marked
-from prowess.files.reading import OpenFile
+from prowess.files.identity import hash_marked, read_marked
+from prowess.files.read import OpenFile
 from prowess.files.tree import FileHash, hash_file, hash_tree, read_tree
 from prowess.limits import Limits
 

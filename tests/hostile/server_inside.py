@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def prepare() -> Callable[..., None]:
     """Import what a server on HTTP needs."""
-    for name in ("prowess.mcp.serve", "prowess.mcp.server", "prowess.mcp.http", "uvicorn"):
+    for name in ("prowess.mcp.serve", "prowess.mcp.server", "prowess.mcp.http.app", "uvicorn"):
         importlib.import_module(name)
     return serve_folder
 

@@ -21,8 +21,8 @@ from uuid import uuid4
 import pytest
 
 import prowess
-from prowess.runtime import sandbox
-from prowess.runtime.sandbox.seccomp import can_filter
+from prowess.runtime.acting import sandbox
+from prowess.runtime.acting.sandbox.seccomp import can_filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

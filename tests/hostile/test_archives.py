@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from prowess.sources.archive import unpack
-from tests.sources.packing import (
+from prowess.fetch.archive.unpack import unpack
+from tests.fetch.packing import (
     OWN_TAR,
     SKILL,
     SYMLINK,
@@ -132,7 +132,7 @@ def test_a_bomb_is_refused_by_what_really_comes_out(
     outcome = child.answer(
         """
 from pathlib import Path
-from prowess.sources.archive import unpack
+from prowess.fetch.archive.unpack import unpack
 data = Path(args[0]).read_bytes()
 error = library.refused(lambda: unpack(data), "archive-too-large", "bad-archive")
 result = error.code

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import prowess
-from prowess.cli.table import COMMANDS
+from prowess.cli.command_table import COMMANDS
 from tests.command_lines import fork_command, run_command
 from tests.repositories import Repository
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.files.handles import best_way, open_beneath
+from prowess.files.contained_open import best_way, open_beneath
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from prowess.files.handles import Way
+    from prowess.files.contained_open import Way
     from tests.hostile.conftest import Children
     from tests.hostile.standing import Library
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from prowess.files.handles import Way
+    from prowess.files.contained_open import Way
     from tests.hostile.conftest import Children
     from tests.hostile.standing import Library
 

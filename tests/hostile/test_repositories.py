@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.files.folders import folder_size
-from prowess.sources.git_program import GitProgram, environment, failure, settings_for_reaching
+from prowess.fetch.git.process import GitProgram, environment, failure, settings_for_reaching
+from prowess.files.directory import folder_size
 from tests.git_servers import demand_password, http
 from tests.repositories import Repository, skill_text
 

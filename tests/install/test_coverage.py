@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from prowess.library.agents import find_agents
-from prowess.library.lock import read_lock
+from prowess.discovery.agents import find_agents
+from prowess.lockfile.read import read_lock
 from tests.repositories import skill_text
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
+from prowess.fetch.git.process import GitProgram
 from prowess.install.credentials import token_variable
-from prowess.sources.git_program import GitProgram
+from tests.fetch.packing import FILES, zipped
 from tests.git_servers import demand_password, http
 from tests.repositories import Repository
 from tests.serving import Reply, Site, certificate, skill_md
-from tests.sources.packing import FILES, zipped
 
 if TYPE_CHECKING:
     import ssl

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.library.lock import read_lock
+from prowess.lockfile.read import read_lock
 from tests.repositories import Repository, skill_text
 
 if TYPE_CHECKING:
@@ -115,17 +115,17 @@ def test_agents_that_there_are_not(world: World, installer: prowess.Installer, a
 @contextmanager
 def without_links() -> Iterator[None]:
     """A system that refuses to make links."""
-    from prowess.files import calls  # noqa: PLC0415 - the seam for what a system refuses
+    from prowess.files import syscalls  # noqa: PLC0415 - the seam for what a system refuses
 
     def no_links(name: str, moment: str, path: str) -> None:
         if (name, moment) == ("symlink", "before"):
             raise PermissionError(1, "links need rights here", path)
 
-    before = calls.watch(no_links)
+    before = syscalls.watch(no_links)
     try:
         yield
     finally:
-        calls.watch(before)
+        syscalls.watch(before)
 
 
 def test_a_link_that_cannot_be_made_becomes_a_copy_and_is_recorded_as_one(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 import prowess
-from prowess.library.lock import read_lock
+from prowess.lockfile.read import read_lock
 from tests.repositories import skill_text
 
 HELD = {"x": ("a", "b"), "y": ("b", "c")}

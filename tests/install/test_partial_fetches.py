@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 import pytest
 
 import prowess
+from prowess.fetch.git.objects import load_objects
+from prowess.fetch.git.process import GitProgram
 from prowess.files.tree import digest_of, hash_bytes
-from prowess.install.lockfile import lock_text
-from prowess.library.lock import read_lock
-from prowess.sources.git_objects import load_objects
-from prowess.sources.git_program import GitProgram
+from prowess.lockfile.read import read_lock
+from prowess.lockfile.write import lock_text
 from tests.git_servers import HttpServer, http
 from tests.repositories import Repository
 

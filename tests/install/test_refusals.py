@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.files.writing import NewFile
-from prowess.install.diffs import diff_of
-from prowess.library.lock import parse_lock, parse_npm_lock
-from prowess.sources.git_program import GitProgram
+from prowess.fetch.git.process import GitProgram
+from prowess.files.write import NewFile
+from prowess.install.file_diffs import diff_of
+from prowess.lockfile.read import parse_lock, parse_npm_lock
 from tests.repositories import skill_text
 
 if TYPE_CHECKING:

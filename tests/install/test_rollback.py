@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.files.folders import folder_size
-from prowess.library.lock import read_lock
-from prowess.sources.git_program import GitProgram
+from prowess.fetch.git.process import GitProgram
+from prowess.files.directory import folder_size
+from prowess.lockfile.read import read_lock
 from tests.git_servers import http
 from tests.serving import Site, skill_md
 

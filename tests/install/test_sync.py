@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.library.lock import read_lock
+from prowess.lockfile.read import read_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from prowess.sources.mcp import McpSource
+    from prowess.sources.mcp.source import McpSource
 
 PNG = b"\x89PNG\r\n\x1a\n\0\xff"
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.library.scan import find
-from prowess.library.walk import Rules
-from prowess.mcp.binding import check_token, is_loopback, parse_bind
-from prowess.mcp.guard import access
-from prowess.mcp.keeper import Loader
+from prowess.discovery.scan import find
+from prowess.discovery.walk import Rules
+from prowess.mcp.http.bind import check_token, is_loopback, parse_bind
+from prowess.mcp.http.guard import access
+from prowess.mcp.live_catalog import Loader
 from prowess.mcp.manifests import Manifests
-from prowess.mcp.shelf import build_shelf
+from prowess.mcp.served_skills import build_shelf
 from prowess.spec.document import Policy
 from tests.talking import everywhere, offered, put, skill_md, talk
 

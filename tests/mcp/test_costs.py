@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from prowess.limits import DEFAULT_LIMITS as LIMITS
-from prowess.mcp.answers import Answers
-from prowess.mcp.keeper import Loader
+from prowess.mcp.handlers import Answers
+from prowess.mcp.live_catalog import Loader
 from prowess.mcp.manifests import Manifests
 from prowess.mcp.options import ServeOptions
 from prowess.mcp.prompts import Prompts

@@ -18,7 +18,7 @@ from tests.talking import Plan, contents_of, entry_of, sha256, skill_md
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from prowess.sources.mcp import McpSource
+    from prowess.sources.mcp.source import McpSource
 
     Connect = Callable[..., McpSource]
 

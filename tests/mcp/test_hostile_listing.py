@@ -15,14 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import prowess
-from prowess.sources.mcp_allowance import Allowance, Scale
-from prowess.sources.mcp_entry import parse_entry
+from prowess.sources.mcp.entry import parse_entry
+from prowess.sources.mcp.quota import Allowance, Scale
 from tests.talking import Plan, entry_of, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from prowess.sources.mcp import McpSource
+    from prowess.sources.mcp.source import McpSource
 
     Connect = Callable[..., McpSource]
 

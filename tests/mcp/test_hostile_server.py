@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import prowess
-from prowess.sources.mcp_entry import parse_entry
+from prowess.sources.mcp.entry import parse_entry
 from tests.talking import Plan, contents_of, entry_of, sha256, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from prowess.sources.mcp import McpSource
+    from prowess.sources.mcp.source import McpSource
 
     Connect = Callable[..., McpSource]
 
@@ -226,7 +226,7 @@ import sys, prowess
 with prowess.Source.mcp("docs", command=sys.argv[1:]) as source:
     before = "mcp" in sys.modules
     source.begin()
-    print(before, "mcp" in sys.modules and "prowess.sources.mcp_pipe" in sys.modules)
+    print(before, "mcp" in sys.modules and "prowess.sources.mcp.transport" in sys.modules)
 """
     done = subprocess.run(
         [sys.executable, "-c", code, *plan.command()], capture_output=True, text=True, check=True, timeout=60

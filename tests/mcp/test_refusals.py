@@ -10,9 +10,9 @@ import pytest
 
 import prowess
 from prowess.errors import HINTS
-from prowess.mcp.binding import check_token, parse_bind, read_names, read_origins, token_in
-from prowess.mcp.guard import access
-from prowess.mcp.http import guarded_app
+from prowess.mcp.http.app import guarded_app
+from prowess.mcp.http.bind import check_token, parse_bind, read_names, read_origins, token_in
+from prowess.mcp.http.guard import access
 from tests.talking import put, skill_md, talk, talking
 
 if TYPE_CHECKING:

@@ -11,15 +11,15 @@ import pytest
 from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
 
 import prowess
-from prowess.mcp.keeper import Keeper, Loader
+from prowess.mcp.live_catalog import Keeper, Loader
 from prowess.mcp.options import ServeOptions
 from tests.talking import offered, put, skill_md, talking
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from prowess.library.changes import Notice
-    from prowess.mcp.shelf import Shelf
+    from prowess.discovery.file_changes import Notice
+    from prowess.mcp.served_skills import Shelf
     from tests.talking import Talk
 
 NOTICES: list[Notice] = ["watchfiles", "stat"]

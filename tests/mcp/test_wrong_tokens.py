@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from prowess import Limits
-from prowess.mcp.guard import Guard, WrongTokens, access
+from prowess.mcp.http.guard import Guard, WrongTokens, access
 from tests.hostile.web import served
 from tests.talking import put, skill_md
 

@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 
 import prowess
-from prowess.runtime.sandbox import Kind
+from prowess.runtime.acting.sandbox import Kind
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prowess.errors import BadReferenceError
-from prowess.spec.addresses import parse_source
 from prowess.spec.redaction import hide_secrets, scrub_text, show_address
+from prowess.spec.source_spec import parse_source
 
 HEAD, TAIL = "Zq7vKx", "Kp9wXv"
 PLACES = (

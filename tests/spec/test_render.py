@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from prowess import Frontmatter, Skill, SourceError, render_catalog
-from prowess.spec.hidden import one_line
+from prowess.spec.hidden_characters import one_line
 from prowess.spec.render import Style
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prowess.errors import SkillLoadError
 from prowess.hints import HINTS
 from prowess.names import DEVICES
-from prowess.spec.fields import Frontmatter, frontmatter_of
+from prowess.spec.frontmatter.fields import Frontmatter, frontmatter_of
 from prowess.spec.rules import EXTENSIONS, INERT, field_issues, is_spec_name, is_usable_name
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import prowess
-from prowess.spec.substitute import argument_names, fill_placeholders
+from prowess.spec.placeholders import argument_names, fill_placeholders
 
 Put = Callable[..., Path]
 Talk = Callable[..., prowess.Session]

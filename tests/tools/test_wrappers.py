@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prowess
-from prowess.runtime.called import enveloped
+from prowess.runtime.user_call import enveloped
 from prowess.spec.markup import escape_attribute, escape_xml, neutralize_tags, wrap_text
 
 Put = Callable[..., Path]

@@ -12,27 +12,27 @@ from prowess.authoring.fix import NOT_SERVED, fix, unquoted_issues
 from prowess.authoring.new import is_unwritten
 from prowess.authoring.secrets import secret_issues
 from prowess.authoring.similar import similar_issues
+from prowess.discovery.scan import scan
 from prowess.errors import Issue, SkillError, SkillValidationError, SourceError
-from prowess.files.folders import exists, folder_info
-from prowess.library.load import FILENAME, read_metadata, text_issues, validate
-from prowess.library.mcp_rules import why_not_served
-from prowess.library.scan import scan
+from prowess.files.directory import exists, folder_info
 from prowess.limits import DEFAULT_LIMITS
+from prowess.progress_steps import stepped
 from prowess.select.budget import listing_costs, render_catalog
-from prowess.spec.counted import counted
-from prowess.spec.fields import SPECIFIED
-from prowess.spec.reference import REFERENCE_FILENAMES, reference_issues
+from prowess.skills.mcp_rules import why_not_served
+from prowess.skills.parse import FILENAME, read_metadata, text_issues, validate
+from prowess.spec.frontmatter.fields import SPECIFIED
+from prowess.spec.plural import counted
+from prowess.spec.reference_validator import REFERENCE_FILENAMES, reference_issues
 from prowess.spec.rules import EXTENSIONS
 from prowess.spec.tokens import estimate_tokens
-from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from prowess.authoring.findings import Finding
     from prowess.errors import Severity
-    from prowess.library.skill import Skill
     from prowess.limits import Limits
+    from prowess.skills.skill import Skill
 
     Judge = Callable[[str, str], Iterable[Issue]]
 

@@ -10,7 +10,7 @@ from prowess.errors import Issue
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.library.skill import Skill
+    from prowess.skills.skill import Skill
 
 _FEWEST_WORDS = 3
 _UNWRITTEN = re.compile(r"\W*(?:todo|tbd|fixme|xxx|lorem ipsum|placeholder)\b", re.IGNORECASE)

@@ -13,23 +13,23 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from prowess.discovery.scan import scan
 from prowess.errors import ResourceError, SourceError
-from prowess.files.folders import Folder, folder_info
-from prowess.files.reading import OpenFile
-from prowess.library.load import FILENAME
-from prowess.library.scan import scan
+from prowess.files.directory import Folder, folder_info
+from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
-from prowess.select.choose import in_thread
+from prowess.progress_steps import stepped
+from prowess.select.ask_selector import in_thread
 from prowess.select.selectors import LexicalSelector
-from prowess.steps import stepped
+from prowess.skills.parse import FILENAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from prowess.library.catalog import Catalog
-    from prowess.library.skill import Skill
     from prowess.limits import Limits
     from prowess.select.selectors import Selector
+    from prowess.skills.catalog import Catalog
+    from prowess.skills.skill import Skill
 
 Outcome = Literal["hit", "miss", "quiet", "false-fire"]
 

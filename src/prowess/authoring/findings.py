@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from prowess.authoring.secrets import find_secrets, mask_secrets
 from prowess.errors import ResourceError, SkillValidationError
-from prowess.files.reading import OpenFile
+from prowess.files.read import OpenFile
 from prowess.hints import HINTS
-from prowess.spec.hidden import hidden_at
+from prowess.spec.hidden_characters import hidden_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.authoring.findings import read_skill_file
 from prowess.errors import Issue, SkillError, SkillLoadError, SkillValidationError
-from prowess.files.calls import rename, set_mode
-from prowess.files.writing import write_atomic
-from prowess.library.load import FILENAME, parse_skill
+from prowess.files.syscalls import rename, set_mode
+from prowess.files.write import write_atomic
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.fields import SPECIFIED
+from prowess.skills.parse import FILENAME, parse_skill
+from prowess.spec.frontmatter.fields import SPECIFIED
+from prowess.spec.frontmatter.json_types import unquoted_values
+from prowess.spec.frontmatter.unwrap import dedent, looks_wrapped
 from prowess.spec.rules import EXTENSIONS, is_spec_name
-from prowess.spec.typed import unquoted_values
-from prowess.spec.wrapping import dedent, looks_wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from prowess.library.load import ParsedSkill
     from prowess.limits import Limits
+    from prowess.skills.parse import ParsedSkill
 
 NOT_SERVED = "not-served-over-mcp"
 

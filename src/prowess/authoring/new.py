@@ -10,15 +10,15 @@ from unicodedata import normalize
 
 from prowess.authoring.fix import quoted
 from prowess.errors import SourceError
-from prowess.files.calls import exchange, rename, set_mode
-from prowess.files.folders import exists
+from prowess.files.directory import exists
 from prowess.files.paths import inode, is_real_folder
-from prowess.files.temporary import temporary_folder
-from prowess.files.writing import NewFile, make_folders, write_tree
-from prowess.library.load import FILENAME
+from prowess.files.syscalls import exchange, rename, set_mode
+from prowess.files.temp import temporary_folder
+from prowess.files.write import NewFile, make_folders, write_tree
 from prowess.limits import MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
+from prowess.progress_steps import stepped
+from prowess.skills.parse import FILENAME
 from prowess.spec.rules import is_spec_name
-from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

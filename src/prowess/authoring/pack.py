@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Literal
 
 from prowess.authoring.new import place_tree, refuse_existing
 from prowess.errors import PathTraversalError, ResourceError, SkillValidationError, SourceError, load_error
-from prowess.files.reading import OpenFile
+from prowess.files.read import OpenFile
 from prowess.files.tree import is_executable
-from prowess.files.writing import NewFile, make_folders, write_atomic
-from prowess.library.load import parse_skill, read_metadata, validate
+from prowess.files.write import NewFile, make_folders, write_atomic
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import relative_parts
-from prowess.steps import stepped
+from prowess.progress_steps import stepped
+from prowess.skills.parse import parse_skill, read_metadata, validate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from prowess.library.skill import Skill
     from prowess.limits import Limits
+    from prowess.skills.skill import Skill
 
 ArchiveFormat = Literal["skill", "zip", "tar.gz"]
 FORMATS: tuple[ArchiveFormat, ...] = ("skill", "zip", "tar.gz")
@@ -165,7 +165,7 @@ def unpack_into(
     """
     from pathlib import Path  # noqa: PLC0415 - nothing else here needs it
 
-    from prowess.sources.archive import unpack  # noqa: PLC0415 - loads the readers of archives
+    from prowess.fetch.archive.unpack import unpack  # noqa: PLC0415 - loads the readers of archives
 
     where = os.path.abspath(os.fspath(archive))
     files = unpack(_read(where, limits), name=where, limits=limits)

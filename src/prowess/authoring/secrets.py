@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue, ResourceError
-from prowess.files.reading import OpenFile
+from prowess.files.read import OpenFile
 from prowess.files.tree import list_tree
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from prowess.errors import Issue
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from prowess.library.skill import Skill
     from prowess.limits import Limits
+    from prowess.skills.skill import Skill
 
 _ALIKE = 0.8
 """The share of words that two descriptions have in common when they confuse: measured on real collections, pairs above

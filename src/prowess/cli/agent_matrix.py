@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.cli import output
-from prowess.cli.blocks import Line, Table, line
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Line, Table, line
+from prowess.discovery.agents import AGENTS
 from prowess.install.installer import Installer
-from prowess.library.agents import AGENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from prowess.cli.blocks import Block, Cell, Span, Style
+    from prowess.cli.render.blocks import Block, Cell, Span, Style
     from prowess.install.coverage import Coverage, SkillCoverage, SkillState
 
 _WIDTH = 80
@@ -24,7 +24,7 @@ _STYLES: dict[SkillState, Style] = {"linked": "good", "copied": "good", "edited"
 def show_matrix(agents: Sequence[str], *, project: bool, as_data: bool) -> None:
     """Print which agent has which skill. ``agents``: further agents. ``project``: the project's skills too."""
     coverage = Installer().coverage(agents, project=project)
-    output.answer(lambda: _data(coverage), lambda: _blocks(coverage), as_data=as_data)
+    printer.answer(lambda: _data(coverage), lambda: _blocks(coverage), as_data=as_data)
 
 
 def _data(coverage: Coverage) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from prowess.cli.table import BY_NAME, COMMANDS, GROUPS
+from prowess.cli.command_table import BY_NAME, COMMANDS, GROUPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -111,11 +111,11 @@ def _open_closed_streams() -> None:
 
 def _outcome(call: Callable[[], object], words: list[str]) -> int:
     """The status of a command line; whatever went wrong is told on the error stream."""
-    from prowess.cli import output  # noqa: PLC0415 - after the imports of a process that only shows its version
+    from prowess.cli.render import printer  # noqa: PLC0415 - after the imports of a process that only shows its version
 
     try:
         status = call()
-        output.flush()
+        printer.flush()
     except BaseException as error:  # noqa: BLE001 - the edge: everything that goes wrong ends here, and is told
         return _told(error, as_json="--json" in words[: words.index("--") if "--" in words else None])
     return status if isinstance(status, int) else OK
@@ -123,7 +123,7 @@ def _outcome(call: Callable[[], object], words: list[str]) -> int:
 
 def _told(error: BaseException, *, as_json: bool) -> int:
     """Say what went wrong; the status for it."""
-    from prowess.cli import output  # noqa: PLC0415
+    from prowess.cli.render import printer  # noqa: PLC0415
     from prowess.errors import SkillError  # noqa: PLC0415
 
     status = BUG
@@ -132,19 +132,19 @@ def _told(error: BaseException, *, as_json: bool) -> int:
             BROKEN_PIPE if "Pacify" in type(sys.stdout).__name__ else error.code if isinstance(error.code, int) else OK
         )
     elif isinstance(error, BrokenPipeError | _PipeClosedError):
-        output.abandon()
+        printer.abandon()
         status = BROKEN_PIPE
     elif isinstance(error, click.Abort | KeyboardInterrupt):
-        output.interrupted()
+        printer.interrupted()
         status = INTERRUPTED
     elif isinstance(error, click.UsageError):
-        output.usage_error(error, as_json=as_json)
+        printer.usage_error(error, as_json=as_json)
         status = USAGE
     elif isinstance(error, SkillError | OSError):
-        output.fail(error if isinstance(error, SkillError) else _of_system(error), as_json=as_json)
+        printer.fail(error if isinstance(error, SkillError) else _of_system(error), as_json=as_json)
         status = FAILED
     else:
-        output.crashed(error)
+        printer.crashed(error)
     return status
 
 
@@ -170,9 +170,9 @@ def overview() -> str:
 def _show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's
     if value and not ctx.resilient_parsing:
         from prowess import __version__  # noqa: PLC0415 - it is loaded already
-        from prowess.cli import output  # noqa: PLC0415
+        from prowess.cli.render import printer  # noqa: PLC0415
 
-        output.plain_line(f"prowess {__version__}")
+        printer.plain_line(f"prowess {__version__}")
         ctx.exit()
 
 
@@ -184,9 +184,9 @@ def _show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) 
 def root(ctx: click.Context) -> None:
     """The command line as a whole."""
     if ctx.invoked_subcommand is None:
-        from prowess.cli import output  # noqa: PLC0415
+        from prowess.cli.render import printer  # noqa: PLC0415
 
-        output.plain_text(overview())
+        printer.plain_text(overview())
 
 
 def run() -> NoReturn:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 import click
 
-from prowess.cli import output
-from prowess.cli.verified import Verified, absence, as_locked, tell_changed, tell_troubles
+from prowess.cli.lock_check import Verified, absence, as_locked, tell_changed, tell_troubles
+from prowess.cli.render import printer
 from prowess.errors import SkillValidationError, SourceError, UnknownSkillError, did_you_mean
 from prowess.files.paths import inner_path
-from prowess.spec.counted import join_some
+from prowess.spec.plural import join_some
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     import prowess
-    from prowess.library.settings import Settings
+    from prowess.discovery.settings import Settings
 
 T = TypeVar("T")
 _NAMED = 5
@@ -84,7 +84,7 @@ def complete_skill_or_path(ctx: click.Context, param: click.Parameter, incomplet
 
 def agent_ids() -> list[str]:
     """The ids of all known agents."""
-    from prowess.library.agents import AGENTS  # noqa: PLC0415 - only for completion and help
+    from prowess.discovery.agents import AGENTS  # noqa: PLC0415 - only for completion and help
 
     return sorted(AGENTS)
 
@@ -96,7 +96,7 @@ def complete_agent(_ctx: click.Context, _param: click.Parameter, incomplete: str
 
 def known_agents(_ctx: click.Context, _param: click.Parameter, agents: tuple[str, ...]) -> tuple[str, ...]:
     """The agents, all of which exist: said before anything is planned or looked at."""
-    from prowess.library.agents import agent_of  # noqa: PLC0415 - only where one is named
+    from prowess.discovery.agents import agent_of  # noqa: PLC0415 - only where one is named
 
     return tuple(agent_of(name).id for name in agents)
 
@@ -177,17 +177,17 @@ def where_options(command: Callable[..., T]) -> Callable[..., T]:
 
 def settings_of(**flags: Any) -> Settings:  # noqa: ANN401 - the values of settings
     """The settings, with those that the command line gives; what is wrong in the files is told."""
-    from prowess.library.settings import load_settings  # noqa: PLC0415 - the version needs none
+    from prowess.discovery.settings import load_settings  # noqa: PLC0415 - the version needs none
 
     settings = load_settings(flags=flags)
     for issue in settings.issues:
-        output.warn(f"{issue.path}: [{issue.code}] {issue.field} {issue.message}")
+        printer.warn(f"{issue.path}: [{issue.code}] {issue.field} {issue.message}")
     return settings
 
 
 def catalog_of(settings: Settings) -> prowess.Catalog:
     """The skills that the settings choose: below folders that were named, else in the standard places."""
-    from prowess.library.scan import discover, scan  # noqa: PLC0415
+    from prowess.discovery.scan import discover, scan  # noqa: PLC0415
 
     folders = settings.names("folders")
     if folders:
@@ -218,8 +218,8 @@ def skill_of(catalog: prowess.Catalog, name: str, *, verify: bool = False) -> pr
 
 def _read_skill(path: str, *, verify: bool) -> prowess.Skill:
     """The skill in a folder, or of a SKILL.md; with ``verify`` only as the lock file has it."""
-    from prowess.library.catalog import Catalog  # noqa: PLC0415
-    from prowess.library.load import read_metadata  # noqa: PLC0415
+    from prowess.skills.catalog import Catalog  # noqa: PLC0415
+    from prowess.skills.parse import read_metadata  # noqa: PLC0415
 
     try:
         skill = read_metadata(path, mode="lenient")
@@ -243,7 +243,7 @@ def _no_skill_at(path: str) -> SourceError:
 
 
 def _has_skills_below(name: str) -> bool:
-    from prowess.library.scan import scan  # noqa: PLC0415 - only for a folder that is no skill
+    from prowess.discovery.scan import scan  # noqa: PLC0415 - only for a folder that is no skill
 
     return bool(scan(name))
 
@@ -270,7 +270,7 @@ def as_path(name: str) -> str:
 
 def meant(settings: Settings, name: str) -> prowess.Skill:
     """The skill that the command line means; the standard places are looked at only for a name."""
-    from prowess.library.catalog import Catalog  # noqa: PLC0415
+    from prowess.skills.catalog import Catalog  # noqa: PLC0415
 
     return skill_of(Catalog() if is_path(name) else catalog_of(settings), name, verify=bool(settings["verify"]))
 
@@ -309,7 +309,7 @@ def named_catalog(settings: Settings, names: tuple[str, ...]) -> prowess.Catalog
     """
     if not names:
         return catalog_of(settings)
-    from prowess.library.catalog import Catalog  # noqa: PLC0415
+    from prowess.skills.catalog import Catalog  # noqa: PLC0415
 
     known = Catalog() if all(map(_is_collection, names)) else catalog_of(settings)
     return Catalog(skill for name in names for skill in _named_skills(known, name, verify=bool(settings["verify"])))
@@ -319,7 +319,7 @@ def _named_skills(catalog: prowess.Catalog, name: str, *, verify: bool) -> Itera
     if name in catalog or not _is_collection(name):
         yield skill_of(catalog, name, verify=verify)
         return
-    from prowess.library.scan import scan  # noqa: PLC0415 - only for a folder of skills
+    from prowess.discovery.scan import scan  # noqa: PLC0415 - only for a folder of skills
 
     found = scan(name, missing="error")
     yield from as_locked(found) if verify else found

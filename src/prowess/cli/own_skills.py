@@ -6,12 +6,12 @@ import os
 from typing import TYPE_CHECKING
 
 from prowess.authoring.check import skill_files
+from prowess.cli.lock_check import absence
 from prowess.cli.options import is_skill_folder
-from prowess.cli.verified import absence
 from prowess.errors import SourceError
 
 if TYPE_CHECKING:
-    from prowess.library.settings import Settings
+    from prowess.discovery.settings import Settings
 
 
 def find_own_paths(settings: Settings) -> tuple[str, ...]:
@@ -23,7 +23,7 @@ def find_own_paths(settings: Settings) -> tuple[str, ...]:
         return (".",)
     if settings.names("folders"):
         return settings.names("folders")
-    from prowess.library.scan import discover  # noqa: PLC0415 - only without a path
+    from prowess.discovery.scan import discover  # noqa: PLC0415 - only without a path
     from prowess.model import SkillScope  # noqa: PLC0415
 
     places = discover(agents=settings.names("agents")).places

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prowess.cli.plain import cell_width
+from prowess.cli.render.plain_text import cell_width
 from prowess.escapes import escape_line
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from prowess.cli.terminals import Terminal
+    from prowess.cli.terminal import Terminal
 
 _LEAST_ROWS = 8
 """A screen of fewer rows shows only the list."""

@@ -7,8 +7,8 @@ import os
 from typing import TYPE_CHECKING, TypeVar
 
 from prowess.errors import NotTrustedError, ResourceError, ResourceNotFoundError
-from prowess.files.reading import OpenFile
-from prowess.files.writing import make_folders, write_atomic
+from prowess.files.read import OpenFile
+from prowess.files.write import make_folders, write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Callable

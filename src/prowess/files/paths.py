@@ -6,7 +6,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from prowess.files.folders import folder_info
+from prowess.files.directory import folder_info
 
 _MOST_LINKS = 40
 """What Linux follows in one path: a loop of links ends there."""

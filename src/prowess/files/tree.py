@@ -1,7 +1,7 @@
 """A whole tree of files: walked without following a link, listed, hashed, read into memory, and its one digest.
 
 Every walk of a skill's folder is ``walk_tree``, and every digest of a skill is ``digest_of``. Other walks do something
-else and stay by themselves: ``library/walk.py`` looks for skills and reads only heads, ``marks.tree_mark`` watches
+else and stay by themselves: ``discovery/walk.py`` looks for skills and reads only heads, ``marks.tree_mark`` watches
 folders of any size by the clock, ``removing`` deletes what it meets, and ``sync_tree`` and ``folder_size`` go through
 folders that this process itself has just made.
 """
@@ -12,14 +12,14 @@ import stat
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import ResourceError, ResourceTooLargeError
-from prowess.files.folders import folder_beneath, is_text
-from prowess.files.reading import OpenFile
+from prowess.files.directory import folder_beneath, is_text
+from prowess.files.read import OpenFile
 from prowess.names import is_git_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from prowess.files.folders import Folder
+    from prowess.files.directory import Folder
     from prowess.limits import Limits
 
     Visit = Callable[[Folder, str, str], None]

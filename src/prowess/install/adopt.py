@@ -6,32 +6,32 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.discovery.search_paths import COMPATIBLE, SHARED
 from prowess.errors import BadReferenceError, Issue, NotInstalledError, UnsafeTreeError, did_you_mean
-from prowess.files.folders import Folder, exists, folder_info
+from prowess.files.directory import Folder, exists, folder_info
 from prowess.files.paths import is_real_folder, leads_to
 from prowess.files.tree import read_tree
-from prowess.files.writing import NewFile
-from prowess.install.apply import Arrival, Wishes, refuse_taken, stage
-from prowess.install.contents import find_skills
-from prowess.install.entries import recorded_source
-from prowess.install.links import Landings
+from prowess.files.write import NewFile
+from prowess.install.agent_links import Landings
+from prowess.install.find_skills import find_skills
+from prowess.install.install_tree import Arrival, Wishes, refuse_taken, stage
+from prowess.install.lock_entries import recorded_source
 from prowess.install.plan import source_from
 from prowess.install.store import opened
-from prowess.install.trees import Tree, check_paths
-from prowess.library.load import FILENAME
-from prowess.library.lock import npm_hash, read_npm_lock
-from prowess.library.places import COMPATIBLE, SHARED
-from prowess.spec.addresses import SourceSpec
-from prowess.spec.refs import is_safe_part, link_name
-from prowess.steps import stepped
+from prowess.install.tree import Tree, check_paths
+from prowess.lockfile.read import npm_hash, read_npm_lock
+from prowess.progress_steps import stepped
+from prowess.skills.parse import FILENAME
+from prowess.spec.skill_ref import is_safe_part, link_name
+from prowess.spec.source_spec import SourceSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prowess.install.store import Store
-    from prowess.library.installs import Scope
-    from prowess.library.lock import Locked, NpmLocked
     from prowess.limits import Limits
+    from prowess.lockfile.read import Locked, NpmLocked
+    from prowess.lockfile.scopes import Scope
 
 _FOLDERS: tuple[tuple[str, tuple[str, ...]], ...] = ((SHARED, ()), (COMPATIBLE, ("claude-code",)))
 _REMOTE = frozenset(("github", "gitlab", "git"))

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue
-from prowess.files import calls
-from prowess.files.folders import Folder, folder_info, folder_size
-from prowess.files.writing import make_folders
+from prowess.files import syscalls
+from prowess.files.directory import Folder, folder_info, folder_size
+from prowess.files.write import make_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.library.installs import Scope
+    from prowess.lockfile.scopes import Scope
 
 BACKUP = ".backup"
 REASONS = {
@@ -54,7 +54,7 @@ def back_up(path: str, scope: Scope, what: str, why: str, token: str) -> Issue:
     folder = os.path.join(scope.base, BACKUP)
     make_folders(folder, durable=True)
     kept = os.path.join(folder, f"{what.lstrip('.').replace('/', '+')}+{reason}+{token}")
-    calls.rename(path, kept)
+    syscalls.rename(path, kept)
     message = f"{what} is kept at {kept}: {REASONS[reason]}"
     return Issue("backed-up", what, message, kept, 0, "info")
 

@@ -6,22 +6,22 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from prowess.files.folders import Folder, exists, folder_info
+from prowess.discovery.agents import AGENTS
+from prowess.files.directory import Folder, exists, folder_info
 from prowess.files.paths import is_link, leads_to
 from prowess.files.tree import digest_of, hash_tree
-from prowess.install.links import Landings
-from prowess.library.agents import AGENTS
-from prowess.library.compare import compare_folder, is_copy
-from prowess.library.load import FILENAME
-from prowess.library.lock import read_lock
-from prowess.spec.refs import is_safe_part, link_name
+from prowess.install.agent_links import Landings
+from prowess.lockfile.compare import compare_folder, is_copy
+from prowess.lockfile.read import read_lock
+from prowess.skills.parse import FILENAME
+from prowess.spec.skill_ref import is_safe_part, link_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from prowess.library.installs import Location, Scope
-    from prowess.library.lock import Locked, LockedSkill
     from prowess.limits import Limits
+    from prowess.lockfile.read import Locked, LockedSkill
+    from prowess.lockfile.scopes import Location, Scope
 
 SkillState = Literal["linked", "copied", "missing", "shadowed", "edited"]
 """How an agent has a skill: by a link, as real files, not at all, hidden by another of its name, changed by hand."""

@@ -6,16 +6,16 @@ import os
 from typing import TYPE_CHECKING
 
 from prowess.errors import GitError, Issue
-from prowess.files.temporary import temporary_folder
-from prowess.library.lock import LOCK_FILE, read_lock
-from prowess.library.places import NATIVE_PROJECT
-from prowess.sources.git_program import GitProgram, environment
+from prowess.fetch.git.process import GitProgram, environment
+from prowess.files.projects import NATIVE_PROJECT
+from prowess.files.temp import temporary_folder
+from prowess.lockfile.read import LOCK_FILE, read_lock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from prowess.library.installs import Scope
     from prowess.limits import Limits
+    from prowess.lockfile.scopes import Scope
 
 _BASE = f"{NATIVE_PROJECT}/org/name/SKILL.md"
 """What stands for everything in the install base: any pattern that covers it is good."""

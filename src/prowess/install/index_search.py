@@ -12,25 +12,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue, SkillError, SourceError
-from prowess.install.failures import typed
-from prowess.install.fetch import OLD_NEWS, load_site
+from prowess.fetch.cache import Cache, Kept
+from prowess.install.fetch_source import OLD_NEWS, load_site
 from prowess.install.plan import source_from
-from prowess.install.trees import survey_source
-from prowess.library.load import FILENAME
-from prowess.library.search import SearchIndex, tags_of
+from prowess.install.system_errors import typed
+from prowess.install.tree import survey_source
 from prowess.limits import MAX_DESCRIPTION_LENGTH
-from prowess.sources.cache import Cache, Kept
+from prowess.progress_steps import stepped
+from prowess.skills.parse import FILENAME
+from prowess.skills.search import SearchIndex, tags_of
 from prowess.spec.redaction import hide_secrets
-from prowess.steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from prowess.install.fetch import Reach
-    from prowess.install.trees import Bundle
-    from prowess.library.search import Searchable
+    from prowess.install.fetch_source import Reach
+    from prowess.install.tree import Bundle
     from prowess.limits import Limits
-    from prowess.spec.addresses import SourceSpec
+    from prowess.skills.search import Searchable
+    from prowess.spec.source_spec import SourceSpec
 
 _KEY = "prowess-skills-1:{address}#{commit}:{subpath}"
 """Under which the skills of a commit are kept; the number changes with what is kept of them."""

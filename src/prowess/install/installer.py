@@ -10,33 +10,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from prowess.arguments import as_optional_absolute, check_text, check_texts
+from prowess.discovery.agents import agent_of, find_agents
 from prowess.errors import InstallError, Issue, NotInstalledError, SkillError
-from prowess.files.folders import exists
-from prowess.install import apply
+from prowess.files.directory import exists
+from prowess.install import install_tree
 from prowess.install.adopt import adopt
-from prowess.install.apply import Arrival, Wishes
+from prowess.install.agent_links import Landings
 from prowess.install.backups import Backup, list_backups
+from prowess.install.compare_source import SkillDiff, compare_sides
+from prowess.install.copy_into import put_into, refuse_taken_places
 from prowess.install.coverage import find_coverage
-from prowess.install.declaring import Order, bring, changes
-from prowess.install.entries import refuse_own_source
-from prowess.install.failures import typed
-from prowess.install.fetch import OpenSource, Reach
+from prowess.install.fetch_source import OpenSource, Reach
 from prowess.install.index_search import IndexSearch, search_indexes
-from prowess.install.landing import installed_as, land
-from prowess.install.linking import add_links, take_links
-from prowess.install.links import Landings
+from prowess.install.install_all import installed_as, land
+from prowess.install.install_tree import Arrival, Wishes
+from prowess.install.lock_entries import refuse_own_source
 from prowess.install.manifest import Defaults, load_manifest, read_manifest
 from prowess.install.manifest_edits import declare_source, declare_version, save_edit, undeclare_places
 from prowess.install.plan import Plan, plan_install, spec_for, with_name
+from prowess.install.relink import add_links, take_links
 from prowess.install.store import check_folders, look_into, opened, recover
-from prowess.install.syncing import gap, refuse_gap, refuse_rest, restored, settle, still_declared
-from prowess.install.three_sides import SkillDiff, compare_sides
-from prowess.install.trees import cut
-from prowess.install.updates import Outdated, Update, at_version, try_newer, update_all, updated
-from prowess.install.vendoring import put_into, refuse_taken_places
-from prowess.library.agents import agent_of, find_agents
-from prowess.library.compare import verify_scope
-from prowess.library.installs import (
+from prowess.install.sync import gap, refuse_gap, refuse_rest, restored, settle, still_declared
+from prowess.install.sync_manifest import Order, bring, changes
+from prowess.install.system_errors import typed
+from prowess.install.tree import cut
+from prowess.install.update import Outdated, Update, at_version, try_newer, update_all, updated
+from prowess.limits import DEFAULT_LIMITS
+from prowess.lockfile.compare import verify_scope
+from prowess.lockfile.journal import find_interrupted, interrupted_error
+from prowess.lockfile.read import COPY, read_lock
+from prowess.lockfile.scopes import (
     InstalledSkill,
     Scope,
     copied_installs,
@@ -46,26 +49,23 @@ from prowess.library.installs import (
     resolve,
     user_scope,
 )
-from prowess.library.journal import find_interrupted, interrupted_error
-from prowess.library.lock import COPY, read_lock
-from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.addresses import SCHEMES, SourceSpec
-from prowess.spec.refs import SkillRef, link_name
-from prowess.steps import stepped
+from prowess.progress_steps import stepped
+from prowess.spec.skill_ref import SkillRef, link_name
+from prowess.spec.source_spec import SCHEMES, SourceSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from prowess.fetch.git.process import Git
     from prowess.install.coverage import Coverage
     from prowess.install.manifest import Manifest
     from prowess.install.manifest_edits import Edit
     from prowess.install.offer import Offer
     from prowess.install.store import Store
-    from prowess.install.trees import Bundle
-    from prowess.library.lock import Locked, LockedSkill
+    from prowess.install.tree import Bundle
     from prowess.limits import Limits
-    from prowess.sources.git_program import Git
+    from prowess.lockfile.read import Locked, LockedSkill
 
 
 class Installer:
@@ -167,7 +167,7 @@ class Installer:
         plan = dataclasses.replace(plan, **saving)
         if not replace:
             for name in plan.names:
-                apply.refuse_taken(name, plan.source, scope, locked)
+                install_tree.refuse_taken(name, plan.source, scope, locked)
         return plan if offer is None else self._with_offer(plan, offer)
 
     def _with_offer(self, plan: Plan, offer: Offer) -> Plan:
@@ -177,7 +177,7 @@ class Installer:
         names = [skill.name for skill in offer.chosen(spec.skills)]
         installs = {name: f"{spec.org}/{link_name(name)}" if spec.skills else spec.full_name for name in names}
         with typed(), look_into(self._scope(plan.location == "project"), self._limits) as store:
-            displaced = apply.find_displaced(store, installs, plan.source, plan.wishes)
+            displaced = install_tree.find_displaced(store, installs, plan.source, plan.wishes)
         replaces = tuple(dict.fromkeys((*plan.replaces, *(entry.source for entry in displaced))))
         return dataclasses.replace(plan, offer=offer, replaces=replaces)
 
@@ -472,7 +472,7 @@ class Installer:
                 if not exists(place) and name not in store.locked:
                     raise NotInstalledError(f"skill {name} is not installed")
             before = [store.locked.get(name) for name in places]
-            apply.remove(store, places.keys())
+            install_tree.remove(store, places.keys())
         self.issues += store.issues
         if save:
             self._save(scope, lambda now: undeclare_places(now, scope, places.keys()))

@@ -7,7 +7,7 @@ finish it: each step looks at what is there first, and does nothing where it was
 (inode) when they are renamed, which tells what is where.
 
 Recovery never makes lock text: it renames the file that waits beside ``prowess.lock``, or leaves the lock file alone.
-``library/journal.py`` says what a journal holds, and which ones are not believed.
+``lockfile/journal.py`` says what a journal holds, and which ones are not believed.
 """
 
 from __future__ import annotations
@@ -20,15 +20,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue
-from prowess.files import calls
-from prowess.files.folders import Folder, exists, folder_info
+from prowess.files import syscalls
+from prowess.files.delete import remove_tree
+from prowess.files.directory import Folder, exists, folder_info
 from prowess.files.paths import inode, is_real_folder
-from prowess.files.removing import remove_tree
-from prowess.files.writing import make_folders, write_atomic, write_new
+from prowess.files.write import make_folders, write_atomic, write_new
 from prowess.install.backups import back_up
-from prowess.install.lockfile import EMPTY_TEXT
-from prowess.library.installs import STORE
-from prowess.library.journal import (
+from prowess.lockfile.journal import (
     JOURNAL,
     Journal,
     LockChange,
@@ -40,13 +38,15 @@ from prowess.library.journal import (
     journal_text,
     read_journal,
 )
-from prowess.library.lock import LOCK_FILE, read_text
-from prowess.spec.refs import is_safe_part
+from prowess.lockfile.read import LOCK_FILE, read_text
+from prowess.lockfile.scopes import STORE
+from prowess.lockfile.write import EMPTY_TEXT
+from prowess.spec.skill_ref import is_safe_part
 
 if TYPE_CHECKING:
-    from prowess.install.links import Landings
-    from prowess.library.installs import Scope
+    from prowess.install.agent_links import Landings
     from prowess.limits import Limits
+    from prowess.lockfile.scopes import Scope
 
 _TEMPORARY = re.compile(rf"\.{{1,2}}(?:{re.escape(LOCK_FILE)}|{re.escape(JOURNAL[1:])})\.[0-9a-f]{{12}}\.tmp")
 """What a process that died may leave beside the lock file."""
@@ -180,7 +180,7 @@ class Journals:
         """Have the disk hold what was renamed, before the lock file says so."""
         for folder in sorted({os.path.dirname(self.spot(move).path) for move in journal.moves}):
             if folder_info(folder) is not None:
-                calls.sync_folder(folder)
+                syscalls.sync_folder(folder)
 
     # -- steps -------------------------------------------------------------------------------------------------------
 
@@ -188,20 +188,20 @@ class Journals:
         now = inode(at.path)
         if not move.new:
             if now and now == move.old:
-                calls.rename(at.path, at.aside)
+                syscalls.rename(at.path, at.aside)
         elif now == move.new:
             if exists(at.staged):  # the swap was the last thing that happened
-                calls.rename(at.staged, at.aside)
+                syscalls.rename(at.staged, at.aside)
         else:
             self._swap(at, taken=bool(now))
 
     def _swap(self, at: Spot, *, taken: bool) -> None:
-        if taken and calls.exchange(at.staged, at.path):
-            calls.rename(at.staged, at.aside)
+        if taken and syscalls.exchange(at.staged, at.path):
+            syscalls.rename(at.staged, at.aside)
         else:
             if taken:  # where the system cannot exchange, there is a moment without either
-                calls.rename(at.path, at.aside)
-            calls.rename(at.staged, at.path)
+                syscalls.rename(at.path, at.aside)
+            syscalls.rename(at.staged, at.path)
 
     def _unmoved(self, move: Move, at: Spot) -> None:
         now = inode(at.path)
@@ -211,19 +211,19 @@ class Journals:
         if before and now:
             self._swap_back(at, before)
         elif before:
-            calls.rename(before, at.path)
+            syscalls.rename(before, at.path)
         elif now == move.new:
-            calls.rename(at.path, at.staged)
+            syscalls.rename(at.path, at.staged)
 
     def _swap_back(self, at: Spot, before: str) -> None:
         """The old entry in its place again, the new one where it waited: it may yet be finished."""
-        if not calls.exchange(before, at.path):
+        if not syscalls.exchange(before, at.path):
             spare = f"{at.staged}.spare"
-            calls.rename(at.path, spare)
-            calls.rename(before, at.path)
-            calls.rename(spare, at.staged)
+            syscalls.rename(at.path, spare)
+            syscalls.rename(before, at.path)
+            syscalls.rename(spare, at.staged)
         elif before != at.staged:
-            calls.rename(before, at.staged)
+            syscalls.rename(before, at.staged)
 
     def _clear(self, journal: Journal) -> None:
         """Delete what was staged for a change that was taken back."""
@@ -248,11 +248,11 @@ class Journals:
         folder = self._scope.records
         path = os.path.join(folder, LOCK_FILE)
         if not self._is_committed(journal):
-            calls.rename(os.path.join(folder, journal.lock.staged), path)
-            calls.sync_folder(folder)
+            syscalls.rename(os.path.join(folder, journal.lock.staged), path)
+            syscalls.sync_folder(folder)
         if read_text(folder, LOCK_FILE, self._limits) == EMPTY_TEXT:
-            calls.delete(path)
-            calls.sync_folder(folder)
+            syscalls.delete(path)
+            syscalls.sync_folder(folder)
 
     def _tidy(self, journal: Journal) -> tuple[Issue, ...]:
         """What was there before goes to the backups, or away; a replaced tree stays where it is for a while."""
@@ -268,8 +268,8 @@ class Journals:
     # -- the file ----------------------------------------------------------------------------------------------------
 
     def _end(self) -> None:
-        calls.delete(self._path)
-        calls.sync_folder(self._scope.records)
+        syscalls.delete(self._path)
+        syscalls.sync_folder(self._scope.records)
 
     def _set_aside(self, error: InstallError) -> tuple[Issue, ...]:
         """Put everything that waits in the store into the backups, since nothing says what it is for; warnings.
@@ -293,7 +293,7 @@ class Journals:
         with suppress(FileNotFoundError), Folder(folder) as opened:
             for name in opened.entries().files:
                 if _TEMPORARY.fullmatch(name):
-                    calls.delete(os.path.join(folder, name))
+                    syscalls.delete(os.path.join(folder, name))
 
     def _bad(self, why: str) -> InstallError:
         return InstallError(f"the journal of an interrupted change makes no sense: {why}", self._path, "bad-journal")

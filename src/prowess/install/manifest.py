@@ -12,16 +12,16 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from prowess.discovery.agents import agent_of
+from prowess.discovery.settings import MANIFEST_KEYS, TABLE
 from prowess.errors import BadReferenceError, InstallError, SourceError
-from prowess.files.folders import exists
+from prowess.files.directory import exists
 from prowess.install.plan import source_from, with_name
-from prowess.library.agents import agent_of
-from prowess.library.conflicts import find_marker
-from prowess.library.lock import COPY, read_text
-from prowess.library.settings import MANIFEST_KEYS, TABLE
-from prowess.spec.addresses import SourceSpec, with_parts
+from prowess.lockfile.conflicts import find_marker
+from prowess.lockfile.read import COPY, read_text
 from prowess.spec.redaction import show_address
-from prowess.spec.refs import link_name
+from prowess.spec.skill_ref import link_name
+from prowess.spec.source_spec import SourceSpec, with_parts
 
 if TYPE_CHECKING:
     from prowess.install.manifest_text import Entry

@@ -9,12 +9,12 @@ from urllib.parse import quote
 
 from prowess.errors import InstallError
 from prowess.files.paths import is_link
-from prowess.files.writing import write_atomic
-from prowess.install.entries import local_path, recorded_source
+from prowess.files.write import write_atomic
+from prowess.install.lock_entries import local_path, recorded_source
 from prowess.install.manifest import Defaults, load_manifest, parse_entry, places
 from prowess.install.store import opened
-from prowess.install.syncing import as_declared, gap
-from prowess.spec.source_parts import write_parts
+from prowess.install.sync import as_declared, gap
+from prowess.spec.source_grammar import write_parts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from prowess.install.manifest import Declared, Manifest
     from prowess.install.manifest_text import Entry
-    from prowess.library.installs import Scope
-    from prowess.library.lock import LockedSkill
     from prowess.limits import Limits
-    from prowess.spec.addresses import SourceSpec
+    from prowess.lockfile.read import LockedSkill
+    from prowess.lockfile.scopes import Scope
+    from prowess.spec.source_spec import SourceSpec
 
 
 class Edit(NamedTuple):

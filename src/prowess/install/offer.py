@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from prowess.authoring.descriptions import description_issues
 from prowess.authoring.secrets import find_secret_issues
-from prowess.install.fetch import InMemory
-from prowess.install.trees import survey_source
-from prowess.library.inventory import list_scripts
-from prowess.library.load import FILENAME, text_issues
-from prowess.library.skill import Skill
+from prowess.install.fetch_source import InMemory
+from prowess.install.tree import survey_source
 from prowess.select.budget import listing_costs
+from prowess.skills.inventory import list_scripts
+from prowess.skills.parse import FILENAME, text_issues
+from prowess.skills.skill import Skill
 from prowess.spec.commands import find_commands
-from prowess.spec.refs import link_name
 from prowess.spec.rules import INERT
+from prowess.spec.skill_ref import link_name
 from prowess.spec.tokens import estimate_tokens
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from prowess.errors import Issue
-    from prowess.install.contents import Found
-    from prowess.install.trees import Bundle, Survey
+    from prowess.install.find_skills import Found
+    from prowess.install.tree import Bundle, Survey
     from prowess.limits import Limits
-    from prowess.spec.addresses import SourceSpec
+    from prowess.spec.source_spec import SourceSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,21 +8,21 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from prowess.arguments import check_text
-from prowess.files.folders import exists
-from prowess.install.entries import local_path, recorded_source, refuse_own_source
-from prowess.install.links import Landings
-from prowess.library.agents import AGENTS
-from prowess.spec.addresses import SourceSpec, parse_source, spec_of, with_parts
-from prowess.spec.refs import SkillRef, checked_part
+from prowess.discovery.agents import AGENTS
+from prowess.files.directory import exists
+from prowess.install.agent_links import Landings
+from prowess.install.lock_entries import local_path, recorded_source, refuse_own_source
+from prowess.spec.skill_ref import SkillRef, checked_part
+from prowess.spec.source_spec import SourceSpec, parse_source, spec_of, with_parts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prowess.errors import Issue
-    from prowess.install.apply import Wishes
+    from prowess.install.install_tree import Wishes
     from prowess.install.offer import Offer
-    from prowess.library.installs import Location, Scope
-    from prowess.library.lock import Locked
+    from prowess.lockfile.read import Locked
+    from prowess.lockfile.scopes import Location, Scope
 
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from prowess.errors import GitError, Issue
 
 if TYPE_CHECKING:
-    from prowess.install.fetch import Reach
-    from prowess.library.lock import LockedSkill
-    from prowess.spec.addresses import SourceSpec
+    from prowess.install.fetch_source import Reach
+    from prowess.lockfile.read import LockedSkill
+    from prowess.spec.source_spec import SourceSpec
 
 _SHOWN = 12
 

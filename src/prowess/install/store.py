@@ -12,29 +12,29 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError
-from prowess.files import calls
-from prowess.files.folders import Folder, exists, folder_info
-from prowess.files.locking import held
+from prowess.files import syscalls
+from prowess.files.delete import remove_tree
+from prowess.files.directory import Folder, exists, folder_info
+from prowess.files.lock import held
 from prowess.files.paths import inode, is_link
-from prowess.files.removing import remove_tree
-from prowess.files.writing import make_folders, sync_tree, write_new, write_tree
+from prowess.files.write import make_folders, sync_tree, write_new, write_tree
+from prowess.install.agent_links import Landings, stage_link
 from prowess.install.backups import BACKUP, back_up
 from prowess.install.journal import Journals, new_token
-from prowess.install.links import Landings, stage_link
-from prowess.install.lockfile import EMPTY_TEXT, lock_text
-from prowess.library.installs import STORE, installed_names
-from prowess.library.journal import Move, find_interrupted, has_journal, journal_path
-from prowess.library.lock import LOCK_FILE, parse_lock, read_text
-from prowess.steps import stepped
+from prowess.lockfile.journal import Move, find_interrupted, has_journal, journal_path
+from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
+from prowess.lockfile.scopes import STORE, installed_names
+from prowess.lockfile.write import EMPTY_TEXT, lock_text
+from prowess.progress_steps import stepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from prowess.errors import Issue
-    from prowess.files.writing import NewFile
-    from prowess.library.installs import Scope
-    from prowess.library.lock import Locked, LockedSkill
+    from prowess.files.write import NewFile
     from prowess.limits import Limits
+    from prowess.lockfile.read import Locked, LockedSkill
+    from prowess.lockfile.scopes import Scope
 
 _HOLDER = "holder"
 _TOKEN = re.compile(r"([0-9a-f]{11,14})-[0-9a-f]{12}\.(new|old)(\.spare)?")
@@ -116,7 +116,7 @@ class Store:
         move = Move(name, new_token(), keep=keep, old=inode(place))
         staged = self._journals.spot(move).staged
         try:
-            calls.make_folder(staged, 0o755)
+            syscalls.make_folder(staged, 0o755)
             write_tree(staged, stepped(files, lambda file: file.path))
             sync_tree(staged)
         finally:
@@ -159,7 +159,7 @@ class Store:
             return
         make_folders(self._folder, durable=True)
         for folder in sorted({os.path.dirname(self._journals.spot(move).staged) for move in self._moves if move.new}):
-            calls.sync_folder(folder)
+            syscalls.sync_folder(folder)
         self.issues += self._journals.run(tuple(self._moves), self._text, text)
         self._moves.clear()
         self._text, self.locked, self._taken = text, locked, None
@@ -197,7 +197,7 @@ class Store:
     def _sweep_link(self, path: str) -> None:
         """Delete a link that never got its place. A folder is kept: without its journal nobody knows whose it was."""
         if is_link(path):
-            calls.delete(path)
+            syscalls.delete(path)
         else:
             self.issues += (back_up(path, self.scope, os.path.basename(path), "interrupted", new_token()),)
 
@@ -217,14 +217,14 @@ class Store:
         staged = os.path.join(self._folder, f".{_HOLDER}.{secrets.token_hex(6)}.tmp")
         with suppress(OSError):
             write_new(staged, text.encode("ascii", "replace"), mode=0o644)
-            calls.rename(staged, os.path.join(self._folder, _HOLDER))
+            syscalls.rename(staged, os.path.join(self._folder, _HOLDER))
 
     def leave(self) -> None:
         """Take the name off again, and the store itself when it is empty."""
         with suppress(OSError):
-            calls.delete(os.path.join(self._folder, _HOLDER))
+            syscalls.delete(os.path.join(self._folder, _HOLDER))
         with suppress(OSError):
-            calls.delete_folder(self._folder)
+            syscalls.delete_folder(self._folder)
 
 
 def _with_new(move: Move, number: int) -> Move:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from prowess.mcp.binding import token_in
+from prowess.mcp.http.bind import token_in
 from prowess.mcp.serve import Survey, check, serve, survey
-from prowess.mcp.shelf import LeftOut, Refused
+from prowess.mcp.served_skills import LeftOut, Refused
 
 if TYPE_CHECKING:
     from prowess.mcp.server import Server

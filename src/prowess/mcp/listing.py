@@ -10,16 +10,16 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.select.budget import fit
-from prowess.spec.counted import counted
 from prowess.spec.markup import CONTENT, neutralize_tags
+from prowess.spec.plural import counted
 from prowess.spec.render import listed, render_lines
 from prowess.spec.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from prowess.library.skill import Skill
     from prowess.mcp.options import ServeOptions
+    from prowess.skills.skill import Skill
     from prowess.spec.render import Entry
 
 _ELEMENT = "available_skills"

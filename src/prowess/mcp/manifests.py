@@ -7,18 +7,18 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import ResourceChangedError, ResourceNotFoundError
-from prowess.files.marks import hash_marked, read_marked
-from prowess.library.mcp_rules import refuse_size, served_files, strict_fields
+from prowess.files.identity import hash_marked, read_marked
 from prowess.mcp.uris import SKILL_MD, uri_of
+from prowess.skills.mcp_rules import refuse_size, served_files, strict_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from prowess.files.marks import Hashed
-    from prowess.files.reading import Identity
-    from prowess.library.skill import Skill
+    from prowess.files.identity import Hashed
+    from prowess.files.read import Identity
     from prowess.limits import Limits
-    from prowess.spec.typed import Json
+    from prowess.skills.skill import Skill
+    from prowess.spec.frontmatter.json_types import Json
 
 
 _TRIES = 4

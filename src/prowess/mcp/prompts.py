@@ -9,20 +9,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import ResourceNotFoundError, SkillError, SourceError
-from prowess.mcp.answers import current_answer
-from prowess.mcp.pages import complete, item_before
+from prowess.mcp.handlers import current_answer
+from prowess.mcp.pagination import complete, item_before
 from prowess.mcp.uris import TEMPLATE
-from prowess.spec.hidden import one_line
-from prowess.spec.substitute import argument_names
+from prowess.spec.hidden_characters import one_line
+from prowess.spec.placeholders import argument_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from prowess.library.skill import Skill
     from prowess.limits import Limits
-    from prowess.mcp.shelf import Shelf
+    from prowess.mcp.served_skills import Shelf
     from prowess.mcp.tools import ModelTools
-    from prowess.spec.typed import Json
+    from prowess.skills.skill import Skill
+    from prowess.spec.frontmatter.json_types import Json
 
     Result = dict[str, Json]
 

@@ -9,22 +9,22 @@ from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import SkillError, SourceError
-from prowess.files.folders import folder_info
-from prowess.library.mcp_rules import reasons
+from prowess.files.directory import folder_info
 from prowess.limits import DEFAULT_LIMITS
-from prowess.mcp.binding import check_token, is_loopback, parse_bind
-from prowess.mcp.keeper import Loader
+from prowess.mcp.http.bind import check_token, is_loopback, parse_bind
+from prowess.mcp.live_catalog import Loader
 from prowess.mcp.manifests import Manifests
 from prowess.mcp.options import root_folders
-from prowess.mcp.shelf import Refused
+from prowess.mcp.served_skills import Refused
+from prowess.skills.mcp_rules import reasons
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Sequence
 
     from prowess.limits import Limits
+    from prowess.mcp.served_skills import LeftOut
     from prowess.mcp.server import Server
-    from prowess.mcp.shelf import LeftOut
 
 _LEAST, _PART = 0.05, 10
 
@@ -64,7 +64,7 @@ def serve(
             server.tell_arrivals()
             run_stdio(server)
             return
-        from prowess.mcp.http import run_http  # noqa: PLC0415 - not needed for stdio
+        from prowess.mcp.http.app import run_http  # noqa: PLC0415 - not needed for stdio
 
         def started(url: str) -> None:
             if ready is not None:

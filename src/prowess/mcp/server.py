@@ -25,12 +25,12 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from prowess.errors import SkillError
 from prowess.limits import DEFAULT_LIMITS
-from prowess.mcp.answers import BehindError, LargeError, OutdatedError
-from prowess.mcp.arrivals import Arrivals
-from prowess.mcp.keeper import News, keeper_of
+from prowess.mcp.handlers import BehindError, LargeError, OutdatedError
 from prowess.mcp.listing import write_arrivals, write_pointer
+from prowess.mcp.live_catalog import News, keeper_of
+from prowess.mcp.new_skills import Arrivals
 from prowess.mcp.options import BUDGET, MAX_CHARS, PARTS, PLACES, make_options
-from prowess.mcp.pages import complete
+from prowess.mcp.pagination import complete
 
 if TYPE_CHECKING:
     import os
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.subscriptions import ServerEvent
 
-    from prowess.library.catalog import Catalog
-    from prowess.library.changes import Notice
+    from prowess.discovery.file_changes import Notice
     from prowess.limits import Limits
-    from prowess.mcp.keeper import Offer
+    from prowess.mcp.live_catalog import Offer
     from prowess.mcp.options import ServeOptions
-    from prowess.mcp.shelf import LeftOut, Shelf
+    from prowess.mcp.served_skills import LeftOut, Shelf
+    from prowess.skills.catalog import Catalog
 
     Context = ServerRequestContext[Any, Any]
     Handler = Callable[[Context, Any], Awaitable[HandlerResult]]

@@ -11,12 +11,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from prowess.escapes import escape_line
-from prowess.library.catalog import Catalog
-from prowess.mcp.answers import current_answer
+from prowess.mcp.handlers import current_answer
 from prowess.mcp.listing import write_listing
 from prowess.mcp.uris import uri_of
 from prowess.runtime.session import Session
-from prowess.spec.hidden import one_line
+from prowess.skills.catalog import Catalog
+from prowess.spec.hidden_characters import one_line
 from prowess.spec.markup import neutralize_tags
 from prowess.tools.content import load_content, preload_wrapped
 from prowess.tools.dialects.prowess import DIALECT
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prowess.errors import Issue
-    from prowess.library.skill import Skill
     from prowess.mcp.listing import ListingTexts
     from prowess.mcp.options import ServeOptions
-    from prowess.mcp.shelf import Shelf
+    from prowess.mcp.served_skills import Shelf
+    from prowess.skills.skill import Skill
     from prowess.tools.definitions import ToolDefinition, ToolResult
 
 _LOADER = "load_skill"

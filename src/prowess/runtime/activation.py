@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from prowess.errors import Issue
-    from prowess.library.body import LoadedSkill
-    from prowess.library.skill import Skill
+    from prowess.skills.instructions import LoadedSkill
+    from prowess.skills.skill import Skill
     from prowess.spec.commands import Leave, Span
 
 ALREADY = "it was active already"

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import SkillNotActiveError
 from prowess.runtime.activation import Active, tools_of
-from prowess.runtime.refreshed import Refreshed, carried_over, difference
-from prowess.spec.tool_patterns import intersect_ceilings, judged
+from prowess.runtime.catalog_diff import Refreshed, carried_over, difference
+from prowess.spec.tool_rules import intersect_ceilings, judged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
 
-    from prowess.library.catalog import Catalog
-    from prowess.library.skill import Skill
     from prowess.runtime.activation import Standing
     from prowess.runtime.instructions import Prepared
-    from prowess.spec.tool_patterns import Ceiling
+    from prowess.skills.catalog import Catalog
+    from prowess.skills.skill import Skill
+    from prowess.spec.tool_rules import Ceiling
 
 
 class ActiveSkills:

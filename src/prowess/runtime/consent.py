@@ -9,9 +9,9 @@ from prowess.errors import NotTrustedError, SkillError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from prowess.library.skill import Skill
+    from prowess.runtime.acting.trust import Permission, Trust, TrustRequest
     from prowess.runtime.events import Teller
-    from prowess.runtime.trust import Permission, Trust, TrustRequest
+    from prowess.skills.skill import Skill
 
 
 class Consent:
@@ -59,7 +59,7 @@ class Consent:
         self._events.say("refused", request.skill.name, **_describe(request), **decided)
 
     def _decide(self, request: TrustRequest, *, allowed: bool) -> None:
-        from prowess.runtime.trust import TrustRequest  # noqa: PLC0415 - only where somebody decides
+        from prowess.runtime.acting.trust import TrustRequest  # noqa: PLC0415 - only where somebody decides
 
         asked: object = request
         if not isinstance(asked, TrustRequest):

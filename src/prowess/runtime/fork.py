@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 from prowess.arguments import check_instance, check_text, check_texts, refuse
 from prowess.errors import InvalidFrontmatterError, SandboxError, SkillError
 from prowess.limits import DEFAULT_LIMITS
-from prowess.runtime.called import enveloped
-from prowess.runtime.processes import Bounds, run_supervised
+from prowess.runtime.acting.supervised import Bounds, run_supervised
+from prowess.runtime.user_call import enveloped
 from prowess.spec.document import Policy, read_document
-from prowess.spec.fences import locate
-from prowess.spec.hidden import one_line
+from prowess.spec.frontmatter.fences import locate
+from prowess.spec.hidden_characters import one_line
 from prowess.spec.markup import CONTENT, neutralize_tags
-from prowess.spec.tool_patterns import intersect_ceilings, is_named, judged, tool_pattern
+from prowess.spec.tool_rules import intersect_ceilings, is_named, judged, tool_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from prowess.limits import Limits
     from prowess.spec.document import Document
-    from prowess.spec.fences import Fences
-    from prowess.spec.tool_patterns import Answer
+    from prowess.spec.frontmatter.fences import Fences
+    from prowess.spec.tool_rules import Answer
 
     ForkRunner = Callable[["PreparedFork"], "str | Awaitable[str]"]
 

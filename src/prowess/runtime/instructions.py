@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.runtime.activation import Standing
-from prowess.runtime.origins import tagged
+from prowess.runtime.source_labels import tagged
 from prowess.spec.commands import Expanded, may_have_commands
 
 if TYPE_CHECKING:
-    from prowess.library.body import LoadedSkill
-    from prowess.library.skill import Skill
     from prowess.limits import Limits
+    from prowess.runtime.acting.expand_commands import Expander
+    from prowess.runtime.acting.supervised import Finished
     from prowess.runtime.consent import Consent
     from prowess.runtime.events import Teller
-    from prowess.runtime.expand import Expander
-    from prowess.runtime.processes import Finished
+    from prowess.skills.instructions import LoadedSkill
+    from prowess.skills.skill import Skill
 
 _AS_IT_IS = Expanded("")
 
@@ -106,7 +106,7 @@ class Instructions:
                 self.events.say("not-expanded", skill.name, code=issue.code, why=issue.message)
 
     def _expander(self, skill: Skill) -> Expander:
-        from prowess.runtime.expand import Expander  # noqa: PLC0415 - only for skills with commands
+        from prowess.runtime.acting.expand_commands import Expander  # noqa: PLC0415 - only for skills with commands
 
         def told(command: str, found: Finished | None) -> None:
             outcome = {"status": found.status, "limit": found.limit, "seconds": found.seconds} if found else {}

@@ -24,7 +24,6 @@ from prowess.errors import (
     SkillError,
     SkillFilteredError,
 )
-from prowess.library.body import LoadedSkill
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.activation import (
     ALLOWED_OTHERWISE,
@@ -39,37 +38,38 @@ from prowess.runtime.activation import (
     tools_of,
 )
 from prowess.runtime.active_skills import ActiveSkills
-from prowess.runtime.ambient import ambient_filters
-from prowess.runtime.called import called, parse_call
+from prowess.runtime.catalog_diff import Refreshed, has_changed
 from prowess.runtime.consent import Consent
 from prowess.runtime.events import measured, overheard
+from prowess.runtime.filter_context import ambient_filters
 from prowess.runtime.instructions import Instructions
-from prowess.runtime.origins import tagged
-from prowess.runtime.refreshed import Refreshed, has_changed
-from prowess.runtime.saved import Bounds, as_json, bounds_of, from_json, older_issue, resumed
 from prowess.runtime.session_arguments import check_arguments, check_catalog, read_ceiling
-from prowess.runtime.sight import Sight, filtered_out
+from prowess.runtime.session_json import Bounds, as_json, bounds_of, from_json, older_issue, resumed
+from prowess.runtime.source_labels import tagged
+from prowess.runtime.user_call import called, parse_call
+from prowess.runtime.visibility import Sight, filtered_out
+from prowess.skills.instructions import LoadedSkill
 from prowess.spec.commands import may_have_commands
-from prowess.spec.counted import counted
-from prowess.spec.hidden import hidden_points
-from prowess.spec.tool_patterns import judged
+from prowess.spec.hidden_characters import hidden_points
+from prowess.spec.plural import counted
+from prowess.spec.tool_rules import judged
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Hashable, Iterable, Mapping
     from contextlib import AbstractContextManager
 
+    from prowess.discovery.live import Live
     from prowess.errors import Issue
-    from prowess.library.catalog import Catalog
-    from prowess.library.live import Live
-    from prowess.library.skill import Skill
+    from prowess.runtime.acting.trust import Trust, TrustRequest
     from prowess.runtime.activation import Step
     from prowess.runtime.events import Event, OnEvent
     from prowess.runtime.instructions import Prepared
-    from prowess.runtime.trust import Trust, TrustRequest
     from prowess.select.selectors import Selector
+    from prowess.skills.catalog import Catalog
+    from prowess.skills.skill import Skill
     from prowess.spec.commands import Expanded
-    from prowess.spec.tool_patterns import Answer
+    from prowess.spec.tool_rules import Answer
 
 
 class _Wish(NamedTuple):

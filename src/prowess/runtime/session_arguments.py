@@ -15,17 +15,17 @@ from prowess.arguments import (
     path_in_call,
     refuse,
 )
+from prowess.discovery.live import Live
 from prowess.errors import SourceError
-from prowess.library.catalog import Catalog
-from prowess.library.live import Live
 from prowess.limits import Limits
-from prowess.spec.tool_patterns import ANY, Ceiling, is_tool_pattern
+from prowess.skills.catalog import Catalog
+from prowess.spec.tool_rules import ANY, Ceiling, is_tool_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from prowess.runtime.acting.trust import Trust
     from prowess.runtime.events import OnEvent
-    from prowess.runtime.trust import Trust
     from prowess.select.selectors import Selector
 
 
@@ -78,7 +78,7 @@ def check_arguments(
     if selector is not None:
         check_method(selector, "selector", "select", "pass a prowess.Selector")
     if trust is not None:
-        from prowess.runtime.trust import Trust  # noqa: PLC0415 - a session without trust does not load it
+        from prowess.runtime.acting.trust import Trust  # noqa: PLC0415 - a session without trust does not load it
 
         # Somebody who gives the name of a policy means that policy.
         policy = f"policy={trust!r}" if str(trust) in {"defer", "granted", "never"} else ""

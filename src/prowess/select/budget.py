@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from prowess.arguments import check_count, path_in_call, refuse
-from prowess.spec.counted import counted
+from prowess.spec.plural import counted
 from prowess.spec.render import Entry, listed, render_entries, render_xml
 from prowess.spec.tokens import COUNTER, estimate_tokens
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from prowess.arguments import check_count, check_method, check_texts
-from prowess.library.catalog import Catalog
-from prowess.library.search import tags_of
+from prowess.skills.catalog import Catalog
+from prowess.skills.search import tags_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Sequence
 
-    from prowess.library.skill import Skill
+    from prowess.skills.skill import Skill
 
 DEFAULT_LIMIT = 20
 
@@ -84,6 +84,6 @@ class SelectorChain:
 
     def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:
         """The names that are left at the end; a session asks the parts themselves."""
-        from prowess.select.choose import choose  # noqa: PLC0415 - choosing knows the chain
+        from prowess.select.ask_selector import choose  # noqa: PLC0415 - choosing knows the chain
 
         return [skill.name for skill in choose(self, query, candidates)]

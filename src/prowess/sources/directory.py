@@ -7,17 +7,17 @@ import posixpath
 from typing import TYPE_CHECKING, Any
 
 from prowess.arguments import check_path
+from prowess.discovery.scan import root_folder, scan
 from prowess.errors import SourceError
-from prowess.library.load import FILENAME
-from prowess.library.scan import root_folder, scan
+from prowess.skills.parse import FILENAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from prowess.library.catalog import Catalog
-    from prowess.library.skill import Skill
     from prowess.model import SkillScope
+    from prowess.skills.catalog import Catalog
+    from prowess.skills.skill import Skill
 
 _GLOB = frozenset("*?[")
 

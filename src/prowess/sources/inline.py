@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.errors import SourceError
-from prowess.library.catalog import Catalog
-from prowess.library.skill import Skill
-from prowess.spec.fields import Frontmatter
+from prowess.skills.catalog import Catalog
+from prowess.skills.skill import Skill
+from prowess.spec.frontmatter.fields import Frontmatter
 from prowess.spec.rules import is_usable_name
 
 if TYPE_CHECKING:

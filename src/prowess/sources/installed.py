@@ -7,17 +7,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prowess.errors import BadReferenceError, InstallError, Issue, NotInstalledError, SourceError
-from prowess.library.catalog import Catalog
-from prowess.library.installs import copied_folders, project_scope, resolve, user_scope
-from prowess.library.lock import read_lock
+from prowess.lockfile.read import read_lock
+from prowess.lockfile.scopes import copied_folders, project_scope, resolve, user_scope
+from prowess.skills.catalog import Catalog
 from prowess.sources.directory import DirectorySource, check_mount
-from prowess.spec.refs import SkillRef
+from prowess.spec.skill_ref import SkillRef
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
-    from prowess.library.installs import Scope
+    from prowess.lockfile.scopes import Scope
 
 
 class InstalledSource:
@@ -87,8 +87,8 @@ def _copies(ref: SkillRef, scope: Scope) -> list[str]:
 
 
 def _sifted(found: Catalog, scope: Scope) -> Catalog:
-    from prowess.library.pins import Pins  # noqa: PLC0415 - only for those who ask
     from prowess.limits import DEFAULT_LIMITS  # noqa: PLC0415
+    from prowess.lockfile.pins import Pins  # noqa: PLC0415 - only for those who ask
 
     kept, refused = Pins((scope,), DEFAULT_LIMITS).sift(list(found.skills))
     return Catalog(kept, issues=(*found._found, *refused))  # noqa: SLF001 - what was met on the way stays known

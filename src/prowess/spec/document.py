@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import Issue, SkillLoadError, SourceError, load_error
 from prowess.limits import DEFAULT_LIMITS, Limits
-from prowess.spec.frontmatter import Head, interpret
+from prowess.spec.frontmatter.parse import Head, interpret
 from prowess.spec.rules import field_issues, is_usable_name
 
 if TYPE_CHECKING:
     from prowess.model import Mode
-    from prowess.spec.fields import Frontmatter
+    from prowess.spec.frontmatter.fields import Frontmatter
 
 
 def checked_mode(mode: str) -> None:

@@ -12,7 +12,7 @@ import unicodedata
 from functools import cache
 from typing import TYPE_CHECKING
 
-from prowess.spec.hidden import STRIPPED, one_line, strip_hidden
+from prowess.spec.hidden_characters import STRIPPED, one_line, strip_hidden
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

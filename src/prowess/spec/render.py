@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from prowess.errors import SourceError
 from prowess.limits import MAX_DESCRIPTION_LENGTH as _LONGEST
-from prowess.spec.hidden import one_line
+from prowess.spec.hidden_characters import one_line
 from prowess.spec.markup import escape_xml, neutralize_json, neutralize_tags
 
 if TYPE_CHECKING:

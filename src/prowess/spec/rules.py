@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from prowess.errors import Issue
 from prowess.limits import MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
 from prowess.names import is_device_name
-from prowess.spec.hidden import has_hidden, hidden_points
+from prowess.spec.hidden_characters import has_hidden, hidden_points
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prowess.model import Mode
-    from prowess.spec.fields import Frontmatter
+    from prowess.spec.frontmatter.fields import Frontmatter
 
 _KEBAB = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _FORBIDDEN = re.compile(r"[/\\:<>]|%[0-9A-Fa-f]{2}")

@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prowess.errors import SkillError
-from prowess.runtime.called import LOADED_INLINE, fill_instructions, note_arguments, write_notes
-from prowess.spec.hidden import one_line
+from prowess.runtime.user_call import LOADED_INLINE, fill_instructions, note_arguments, write_notes
+from prowess.spec.hidden_characters import one_line
 from prowess.spec.markup import CONTENT, escape_attribute, wrap_text
 
 if TYPE_CHECKING:
-    from prowess.library.skill import Skill
     from prowess.runtime.activation import Activation
-    from prowess.spec.substitute import Filled
+    from prowess.skills.skill import Skill
+    from prowess.spec.placeholders import Filled
 
 MAX_LISTED_FILES = 50
 _RULE = "Paths in these instructions are relative to that directory."

@@ -11,8 +11,8 @@ from prowess.tools.media import media_in
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from prowess.runtime.acting.trust import TrustRequest
     from prowess.runtime.fork import PreparedFork
-    from prowess.runtime.trust import TrustRequest
     from prowess.tools.media import Media
     from prowess.tools.shapes import (
         AnthropicTool,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.tools import acting
+from prowess.tools import acting_tools
 from prowess.tools.content import preload_written
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ class Dialect(NamedTuple):
     @property
     def forks(self) -> bool:
         """Whether it has a tool that runs skills as sub-agents."""
-        return any(tool.handler is acting.run_skill for tool in self.tools)
+        return any(tool.handler is acting_tools.run_skill for tool in self.tools)
 
     @property
     def runs_scripts(self) -> bool:
         """Whether it has a tool that runs scripts."""
-        return any(tool.handler is acting.run_script for tool in self.tools)
+        return any(tool.handler is acting_tools.run_script for tool in self.tools)

@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import BinaryResourceError, ResourceTooLargeError
-from prowess.runtime.origins import tagged
-from prowess.spec.hidden import one_line
+from prowess.runtime.source_labels import tagged
+from prowess.spec.hidden_characters import one_line
 from prowess.spec.markup import neutralize_tags
 from prowess.tools.definitions import ToolResult
 from prowess.tools.media import detect_media_type, is_plain_document
 
 if TYPE_CHECKING:
-    from prowess.library.skill import Skill
+    from prowess.skills.skill import Skill
     from prowess.tools.view import View
 
 LINES = 2_000

@@ -10,9 +10,9 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from prowess.library.catalog import Catalog
     from prowess.runtime.session import Session
     from prowess.select.budget import BudgetReport
+    from prowess.skills.catalog import Catalog
     from prowess.tools.definitions import ToolDefinition
 
 T = TypeVar("T")

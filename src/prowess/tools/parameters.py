@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from prowess.tools.availability import is_searchable
 from prowess.tools.definitions import schema, text
-from prowess.tools.offers import is_searchable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from prowess.runtime.called import fill_instructions
+from prowess.runtime.user_call import fill_instructions
 from prowess.tools.content import load_content
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from prowess.runtime.activation import Activation
     from prowess.runtime.session import Session
     from prowess.spec.commands import Span
-    from prowess.spec.substitute import Filled
+    from prowess.spec.placeholders import Filled
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING
 
 from prowess.errors import SkillError
+from prowess.runtime.concurrency import pools_for
 from prowess.runtime.events import Event
-from prowess.runtime.pools import pools_for
+from prowess.thread_work import LoopRunningError, await_result
 from prowess.tools.definitions import ToolResult
 from prowess.tools.refusals import bound_error
-from prowess.work import LoopRunningError, await_result
 
 if TYPE_CHECKING:
     from prowess.runtime.fork import ForkRunner, PreparedFork

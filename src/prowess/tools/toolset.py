@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from prowess.arguments import check_count, check_flag, check_instance, check_text, check_texts
 from prowess.errors import Issue, NotTrustedError, SkillError, SourceError
+from prowess.runtime.concurrency import pools_for
 from prowess.runtime.events import Event, measured
-from prowess.runtime.pools import pools_for
 from prowess.runtime.session import Session
-from prowess.spec.hidden import one_line
+from prowess.spec.hidden_characters import one_line
 from prowess.spec.markup import CALLED, CONTENT, neutralize_tags
 from prowess.spec.tokens import estimate_tokens
-from prowess.tools.acting import prepare_fork
+from prowess.tools.acting_tools import prepare_fork
 from prowess.tools.arguments import BadArgumentsError, parse_arguments
 from prowess.tools.definitions import ToolResult, copy_definition
 from prowess.tools.dialects import DIALECTS
@@ -26,12 +26,12 @@ from prowess.tools.view import Options, View
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
-    from prowess.library.skill import Skill
     from prowess.model import DialectName
+    from prowess.runtime.acting.scripts import Scripts
+    from prowess.runtime.acting.trust import TrustRequest
     from prowess.runtime.fork import ForkRunner, PreparedFork
-    from prowess.runtime.scripts import Scripts
-    from prowess.runtime.trust import TrustRequest
     from prowess.select.budget import BudgetReport
+    from prowess.skills.skill import Skill
     from prowess.tools.definitions import ToolDefinition
     from prowess.tools.dialect import Tool
 
@@ -64,7 +64,7 @@ def _checked_tokens(tokens: Callable[[str], int] | None) -> Callable[[str], int]
 def _checked_scripts(scripts: Scripts | bool | None) -> Scripts | None:  # noqa: FBT001 - the public signature
     if scripts is None or scripts is False:
         return None
-    from prowess.runtime.scripts import Scripts  # noqa: PLC0415 - only when scripts are asked for
+    from prowess.runtime.acting.scripts import Scripts  # noqa: PLC0415 - only when scripts are asked for
 
     if isinstance(scripts, Scripts):
         return scripts

@@ -15,11 +15,11 @@ from prowess.spec.tokens import estimate_tokens
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from prowess.library.skill import Skill
+    from prowess.runtime.acting.scripts import Scripts
     from prowess.runtime.activation import Activation
     from prowess.runtime.fork import ForkRunner
-    from prowess.runtime.scripts import Scripts
     from prowess.runtime.session import Session
+    from prowess.skills.skill import Skill
     from prowess.spec.render import Entry
 
 

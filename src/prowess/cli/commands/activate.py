@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli import output
 from prowess.cli.command import command as new_command
-from prowess.cli.conversation import session_for
 from prowess.cli.options import json_option, settings_of, skill_argument, where_options
+from prowess.cli.render import printer
+from prowess.cli.session_setup import session_for
 
 if TYPE_CHECKING:
     from prowess.cli.options import Where
@@ -40,7 +40,7 @@ def command(
     found = session.activate(name)
     text = called or found.instructions
     if as_data:
-        output.answer(
+        printer.answer(
             lambda: {
                 "name": name,
                 "instructions": text,
@@ -54,6 +54,6 @@ def command(
             as_data=True,
         )
         return
-    output.exact_text(text)
+    printer.exact_text(text)
     for issue in found.issues:
-        output.warn(f"[{issue.code}] {issue.message}")
+        printer.warn(f"[{issue.code}] {issue.message}")

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli import output
+from prowess.cli.change_flow import Change, carry_out, plan_of
 from prowess.cli.command import command as new_command
-from prowess.cli.flow import Change, carry_out, plan_of
-from prowess.cli.installing import dry_option, installed_data, installed_line, issue_data, yes_option
+from prowess.cli.installs import dry_option, installed_data, installed_line, issue_data, yes_option
 from prowess.cli.options import complete_skill, home_relative, json_option
+from prowess.cli.render import printer
 from prowess.install.adopt import adoptable, is_left, is_own
 from prowess.install.installer import Installer
-from prowess.library.lock import read_lock
 from prowess.limits import DEFAULT_LIMITS
+from prowess.lockfile.read import read_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.library.installs import Scope
+    from prowess.lockfile.scopes import Scope
 
 _TAKE = "take over"
 
@@ -42,7 +42,7 @@ def command(names: tuple[str, ...], *, user: bool, dry_run: bool, yes: bool, as_
     Exit status 1: you said no.
     """
     installer = Installer()
-    with output.busy("looking"):
+    with printer.busy("looking"):
         rows = list(_plan(installer.user if user else installer.project, names))
     return carry_out(
         Change(

@@ -5,17 +5,17 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from prowess.cli import output
-from prowess.cli.blocks import Line, Table, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import home_relative, json_option, quote_path
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Line, Table, line
 from prowess.install.installer import Installer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import prowess
-    from prowess.cli.blocks import Block
+    from prowess.cli.render.blocks import Block
 
 _HEAD = ("skill", "since", "bytes", "where", "why")
 
@@ -29,7 +29,7 @@ def command(*, as_data: bool) -> None:
     or deletes one.
     """
     kept = Installer().backups()
-    output.answer(lambda: {"backups": [_data(one) for one in kept]}, lambda: _blocks(kept), as_data=as_data)
+    printer.answer(lambda: {"backups": [_data(one) for one in kept]}, lambda: _blocks(kept), as_data=as_data)
 
 
 def _data(one: prowess.Backup) -> dict[str, object]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from prowess.cli import output
 from prowess.cli.command import command as new_command
 from prowess.cli.commands.prompt import DIALECTS as KNOWN
-from prowess.cli.conversation import session_for
 from prowess.cli.options import json_option, settings_of, where_options
-from prowess.cli.workplace import folder_option, tell_where
+from prowess.cli.render import printer
+from prowess.cli.script_folder import folder_option, tell_where
+from prowess.cli.session_setup import session_for
 from prowess.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def command(
 
     JSON '-' reads the arguments from standard input. Exit status 1: the result is an error.
     """
-    from prowess.runtime.scripts import Scripts  # noqa: PLC0415 - what a conversation needs
+    from prowess.runtime.acting.scripts import Scripts  # noqa: PLC0415 - what a conversation needs
     from prowess.tools.arguments import parse_arguments  # noqa: PLC0415
     from prowess.tools.dialects import DIALECTS  # noqa: PLC0415
     from prowess.tools.toolset import Toolset  # noqa: PLC0415
@@ -73,11 +73,11 @@ def command(
         return 0
     given = _given(arguments)
     result = toolset.call(tool, given)
-    output.answer(lambda: _data(result), list, as_data=as_data)
+    printer.answer(lambda: _data(result), list, as_data=as_data)
     if not as_data:
-        output.exact_text(result.content)
+        printer.exact_text(result.content)
         if result.fork is not None:
-            output.note(_NOTHING_RAN)
+            printer.note(_NOTHING_RAN)
         if "status" in result.data:  # a script has run
             tell_where(parse_arguments(given).get("args") or (), folder)
     return 1 if result.is_error else 0
@@ -88,10 +88,10 @@ def _given(arguments: str | None) -> str:
 
 
 def _show_tools(toolset: prowess.Toolset, *, as_data: bool) -> None:
-    from prowess.cli.blocks import Table  # noqa: PLC0415
+    from prowess.cli.render.blocks import Table  # noqa: PLC0415
 
     tools = toolset.tools()
-    output.answer(
+    printer.answer(
         lambda: {"tools": [tool.to_json_schema() for tool in tools]},
         lambda: [
             Table(

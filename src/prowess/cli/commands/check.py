@@ -9,9 +9,8 @@ import click
 
 from prowess.authoring.check import CheckReport, check, distinct, skill_files
 from prowess.authoring.fix import apply_fix, fix
-from prowess.cli import output
-from prowess.cli.blocks import Line, line
 from prowess.cli.command import command as new_command
+from prowess.cli.lock_check import Verified
 from prowess.cli.options import (
     complete_code,
     complete_skill_or_path,
@@ -22,20 +21,21 @@ from prowess.cli.options import (
     settings_of,
 )
 from prowess.cli.own_skills import find_own_paths
-from prowess.cli.verified import Verified
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Line, line
 from prowess.errors import SkillError, SourceError
 from prowess.escapes import escape_line
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.counted import counted, join_some
-from prowess.steps import stepped
+from prowess.progress_steps import stepped
+from prowess.spec.plural import counted, join_some
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prowess.authoring.findings import Finding
     from prowess.authoring.fix import Fix
-    from prowess.cli.blocks import Block, Style
     from prowess.cli.options import T
+    from prowess.cli.render.blocks import Block, Style
 
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
 _NAMED = 5
@@ -108,16 +108,16 @@ def command(
     if installed and not own:
         return _leave_to_authors(installed, as_json=as_json)
     if installed:
-        output.note(f"left to their authors, since they are installed: {join_some(installed, _NAMED)}")
-    with output.busy("checking"):
+        printer.note(f"left to their authors, since they are installed: {join_some(installed, _NAMED)}")
+    with printer.busy("checking"):
         fixes = _fixes(chosen, write=mend) if mend or only_show else []
         report = check(*(own if installed else chosen), budget=settings.number("budget"), spec=spec)
     report = _narrowed(report, frozenset(only), frozenset(ignore))
     if form == "github" and not as_json:
         for finding in report.findings:
-            output.plain_line(_annotation(finding))
+            printer.plain_line(_annotation(finding))
     else:
-        output.answer(lambda: _data(report, fixes), lambda: _blocks(report, fixes, written=mend), as_data=as_json)
+        printer.answer(lambda: _data(report, fixes), lambda: _blocks(report, fixes, written=mend), as_data=as_json)
     return 0 if report.ok(strict=bool(settings["strict"])) else 1
 
 
@@ -128,12 +128,12 @@ def _files_of(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 def _leave_to_authors(installed: list[str], *, as_json: bool) -> int:
     """Say that nothing here is the project's own; what others wrote is theirs to check, so that is no failure."""
-    output.note(
+    printer.note(
         f"there are only installed skills ({join_some(installed, _NAMED)}), which their authors check; "
         "name a folder to check them all the same"
     )
     if as_json:
-        output.answer(lambda: _data(CheckReport((), (), 0, {}), []), lambda: iter(()), as_data=True)
+        printer.answer(lambda: _data(CheckReport((), (), 0, {}), []), lambda: iter(()), as_data=True)
     return 0
 
 
@@ -141,7 +141,7 @@ def _fixes(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
     found: list[Fix] = []
     files, pinned = _without_pinned(_files_of(paths))
     if pinned:
-        output.note(f"left as prowess.lock has them: {', '.join(pinned)} (mend them where they come from)")
+        printer.note(f"left as prowess.lock has them: {', '.join(pinned)} (mend them where they come from)")
     for file in stepped(files, lambda file: home_relative(os.path.dirname(file))):
         try:
             mended = fix(file)
@@ -156,8 +156,8 @@ def _fixes(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
 
 def _without_pinned(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
     """The files that may be changed, and the skills of the others: in an install base, or a copy that is recorded."""
-    from prowess.library.installs import standard_scopes  # noqa: PLC0415 - only to mend something
-    from prowess.library.pins import Pins  # noqa: PLC0415
+    from prowess.lockfile.pins import Pins  # noqa: PLC0415
+    from prowess.lockfile.scopes import standard_scopes  # noqa: PLC0415 - only to mend something
 
     scopes = standard_scopes(os.getcwd(), os.path.expanduser("~"), os.environ)
     records = Pins(scopes, DEFAULT_LIMITS).records

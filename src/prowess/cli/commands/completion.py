@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from prowess.cli import output
 from prowess.cli.command import command as new_command
 from prowess.cli.options import json_option
+from prowess.cli.render import printer
 
 
 @new_command(
@@ -24,6 +24,6 @@ def command(ctx: click.Context, shell: str, *, as_data: bool) -> None:
     made = get_completion_class(shell)
     assert made is not None  # noqa: S101 - one of the choices
     script = made(ctx.find_root().command, {}, "prowess", "_PROWESS_COMPLETE").source()
-    output.answer(lambda: {"shell": shell, "script": script}, list, as_data=as_data)
+    printer.answer(lambda: {"shell": shell, "script": script}, list, as_data=as_data)
     if not as_data:
-        output.plain_text(script.rstrip("\n") + "\n")
+        printer.plain_text(script.rstrip("\n") + "\n")

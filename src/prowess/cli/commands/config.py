@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from prowess.cli import output
-from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import home_relative, json_option, settings_of
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Table, line
+from prowess.discovery.settings import SETTINGS, Setting
 from prowess.errors import SourceError, nearest_first
-from prowess.library.settings import SETTINGS, Setting
 
 
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -37,7 +37,7 @@ def command(name: str | None, *, as_data: bool) -> None:
             f"no setting {name!r}; nearest: {', '.join(nearest_first(name, known)[:3])}", code="unknown-setting"
         )
     chosen = [found for found in settings if name in (None, found.name)]
-    output.answer(
+    printer.answer(
         lambda: {"settings": [_data(found) for found in chosen]},
         lambda: [line(_shown(chosen[0]))] if name else [_table(chosen)],
         as_data=as_data,

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli import output
 from prowess.cli.command import command as new_command
-from prowess.cli.demonstration import blocks_of, steps
+from prowess.cli.demo.parts import blocks_of, steps
 from prowess.cli.options import json_option
-from prowess.cli.plain import rendered
-from prowess.files.temporary import temporary_folder
+from prowess.cli.render import printer
+from prowess.cli.render.plain_text import rendered
+from prowess.files.temp import temporary_folder
 
 if TYPE_CHECKING:
-    from prowess.cli.demonstration import Step
+    from prowess.cli.demo.parts import Step
 
 
 @new_command(
@@ -37,13 +37,13 @@ def command(*, record: str | None, as_data: bool) -> None:
         for number, step in enumerate(steps(Path(folder)), 1):
             done.append(step)
             if not as_data:
-                output.show(blocks_of(step, number))
+                printer.show(blocks_of(step, number))
     if as_data:
-        output.answer(
+        printer.answer(
             lambda: {"steps": [{"title": one.title, "text": rendered(one.blocks)} for one in done]}, list, as_data=True
         )
     if record is not None:
-        from prowess.cli.recording import recorded  # noqa: PLC0415 - only for a picture
+        from prowess.cli.render.svg_picture import recorded  # noqa: PLC0415 - only for a picture
 
         recorded((block for number, step in enumerate(done, 1) for block in blocks_of(step, number)), record)
-        output.note(f"recorded in {record}", quiet=as_data)
+        printer.note(f"recorded in {record}", quiet=as_data)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from prowess.cli import output
-from prowess.cli.blocks import Title, line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import installed_arguments, reach_options, refs_of
+from prowess.cli.installs import installed_arguments, reach_options, refs_of
 from prowess.cli.options import json_option
-from prowess.spec.counted import counted
-from prowess.steps import stepped
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Title, line
+from prowess.progress_steps import stepped
+from prowess.spec.plural import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.cli.blocks import Block, Style
+    from prowess.cli.render.blocks import Block, Style
     from prowess.install.installer import Installer
 
 _SHORT = 12
@@ -37,17 +37,17 @@ def command(names: tuple[str, ...], *, installer: Installer, as_data: bool) -> i
     Nothing is changed. Exit status 0: nothing differs. 1: something does. 3: nothing that is here differs, and a source
     could not be asked.
     """
-    with output.busy("comparing"):
+    with printer.busy("comparing"):
         diffs = [installer.diff(ref) for ref in stepped(refs_of(installer, names), str)]
-    output.answer(
+    printer.answer(
         lambda: {"diffs": [{**asdict(one), "path": str(one.path), "differs": one.differs} for one in diffs]},
         lambda: (block for one in diffs for block in _blocks(one)),
         as_data=as_data,
     )
-    output.tell_issues(installer.issues)
+    printer.tell_issues(installer.issues)
     for one in diffs:
         if one.why_unasked:
-            output.warn(f"{one.name}: its source could not be asked: {one.why_unasked}")
+            printer.warn(f"{one.name}: its source could not be asked: {one.why_unasked}")
     if any(one.differs for one in diffs):
         return 1
     return 3 if any(one.why_unasked for one in diffs) else 0

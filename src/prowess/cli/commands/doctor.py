@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from prowess.cli import output
-from prowess.cli.blocks import Line, Table, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import json_option
 from prowess.cli.remedies import REMEDIES
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Line, Table, line
 from prowess.health import Diagnosis, doctor
-from prowess.spec.counted import counted
+from prowess.spec.plural import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.cli.blocks import Block, Style
+    from prowess.cli.render.blocks import Block, Style
 
 _STYLES: dict[str, Style] = {"ok": "good", "note": "dim", "problem": "bad"}
 
@@ -29,10 +29,10 @@ def command(*, as_data: bool) -> int:
     Each problem comes with its remedy; an extra that is not installed is none. Nothing is changed.
     Exit status 1: there is a problem.
     """
-    with output.busy("looking around"):
+    with printer.busy("looking around"):
         found = doctor()
     data = [asdict(one) | {"remedy": _remedy(one)} for one in found]
-    output.answer(lambda: {"diagnoses": data}, lambda: _blocks(found), as_data=as_data)
+    printer.answer(lambda: {"diagnoses": data}, lambda: _blocks(found), as_data=as_data)
     return 1 if any(one.state == "problem" for one in found) else 0
 
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from prowess.authoring.evals import EvalReport, evaluate, load_evals
-from prowess.cli import output
-from prowess.cli.blocks import Line, Table, Title, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import (
     catalog_of,
@@ -21,20 +19,22 @@ from prowess.cli.options import (
     where_options,
 )
 from prowess.cli.own_skills import find_own_paths
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Line, Table, Title, line
+from prowess.discovery.scan import scan
 from prowess.errors import SourceError
-from prowess.library.catalog import Catalog
-from prowess.library.load import FILENAME
-from prowess.library.scan import scan
 from prowess.select.selectors import LexicalSelector, ModelDrivenSelector
-from prowess.spec.counted import counted
+from prowess.skills.catalog import Catalog
+from prowess.skills.parse import FILENAME
+from prowess.spec.plural import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
     from prowess.authoring.evals import EvalCase, EvalResult
-    from prowess.cli.blocks import Block, Span, Style
     from prowess.cli.options import Where
+    from prowess.cli.render.blocks import Block, Span, Style
 
 _MEASURES = {
     "lexical": "measured with the lexical selector: words in common with the query, ranked; no model is asked",
@@ -86,10 +86,10 @@ def command(
     catalog = catalog_of(settings)
     for place in reversed(paths):
         catalog = _competitors(place, named=bool(settings.names("folders"))) | catalog
-    with output.busy("asking"):
+    with printer.busy("asking"):
         report = evaluate(cases, catalog, selector=chosen, top=settings.number("top") or 1)
     judged = _Judged(report, len(catalog), named, float(settings["min"]))  # type: ignore[arg-type]  # a share is a number
-    output.answer(lambda: _data(judged), lambda: _blocks(judged), as_data=as_data)
+    printer.answer(lambda: _data(judged), lambda: _blocks(judged), as_data=as_data)
     return 0 if judged.passed else 1
 
 

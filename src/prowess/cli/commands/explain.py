@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.cli import output
-from prowess.cli.blocks import Table, Title, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import (
     catalog_of,
@@ -16,13 +14,15 @@ from prowess.cli.options import (
     skill_argument,
     where_options,
 )
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Table, Title, line
 from prowess.errors import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.cli.blocks import Block
     from prowess.cli.options import Where
+    from prowess.cli.render.blocks import Block
     from prowess.model import Explanation
 
 
@@ -47,12 +47,12 @@ def command(
     settings = settings_of(**where)
     catalog = catalog_of(settings)
     found = catalog.explain(skill)
-    output.answer(lambda: _data(found), lambda: _blocks(found), as_data=as_data)
+    printer.answer(lambda: _data(found), lambda: _blocks(found), as_data=as_data)
     suggestion = "" if found.location else did_you_mean(skill, catalog.names)
     if suggestion:
-        output.note(suggestion)
+        printer.note(suggestion)
     if not found.location and (absent := find_absent(settings)):
-        output.warn(absent)
+        printer.warn(absent)
     return 0 if found.location else 1
 
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli import output
-from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import issue_data, reach_options
+from prowess.cli.installs import issue_data, reach_options
 from prowess.cli.options import json_option, settings_of
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import line
 from prowess.errors import SourceError
-from prowess.spec.counted import counted
+from prowess.spec.plural import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.cli.blocks import Block
+    from prowess.cli.render.blocks import Block
     from prowess.install.installer import Installer
 
 
@@ -52,17 +52,17 @@ def command(
     chosen = settings_of(indexes=indexes).names("indexes")
     if not chosen:
         raise SourceError("no index is configured: there is nowhere to look", code="no-indexes")
-    with output.busy("asking the indexes"):
+    with printer.busy("asking the indexes"):
         found = installer.find(" ".join(words), chosen, limit)
     flags = _reach_flags(ctx)
-    output.answer(lambda: _data(found, flags), lambda: _blocks(found, flags), as_data=as_data)
+    printer.answer(lambda: _data(found, flags), lambda: _blocks(found, flags), as_data=as_data)
     if not as_data:
-        output.tell_issues(found.issues)
+        printer.tell_issues(found.issues)
     for issue in found.unanswered:
-        output.warn(f"{issue.path} did not answer: [{issue.code}] {issue.message}")
+        printer.warn(f"{issue.path} did not answer: [{issue.code}] {issue.message}")
     if not found.hits and not found.unanswered:
         among = f"{counted(found.skills, 'skill')} of {counted(len(chosen), 'index', 'indexes')}"
-        output.note(f"Nothing among {among} fits.", quiet=as_data)
+        printer.note(f"Nothing among {among} fits.", quiet=as_data)
     return 0 if found.hits else 3 if found.unanswered else 1
 
 

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prowess.cli import output
-from prowess.cli.blocks import Line, line
+from prowess.cli.change_flow import DECLINED, Change, carry_out, plan_of
 from prowess.cli.command import command as new_command
-from prowess.cli.flow import DECLINED, Change, carry_out, plan_of
-from prowess.cli.installing import (
+from prowess.cli.installs import (
     agents_option,
     dry_option,
     installed_data,
@@ -21,17 +19,19 @@ from prowess.cli.installing import (
     reach_options,
     yes_option,
 )
-from prowess.cli.offering import offer_blocks, offer_data, offer_summary, pick_skills, plan_rows, with_skills
+from prowess.cli.offer_view import offer_blocks, offer_data, offer_summary, pick_skills, plan_rows, with_skills
 from prowess.cli.options import as_path, complete_path, home_relative, json_option
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Line, line
 from prowess.errors import BadReferenceError
-from prowess.files.folders import exists
+from prowess.files.directory import exists
+from prowess.install.copy_into import refuse_taken_places
 from prowess.install.plan import source_from, with_name
-from prowess.install.vendoring import refuse_taken_places
-from prowess.library.lock import LOCK_FILE
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.addresses import parse_source, with_parts
-from prowess.spec.refs import is_local_path, link_name
-from prowess.spec.source_parts import GRAMMAR
+from prowess.lockfile.read import LOCK_FILE
+from prowess.spec.skill_ref import is_local_path, link_name
+from prowess.spec.source_grammar import GRAMMAR
+from prowess.spec.source_spec import parse_source, with_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.install.installer import Installer
     from prowess.install.plan import Plan
-    from prowess.library.installs import InstalledSkill
-    from prowess.spec.addresses import SourceSpec
+    from prowess.lockfile.scopes import InstalledSkill
+    from prowess.spec.source_spec import SourceSpec
 
 
 @new_command(
@@ -116,7 +116,7 @@ def command(
         return _copy(installer, spec, folder, dry_run=dry_run, yes=yes, as_data=as_data)
     if not dry_run:
         installer.recover()  # before the plan is made: what was interrupted may have taken the place
-        output.tell_issues(installer.issues)
+        printer.tell_issues(installer.issues)
     make_plan = partial(
         installer.plan,
         spec if ref or subpath else source,  # as it was written, so that a manifest declares it so
@@ -208,13 +208,13 @@ def _install(installer: Installer, plan: Plan, advice: list[Issue]) -> tuple[Ins
 
 def _fetch_offer(installer: Installer, spec: SourceSpec) -> prowess.Offer:
     """What the source has; raises for what cannot be reached, and for a skill that it has not."""
-    with output.busy(f"fetching {spec}"):
+    with printer.busy(f"fetching {spec}"):
         return installer.offers(spec)
 
 
 def _show_offer(offer: prowess.Offer, *, as_data: bool) -> int:
-    output.answer(lambda: offer_data(offer), lambda: offer_blocks(offer), as_data=as_data)
-    output.tell_issues(offer.issues)
+    printer.answer(lambda: offer_data(offer), lambda: offer_blocks(offer), as_data=as_data)
+    printer.tell_issues(offer.issues)
     return 0
 
 
@@ -228,7 +228,7 @@ def _tell_of_path(source: str) -> None:
         message = f"{error.message}; something of that name is here: write {as_path(source)}"
         raise BadReferenceError(message, error.path, error.code) from None
     if not spec.local:
-        output.note(f"{source} is taken for {spec.address}; what is here by that name is {as_path(source)}")
+        printer.note(f"{source} is taken for {spec.address}; what is here by that name is {as_path(source)}")
 
 
 def _copy(installer: Installer, spec: SourceSpec, folder: str, *, dry_run: bool, yes: bool, as_data: bool) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from prowess.cli.agent_links import relink
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import dry_option, installed_arguments, yes_option
+from prowess.cli.installs import dry_option, installed_arguments, yes_option
 from prowess.cli.options import complete_agent, json_option, known_agents
-from prowess.cli.relinking import relink
 from prowess.install.installer import Installer
 
 

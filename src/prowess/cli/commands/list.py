@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prowess.cli import output
-from prowess.cli.blocks import Line, Table, Title, line
 from prowess.cli.command import command as new_command
+from prowess.cli.lock_check import CHANGED, Verified, tell_change, tell_troubles
 from prowess.cli.options import (
     agent_ids,
     catalog_of,
@@ -19,16 +18,17 @@ from prowess.cli.options import (
     settings_of,
     where_options,
 )
-from prowess.cli.trusting import Trusted
-from prowess.cli.verified import CHANGED, Verified, tell_change, tell_troubles
-from prowess.spec.counted import counted
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Line, Table, Title, line
+from prowess.cli.trust_state import Trusted
+from prowess.spec.plural import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.cli.blocks import Block, Span
     from prowess.cli.options import Where
+    from prowess.cli.render.blocks import Block, Span
     from prowess.model import Place, Shadowed
 
 
@@ -86,8 +86,8 @@ def command(
             tell_change(row.skill)
     absent = find_absent(settings, verified)
     if absent and (marked or as_data):
-        output.warn(absent)
-    output.answer(lambda: _data(catalog, marked), lambda: _blocks(catalog, marked, absent, verified), as_data=as_data)
+        printer.warn(absent)
+    printer.answer(lambda: _data(catalog, marked), lambda: _blocks(catalog, marked, absent, verified), as_data=as_data)
 
 
 def _marked(catalog: prowess.Catalog, verified: Verified) -> list[_Row]:

@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli import output
-from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import home_relative, json_option
 from prowess.cli.remedies import remedy
-from prowess.cli.terminals import choose, open_terminal
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Table, line
+from prowess.cli.terminal import choose, open_terminal
 from prowess.errors import InstallError
-from prowess.files.writing import write_atomic
+from prowess.files.write import write_atomic
 from prowess.install.installer import Installer
-from prowess.install.lock_merge import find_shared_links, merge_locks, wrap_whole
-from prowess.install.lock_sides import find_sides, write_merged
-from prowess.library.conflicts import find_marker
-from prowess.library.lock import LOCK_FILE, parse_lock, read_text
+from prowess.install.lock_conflict import find_sides, write_merged
 from prowess.limits import DEFAULT_LIMITS
+from prowess.lockfile.conflicts import find_marker
+from prowess.lockfile.merge import find_shared_links, merge_locks, wrap_whole
+from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from prowess.cli.blocks import Block
-    from prowess.install.lock_merge import LockConflict, LockMerge, Side
-    from prowess.install.lock_sides import LockSides
+    from prowess.cli.render.blocks import Block
+    from prowess.install.lock_conflict import LockSides
+    from prowess.lockfile.merge import LockConflict, LockMerge, Side
 
 _MINE, _THEIRS = "mine", "theirs"
 _NO_BASE = "the markers do not say what both sides began with: what either side has was kept"
@@ -93,9 +93,9 @@ def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
     rows = [line(("Merged ", "good"), (home_relative(path), "name"), f": it records {count} installed.")]
     _answer(path, merged, rows, count=count, as_data=as_data)
     if not sides.is_base_known:
-        output.note(_NO_BASE)
+        printer.note(_NO_BASE)
     _warn_of_shared_links(merged.text)
-    output.note(f"next: 'git add {LOCK_FILE}', and 'prowess sync' once the merge is done")
+    printer.note(f"next: 'git add {LOCK_FILE}', and 'prowess sync' once the merge is done")
     return 0
 
 
@@ -132,9 +132,9 @@ def _tell_conflicts(path: str, merged: LockMerge, sides: LockSides, *, as_data: 
     rows = [((one.name, "name"), *_as_mine(one, swapped=sides.is_mine_theirs)) for one in merged.conflicts]
     blocks = [Table(rows, head=("skill", "mine", "theirs"))]
     _answer(path, merged, blocks, count=None, as_data=as_data)
-    output.note(_NOBODY_CHOSE)
+    printer.note(_NOBODY_CHOSE)
     if not find_marker(sides.text):  # a choice that came to one side whole, or git was told not to merge by lines
-        output.note(f"{LOCK_FILE} is as one side has it: 'git add {LOCK_FILE}' keeps that")
+        printer.note(f"{LOCK_FILE} is as one side has it: 'git add {LOCK_FILE}' keeps that")
     return 1
 
 
@@ -160,16 +160,16 @@ def _merge_files(base: str | None, ours: str, theirs: str, *, take: str | None, 
         _warn_of_shared_links(merged.text)
     for conflict in merged.conflicts:
         mine, other = _as_mine(conflict, swapped=False)
-        output.warn(f"[lock-conflict] both sides changed {conflict.name}: ours has {mine}, theirs {other}")
+        printer.warn(f"[lock-conflict] both sides changed {conflict.name}: ours has {mine}, theirs {other}")
     if merged.conflicts:
-        output.note(f"  hint: {remedy('lock-conflict')}")
+        printer.note(f"  hint: {remedy('lock-conflict')}")
     return 1 if merged.conflicts else 0
 
 
 def _warn_of_shared_links(text: str) -> None:
     """Name the installs of which only one can have its skill where agents look."""
     for link, names in find_shared_links(parse_lock(text)).items():
-        output.warn(f"[name-taken] {' and '.join(names)} both link {link}: keep one, with 'prowess remove NAME'")
+        printer.warn(f"[name-taken] {' and '.join(names)} both link {link}: keep one, with 'prowess remove NAME'")
 
 
 def _read_file(path: str) -> str:
@@ -182,7 +182,7 @@ def _read_file(path: str) -> str:
 
 def _answer(path: str, merged: LockMerge | None, blocks: Sequence[Block], *, count: int | None, as_data: bool) -> None:
     conflicts = merged.conflicts if merged is not None else ()
-    output.answer(
+    printer.answer(
         lambda: {
             "path": path,
             "installed": count,

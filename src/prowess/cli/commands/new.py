@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from prowess.authoring.new import PARTS, create_skill
-from prowess.cli import output
-from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import home_relative, json_option
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import line
 
 
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -48,7 +48,7 @@ def command(name: str, *, folder: str, description: str, parts: list[str], as_da
     made = create_skill(name, folder, description=description, parts=parts)
     files = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
     where = home_relative(str(made))
-    output.answer(
+    printer.answer(
         lambda: {"name": name, "folder": str(made), "files": files},
         lambda: [
             line("Made ", (where, "name"), f" with {', '.join(files)}."),

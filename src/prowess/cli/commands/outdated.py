@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from prowess.cli import output
-from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import issue_data, reach_options, tell_unlocked
+from prowess.cli.installs import issue_data, reach_options, tell_unlocked
 from prowess.cli.main import FAILED
 from prowess.cli.options import json_option
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Table, line
 
 _HEAD = ("skill", "asked for", "here", "there", "newer")
 
@@ -30,7 +30,7 @@ def command(*, installer: Installer, as_data: bool) -> int:
     Newer is the latest tag that is written like the version asked for: v1.2.0 for v1.0.0. 'prowess update' stays with
     the version asked for, 'prowess update NAME@v1.2.0' moves to another.
     """
-    with output.busy("asking the sources"):
+    with printer.busy("asking the sources"):
         found = installer.outdated()
     went_back = any(issue.code == "rolled-back" for issue in installer.issues)
     unknown = any(one.status == "failed" for one in found)
@@ -38,12 +38,12 @@ def command(*, installer: Installer, as_data: bool) -> int:
         ((one.name, "name"), one.ref or "-", one.current[:12], one.newest[:12] or "not known", one.newer or "-")
         for one in found
     ]
-    output.answer(
+    printer.answer(
         lambda: {"outdated": [asdict(one) for one in found], "issues": [issue_data(i) for i in installer.issues]},
         lambda: [Table(rows, head=_HEAD)] if rows else [line(_sum_up(installer))],
         as_data=as_data,
     )
-    output.tell_issues(installer.issues)
+    printer.tell_issues(installer.issues)
     tell_unlocked(installer)
     return FAILED if unknown else 1 if found or went_back else 0
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from prowess.authoring.pack import FORMATS, ArchiveFormat, pack, write_packed
-from prowess.cli import output
-from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import complete_skill_or_path, find_path, home_relative, json_option, settings_of
-from prowess.spec.counted import counted
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import line
+from prowess.spec.plural import counted
 
 
 @new_command(
@@ -31,11 +31,11 @@ def command(path: str, *, target: str | None, form: ArchiveFormat | None, force:
     """
     chosen = form or _format_of(target or "")
     path = find_path(settings_of(), path)
-    with output.busy("packing"):
+    with printer.busy("packing"):
         packed = pack(path, form=chosen)
     where = target or f"{packed.name}.{chosen}"
     write_packed(packed, where, replace=force)
-    output.answer(
+    printer.answer(
         lambda: {
             "name": packed.name,
             "path": where,

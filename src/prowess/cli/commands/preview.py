@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli import output
-from prowess.cli.blocks import Verbatim
 from prowess.cli.command import command as new_command
-from prowess.cli.conversation import session_for
 from prowess.cli.options import json_option, settings_of, skill_argument, where_options
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Verbatim
+from prowess.cli.session_setup import session_for
 from prowess.spec.tokens import estimate_tokens
 from prowess.tools.preview import preview
 
@@ -44,7 +44,7 @@ def command(
     settings = settings_of(**where)
     session, name = session_for(settings, skill, run=not no_run)
     shown = preview(session, name, " ".join(arguments) if arguments else None)
-    output.answer(
+    printer.answer(
         lambda: {
             "name": name,
             "content": shown.content,
@@ -56,5 +56,5 @@ def command(
         as_data=as_data,
     )
     for issue in () if as_data else shown.issues:
-        output.warn(f"[{issue.code}] {issue.message}")
-    output.note(f"about {estimate_tokens(shown.content):,} tokens", quiet=as_data)
+        printer.warn(f"[{issue.code}] {issue.message}")
+    printer.note(f"about {estimate_tokens(shown.content):,} tokens", quiet=as_data)

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
-from prowess.cli import output
-from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
+from prowess.cli.lock_check import Verified, tell_changed
 from prowess.cli.options import (
     complete_skill_or_path,
     find_absent,
@@ -17,16 +16,17 @@ from prowess.cli.options import (
     settings_of,
     where_options,
 )
-from prowess.cli.verified import Verified, tell_changed
-from prowess.spec.counted import counted
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Table, line
+from prowess.spec.plural import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import prowess
-    from prowess.cli.blocks import Block
     from prowess.cli.options import Where
-    from prowess.library.settings import Settings
+    from prowess.cli.render.blocks import Block
+    from prowess.discovery.settings import Settings
     from prowess.tools.shapes import JsonSchemaTool
 
 STYLES = ("xml", "markdown", "text", "json")
@@ -77,7 +77,7 @@ def command(
     )
     verified = Verified()
     if not skills and (absent := find_absent(settings, verified)):
-        output.warn(absent)
+        printer.warn(absent)
     catalog = named_catalog(settings, skills)
     tell_changed(catalog.skills, verified)
     shown = _Prompt(
@@ -86,14 +86,14 @@ def command(
         query,
         bare=style is not None or (dialect is None and bool(settings["style"])),
     )
-    output.answer(shown.data, list, as_data=as_data)
+    printer.answer(shown.data, list, as_data=as_data)
     if as_data:
         return
     if shown.text:
-        output.exact_text(shown.text)
+        printer.exact_text(shown.text)
     if with_tools or (shown.tools() and not shown.text):
-        output.exact_text(shown.tools_text())
-    output.show(shown.costs(), error=True)
+        printer.exact_text(shown.tools_text())
+    printer.show(shown.costs(), error=True)
 
 
 class _Prompt:
@@ -144,7 +144,7 @@ class _Prompt:
 
         if self.bare:
             return listing_costs(self.skills, self.style)  # type: ignore[arg-type]  # one of the styles
-        from prowess.library.load import parse_skill  # noqa: PLC0415
+        from prowess.skills.parse import parse_skill  # noqa: PLC0415
 
         # Beside another skill, so that what comes once with any listing is not counted as this skill's.
         other = parse_skill(f"---\nname: {_ANOTHER}\ndescription: Another.\n---\nx\n").skill
@@ -153,8 +153,8 @@ class _Prompt:
 
     def _received(self, *skills: prowess.Skill) -> int:
         """The tokens of what lists some of the skills: the prompt, or the tools where a dialect lists them there."""
-        from prowess.library.catalog import Catalog  # noqa: PLC0415
         from prowess.runtime.session import Session  # noqa: PLC0415
+        from prowess.skills.catalog import Catalog  # noqa: PLC0415
         from prowess.spec.tokens import estimate_tokens  # noqa: PLC0415
         from prowess.tools.toolset import Toolset  # noqa: PLC0415
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli import output
 from prowess.cli.command import command as new_command
 from prowess.cli.options import complete_file, complete_skill, json_option, named, settings_of, where_options
+from prowess.cli.render import printer
 from prowess.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ def command(
     """
     found = named(settings_of(**where), skill)
     if raw:
-        output.raw(found.read_bytes(file) if file else found.read_body(errors="bytes"))
+        printer.raw(found.read_bytes(file) if file else found.read_body(errors="bytes"))
         return
     text = found.read_resource(file, DEFAULT_LIMITS.max_body_bytes) if file else found.read_body()
     if as_data:
-        output.answer(lambda: {"name": found.name, "file": file, "content": text}, list, as_data=True)
+        printer.answer(lambda: {"name": found.name, "file": file, "content": text}, list, as_data=True)
     else:
-        output.exact_text(text)
+        printer.exact_text(text)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.cli.blocks import line
+from prowess.cli.change_flow import Change, carry_out, plan_of
 from prowess.cli.command import command as new_command
-from prowess.cli.flow import Change, carry_out, plan_of
-from prowess.cli.installing import dry_option, installed_arguments, issue_data, read_entries, refs_of, yes_option
+from prowess.cli.installs import dry_option, installed_arguments, issue_data, read_entries, refs_of, yes_option
 from prowess.cli.options import home_relative, json_option
+from prowess.cli.render.blocks import line
 from prowess.errors import NotInstalledError
 from prowess.install.installer import Installer
-from prowess.spec.refs import SkillRef
+from prowess.spec.skill_ref import SkillRef
 
 if TYPE_CHECKING:
-    from prowess.library.lock import Locked, LockedSkill
+    from prowess.lockfile.read import Locked, LockedSkill
 
 _SHORTEST = 7
 """So many characters of a commit's id name it."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli import output
 from prowess.cli.command import command as new_command
 from prowess.cli.options import complete_file, json_option, named, settings_of, skill_argument, where_options
-from prowess.cli.workplace import folder_option, tell_where
-from prowess.runtime.scripts import Scripts
-from prowess.runtime.trust import Trust
+from prowess.cli.render import printer
+from prowess.cli.script_folder import folder_option, tell_where
+from prowess.runtime.acting.scripts import Scripts
+from prowess.runtime.acting.trust import Trust
 
 if TYPE_CHECKING:
     import prowess
@@ -61,7 +61,7 @@ def command(
     how = Scripts(sandbox=settings.text("sandbox"), folder=folder, network=network)  # type: ignore[arg-type]  # its choices
     given = sys.stdin.buffer.read(how.limits.max_script_input_bytes + 1) if with_stdin else b""
     result = how.run(found, script, arguments, stdin=given, trust=Trust())
-    output.answer(lambda: _data(result), list, as_data=as_data)
+    printer.answer(lambda: _data(result), list, as_data=as_data)
     if not as_data:
         _pass_on(result)
         tell_where(arguments, folder)
@@ -75,10 +75,10 @@ def _data(result: prowess.ScriptResult) -> dict[str, object]:
 
 def _pass_on(result: prowess.ScriptResult) -> None:
     if result.stdout:
-        output.exact_text(result.stdout)
+        printer.exact_text(result.stdout)
     if result.stderr:
-        output.error_text(result.stderr)
+        printer.error_text(result.stderr)
     for gap in result.sandbox_gaps:
-        output.warn(f"sandbox {result.sandbox}: {gap}")
+        printer.warn(f"sandbox {result.sandbox}: {gap}")
     if result.limit:
-        output.warn(f"stopped at its limit of {result.limit} after {result.seconds:.1f} s")
+        printer.warn(f"stopped at its limit of {result.limit} after {result.seconds:.1f} s")

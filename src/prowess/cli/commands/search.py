@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli import output
-from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import catalog_of, find_absent, json_option, settings_of, where_options
-from prowess.spec.counted import counted
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Table, line
+from prowess.spec.plural import counted
 
 if TYPE_CHECKING:
     from prowess.cli.options import Where
@@ -35,11 +35,11 @@ def command(
     """Search names, descriptions and tags for the words of QUERY, best first. Exit status 1: nothing fits."""
     settings = settings_of(**where)
     if absent := find_absent(settings):
-        output.warn(absent)
+        printer.warn(absent)
     catalog = catalog_of(settings)
     fitting = catalog.search(" ".join(query), max(len(catalog), 1))
     hits, left_out = fitting[:limit], len(fitting) - limit
-    output.answer(
+    printer.answer(
         lambda: {
             "hits": [
                 {"name": h.name, "description": h.description, "score": round(h.score, 4), "location": h.skill.location}
@@ -55,5 +55,5 @@ def command(
         as_data=as_data,
     )
     if not hits:
-        output.note(f"Nothing among {counted(len(catalog), 'skill')} fits.", quiet=as_data)
+        printer.note(f"Nothing among {counted(len(catalog), 'skill')} fits.", quiet=as_data)
     return 0 if hits else 1

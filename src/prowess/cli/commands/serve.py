@@ -11,18 +11,18 @@ import click
 from click.core import ParameterSource
 
 import prowess
-from prowess.cli import output
-from prowess.cli.blocks import line
 from prowess.cli.client_configurations import CONFIGURATIONS, locate_program
 from prowess.cli.command import command as new_command
+from prowess.cli.lock_check import Verified, absence, tell_troubles
 from prowess.cli.options import home_relative, json_option
-from prowess.cli.verified import Verified, absence, tell_troubles
-from prowess.spec.counted import counted
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import line
+from prowess.spec.plural import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from prowess.cli.blocks import Block
+    from prowess.cli.render.blocks import Block
 
 _TOKEN = "PROWESS_MCP_TOKEN"  # noqa: S105 - the name of a variable
 _PARTS = ("extension", "tools", "instructions", "prompts")
@@ -106,14 +106,14 @@ def command(
     if only_check:
         return _check(roots, as_data=as_data)
     if http is None and sys.stdin.isatty():
-        output.note(_WAITING, quiet=as_data)
+        printer.note(_WAITING, quiet=as_data)
     prowess.mcp.serve(
         *roots,
         http=http,
         token=os.environ.get(_TOKEN) or prowess.mcp.token_in(token_file),
         hosts=hosts,
         origins=origins,
-        ready=lambda url: output.note(f"Serving skills at {url}", quiet=as_data),
+        ready=lambda url: printer.note(f"Serving skills at {url}", quiet=as_data),
         left_out=None if as_data else _telling(roots),
         listing=() if listing.strip() == _NOWHERE else [place.strip() for place in listing.split(",")],
         budget=budget,
@@ -132,8 +132,8 @@ def _print_configuration(context: click.Context, client: str) -> int:
             "--config is for a server on standard input and output: leave --http, --check and --json out"
         )
     configuration = CONFIGURATIONS[client]
-    output.exact_text(configuration.write(locate_program(), _serve_arguments(context)))
-    output.note(f"For {configuration.title}: {configuration.place}. {configuration.advice}".rstrip())
+    printer.exact_text(configuration.write(locate_program(), _serve_arguments(context)))
+    printer.note(f"For {configuration.title}: {configuration.place}. {configuration.advice}".rstrip())
     return 0
 
 
@@ -176,7 +176,7 @@ def _telling(roots: tuple[str, ...]) -> Callable[[prowess.mcp.LeftOut], None]:
         extension, broken = (counted(number, "skill") for number in left_out)
         said = [f"the skills extension leaves out {extension}"] if left_out.extension else []
         said += [f"{broken} cannot be loaded"] if left_out.broken else []
-        output.warn(f"{', and '.join(said)}: {words} says why")
+        printer.warn(f"{', and '.join(said)}: {words} says why")
 
     return tell
 
@@ -187,8 +187,8 @@ def _check(roots: tuple[str, ...], *, as_data: bool) -> int:
         verified = Verified()
         tell_troubles(verified)
         if absent := absence(verified=verified):
-            output.warn(absent)
-    output.answer(
+            printer.warn(absent)
+    printer.answer(
         lambda: {
             "loaded": survey.loaded,
             "served": survey.served,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.cli import output
-from prowess.cli.blocks import Table, Title, line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import (
     home_relative,
@@ -16,19 +14,21 @@ from prowess.cli.options import (
     skill_argument,
     where_options,
 )
-from prowess.cli.trusting import Trusted
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Table, Title, line
+from prowess.cli.trust_state import Trusted
 from prowess.errors import SkillError
-from prowess.library.inventory import inventory
-from prowess.library.load import FILENAME
-from prowess.spec.counted import counted
+from prowess.skills.inventory import inventory
+from prowess.skills.parse import FILENAME
+from prowess.spec.plural import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.cli.blocks import Block, Cell
     from prowess.cli.options import Where
-    from prowess.library.inventory import Inventory
+    from prowess.cli.render.blocks import Block, Cell
+    from prowess.skills.inventory import Inventory
 
 
 _SHOWN_BY_THEMSELVES = frozenset(("version", "model", "context", "tags", "allowed_tools"))
@@ -57,7 +57,7 @@ def command(
     found = named(settings_of(**where), skill)
     held = inventory(found)
     state = Trusted().state(found) or "not trusted"
-    output.answer(lambda: _data(found, held, state), lambda: _blocks(found, held, state), as_data=as_data)
+    printer.answer(lambda: _data(found, held, state), lambda: _blocks(found, held, state), as_data=as_data)
 
 
 def _data(skill: prowess.Skill, held: Inventory, state: str) -> dict[str, object]:

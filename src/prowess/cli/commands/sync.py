@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli import output
-from prowess.cli.blocks import line
+from prowess.cli.change_flow import Change, ask_person, carry_out, plan_of
 from prowess.cli.command import command as new_command
-from prowess.cli.flow import Change, ask_person, carry_out, plan_of
-from prowess.cli.installing import (
+from prowess.cli.installs import (
     dry_option,
     installed_data,
     installed_line,
@@ -21,16 +19,18 @@ from prowess.cli.installing import (
 )
 from prowess.cli.options import home_relative, json_option
 from prowess.cli.remedies import remedy
-from prowess.install.syncing import SURPLUS_CODES
-from prowess.library.lock import read_lock
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import line
+from prowess.install.sync import SURPLUS_CODES
+from prowess.lockfile.read import read_lock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import prowess
-    from prowess.cli.blocks import Block
+    from prowess.cli.render.blocks import Block
     from prowess.install.installer import Installer
-    from prowess.library.lock import Locked
+    from prowess.lockfile.read import Locked
 
 
 @new_command(
@@ -71,7 +71,7 @@ def command(
     scope = installer.user if user else installer.project
     rows: list[str] = []
     if dry_run or not locked:  # a locked sync asks nobody, so it needs no plan
-        with output.busy("looking"):
+        with printer.busy("looking"):
             rows += installer.difference(project=not user, locked=locked, remove=remove)
     surplus = find_surplus(installer)
     if surplus and not (dry_run or yes):
@@ -100,7 +100,7 @@ def command(
         dry_run=dry_run,
     )
     if surplus and not remove:
-        output.note(f"  hint: {remedy(surplus[0].code)}")
+        printer.note(f"  hint: {remedy(surplus[0].code)}")
     if not user:
         tell_unlocked(installer)
     return status

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli import output
-from prowess.cli.blocks import Line, Table, line
+from prowess.cli.change_flow import Change, carry_out
 from prowess.cli.command import Command, Group
-from prowess.cli.flow import Change, carry_out
+from prowess.cli.lock_check import tell_changed
 from prowess.cli.options import (
     catalog_of,
     complete_skill,
@@ -22,19 +21,20 @@ from prowess.cli.options import (
     skill_of,
     where_options,
 )
-from prowess.cli.verified import tell_changed
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Line, Table, line
 from prowess.errors import NotTrustedError, SkillError, did_you_mean
-from prowess.library.inventory import inventory
-from prowess.library.load import FILENAME
-from prowess.runtime.trust import Trust
-from prowess.spec.counted import counted, join_some
+from prowess.runtime.acting.trust import Trust
+from prowess.skills.inventory import inventory
+from prowess.skills.parse import FILENAME
+from prowess.spec.plural import counted, join_some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.cli.blocks import Block, Span
     from prowess.cli.options import Where
+    from prowess.cli.render.blocks import Block, Span
 
 _FILES = 20
 
@@ -62,7 +62,7 @@ def _list(*, as_data: bool) -> None:
     trust = Trust()
     grants = trust.grants()
     rows = [((g.name, "name"), g.digest[:12], g.granted, home_relative(g.location)) for g in grants]
-    output.answer(
+    printer.answer(
         lambda: {"path": trust.path, "grants": [asdict(grant) for grant in grants]},
         lambda: [Table(rows, head=("skill", "digest", "granted", "where"))] if rows else [line("Nothing is trusted.")],
         as_data=as_data,
@@ -143,14 +143,14 @@ def _revoke(skills: tuple[str, ...], *, everything: bool, as_data: bool) -> int:
     counts = {name: trust.revoke(key) for name, key in wanted.items()}
     count = sum(counts.values())
     unknown = [] if everything else [name for name, number in counts.items() if not number]
-    output.answer(
+    printer.answer(
         lambda: {"revoked": count},
         lambda: [line(f"Took {counted(count, 'grant')} back.")],
         as_data=as_data,
     )
     for name in unknown:
         suggestion = did_you_mean(name, granted)
-        output.note(f"nothing by the name of {name} is trusted{f'; {suggestion}' if suggestion else ''}")
+        printer.note(f"nothing by the name of {name} is trusted{f'; {suggestion}' if suggestion else ''}")
     return 1 if unknown else 0
 
 
@@ -158,7 +158,7 @@ def _key(name: str) -> str:
     """What a grant is known by: its name or digest as written, or the SKILL.md at a path, also where that is gone."""
     if not is_path(name):
         return name
-    from prowess.library.catalog import Catalog  # noqa: PLC0415
+    from prowess.skills.catalog import Catalog  # noqa: PLC0415
 
     try:
         return skill_of(Catalog(), name).location
@@ -168,7 +168,7 @@ def _key(name: str) -> str:
 
 
 def _found(settings: prowess.Settings, names: tuple[str, ...]) -> list[prowess.Skill]:
-    from prowess.library.catalog import Catalog  # noqa: PLC0415
+    from prowess.skills.catalog import Catalog  # noqa: PLC0415
 
     catalog = Catalog() if all(map(is_path, names)) else catalog_of(settings)
     found = [skill_of(catalog, name, verify=bool(settings["verify"])) for name in names]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from prowess.authoring.pack import unpack_into
-from prowess.cli import output
-from prowess.cli.blocks import line
 from prowess.cli.command import command as new_command
 from prowess.cli.options import home_relative, json_option
-from prowess.spec.counted import counted
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import line
+from prowess.spec.plural import counted
 
 
 @new_command(
@@ -27,10 +27,10 @@ def command(archive: str, *, folder: str, force: bool, as_data: bool) -> None:
 
     An archive that holds links, odd names or anything but one skill is refused as a whole, and nothing is written.
     """
-    with output.busy("unpacking"):
+    with printer.busy("unpacking"):
         made = unpack_into(archive, folder, replace=force)
     files = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
-    output.answer(
+    printer.answer(
         lambda: {"name": made.name, "folder": str(made), "files": files},
         lambda: [
             line("Unpacked ", (made.name, "name"), f": {home_relative(str(made))}, {counted(len(files), 'file')}")

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli import output
-from prowess.cli.blocks import Line, line
+from prowess.cli.change_flow import Change, carry_out
 from prowess.cli.command import command as new_command
-from prowess.cli.flow import Change, carry_out
-from prowess.cli.installing import (
+from prowess.cli.installs import (
     complete_installed,
     dry_option,
     issue_data,
@@ -18,15 +16,17 @@ from prowess.cli.installing import (
     refs_of,
     yes_option,
 )
+from prowess.cli.lock_check import absence
 from prowess.cli.options import json_option
-from prowess.cli.verified import absence
-from prowess.library.lock import read_lock
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Line, line
+from prowess.lockfile.read import read_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import prowess
-    from prowess.cli.blocks import Block, Style
+    from prowess.cli.render.blocks import Block, Style
     from prowess.install.installer import Installer
 
 _STYLES: dict[str, Style] = {
@@ -72,14 +72,14 @@ def command(
         read_lock(scope.records)  # a lock file that cannot be read is told, not taken for none
     if not dry_run:
         installer.recover()  # before anything is compared
-        output.tell_issues(installer.issues)
+        printer.tell_issues(installer.issues)
     if not names and (absent := absence()):
-        output.warn(absent)
+        printer.warn(absent)
     refs = refs_of(installer, names or (f"@{one.full_name}" for one in installer.list()))
     # What was shown is what is done: both see the same commits, which are asked for once.
     click.get_current_context().with_resource(installer.asking_once())
     run = _Run(installer, force=force, allow_rollback=allow_rollback)
-    with output.busy("looking"):
+    with printer.busy("looking"):
         looked = run.update(refs, dry_run=True)
     due = [ref for ref, found in zip(refs, looked, strict=True) if _is_due(found, force=force)]
     stuck = run.has_rollback or any(one.status == "failed" or (one.status == "edited" and not force) for one in looked)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from prowess.cli import output
-from prowess.cli.blocks import Table, line
 from prowess.cli.command import command as new_command
-from prowess.cli.installing import issue_data, tell_unlocked
+from prowess.cli.installs import issue_data, tell_unlocked
 from prowess.cli.options import home_relative, json_option
+from prowess.cli.render import printer
+from prowess.cli.render.blocks import Table, line
 from prowess.install.installer import Installer
-from prowess.library.lock import read_lock
-from prowess.spec.counted import counted
+from prowess.lockfile.read import read_lock
+from prowess.spec.plural import counted
 
 
 @new_command("verify", ("prowess verify", "every file hashed and compared"), ("prowess verify --json", "as data"))
@@ -20,11 +20,11 @@ def command(*, as_data: bool) -> int:
     Exit status 1: something differs.
     """
     installer = Installer()
-    with output.busy("hashing"):
+    with printer.busy("hashing"):
         found = installer.verify()
     count = len(installer.list())
     rows = [((i.code, "bad"), (home_relative(i.path), "name"), i.message, (i.hint, "dim")) for i in found]
-    output.answer(
+    printer.answer(
         lambda: {"installed": count, "issues": [issue_data(issue) for issue in found]},
         lambda: (
             [Table(rows)]

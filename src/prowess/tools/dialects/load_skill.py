@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from prowess.spec.render import render_lines
 from prowess.tools.arguments import BadArgumentsError, optional_text
+from prowess.tools.availability import has_skills
 from prowess.tools.definitions import ToolDefinition, ToolResult, schema, text
 from prowess.tools.dialect import Dialect, Tool
-from prowess.tools.offers import has_skills
 from prowess.tools.refusals import describe_error, error_result, is_reachable
 
 if TYPE_CHECKING:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.spec.hidden import one_line
+from prowess.spec.hidden_characters import one_line
 from prowess.spec.markup import escape_xml, neutralize_tags
-from prowess.tools.acting import has_scripts, run_script, run_skill
+from prowess.tools.acting_tools import has_scripts, run_script, run_skill
 from prowess.tools.arguments import BadArgumentsError, optional_count, optional_text, required_text
+from prowess.tools.availability import has_files, has_forks, has_skills, is_searchable, may_run_scripts
 from prowess.tools.content import load_content, preload_wrapped
 from prowess.tools.definitions import ToolDefinition, ToolResult, schema, text
 from prowess.tools.dialect import Dialect, Tool
 from prowess.tools.file_ranges import LINES, read_range
-from prowess.tools.offers import has_files, has_forks, has_skills, is_searchable, may_run_scripts
 from prowess.tools.parameters import fork_parameters, list_values, name_parameter
 from prowess.tools.refusals import deactivate_skill, describe_error, error_result
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.errors import PathTraversalError, SkillError, SkillValidationError
-from prowess.spec.hidden import one_line
+from prowess.spec.hidden_characters import one_line
 from prowess.spec.markup import escape_attribute, escape_xml
-from prowess.tools.acting import run_skill
+from prowess.tools.acting_tools import run_skill
 from prowess.tools.arguments import optional_text
+from prowess.tools.availability import has_files, has_forks, has_skills
 from prowess.tools.content import preload_expanded
 from prowess.tools.definitions import ToolDefinition, ToolResult, schema, text
 from prowess.tools.dialect import Dialect, Tool
-from prowess.tools.offers import has_files, has_forks, has_skills
 from prowess.tools.parameters import fork_parameters
 from prowess.tools.refusals import error_result, is_reachable, plain_error
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from prowess.library.skill import Skill
+    from prowess.skills.skill import Skill
     from prowess.spec.render import Entry
     from prowess.tools.view import View
 

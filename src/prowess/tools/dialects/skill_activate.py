@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from prowess.tools.arguments import BadArgumentsError, required_text
+from prowess.tools.availability import has_skills
 from prowess.tools.definitions import ToolDefinition, ToolResult, schema, text
 from prowess.tools.dialect import Dialect, Tool
-from prowess.tools.offers import has_skills
 from prowess.tools.refusals import deactivate_skill, error_result, plain_error, require_allowed
 
 if TYPE_CHECKING:

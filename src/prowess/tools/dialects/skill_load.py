@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import ResourceError, ResourceTooLargeError
-from prowess.spec.hidden import one_line
+from prowess.spec.hidden_characters import one_line
 from prowess.spec.markup import neutralize_tags
 from prowess.tools.arguments import optional_text, required_text
+from prowess.tools.availability import has_skills
 from prowess.tools.definitions import ToolDefinition, ToolResult, schema, text
 from prowess.tools.dialect import Dialect, Tool
-from prowess.tools.offers import has_skills
 from prowess.tools.refusals import error_result, plain_error
 
 if TYPE_CHECKING:

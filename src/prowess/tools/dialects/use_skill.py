@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from prowess.spec.hidden import one_line
+from prowess.spec.hidden_characters import one_line
 from prowess.spec.markup import CONTENT, wrap_text
 from prowess.spec.render import render_entries
 from prowess.tools.arguments import BadArgumentsError
+from prowess.tools.availability import has_skills
 from prowess.tools.content import file_element
 from prowess.tools.definitions import ToolDefinition, ToolResult, schema
 from prowess.tools.dialect import Dialect, Tool
-from prowess.tools.offers import has_skills
 from prowess.tools.parameters import name_parameter
 from prowess.tools.refusals import describe_error, is_reachable
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from prowess.library.skill import Skill
     from prowess.runtime.activation import Activation
+    from prowess.skills.skill import Skill
     from prowess.tools.view import View
 
 

@@ -1,0 +1,47 @@
+"""Links of an installed skill for agents, made or taken away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prowess.cli.change_flow import Change, carry_out, plan_of
+from prowess.cli.installs import refs_of
+from prowess.cli.render.blocks import line
+from prowess.install.installer import Installer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Relinking = Callable[[Installer, Sequence[str], Sequence[str]], tuple[str, ...]]
+    """What makes, or takes away, the links of installs for agents; which they are."""
+
+
+def relink(
+    what: str,
+    change: Relinking,
+    names: Sequence[str],
+    agents: Sequence[str],
+    *,
+    dry_run: bool,
+    yes: bool,
+    as_data: bool,
+) -> int:
+    """Do what is called ``link`` or ``unlink``, once a person has seen it; the exit status."""
+    installer, done = Installer(), f"{what}ed"
+    refs = refs_of(installer, names)
+    rows = [f"{what} {ref} for {agent}" for ref in refs for agent in agents]
+    return carry_out(
+        Change(
+            plan=plan_of(rows),
+            needs_consent=True,
+            doing=f"{what}ing",
+            do=lambda: change(installer, refs, agents),
+            data=lambda links: {"plan": rows, done: list(links or ())},
+            report=lambda links: [line(f"{done.capitalize()} ", (link, "name")) for link in links],
+            declined=f"Nothing was {done}.",
+            issues=lambda: installer.issues,
+        ),
+        yes=yes,
+        as_data=as_data,
+        dry_run=dry_run,
+    )

@@ -1,0 +1,1 @@
+"""How the command line shows things: blocks of text, as plain text or for a terminal."""

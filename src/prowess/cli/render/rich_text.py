@@ -1,0 +1,104 @@
+"""Blocks for a terminal: colours, and columns that fit its width. The one module that imports rich to show them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table as Grid
+from rich.text import Text
+
+from prowess.cli.render.blocks import Line, Table, Title, Verbatim, cell_spans
+from prowess.escapes import escape_line, escape_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import IO
+
+    from prowess.cli.render.blocks import Block, Span
+
+STYLES = {
+    "plain": "",
+    "title": "bold",
+    "name": "bold cyan",
+    "dim": "dim",
+    "good": "green",
+    "warn": "yellow",
+    "bad": "bold red",
+    "mark": "black on yellow",
+    "added": "green",
+    "removed": "red",
+}
+
+_GAP, _LEAST = 2, 10
+_WIDEST = 40
+"""What a column but the last may take; longer text is wrapped, or cut."""
+
+
+def console(file: IO[str], **options: Any) -> Console:  # noqa: ANN401 - rich's own
+    """A console that takes no text for markup, and guesses nothing about it."""
+    return Console(file=file, markup=False, highlight=False, emoji=False, **options)
+
+
+def show(blocks: Iterable[Block], to: Console) -> None:
+    """Print the blocks."""
+    first = True
+    for block in blocks:
+        if isinstance(block, Title) and not first:
+            to.print()
+        if isinstance(block, Line) and block.cut:
+            to.print(_renderable(block, to.width), no_wrap=True, overflow="ellipsis", crop=True)
+        else:
+            to.print(_renderable(block, to.width), soft_wrap=isinstance(block, Verbatim))
+        first = False
+
+
+def _renderable(block: Block, width: int) -> Text | Padding:
+    if isinstance(block, Line):
+        return Text(" " * block.indent) + _text(block.spans)
+    if isinstance(block, Title):
+        return _text(((block.text, "title"), *(((f"  ({block.note})", "dim"),) if block.note else ())))
+    return _grid(block, width) if isinstance(block, Table) else _verbatim(block)
+
+
+def _text(spans: Iterable[Span]) -> Text:
+    text = Text()
+    for span in spans:
+        words, style = (span, "plain") if isinstance(span, str) else span
+        text.append(escape_line(words), STYLES[style])
+    return text
+
+
+def _verbatim(block: Verbatim) -> Text:
+    text = Text(style=STYLES[block.style])
+    at = 0
+    for begin, end in block.marks:
+        text.append(escape_text(block.text[at:begin]))
+        text.append(escape_text(block.text[begin:end]), STYLES["mark"])
+        at = end
+    text.append(escape_text(block.text[at:]).removesuffix("\n"))
+    return text
+
+
+def _grid(table: Table, width: int) -> Padding:
+    """Columns of which only the last gives way: names are what people look for."""
+    grid = Grid(box=None, show_header=bool(table.head), padding=(0, _GAP, 0, 0), pad_edge=False, header_style="dim")
+    cells = [
+        [_text(cell_spans(cell)) for cell in row] for row in ([*table.rows, table.head] if table.head else table.rows)
+    ]
+    columns = [*zip(*cells, strict=True)]
+    widths = [min(_WIDEST, max(cell.cell_len for cell in column)) for column in columns]
+    left = width - table.indent - sum(widths[:-1]) - _GAP * len(widths)
+    for at in range(len(columns)):
+        last = at == len(columns) - 1
+        grid.add_column(
+            table.head[at] if table.head else "",
+            no_wrap=table.cut,
+            overflow="ellipsis" if table.cut else "fold",
+            justify="right" if at in table.right else "left",
+            **({"max_width": max(left, _LEAST)} if last else {"width": widths[at]}),
+        )
+    for row in cells[: len(table.rows)]:
+        grid.add_row(*row)
+    return Padding(grid, (0, 0, 0, table.indent))

@@ -1,0 +1,101 @@
+"""The terminal of the person who started a command: questions go there, whatever the streams are redirected to."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+import click
+
+from prowess.cli.render.printer import is_terminal
+from prowess.escapes import escape_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_TTY = "/dev/tty"
+_YES, _NO = frozenset(("y", "yes")), frozenset(("", "n", "no"))
+
+
+class Terminal(NamedTuple):
+    """Where a person reads and types."""
+
+    keys: IO[str]
+    screen: IO[str]
+
+
+@contextmanager
+def open_terminal() -> Iterator[Terminal | None]:
+    """Yield the terminal that the person looks at, or ``None`` where no standard stream is one.
+
+    It is opened by its own name, so a question is seen, and answered, also when the output or the input is a pipe.
+    """
+    streams = [stream for stream in (sys.stdin, sys.stderr, sys.stdout) if stream is not None and is_terminal(stream)]
+    if not streams:
+        # A controlling terminal alone is nobody to ask: a job of a scheduler, or a test, may have inherited one.
+        yield None
+        return
+    handle = _open_handle(streams[0])
+    if handle is None:
+        yield Terminal(sys.stdin, sys.stderr) if is_terminal(sys.stdin) else None
+        return
+    # Two descriptors of one terminal: a text stream that reads and writes would have to seek, and terminals cannot.
+    with (
+        os.fdopen(handle, "r", encoding="utf-8", errors="replace") as keys,
+        os.fdopen(os.dup(handle), "w", encoding="utf-8", errors="replace") as screen,
+    ):
+        yield Terminal(keys, screen)
+
+
+def _open_handle(stream: IO[str]) -> int | None:
+    """A new descriptor of the terminal behind ``stream``; ``None`` where the system has no name for it."""
+    flags = os.O_RDWR | getattr(os, "O_NOCTTY", 0)
+    for name in (_name_of(stream), _TTY):
+        try:
+            return os.open(name, flags)
+        except OSError:
+            continue
+    return None
+
+
+def _name_of(stream: IO[str]) -> str:
+    try:
+        return os.ttyname(stream.fileno())
+    except (OSError, AttributeError):  # a container without /dev/pts, or a system without names for terminals
+        return _TTY
+
+
+def _ask(question: str, terminal: Terminal) -> str:
+    """The line that a person types as the answer, in small letters; raises ``click.Abort`` where the input ends."""
+    terminal.screen.write(f"{escape_line(question)} ")
+    terminal.screen.flush()
+    answer = terminal.keys.readline()
+    if not answer:
+        raise click.Abort
+    return answer.strip().lower()
+
+
+def choose(question: str, words: tuple[str, ...], terminal: Terminal) -> str:
+    """The one of ``words`` that a person at the terminal answers with; its first letter will do.
+
+    Raises ``click.Abort`` where the input ends.
+    """
+    while True:
+        answer = _ask(f"{question} [{'/'.join(words)}]", terminal)
+        fitting = [word for word in words if word.startswith(answer)]
+        if len(fitting) == 1:
+            return fitting[0]
+
+
+def confirm(question: str, terminal: Terminal) -> bool:
+    """Ask a person a question on the terminal until the answer is yes or no; no is what an empty line means.
+
+    Raises ``click.Abort`` where the input ends.
+    """
+    while True:
+        word = _ask(f"{question} [y/N]:", terminal)
+        if word in _YES | _NO:
+            return word in _YES
+        terminal.screen.write("Answer y or n.\n")

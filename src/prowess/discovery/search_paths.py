@@ -1,0 +1,70 @@
+"""Which folders hold skills, in which order they win.
+
+The project's folders come first, from the working folder up to the root of its git repository, the nearest winning;
+then the user's own. In each folder: ``.prowess/skills``, ``.agents/skills``, ``.claude/skills``, then those of the
+agents asked for. The user's: ``$XDG_CONFIG_HOME/prowess/skills`` (else ``~/.config``), ``~/.agents/skills``,
+``~/.claude/skills``, then the agents'.
+
+``files/projects.py`` says where the walk up from the working folder ends.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from prowess.discovery.agents import agent_of
+from prowess.files.projects import NATIVE_PROJECT, config_home, project_folders
+from prowess.model import Place, SkillScope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+SHARED = ".agents/skills"
+COMPATIBLE = ".claude/skills"
+
+
+def standard_places(
+    cwd: str,
+    home: str,
+    *,
+    agents: Iterable[str] = (),
+    project: bool = True,
+    user: bool = True,
+    env: Mapping[str, str] | None = None,
+) -> tuple[Place, ...]:
+    """Every folder where skills may be, first to win first; the project's and the user's as far as asked for.
+
+    ``env``: variables that move an agent's folders.
+    """
+    chosen = [agent_of(name) for name in agents]
+    env = env or {}
+    places: dict[str, Place] = {}
+    if project:
+        for folder in project_folders(cwd, home):
+            for name in (NATIVE_PROJECT, SHARED, COMPATIBLE, *(agent.project for agent in chosen)):
+                _add(places, os.path.join(folder, name), SkillScope.PROJECT)
+    if user:
+        for path in user_folders(home, env):
+            _add(places, path, SkillScope.USER)
+        for agent in chosen:
+            for path in agent.user_folders(home, env):
+                _add(places, path, SkillScope.USER)
+    return tuple(places.values())
+
+
+def _add(places: dict[str, Place], path: str, scope: SkillScope) -> None:
+    path = os.path.normpath(path)
+    places.setdefault(path, Place(path, scope))
+
+
+def user_folders(home: str, env: Mapping[str, str]) -> Iterator[str]:
+    """The user's own folders."""
+    yield os.path.join(config_home(home, env), "prowess", "skills")
+    yield os.path.join(home, SHARED)
+    yield os.path.join(env.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), "skills")
+
+
+def install_bases(home: str, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Folders into which installers put skills that are linked from elsewhere."""
+    return (os.path.join(config_home(home, env), "prowess", "skills"), os.path.join(home, SHARED))

@@ -1,0 +1,303 @@
+"""Settings: defaults, the user's file, the project's file, the environment, what a caller says; later wins.
+
+The user's file is ``prowess/config.toml`` in the user's configuration, the project's the nearest ``prowess.toml``
+between the working folder and the root of its git repository; in both the settings stand in the table ``[settings]``. A
+variable is ``PROWESS_`` and the name in capitals. A project's file is somebody else's text: what decides over what may
+run on this machine cannot be set there.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from prowess.errors import Issue, ResourceError, ResourceNotFoundError, SourceError, nearest_first
+from prowess.files.projects import config_home, project_folders
+from prowess.files.read import OpenFile
+from prowess.limits import DEFAULT_LIMITS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from prowess.limits import Limits
+
+    Value = str | bool | int | float | tuple[str, ...] | None
+
+Kind = Literal["text", "yes-or-no", "count", "share", "names", "folders"]
+
+PROJECT_FILE, USER_FILE, TABLE = "prowess.toml", "config.toml", "settings"
+DIALECT_NAMES = ("prowess", "load_skill", "skill__activate", "read_skill", "skill_load", "use_skill")
+MANIFEST_KEYS = ("agents", "mode", "skills")
+"""What may stand beside the settings in the file of a project: what it declares."""
+_TRUE, _FALSE = frozenset(("1", "true", "yes", "on")), frozenset(("0", "false", "no", "off"))
+
+
+class Known(NamedTuple):
+    """A setting that exists: its name, its kind, its default, what it is for, whether a project may set it."""
+
+    name: str
+    kind: Kind
+    default: Value
+    about: str
+    by_project: bool = True
+    choices: tuple[str, ...] = ()
+
+
+SETTINGS = (
+    Known("agents", "names", (), "further agents whose folders count"),
+    Known("folders", "folders", (), "folders to look in instead of the standard places"),
+    Known("project", "yes-or-no", default=True, about="whether the project's own skills count"),
+    Known("indexes", "names", (), "sites and repositories that 'find' asks for skills"),
+    Known("filter", "text", "", "a pattern over the paths of skills; others are not shown to models"),
+    Known("dialect", "text", "prowess", "the names and shapes of the tools that models see", choices=DIALECT_NAMES),
+    Known(
+        "style",
+        "text",
+        "",
+        "how a listing is written, if not as the dialect does",
+        choices=("", "xml", "markdown", "text", "json"),
+    ),
+    Known("budget", "count", None, "tokens that a listing may cost"),
+    Known("selector", "text", "lexical", "what picks skills for a query", choices=("lexical", "all")),
+    Known("top", "count", 1, "how far ahead a skill must be for a query to count as found"),
+    Known("min", "share", 1.0, "the share of queries that must come out right"),
+    Known("strict", "yes-or-no", default=False, about="whether warnings count as failures"),
+    Known(
+        "verify",
+        "yes-or-no",
+        default=False,
+        about="whether installed skills count only while they are what the lock file says",
+        by_project=False,
+    ),
+    Known(
+        "sandbox",
+        "text",
+        "auto",
+        "the isolation of scripts",
+        by_project=False,
+        choices=("auto", "bwrap", "landlock", "none"),
+    ),
+)
+"""Every setting; the table is the documentation."""
+
+_BY_NAME = {known.name: known for known in SETTINGS}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value, and where it came from: ``default``, a file, a variable, or ``flag``."""
+
+    name: str
+    value: Value
+    origin: str
+
+
+class Settings:
+    """Every setting by name; ``origin`` says where a value came from, ``issues`` what was wrong in the files."""
+
+    def __init__(self, found: Mapping[str, Setting], issues: tuple[Issue, ...] = ()) -> None:
+        self._found = dict(found)
+        self.issues = issues
+
+    def __getitem__(self, name: str) -> Value:
+        """The value of a setting."""
+        return self._found[name].value
+
+    def __iter__(self) -> Iterator[Setting]:
+        return (self._found[known.name] for known in SETTINGS)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __repr__(self) -> str:
+        """What is not a default."""
+        rows = (f"{s.name}={s.value!r}" for s in self if s.origin != "default")
+        return f"Settings({', '.join(rows)})"
+
+    def origin(self, name: str) -> str:
+        """Where its value came from."""
+        return self._found[name].origin
+
+    # Typed access, for callers that pass values on.
+
+    def text(self, name: str) -> str:
+        """The value of a setting that is text."""
+        value = self[name]
+        return value if isinstance(value, str) else ""
+
+    def number(self, name: str) -> int | None:
+        """The value of a setting that is a count."""
+        value = self[name]
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """The value of a setting that is a list."""
+        value = self[name]
+        return value if isinstance(value, tuple) else ()
+
+
+def load_settings(
+    cwd: str | os.PathLike[str] | None = None,
+    home: str | os.PathLike[str] | None = None,
+    *,
+    flags: Mapping[str, Value] | None = None,
+    env: Mapping[str, str] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Settings:
+    """Every setting as it counts in a folder. ``flags``: what a caller says, ``None`` and ``()`` meaning nothing.
+
+    With ``home`` given, no environment variable counts, unless ``env`` is given too. Raises ``SourceError`` for a value
+    that makes no sense; a key that does not exist is an issue.
+    """
+    here = os.path.abspath(os.fspath(cwd) if cwd is not None else os.getcwd())
+    house = os.path.abspath(os.fspath(home) if home is not None else os.path.expanduser("~"))
+    variables = env if env is not None else os.environ if home is None else {}
+    issues: list[Issue] = []
+    found = {known.name: Setting(known.name, known.default, "default") for known in SETTINGS}
+    for path, is_project in _files(here, house, variables):
+        found |= _of_file(path, issues, is_project=is_project, limits=limits)
+    found |= _of_environment(variables)
+    found |= {name: _flag(name, value) for name, value in (flags or {}).items() if value not in (None, ())}
+    return Settings(found, tuple(issues))
+
+
+def settings_files(cwd: str, home: str, env: Mapping[str, str]) -> tuple[str, ...]:
+    """The files that there are, the user's first."""
+    return tuple(path for path, _ in _files(cwd, home, env))
+
+
+def _files(cwd: str, home: str, env: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
+    own = os.path.join(config_home(home, env), "prowess", USER_FILE)
+    if os.path.lexists(own):
+        yield own, False
+    for folder in project_folders(cwd, home):
+        path = os.path.join(folder, PROJECT_FILE)
+        if os.path.lexists(path):
+            yield path, True
+            return
+
+
+def _of_file(path: str, issues: list[Issue], *, is_project: bool, limits: Limits) -> dict[str, Setting]:
+    found: dict[str, Setting] = {}
+    for name, value in _table(path, issues, is_project=is_project, limits=limits).items():
+        known = _BY_NAME.get(name)
+        if known is None:
+            meant = nearest_first(name, sorted(_BY_NAME))[0]
+            issues.append(Issue("unknown-setting", name, f"is no setting; did you mean {meant!r}?", path, 0, "warning"))
+        elif is_project and not known.by_project:
+            message = "cannot be set by a project: it decides over what may run on this machine"
+            issues.append(Issue("user-setting", name, message, path, 0, "warning"))
+        else:
+            checked = _checked(known, _from_toml(known, value), path)
+            found[name] = Setting(name, _placed(known, checked, os.path.dirname(path)), path)
+    return found
+
+
+def _table(path: str, issues: list[Issue], *, is_project: bool, limits: Limits) -> Mapping[str, object]:
+    folder, name = os.path.split(path)
+    try:
+        with OpenFile(folder, (name,)) as file:
+            data = file.read_all(limits.max_resource_bytes)
+    except ResourceNotFoundError:
+        return {}
+    except ResourceError as error:
+        raise SourceError(f"cannot read the settings: {error.message}", path, error.code) from None
+    import tomllib  # noqa: PLC0415 - only where there is a file
+
+    try:
+        whole = tomllib.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        from prowess.lockfile.conflicts import find_marker  # noqa: PLC0415 - only when something is wrong
+
+        line = find_marker(data.decode("utf-8", "replace"))
+        if line:
+            message = f"{name} is in conflict: it holds git's markers (line {line})"
+            raise SourceError(message, path, "manifest-conflict") from None
+        raise SourceError(f"not TOML: {error}", path, "bad-setting") from None
+    table = whole.pop(TABLE, {})
+    issues += [_out_of_place(name, path) for name in whole if not (is_project and name in MANIFEST_KEYS)]
+    if not isinstance(table, dict):
+        raise SourceError(f"[{TABLE}] must be a table", path, "bad-setting")
+    return table
+
+
+def _out_of_place(name: str, path: str) -> Issue:
+    """What stands on top of a file and means nothing there."""
+    why = f"is a setting, and belongs below [{TABLE}]" if name in _BY_NAME else f"means nothing here; [{TABLE}] does"
+    return Issue("unknown-setting", name, why, path, 0, "warning")
+
+
+def _from_toml(known: Known, value: object) -> object:
+    if isinstance(value, list):
+        return tuple(value)
+    return float(value) if known.kind == "share" and isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _of_environment(env: Mapping[str, str]) -> dict[str, Setting]:
+    found: dict[str, Setting] = {}
+    for known in SETTINGS:
+        variable = f"PROWESS_{known.name.upper()}"
+        written = env.get(variable, "")
+        if written:
+            value = _checked(known, _from_text(known, written), variable)
+            found[known.name] = Setting(known.name, _placed(known, value, os.getcwd()), variable)
+    return found
+
+
+def _from_text(known: Known, written: str) -> object:
+    readers: dict[Kind, Callable[[str], object]] = {
+        "names": lambda text: tuple(part.strip() for part in text.split(",") if part.strip()),
+        "folders": lambda text: tuple(part for part in text.split(os.pathsep) if part),
+        "yes-or-no": _yes_or_no,
+        "count": lambda text: int(text) if text.isascii() and text.isdigit() else text,
+        "share": _number,
+    }
+    return readers.get(known.kind, str)(written)
+
+
+def _yes_or_no(text: str) -> bool | str:
+    word = text.strip().lower()
+    return word in _TRUE if word in _TRUE | _FALSE else text
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _flag(name: str, value: Value) -> Setting:
+    return Setting(name, _checked(_BY_NAME[name], value, "flag"), "flag")
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(item, str) for item in value)
+
+
+_FITS: dict[Kind, tuple[Callable[[object], bool], str]] = {
+    "text": (lambda value: isinstance(value, str), "text"),
+    "yes-or-no": (lambda value: isinstance(value, bool), "true or false"),
+    "count": (lambda value: value is None or (type(value) is int and value >= 0), "a whole number, 0 or more"),
+    "share": (lambda value: isinstance(value, float) and 0 <= value <= 1, "a number from 0 to 1"),
+    "names": (_is_texts, "a list of texts"),
+    "folders": (_is_texts, "a list of folders"),
+}
+
+
+def _checked(known: Known, value: object, where: str) -> Value:
+    fits, wanted = _FITS[known.kind]
+    if not fits(value):
+        raise SourceError(f"setting {known.name!r} must be {wanted}, not {str(value)[:80]!r}", where, "bad-setting")
+    if known.choices and value not in known.choices:
+        shown = ", ".join(choice or "''" for choice in known.choices)
+        raise SourceError(f"setting {known.name!r} is one of {shown}, not {str(value)[:80]!r}", where, "bad-setting")
+    return value  # type: ignore[return-value]  # looked at just now
+
+
+def _placed(known: Known, value: Value, folder: str) -> Value:
+    """Relative folders in a file are relative to it."""
+    if known.kind != "folders" or not isinstance(value, tuple):
+        return value
+    return tuple(os.path.normpath(os.path.join(folder, os.path.expanduser(path))) for path in value)

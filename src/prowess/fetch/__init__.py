@@ -1,0 +1,1 @@
+"""Fetching: guarded HTTP requests, git repositories and archives, each within its limits."""

@@ -1,0 +1,410 @@
+"""A commit of a git repository, as files in memory: fetched alone, into a private place that is then removed.
+
+First come the commit and its folders, without files, where the server can leave them out; then, in one request, the
+files that are asked for (``Commit.bring``). Of a server that cannot leave files out everything comes at once, and where
+one does not give files by their ids, the whole commit is fetched after all. What came may be kept in a cache; then only
+the version is asked for (``ls-remote``), and what is missing.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Self
+from urllib.parse import quote
+
+from prowess.errors import GitError, UnsafeTreeError
+from prowess.fetch.git.objects import Objects, dump_objects, load_objects
+from prowess.fetch.git.process import GitProgram, environment, settings_for_reaching
+from prowess.files.directory import exists, folder_info
+from prowess.files.read import OpenFile
+from prowess.files.temp import temporary_folder
+from prowess.files.write import NewFile, write_tree
+from prowess.limits import DEFAULT_LIMITS
+from prowess.names import is_below
+from prowess.skills.skill_files import OWN
+from prowess.spec.skill_ref import checked_version, is_commit, is_short_commit
+from prowess.spec.source_spec import SCHEMES, checked_address
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from prowess.fetch.cache import Cache
+    from prowess.fetch.git.objects import Entry
+    from prowess.fetch.git.process import Git
+    from prowess.limits import Limits
+
+_SKELETON = (
+    NewFile("HEAD", b"ref: refs/heads/none\n"),
+    NewFile("objects/info/.keep", b""),
+    NewFile("refs/heads/.keep", b""),
+)
+_CONFIG = "[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{more}"
+_SHA256_CHARS = 64
+_SHA256 = "[extensions]\n\tobjectFormat = sha256\n"
+_FETCH = (
+    *("--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"),
+    *("--no-write-commit-graph", "--no-show-forced-updates"),
+)
+_NO_FILES = "--filter=blob:none"
+_IDS_AT_ONCE = 20_000
+"""How many ids one call of git names: they are arguments, of which Linux takes 2 MiB together."""
+_REFUSALS = frozenset((GitError.code, "unknown-version"))
+"""How git fails when a server, or an older git, does not know a way to ask; then the plain way is tried."""
+_DEPTHS = (64, 2_147_483_647)
+"""How much of a history is fetched: most updates are a few commits; the second number is git's own for all of it."""
+_OTHER_IDS = "mismatched algorithms"
+
+
+class Commit(NamedTuple):
+    """What a version is: the commit's id and date, its files (their bytes read on demand), and what else it holds."""
+
+    id: str
+    date: datetime | None
+    files: tuple[Entry, ...]
+    odd: tuple[tuple[str, str], ...]
+    objects: Objects
+    fetch: Callable[[Sequence[str]], None]
+    """Fetches objects by their ids, as far as the server has them."""
+
+    def bring(self, entries: Sequence[Entry]) -> None:
+        """Have the bytes of files here, by one request for all that are missing."""
+        missing = [name for name in dict.fromkeys(entry.object for entry in entries) if self.objects.size(name) is None]
+        if missing:
+            self.fetch(missing)
+
+    def read(self, entries: Sequence[Entry], limits: Limits) -> Iterator[NewFile]:
+        """The bytes of some of its files, within the bounds of an install, which are looked at first."""
+        self.bring(entries)
+        left = limits.max_install_bytes
+        for entry in entries:
+            size = self.objects.size(entry.object)
+            if size is None:
+                raise UnsafeTreeError(f"{entry.path} was not sent: it is too large", code="missing-blob")
+            left -= size
+            if left < 0:
+                message = f"the files have more than {limits.max_install_bytes} bytes together"
+                raise UnsafeTreeError(message, code="too-many-bytes")
+        for entry in entries:
+            yield NewFile(entry.path, self.objects.blob(entry.object), entry.executable)
+
+
+@dataclass(slots=True)
+class SharedFetches:
+    """What one command over many skills shares: what repositories answered, and which folders of them are wanted.
+
+    Each repository is asked once, so that all skills of a branch come from one commit, and together.
+    """
+
+    folders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By address: once a file of a repository is fetched, the files in these folders come along."""
+    commits: dict[tuple[str, str], str] = field(default_factory=dict)
+    """By address and version: the commit that it means."""
+    ancestors: dict[tuple[str, str, str], bool] = field(default_factory=dict)
+    """By address and two commits: whether the second is in the history of the first."""
+
+
+class Remote(NamedTuple):
+    """A repository, and how it may be reached."""
+
+    address: str
+    local: bool = False
+    schemes: Sequence[str] = SCHEMES
+    git: Git | None = None
+    limits: Limits = DEFAULT_LIMITS
+    cache: Cache | None = None
+    """Where objects are kept for later; ``None``: nowhere."""
+    shared: SharedFetches | None = None
+    """What is shared with other repositories of one command; ``None``: nothing."""
+
+    def checked_address(self) -> str:
+        """The address for git.
+
+        Raises ``BadReferenceError`` for one that may not be asked, ``GitError`` for a path that is no folder.
+        """
+        return _local(self.address) if self.local else checked_address(self.address, tuple(self.schemes))
+
+    @contextmanager
+    def fetched(self, ref: str = "") -> Iterator[Commit]:
+        """The commit that ``ref`` (a tag, a branch, a commit id; else the default branch) means there now."""
+        version = checked_version(ref) if ref else "HEAD"
+        with ExitStack() as stack:
+            fetching = _Fetching(self, stack)
+            try:
+                commit = fetching.commit(version)
+            except GitError as error:
+                if error.code != "unknown-version" or is_commit(version):
+                    raise
+                if not is_short_commit(version):
+                    raise self._unknown_version(version) from None
+                version = self.whole_commit(version)
+                commit = fetching.commit(version)
+            if self.shared is not None:
+                self.shared.commits[self.address, version] = commit.id
+            yield commit
+            fetching.keep(commit)
+
+    def newest(self, ref: str = "") -> str:
+        """The id of the commit that ``ref`` means there now; nothing is fetched."""
+        version = checked_version(ref) if ref else "HEAD"
+        if is_commit(version):
+            return version
+        if self.shared is None:
+            return self._ask_commit(version)
+        key = (self.address, version)
+        if key not in self.shared.commits:
+            self.shared.commits[key] = self._ask_commit(version)
+        return self.shared.commits[key]
+
+    def _ask_commit(self, version: str) -> str:
+        with _Workplace(self, "") as at:
+            names = (version, f"{version}^{{}}")
+            printed = at.ask("ls-remote", "--quiet", "--", at.address, *names).decode("utf-8", "replace")
+        rows = (row.partition("\t") for row in printed.splitlines())
+        found = {name: commit for commit, tab, name in rows if tab}
+        for pattern in ("{}", "refs/{}", "refs/tags/{}^{{}}", "refs/tags/{}", "refs/heads/{}"):
+            name = pattern.format(version)
+            if name in found:
+                return found[name]
+        if is_short_commit(version):
+            return self.whole_commit(version)
+        raise self._unknown_version(version)
+
+    def _unknown_version(self, version: str) -> GitError:
+        return GitError(f"{self.address} has no tag, branch or commit {version!r}", code="unknown-version")
+
+    def whole_commit(self, digits: str) -> str:
+        """The id of the one commit, in the history of the branches and tags, that begins with these digits.
+
+        No server can be asked for a commit by its first digits, so that its history is fetched and looked through,
+        without files where the server can leave them out. ``GitError`` says to give all digits where that is more than
+        the limits allow, where no commit begins so, and where several do.
+        """
+        advice = f"give all 40 digits of the commit that begins with {digits}"
+        with _Workplace(self, "") as at:
+            try:
+                at.fetch_all_history()
+            except GitError as error:
+                raise GitError(f"{error.message}: {advice}", error.path, error.code) from None
+            try:
+                # "^{commit}" passes over trees and files whose ids begin alike.
+                return at.run("rev-parse", "--verify", "--quiet", f"{digits}^{{commit}}").decode("ascii").strip()
+            except GitError:
+                message = f"no commit of {self.address} begins with {digits}, or several do: {advice}"
+                raise GitError(message, code="unknown-version") from None
+
+    def has_ancestor(self, commit: str, ancestor: str) -> bool:
+        """Whether ``ancestor`` is ``commit`` or in its history, both being whole ids.
+
+        Of the history only the commits are fetched, where the server can leave the files out; ``GitError`` when it
+        cannot be had within the limits.
+        """
+        if self.shared is None:
+            return self._ask_ancestor(commit, ancestor)
+        key = (self.address, commit, ancestor)
+        if key not in self.shared.ancestors:
+            self.shared.ancestors[key] = self._ask_ancestor(commit, ancestor)
+        return self.shared.ancestors[key]
+
+    def _ask_ancestor(self, commit: str, ancestor: str) -> bool:
+        with _Workplace(self, _SHA256 if len(commit) == _SHA256_CHARS else "") as at:
+            for depth in _DEPTHS:
+                at.fetch_history(commit, depth)
+                if at.has_commit(ancestor):
+                    return True
+                if not at.is_shallow():
+                    return False
+        return False
+
+    def tags(self) -> list[str]:
+        """The tags that are there now; nothing is fetched."""
+        with _Workplace(self, "") as at:
+            printed = at.ask("ls-remote", "--quiet", "--tags", "--refs", "--", at.address).decode("utf-8", "replace")
+        return [row.partition("\trefs/tags/")[2] for row in printed.splitlines() if "\trefs/tags/" in row]
+
+
+class _Fetching:
+    """One commit on its way here: out of the cache as far as it is there, else from the server."""
+
+    def __init__(self, remote: Remote, stack: ExitStack) -> None:
+        self._remote = remote
+        self._stack = stack
+        self._objects = Objects()
+        self._at: _Workplace | None = None
+        self._id = ""
+        self._files: tuple[Entry, ...] = ()
+
+    def commit(self, version: str) -> Commit:
+        """The commit that a version means, with its folders."""
+        self._id = self._find_kept(version) or self._fetch_commit(version, _NO_FILES)
+        files, odd = self._objects.listing(self._id, self._remote.limits)
+        self._files = tuple(files)
+        date = self._objects.date(self._id)
+        return Commit(self._id, date, self._files, tuple(odd), self._objects, self._fetch_files)
+
+    def _find_kept(self, version: str) -> str:
+        """The id of the commit, once what the cache has of it is taken in; ``""`` when it has nothing of it."""
+        remote = self._remote
+        if remote.cache is None or not remote.cache.has_repository(remote.address):
+            return ""
+        remote.checked_address()  # what may not be asked is refused, whatever is kept of it
+        try:
+            commit = remote.newest(version)
+            dumped = remote.cache.read_objects(remote.address, commit, remote.limits.max_fetch_bytes)
+            self._objects = Objects(load_objects(dumped or b""))
+            self._objects.listing(commit, remote.limits)
+        except GitError as error:
+            if error.code not in _REFUSALS:
+                raise
+            self._objects = Objects()
+            return ""
+        return commit
+
+    def _fetch_commit(self, version: str, files: str) -> str:
+        """Fetch the commit that a version means; its id. ``files``: git's option that says which of them come along."""
+        at = self._stack.enter_context(_Workplace(self._remote, ""))
+        try:
+            at.fetch(version, files)
+        except GitError as error:
+            if _OTHER_IDS not in error.message:
+                raise
+            at = self._stack.enter_context(_Workplace(self._remote, _SHA256))
+            at.fetch(version, files)
+        self._at = at
+        self._objects.add_repository(at.run)
+        return self._objects.commit(at.fetched)
+
+    def _find_missing(self) -> Iterator[str]:
+        """The ids of the files that other skills of this command need, and that are not here yet."""
+        shared = self._remote.shared
+        folders = frozenset(shared.folders.get(self._remote.address, ()) if shared is not None else ())
+        for entry in self._files if folders else ():
+            if is_below(entry.path, folders) and self._objects.size(entry.object) is None:
+                yield entry.object
+
+    def _fetch_files(self, names: Sequence[str]) -> None:
+        names = list(dict.fromkeys((*names, *self._find_missing())))
+        try:
+            if self._at is None:
+                longer = len(self._id) == _SHA256_CHARS
+                self._at = self._stack.enter_context(_Workplace(self._remote, _SHA256 if longer else ""))
+            self._at.fetch_objects(names)
+            self._objects.add_repository(self._at.run)
+        except GitError as error:
+            if error.code not in _REFUSALS:
+                raise
+            # This server gives no objects by their ids, or this git cannot ask so: the whole commit, then.
+            most = self._remote.limits.max_install_bytes
+            self._fetch_commit(self._id, f"--filter=blob:limit={most}")
+
+    def keep(self, commit: Commit) -> None:
+        """Keep what came in the cache: the commit, its folders, and the files of its skills, but no other files."""
+        cache = self._remote.cache
+        if cache is None or self._at is None:
+            return
+        files = {entry.object for entry in select_skill_files(commit.files)}
+        here = self._objects.in_memory().items()
+        objects = {name: pair for name, pair in here if pair[0] != "blob" or name in files}
+        limits = self._remote.limits
+        if sum(len(data) for _, data in objects.values()) <= limits.max_install_bytes:
+            cache.write_objects(self._remote.address, commit.id, dump_objects(objects), limits.max_kept_commits)
+
+
+def select_skill_files(files: Iterable[Entry]) -> list[Entry]:
+    """The files that lie in the folder of a SKILL.md, at any depth."""
+    files = tuple(files)
+    folders = {entry.path.rpartition("/")[0] for entry in files if entry.path.rpartition("/")[2] == OWN}
+    return [entry for entry in files if is_below(entry.path, folders)]
+
+
+class _Workplace:
+    """An empty repository of our own, and git running in it; removed at the end, whatever happens."""
+
+    def __init__(self, remote: Remote, more: str) -> None:
+        self._remote = remote
+        self._more = more
+        self.folder = ""
+        self.schemes: Sequence[str] = ()
+        self.address = ""
+        self.fetched = ""
+        self._reaching: Mapping[str, str] = {}
+        self._held = ExitStack()
+
+    def __enter__(self) -> Self:
+        remote = self._remote
+        self.schemes = ("file",) if remote.local else tuple(remote.schemes)
+        self.address = remote.checked_address()
+        with ExitStack() as stack:
+            self.folder = stack.enter_context(temporary_folder())
+            config = _CONFIG.format(version=1 if self._more else 0, more=self._more)
+            write_tree(self.folder, (*_SKELETON, NewFile("config", config.encode())))
+            if self.address.startswith("https://"):
+                self._reaching = settings_for_reaching(remote.git or GitProgram(remote.limits), self.folder)
+            self._held = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held.close()
+
+    def fetch(self, version: str, files: str) -> None:
+        """Bring one commit here. ``files``: git's option that says which of its files come along."""
+        self.ask("fetch", *_FETCH, "--depth=1", files, "--", self.address, version)
+        with OpenFile(self.folder, ("FETCH_HEAD",)) as file:
+            self.fetched = file.read(4096).split(b"\t")[0].decode("ascii", "replace").strip()
+
+    def fetch_objects(self, names: Sequence[str]) -> None:
+        """Bring objects here by their ids; nothing is negotiated, since no reference here says what there is."""
+        for begin in range(0, len(names), _IDS_AT_ONCE):
+            part = names[begin : begin + _IDS_AT_ONCE]
+            self.ask("fetch", *_FETCH, _NO_FILES, "--", self.address, *part)
+
+    def fetch_history(self, commit: str, depth: int) -> None:
+        """Bring so many generations of commits here, without their files where the server can leave them out."""
+        self.ask("fetch", *_FETCH, f"--depth={depth}", "--filter=tree:0", "--", self.address, commit)
+
+    def fetch_all_history(self) -> None:
+        """Bring the commits of every branch and tag here, without their files where the server can leave them out."""
+        refs = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+        self.ask("fetch", *_FETCH, f"--depth={_DEPTHS[-1]}", "--filter=tree:0", "--", self.address, *refs)
+
+    def has_commit(self, commit: str) -> bool:
+        """Whether a commit is here; after ``fetch_history`` nothing is but that history."""
+        try:
+            self.run("cat-file", "-e", f"{commit}^{{commit}}")
+        except GitError as error:
+            if error.code != GitError.code:
+                raise
+            return False
+        return True
+
+    def is_shallow(self) -> bool:
+        """Whether the history that is here ends before its beginning."""
+        return exists(os.path.join(self.folder, "shallow"))
+
+    def run(self, *args: str, printed: int | None = None) -> bytes:
+        """What git printed, at most so much; it reaches no server.
+
+        Of a partial fetch git would fetch whatever is missing by itself, one object at a time. Git 2.44 has a variable
+        against that; for those before it, no way to reach a server is allowed.
+        """
+        return self._call((), args, printed)
+
+    def ask(self, *args: str) -> bytes:
+        """What git printed; it may reach the server."""
+        return self._call(self.schemes, args, None)
+
+    def _call(self, schemes: Sequence[str], args: Sequence[str], printed: int | None) -> bytes:
+        limits = self._remote.limits
+        slow = {"http.lowSpeedLimit": "1", "http.lowSpeedTime": str(max(1, int(limits.max_idle_seconds)))}
+        env = environment(schemes, {**slow, **self._reaching}) | {"GIT_DIR": self.folder}
+        return (self._remote.git or GitProgram(limits, printed=printed))(args, self.folder, env)
+
+
+def _local(path: str) -> str:
+    """The address of a repository on this machine that the caller named by its path."""
+    where = os.path.abspath(os.path.expanduser(path))
+    if folder_info(where) is None:
+        raise GitError(f"there is no repository at {where}", where, "no-repository")
+    return f"file://{quote(where)}"

@@ -1,0 +1,192 @@
+"""Where agents find installed skills: a link in ``.agents/skills``, and in the folders of the agents asked for.
+
+A relative link where the system lets us make one, else a junction, else a copy. What a lock file or a journal may name
+is only ever a plain name in one of the known folders.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from typing import TYPE_CHECKING
+
+from prowess.discovery.agents import AGENTS, agent_of
+from prowess.discovery.search_paths import SHARED
+from prowess.errors import InstallError, SourceError
+from prowess.files import syscalls
+from prowess.files.directory import Folder, folder_info
+from prowess.files.paths import is_inside, leads_into
+from prowess.files.write import make_folders, sync_tree, write_tree
+from prowess.spec.skill_ref import is_safe_part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from prowess.discovery.agents import Agent
+    from prowess.files.write import NewFile
+    from prowess.lockfile.scopes import Scope
+
+_NO_LINKS = frozenset((errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP))
+"""What says that links cannot be made here, as opposed to that something went wrong."""
+
+
+class Landings:
+    """The folders of one scope in which skills are linked."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        env: Mapping[str, str] = os.environ if scope.root == os.path.expanduser("~") else {}
+        self._env = env
+        # Another scope may link into the same folder: what it has under way is none of our business.
+        self._prefix = f".prowess-{hashlib.sha256(os.fsencode(scope.base)).hexdigest()[:8]}-"
+        self.shared = os.path.normpath(os.path.join(scope.root, SHARED))
+        own = (os.path.normpath(folder) for agent in AGENTS.values() for folder in self._folders(agent))
+        self._known = dict.fromkeys((self.shared, *own))
+        self._recorded: dict[str, str] = {}
+        """The known folders by what stands before the last slash of the links that are recorded in them."""
+        self._inside: dict[str, tuple[int, int] | None] = {}
+
+    def _folders(self, agent: Agent) -> list[str]:
+        if self._scope.location == "project":
+            return [os.path.join(self._scope.root, agent.project)]
+        return list(agent.user_folders(self._scope.root, self._env))
+
+    def home_folders(self, agent: str) -> list[str]:
+        """The folders in which one agent looks in this scope, the first to win first; none where it has none."""
+        return [os.path.normpath(folder) for folder in self._folders(agent_of(agent))]
+
+    def folders(self, agents: Iterable[str]) -> list[str]:
+        """The shared folder, then those of the agents, each once."""
+        found = {self.shared: None}
+        for name in agents:
+            agent = agent_of(name)
+            own = self._folders(agent)
+            if not own:
+                raise SourceError(f"{agent.title} has no folder for the {self._scope.location}'s skills")
+            found[os.path.normpath(own[0])] = None
+        return list(found)
+
+    def path(self, recorded: str) -> str:
+        """Where a recorded link is; ``InstallError`` when that is not a plain name in a known folder."""
+        before, _, name = recorded.rpartition("/")
+        if before in self._recorded and is_safe_part(name):
+            path = os.path.join(self._recorded[before], name)
+        else:
+            path = self._checked_path(recorded)
+            if os.path.basename(path) == name:  # thousands of links lie in one folder, written alike in each of them
+                self._recorded[before] = os.path.dirname(path)
+        self._refuse_outside(os.path.dirname(path))
+        return path
+
+    def _checked_path(self, recorded: str) -> str:
+        path = os.path.normpath(
+            os.path.join(self._scope.root, *recorded.split("/")) if recorded[:1] != "/" else recorded
+        )
+        if os.path.dirname(path) not in self._known or not is_safe_part(os.path.basename(path)):
+            raise InstallError(f"{recorded[:120]!a} is no place where agents look", self._scope.records, "bad-lock")
+        return path
+
+    def recorded(self, path: str) -> str:
+        """A path as the lock file has it: from the root, with ``/``, where it lies below."""
+        inner = os.path.relpath(path, self._scope.root)
+        return path if inner.startswith(os.pardir) or os.path.isabs(inner) else inner.replace(os.sep, "/")
+
+    def prepare(self, folder: str) -> None:
+        """Make a folder for links. In a project none may lead out of it: its files may be somebody else's."""
+        self._refuse_outside(folder)
+        make_folders(folder, durable=True)
+
+    def _refuse_outside(self, folder: str) -> None:
+        if not self._is_within(folder):
+            raise InstallError("the folder for links leads out of the project", folder, "link-refused")
+
+    def _is_within(self, folder: str) -> bool:
+        """True unless a folder of a project leads out of it on the real disk; a user's folders may be links."""
+        if self._scope.location != "project":
+            return True
+        # Resolving a path costs a call of the system for each name in it, and thousands of links lie in one folder. A
+        # path that leads to the very folder that was found inside leads inside: one call shows that.
+        known = self._inside.get(folder)
+        if known is not None and known == _number(folder):
+            return True
+        real = os.path.realpath(folder)
+        if not is_inside(real, os.path.realpath(self._scope.root)):
+            return False
+        # The number is that of the resolved path: whoever swaps the folder meanwhile cannot have another one counted.
+        self._inside[folder] = _number(real)
+        return True
+
+    def leave(self, folder: str) -> None:
+        """Take a folder for links away where none is left in it, and in a project the agent's own around it."""
+        for empty in (folder, os.path.dirname(folder)) if self._scope.location == "project" else (folder,):
+            if empty == os.path.normpath(self._scope.root):
+                return
+            try:
+                syscalls.delete_folder(empty)
+            except OSError:  # something else is in it, or somebody else's
+                return
+
+    def beside(self, path: str, token: str) -> str:
+        """What a link that is on its way to ``path`` is called, without its ending."""
+        return os.path.join(os.path.dirname(path), f"{self._prefix}{token}")
+
+    def links_into(self, folder: str) -> list[str]:
+        """The links of this scope that lead into a folder, recorded or not."""
+        found = [os.path.join(known, name) for known in self._known for name in self._links_in(known)]
+        return [path for path in found if leads_into(path, folder)]
+
+    def _links_in(self, folder: str) -> Sequence[str]:
+        if folder_info(folder) is None or not self._is_within(folder):
+            return ()
+        with Folder(folder) as opened:
+            return opened.entries().links
+
+    def litter(self) -> list[str]:
+        """What a process that was killed may have left in the folders of this scope."""
+        found: list[str] = []
+        for folder in self._known:
+            if folder_info(folder) is not None and self._is_within(folder):
+                with Folder(folder) as opened:
+                    entries = opened.entries()
+                names = (*entries.folders, *entries.links)
+                found += (os.path.join(folder, name) for name in names if name.startswith(self._prefix))
+        return found
+
+
+def _number(folder: str) -> tuple[int, int] | None:
+    """What tells the folder at the end of a path from all others; ``None`` when there is none."""
+    info = folder_info(folder)
+    return None if info is None else (info.st_dev, info.st_ino)
+
+
+def stage_link(target: str, staged: str, final: str, files: Sequence[NewFile], *, copy: bool = False) -> bool:
+    """Make at ``staged`` what will lead from ``final`` to ``target``; whether it is a copy of ``files``.
+
+    ``copy``: it is to be one, also where links can be made.
+    """
+    if copy:
+        return _stage_copy(staged, files)
+    text = relative(target, final)
+    try:
+        syscalls.link(text, staged)
+    except (OSError, NotImplementedError) as error:
+        if isinstance(error, OSError) and error.errno not in _NO_LINKS and not getattr(error, "winerror", 0):
+            raise
+        if syscalls.junction(target, staged):
+            return False
+        return _stage_copy(staged, files)
+    return False
+
+
+def _stage_copy(staged: str, files: Sequence[NewFile]) -> bool:
+    """Write files to ``staged``, so that they outlast a crash; True."""
+    syscalls.make_folder(staged, 0o755)
+    write_tree(staged, files)
+    sync_tree(staged)
+    return True
+
+
+def relative(target: str, final: str) -> str:
+    """What a link at ``final`` says to lead to ``target``, from where its folder really is."""
+    return os.path.relpath(os.path.realpath(target), os.path.realpath(os.path.dirname(final)))

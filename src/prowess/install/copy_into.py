@@ -1,0 +1,74 @@
+"""Skills copied into a folder of the caller's: whole or not at all, and nothing else is left there."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from prowess.errors import AlreadyInstalledError
+from prowess.files import syscalls
+from prowess.files.delete import remove_tree
+from prowess.files.directory import Folder, exists
+from prowess.files.lock import held
+from prowess.files.write import make_folders, sync_tree, write_tree
+from prowess.progress_steps import stepped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from prowess.install.tree import Tree
+    from prowess.limits import Limits
+    from prowess.spec.source_spec import SourceSpec
+
+_STAGED = re.compile(r"\.prowess-[0-9a-f]{16}")
+
+
+def refuse_taken_places(spec: SourceSpec, folder: str) -> None:
+    """Raise ``AlreadyInstalledError`` where something is in the place of a skill that is to be copied into a folder."""
+    for name in spec.skills or (spec.name,):
+        place = os.path.join(folder, name)
+        if exists(place):
+            raise AlreadyInstalledError(f"skill {spec.org}/{name} already exists at {place}", place)
+
+
+def put_into(folder: str, trees: Sequence[Tree], limits: Limits) -> list[str]:
+    """Where the trees are then, each under its name. What an interrupted process left in the folder goes first."""
+    make_folders(folder)
+    with held(folder, seconds=limits.max_lock_seconds, holder=""):
+        _sweep(folder)
+        try:
+            each = stepped(trees, lambda tree: tree.name)
+            staged = [(_staged(folder, tree), os.path.join(folder, tree.name.partition("/")[2])) for tree in each]
+            for waiting, place in staged:
+                _move(waiting, place)
+            syscalls.sync_folder(folder)
+        except BaseException:
+            with suppress(OSError):
+                _sweep(folder)
+            raise
+        return [place for _, place in staged]
+
+
+def _staged(folder: str, tree: Tree) -> str:
+    where = os.path.join(folder, f".prowess-{secrets.token_hex(8)}")
+    syscalls.make_folder(where, 0o755)
+    write_tree(where, stepped(tree.files, lambda file: file.path))
+    sync_tree(where)
+    return where
+
+
+def _move(staged: str, place: str) -> None:
+    if exists(place):
+        raise AlreadyInstalledError(f"there is something at {place} already", place)
+    syscalls.rename(staged, place)
+
+
+def _sweep(folder: str) -> None:
+    with Folder(folder) as opened:
+        names = opened.entries().folders
+    for name in names:
+        if _STAGED.fullmatch(name):
+            remove_tree(os.path.join(folder, name))

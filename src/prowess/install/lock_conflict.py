@@ -1,0 +1,118 @@
+"""The two sides of a project's lock file that is in conflict: out of git's index, or out of the markers."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import BusyError, GitError, InstallError
+from prowess.fetch.git.process import GitProgram, environment
+from prowess.files.directory import exists
+from prowess.files.lock import held
+from prowess.files.temp import temporary_folder
+from prowess.files.write import make_folders, write_atomic
+from prowess.install.store import check_folders, holder_of
+from prowess.install.system_errors import typed
+from prowess.lockfile.conflicts import find_marker, split_conflict
+from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
+
+if TYPE_CHECKING:
+    from prowess.limits import Limits
+    from prowess.lockfile.scopes import Scope
+
+_STASHED = "Stashed changes"
+_STAGES = {"1": "base", "2": "ours", "3": "theirs"}
+
+
+class LockSides(NamedTuple):
+    """What a lock file in conflict is to be merged from."""
+
+    text: str
+    """The lock file as it lies there."""
+    base: str
+    ours: str
+    theirs: str
+    is_base_known: bool = True
+    """False where only markers without a base tell of the conflict: what one side lacks may have been removed."""
+    is_mine_theirs: bool = False
+    """True where git calls ``theirs`` what the person at the keyboard did: in a rebase, and with stashed changes."""
+
+
+def find_sides(scope: Scope, limits: Limits) -> LockSides | None:
+    """The sides of the scope's lock file; ``None`` when it is in no conflict, or is mended already.
+
+    git's index has them whole while the file is unmerged. Otherwise the markers in the file tell, in which whatever git
+    could merge by lines stands on both sides. Raises ``InstallError`` (``torn-conflict``) where they do not tell.
+    """
+    text = read_text(scope.records, LOCK_FILE, limits) or ""
+    stages = _read_stages(scope, limits)
+    marked = split_conflict(text) if find_marker(text) else None
+    stashed = marked is not None and marked.theirs_label == _STASHED
+    if stages and (find_marker(text) or text in {stages.get("ours", ""), stages.get("theirs", "")}):
+        # A file without markers that is one of the sides was left so by git: the other side deleted the whole file.
+        base, ours, theirs = (stages.get(side, "") for side in _STAGES.values())
+        return LockSides(text, base, ours, theirs, is_mine_theirs=stashed or "rebase" in stages)
+    if not find_marker(text):
+        return None
+    path = os.path.join(scope.records, LOCK_FILE)
+    if marked is None:
+        raise InstallError("the conflict markers do not pair, so the two sides cannot be told", path, "torn-conflict")
+    for side in (marked.ours, marked.theirs):
+        _refuse_torn(side, path)
+    is_base_known = marked.base is not None and _is_whole(marked.base)
+    base = (marked.base or "") if is_base_known else ""
+    return LockSides(text, base, marked.ours, marked.theirs, is_base_known, stashed)
+
+
+def _refuse_torn(side: str, path: str) -> None:
+    """Raise ``InstallError`` where one side by the markers is no lock file: git merged a part of an entry by lines."""
+    try:
+        parse_lock(side)
+    except InstallError as error:
+        message = f"the markers do not hold both sides whole, since git merged some lines already: {error.message}"
+        raise InstallError(message, path, "torn-conflict") from None
+
+
+def _is_whole(text: str) -> bool:
+    """True when a text is a lock file; the style ``zdiff3`` leaves out what both sides of a conflict have alike."""
+    try:
+        parse_lock(text)
+    except InstallError:
+        return False
+    return True
+
+
+def _read_stages(scope: Scope, limits: Limits) -> dict[str, str]:
+    """The versions of the lock file in git's index by side, and ``rebase`` where one is under way.
+
+    Nothing where the file is not unmerged, and where git cannot tell.
+    """
+    program = GitProgram(limits, printed=limits.max_lock_bytes)
+    with typed(), temporary_folder() as empty:  # the program bounds what git writes into its folder: not into ours
+
+        def ask(*args: str) -> str:
+            return program(["-C", scope.records, *args], empty, environment(())).decode("utf-8", "replace")
+
+        try:
+            rows = [row.split() for row in ask("ls-files", "--unmerged", "-z", "--", LOCK_FILE).split("\0") if row]
+            if not rows:
+                return {}
+            # The objects themselves: no filter and no other program of the repository's configuration has a say.
+            stages = {_STAGES[stage]: ask("cat-file", "blob", oid) for _, oid, stage, *_ in rows}
+            folders = ask("rev-parse", "--git-path", "rebase-merge", "--git-path", "rebase-apply").splitlines()
+        except GitError:
+            return {}
+    if any(exists(os.path.join(scope.records, folder)) for folder in folders):
+        stages["rebase"] = ""
+    return stages
+
+
+def write_merged(scope: Scope, sides: LockSides, text: str, limits: Limits) -> None:
+    """Replace the lock file by a merged text; raises ``BusyError`` where it was changed since its sides were read."""
+    with typed():
+        check_folders(scope)
+        make_folders(scope.base, durable=True)
+        with held(scope.base, seconds=limits.max_lock_seconds, holder=holder_of(scope)):
+            if (read_text(scope.records, LOCK_FILE, limits) or "") != sides.text:
+                raise BusyError("the lock file was changed meanwhile", os.path.join(scope.records, LOCK_FILE))
+            write_atomic(os.path.join(scope.records, LOCK_FILE), text.encode(), mode=0o644)

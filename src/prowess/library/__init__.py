@@ -1,1 +1,0 @@
-"""Skills in folders: one skill, the catalogue of many, and how they are found."""

@@ -1,0 +1,180 @@
+"""The journal of a change under way, as anybody may read it: ``.prowess.journal`` beside ``prowess.lock``.
+
+It holds no lock text. It names the file in which the new lock text waits, which lies beside ``prowess.lock`` too, and
+the SHA-256 of the text before and after. So whoever can write below ``.prowess`` only, such as a cache that was
+poisoned, has no say in what the lock file says; a journal that lies there, where older versions kept theirs, is
+never read.
+
+A journal counts only in the folders that it was written for: it names their inode numbers, which nobody can know who
+commits one to a repository, and which differ in a copy of the project.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from prowess.errors import InstallError, Issue
+from prowess.files.directory import exists
+from prowess.files.paths import inode
+from prowess.lockfile.read import LOCK_FILE, read_text
+from prowess.lockfile.scopes import STORE
+
+if TYPE_CHECKING:
+    from prowess.limits import Limits
+    from prowess.lockfile.scopes import Scope
+
+JOURNAL = ".prowess.journal"
+OLD_JOURNAL = "journal.json"
+"""What older versions called theirs, in the store."""
+VERSION = 2
+_TOKEN = re.compile(r"[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One entry that is replaced, put there, or taken away."""
+
+    name: str
+    """``org/name`` of an install, or the path of a link as the lock file has it."""
+    token: str
+    """What the staged entry and the one that was there are called meanwhile."""
+    new: int = 0
+    """The number of the staged entry, 0 when nothing takes the place."""
+    old: int = 0
+    """The number of what was there, 0 for nothing."""
+    link: bool = False
+    keep: str = ""
+    """Why what was there is kept as a backup, one word; empty when it is not kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockChange:
+    """How the lock file changes: which staged file takes its place, and the SHA-256 of its text before and after."""
+
+    token: str
+    before: str
+    """Empty when there is no lock file before."""
+    after: str
+
+    @property
+    def staged(self) -> str:
+        """The name of the staged file, in the folder of the lock file."""
+        return f".{LOCK_FILE}.{self.token}.tmp"
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """Everything that one change does."""
+
+    moves: tuple[Move, ...]
+    lock: LockChange | None = None
+    """``None`` for a change that leaves the lock file as it is."""
+
+
+def digest_text(text: str | None) -> str:
+    """The SHA-256 of a lock file's text, empty when there is no lock file."""
+    return hashlib.sha256(text.encode()).hexdigest() if text is not None else ""
+
+
+def journal_path(scope: Scope) -> str:
+    """Where the journal of a scope is while there is one."""
+    return os.path.join(scope.records, JOURNAL)
+
+
+def old_journal_path(scope: Scope) -> str:
+    """Where older versions kept theirs: in a folder that a cache may fill, so it is never read."""
+    return os.path.join(scope.base, STORE, OLD_JOURNAL)
+
+
+def has_journal(scope: Scope) -> bool:
+    """Whether there is a journal, to be believed or not."""
+    return exists(journal_path(scope)) or exists(old_journal_path(scope))
+
+
+def journal_text(journal: Journal, scope: Scope) -> str:
+    """A journal as it is written for the folders of a scope."""
+    lock = asdict(journal.lock) if journal.lock is not None else None
+    moves = [asdict(move) for move in journal.moves]
+    return json.dumps({"version": VERSION, "here": _numbers(scope), "moves": moves, "lock": lock}, indent=1)
+
+
+def read_journal(scope: Scope, limits: Limits) -> Journal | None:
+    """The journal of a scope; ``None`` when there is none. Raises ``InstallError`` for one that is not believed."""
+    if exists(old_journal_path(scope)):
+        raise _bad("it lies where older versions kept theirs, and is not read there", old_journal_path(scope))
+    try:
+        text = read_text(scope.records, JOURNAL, limits)
+    except InstallError as error:
+        raise _bad(error.message, journal_path(scope)) from None
+    if text is None:
+        return None
+    try:
+        return _parse(json.loads(text), scope)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise _bad("it cannot be read", journal_path(scope)) from None
+
+
+def _parse(data: dict[str, Any], scope: Scope) -> Journal:
+    if data["version"] != VERSION:
+        raise _bad(f"it has version {data['version']!r}", journal_path(scope))
+    if data["here"] != _numbers(scope):
+        raise _bad("it was written for other folders than these", journal_path(scope))
+    moves = tuple(map(_move, data["moves"]))
+    lock = LockChange(**data["lock"]) if data["lock"] is not None else None
+    texts = [text for move in moves for text in (move.name, move.token, move.keep)]
+    numbers = [number for move in moves for number in (move.new, move.old)]
+    if lock is not None:
+        texts += (lock.token, lock.before, lock.after)
+    if not all(isinstance(text, str) for text in texts) or not all(isinstance(number, int) for number in numbers):
+        raise _bad("it cannot be read", journal_path(scope))
+    if lock is not None and not _TOKEN.fullmatch(lock.token):
+        raise _bad(f"it names {lock.token[:80]!a}", journal_path(scope))
+    return Journal(moves, lock)
+
+
+def _move(data: dict[str, Any]) -> Move:
+    keep = data.get("keep") or ""
+    return Move(**{**data, "keep": "edited" if keep is True else keep})  # an older version says whether, and not why
+
+
+def _numbers(scope: Scope) -> list[int]:
+    return [inode(scope.records), inode(scope.base)]
+
+
+def read_staged_lock(scope: Scope, limits: Limits) -> str | None:
+    """The text that the lock file will have once the change under way is done; ``None`` when none is under way."""
+    journal = read_journal(scope, limits)
+    return read_text(scope.records, journal.lock.staged, limits) if journal is not None and journal.lock else None
+
+
+def ending_command(scope: Scope) -> str:
+    """The command that ends an interrupted change of a scope."""
+    return "prowess sync --user" if scope.location == "user" else "prowess sync"
+
+
+def find_interrupted(scope: Scope, limits: Limits) -> tuple[Issue, ...]:
+    """A warning where a change waits to be ended, or a journal lies that is not believed; nothing is changed."""
+    try:
+        journal = read_journal(scope, limits)
+    except InstallError as error:
+        message = f"{error.message}; '{ending_command(scope)}' sets it aside"
+        return (Issue(error.code, "", message, error.path, 0, "warning"),)
+    if journal is None:
+        return ()
+    message = f"a change was interrupted, or is under way: '{ending_command(scope)}' ends it"
+    return (Issue("interrupted-change", "", message, journal_path(scope), 0, "warning"),)
+
+
+def interrupted_error(scope: Scope) -> InstallError:
+    """What is raised where a change that is about the lock file waits, and the lock file is to stay as it is."""
+    message = f"an interrupted change of the lock file waits here: '{ending_command(scope)}' ends it"
+    return InstallError(message, journal_path(scope), "interrupted-change")
+
+
+def _bad(why: str, path: str) -> InstallError:
+    return InstallError(f"the journal of an interrupted change is not believed: {why}", path, "bad-journal")

@@ -1,0 +1,201 @@
+"""Installed skills that count only while they are what the lock file says."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import InstallError, Issue, ResourceError, SkillValidationError
+from prowess.files.paths import Trails, inner_path, is_inside
+from prowess.lockfile.compare import compare_folder
+from prowess.lockfile.journal import read_staged_lock
+from prowess.lockfile.read import parse_lock, read_lock
+from prowess.names import resource_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from prowess.files.tree import FileHash
+    from prowess.limits import Limits
+    from prowess.lockfile.read import Locked, LockedSkill
+    from prowess.lockfile.scopes import Scope
+    from prowess.skills.skill import Skill
+
+_CODE = "changed-since-locked"
+_TRIES = 100  # only as long as the lock file keeps changing under our eyes
+
+
+class Pin(NamedTuple):
+    """The files of one skill as the lock file has them, named from the skill's folder."""
+
+    files: Mapping[str, FileHash]
+
+    def check_tree(self, folder: str, location: str, limits: Limits) -> None:
+        """Raise ``SkillValidationError`` unless the whole folder is what the lock file says."""
+        wrong = self.difference(folder, limits)
+        if wrong:
+            raise SkillValidationError(wrong, location, _CODE)
+
+    def difference(self, folder: str, limits: Limits) -> str:
+        """The first thing that is not as the lock file says, or ``""``."""
+        try:
+            return next(map(str, compare_folder(self.files, folder, limits)), "")
+        except OSError as error:
+            return f"the folder cannot be read: {error.strerror}"
+
+    def check_instructions(self, file: str, data: bytes, location: str) -> None:
+        """Raise ``SkillValidationError`` unless these are the bytes of the SKILL.md that the lock file means."""
+        if not self._is(file, data):
+            raise SkillValidationError(f"{file} is not what the lock file says", location, _CODE)
+
+    def check_resource(self, path: str, data: bytes) -> None:
+        """Raise ``ResourceError`` unless these are the bytes of the file that the lock file means."""
+        if not self._is("/".join(resource_parts(path)), data):
+            raise ResourceError(f"{path!r} is not what the lock file says", path, _CODE)
+
+    def _is(self, path: str, data: bytes) -> bool:
+        known = self.files.get(path)
+        return known is not None and known.sha256 == hashlib.sha256(data).hexdigest()
+
+
+def find_link_inside(skill: Skill, base: str, trails: Trails) -> str | None:
+    """The first link on the way to a skill that lies in an install base, by its real path; ``None`` for none.
+
+    Nothing that is installed holds a link, so such a link is not ours. What it leads to may lie anywhere, also where no
+    lock file has a say, and would pass for installed.
+    """
+    links = (link for way in dict.fromkeys(skill.ways) for link in trails.follow(way).links)
+    return next((link for link in links if is_inside(link, base)), None)
+
+
+class Pins:
+    """The lock files of several scopes, and which of the skills found they vouch for."""
+
+    def __init__(self, scopes: tuple[Scope, ...], limits: Limits) -> None:
+        self._trails = Trails()
+        self.records = tuple(LockRecords(scope, limits, self._trails) for scope in scopes)
+        self._limits = limits
+
+    def sift(self, skills: list[Skill]) -> tuple[list[Skill], list[Issue]]:
+        """The skills that count, those that are in a lock file pinned to it; and an issue for each of the others."""
+        kept: list[Skill] = []
+        issues: list[Issue] = []
+        for skill in skills:
+            judged = self.judge(skill)
+            if isinstance(judged, Issue):
+                issues.append(judged)
+            else:
+                kept.append(skill if judged is None else skill.placed(pin=judged))
+        return kept, issues
+
+    def judge(self, skill: Skill) -> Pin | Issue | None:
+        """The pin of an installed skill that is what its lock file says, or the issue that says why it is not.
+
+        ``None`` for a skill that is not installed: no lock file has a say in it.
+        """
+        folder = self._trails.follow(skill.real_folder).end
+        for records in self.records:
+            link = find_link_inside(skill, records.base, self._trails)
+            if link is not None:
+                return Issue(_CODE, "", f"{link} is a link, not what was installed", skill.location)
+            where = records.where(folder)
+            if where is not None:
+                return self._pinned(skill, folder, records, where)
+        return None
+
+    def find_entry(self, folder: str) -> tuple[LockedSkill, str] | None:
+        """The entry of a lock file that a skill's folder belongs to, and its path in the install; ``None`` for none."""
+        real = self._trails.follow(folder).end
+        for records in self.records:
+            where = records.where(real)
+            entry = records.locked.get(where[0]) if where is not None else None
+            if where is not None and entry is not None:
+                return entry, where[1]
+        return None
+
+    def _pinned(self, skill: Skill, folder: str, records: LockRecords, where: tuple[str, str]) -> Pin | Issue:
+        wrong, code = "", "not-in-lock"
+        for _ in range(_TRIES):
+            for locked in (records.recorded, records.pending):  # in this order: what is pending is recorded next
+                pin = _pin(locked(), where)
+                wrong = pin.difference(folder, self._limits) if pin is not None else wrong
+                if pin is not None and not wrong:
+                    return pin
+                code = code if pin is None else _CODE
+            if not records.reread():
+                break
+        trouble = records.trouble
+        if trouble is not None and not wrong:
+            code, wrong = trouble.code if trouble.code == "lock-conflict" else code, trouble.message
+        return Issue(code, "", wrong or "is in no lock file", skill.location)
+
+
+def _pin(locked: Locked, where: tuple[str, str]) -> Pin | None:
+    entry = locked.get(where[0])
+    files = entry.below(where[1]) if entry is not None else None
+    return Pin(files) if files else None
+
+
+class LockRecords:
+    """What the lock file of one scope says, and what is on its way there."""
+
+    def __init__(self, scope: Scope, limits: Limits, trails: Trails) -> None:
+        self.scope = scope
+        self._limits = limits
+        self._trails = trails
+        self.base = os.path.realpath(scope.base)
+        self.trouble: InstallError | None = None
+        """What keeps the lock file from being read."""
+        self.locked = self._read()
+        self._copies: dict[str, tuple[str, str]] | None = None
+
+    def _read(self) -> Locked:
+        try:
+            return read_lock(self.scope.records, limits=self._limits)
+        except InstallError as error:
+            self.trouble = error
+            return {}
+
+    def recorded(self) -> Locked:
+        """What the lock file said when it was last read."""
+        return self.locked
+
+    def reread(self) -> bool:
+        """Read the lock file again; whether it has changed meanwhile."""
+        before, self.locked, self._copies = self.locked, self._read(), None
+        return before != self.locked
+
+    def pending(self) -> Locked:
+        """What the lock file will say once the change that another process is making is done.
+
+        Its text waits beside the lock file; nothing below the install base has a say in it.
+        """
+        with suppress(InstallError):
+            text = read_staged_lock(self.scope, self._limits)
+            return parse_lock(text) if text is not None else {}
+        return {}
+
+    def where(self, folder: str) -> tuple[str, str] | None:
+        """The install that a folder belongs to and its path in there; ``None`` when this scope has not put it there."""
+        inner = inner_path(folder, self.base)
+        if inner is not None:
+            parts = inner.split(os.sep)
+            return "/".join(parts[:2]), "/".join(parts[2:])
+        if self._copies is None:  # resolved once: each skill is looked up, and there may be thousands
+            self._copies = dict(self._find_copies())
+        return self._copies.get(folder)
+
+    def _find_copies(self) -> Iterator[tuple[str, tuple[str, str]]]:
+        """Each folder that is a copy in place of a link, with its install and the skill's path in there.
+
+        A project's lock file may be somebody else's: it has no say in what lies outside of the project.
+        """
+        root = os.path.realpath(self.scope.root)
+        for entry in self.locked.values():
+            for link in entry.copies:
+                place = entry.name, entry.folder_of(os.path.basename(link))
+                folder = self._trails.follow(os.path.join(self.scope.root, link)).end
+                if self.scope.location == "user" or is_inside(folder, root):
+                    yield folder, place

@@ -1,0 +1,442 @@
+"""Lock files, read: ``prowess.lock``, and the ``skills-lock.json`` that the npm ``skills`` tool writes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import unicodedata
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from prowess.errors import (
+    MAX_LISTED_NAMES,
+    InstallError,
+    PathTraversalError,
+    ResourceChangedError,
+    ResourceError,
+    ResourceNotFoundError,
+)
+from prowess.files.read import OpenFile
+from prowess.files.tree import FileHash, digest_of
+from prowess.limits import DEFAULT_LIMITS
+from prowess.names import folders_above, relative_parts
+from prowess.spec.redaction import hide_secrets, scrub_text
+from prowess.spec.rules import is_usable_name
+from prowess.spec.skill_ref import is_commit, is_safe_part, link_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from prowess.limits import Limits
+
+LOCK_FILE = "prowess.lock"
+NPM_LOCK_FILE = "skills-lock.json"
+VERSION = 1
+COPY = "copy"
+"""The mode of an install that is copies, not links."""
+_TRIES = 100
+_HEAD = re.compile(r"\s*\[\[\s*skill\s*\]\]")
+_ROW = re.compile(r"([0-9a-f]{64}) ([x-]) (\d{1,15}) (.+)", re.ASCII)
+_FILES = re.compile(r'(?:  "[^"\\\n]*+",\n)*+')
+_PLAIN = re.compile(r'("?)([A-Za-z0-9_-]++)\1 = (?:"([^"\\]*+)"|\["([^"\\]*+)"\])')
+"""A key with one text, or with a list of one text: nothing in it is escaped."""
+_TEXT_GROUP = 3
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class LockedSkill:
+    """What the lock file says of one install: where it came from, what it holds, where it is linked."""
+
+    name: str
+    """``org/name``: its folder below the base."""
+    source: str
+    kind: str = "git"
+    ref: str = ""
+    commit: str = ""
+    subpath: str = ""
+    select: str = ""
+    """The one skill of the source that this is, where skills were chosen."""
+    skills: Mapping[str, str] = field(default_factory=dict)
+    """The skills in it by name, each with its folder below the install."""
+    digest: str = ""
+    files: Mapping[str, FileHash] = field(default_factory=dict)
+    links: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
+    """Those of ``links`` that are copies: because the system would not link, or all of them in ``mode`` copy."""
+    agents: tuple[str, ...] = ()
+    declared: str = ""
+    """How the manifest declares it, if it does."""
+    mode: str = ""
+    """``"copy"`` where real files lie in the agents' folders and nothing in the install base; else ``""``."""
+    _by_folder: dict[str, dict[str, FileHash]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _by_link: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def is_copied(self) -> bool:
+        """True when the copies where agents look are the install: there is no tree in the install base."""
+        return self.mode == COPY
+
+    def below(self, folder: str) -> dict[str, FileHash]:
+        """The files of one folder of it, named from there."""
+        # An install of a repository may hold thousands of skills, and each is asked for: going through all files once
+        # for all of them keeps that from being quadratic.
+        if len(self.skills) > 1 and not self._by_folder:
+            self._by_folder.update(self._group_files())
+        if folder in self._by_folder:
+            return self._by_folder[folder]
+        prefix = f"{folder}/" if folder else ""
+        return {path.removeprefix(prefix): hash_ for path, hash_ in self.files.items() if path.startswith(prefix)}
+
+    def folder_of(self, link: str) -> str:
+        """The folder, below the install, of the skill that a link of that name leads to."""
+        if len(self.skills) == 1 and "" in self.skills.values():  # the install is the skill, whatever it is called
+            return ""
+        if not self._by_link:
+            for skill, folder in self.skills.items():
+                self._by_link.setdefault(link_name(skill), folder)
+        return self._by_link.get(link, "")
+
+    def _group_files(self) -> dict[str, dict[str, FileHash]]:
+        """The files of the folder of each skill, named from there."""
+        groups: dict[str, dict[str, FileHash]] = {folder: {} for folder in self.skills.values()}
+        for path, hash_ in self.files.items():
+            for folder in folders_above(path):
+                if folder in groups:
+                    groups[folder][path[len(folder) + 1 :] if folder else path] = hash_
+        return groups
+
+
+Locked = dict[str, LockedSkill]
+"""Every install of a scope by ``org/name``."""
+
+
+def read_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS, file: str = LOCK_FILE) -> Locked:
+    """What the lock file in ``folder`` says; nothing when there is none. ``InstallError`` when it makes no sense."""
+    text = read_text(folder, file, limits)
+    return parse_lock(text, f"{folder}/{file}") if text is not None else {}
+
+
+def read_text(folder: str, file: str, limits: Limits = DEFAULT_LIMITS) -> str | None:
+    """The text of a file that people keep under version control; ``None`` when it is not there."""
+    try:
+        return _read_whole(folder, file, limits).decode("utf-8")
+    except ResourceNotFoundError:
+        return None
+    except ResourceError as error:
+        raise InstallError(f"cannot read {file}: {error.message}", folder, "bad-lock") from None
+    except UnicodeDecodeError:
+        raise InstallError(f"{file} is not UTF-8", folder, "bad-lock") from None
+
+
+def _read_whole(folder: str, file: str, limits: Limits) -> bytes:
+    """The bytes of a file that may be replaced at any moment: the old ones or the new ones."""
+    for _ in range(_TRIES):
+        with suppress(ResourceChangedError), OpenFile(folder, (file,)) as found:
+            return found.read_all(limits.max_lock_bytes)
+    raise ResourceChangedError(f"{file!r} is replaced all the time", file)
+
+
+def parse_lock(text: str, path: str = "") -> Locked:
+    """The installs that a lock file's text records; ``InstallError`` names the line, and the entry, that is wrong.
+
+    A text with git's conflict markers is an ``InstallError`` with the code ``lock-conflict``.
+    """
+    data = _as_written(text)
+    if data is None:  # no row with a marker is written by Prowess, so whole files are not searched for markers
+        _refuse_conflict(text, path)
+        data = _as_toml(text, path)
+    if data.get("version") != VERSION:
+        message = f"the lock file has version {data.get('version')!r}; this Prowess reads {VERSION}"
+        raise _bad(_at_line(message, text, 0, "version"), path)
+    entries = data.get("skill", [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise _bad(_at_line("the lock file must hold [[skill]] entries", text, 0, "skill"), path)
+    locked: Locked = {}
+    names: set[str] = set()
+    for number, data_of_one in enumerate(entries, 1):
+        try:
+            entry = _entry(data_of_one, names)
+        except _BadEntryError as error:
+            shown = _at_line(f"{error.message}{_naming(data_of_one, error.message)}", text, number, error.mark)
+            raise _bad(shown, path) from None
+        names.add(entry.name.lower())
+        locked[entry.name] = entry
+    return locked
+
+
+def _refuse_conflict(text: str, path: str) -> None:
+    """Raise ``InstallError`` (``lock-conflict``) for a text with git's markers; it names the entries that differ."""
+    from prowess.lockfile.conflicts import (  # noqa: PLC0415 - only for files that Prowess did not write
+        find_differing_entries,
+        find_marker,
+        split_conflict,
+    )
+
+    line = find_marker(text)
+    if not line:
+        return
+    sides = split_conflict(text)
+    names = find_differing_entries(sides) if sides is not None else ()
+    more = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
+    shown = f"; the entries that differ: {', '.join(names[:MAX_LISTED_NAMES])}{more}" if names else ""
+    message = f"the lock file is in conflict: it holds git's markers (line {line}){shown}"
+    raise InstallError(message, path, "lock-conflict")
+
+
+class _BadEntryError(Exception):
+    """What is wrong with an entry, and the text that marks its line within the entry."""
+
+    def __init__(self, message: str, mark: str) -> None:
+        super().__init__(message)
+        self.message, self.mark = message, mark
+
+
+def _naming(data: dict[str, Any], message: str) -> str:
+    """Which entry it is, where the message does not say so."""
+    name = data.get("name")
+    return f", in the entry {name[:80]!a}" if isinstance(name, str) and name and name not in message else ""
+
+
+def _at_line(message: str, text: str, entry: int, mark: str) -> str:
+    """A message with the line of the first row of an entry (0: above them all) that begins with, or holds, a mark.
+
+    The line of the entry itself where there is no such row; no line for one that is written in another way.
+    """
+    rows = text.split("\n")
+    heads = [at for at, row in enumerate(rows) if _HEAD.match(row)]
+    if entry > len(heads):
+        return message
+    begin = heads[entry - 1] if entry else 0
+    end = heads[entry] if entry < len(heads) else len(rows)
+    there = range(begin, end)
+    line = next((at for at in there if rows[at].lstrip().startswith(mark)), None)
+    if line is None:
+        line = next((at for at in there if mark in rows[at]), begin)
+    return f"{message} (line {line + 1})"
+
+
+def _as_toml(text: str, path: str) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - only for files that somebody else wrote
+
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits is a plain ValueError
+        raise _bad(f"the lock file is not TOML: {error}", path) from None
+
+
+def _as_written(text: str) -> dict[str, Any] | None:
+    """What a TOML parser gives for a file as Prowess writes it, in a tenth of the time; ``None`` for any other."""
+    if _CONTROLS.search(text):
+        return None  # TOML refuses most of them, even in a comment
+    data: dict[str, Any] = {"skill": []}
+    table: dict[str, Any] = data
+    # Each list of files is cut out as one text: of most lock files they are the greatest part.
+    head, *parts = text.split("\nfiles = [\n")
+    for part in (head, *parts):
+        if part is not head:
+            files, mark, part = part.partition("]\n")  # noqa: PLW2901 - the rest, after the list
+            if not mark or "files" in table or _FILES.fullmatch(files) is None:
+                return None
+            table["files"] = files[3:-3].split('",\n  "') if files else []
+        for row in part.split("\n"):
+            if row == "[[skill]]":
+                table = {}
+                data["skill"].append(table)
+            elif row == "[skill.skills]" and data["skill"] and table is data["skill"][-1] and "skills" not in table:
+                table["skills"] = table = {}
+            elif row and row[0] != "#" and not _took(row, table):
+                return None
+    return data if data["skill"] else None
+
+
+def _took(row: str, table: dict[str, Any]) -> bool:
+    """Put a row into the table and return True when it is a key with a value that JSON writes as TOML does."""
+    plain_row = _PLAIN.fullmatch(row)  # Fast path of nearly every row: what follows gives the same for these.
+    if plain_row is not None and plain_row[2] not in table:
+        table[plain_row[2]] = plain_row[3] if plain_row.lastindex == _TEXT_GROUP else [plain_row[4]]
+        return True
+    key, mark, value = row.partition(" = ")
+    if not mark or "\\" in row:  # the two have different escapes
+        return False
+    try:
+        name = json.loads(key) if key[:1] == '"' else key
+        plain = value[:1] == '"' == value[-1:] and value.count('"') == 2  # noqa: PLR2004
+        if plain:
+            found: Any = value[1:-1]
+        elif value[:2] == '["' and value[-2:] == '"]' and value.count('"') == 2:  # noqa: PLR2004 - one text in a list
+            found = [value[2:-2]]
+        else:
+            found = json.loads(value)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(name, str) or name in table or (key is name and _BARE_KEY.fullmatch(name) is None):
+        return False
+    if not plain and type(found) is not int and not (isinstance(found, list) and all(type(t) is str for t in found)):
+        return False  # null, and objects, are JSON alone
+    table[name] = found
+    return True
+
+
+_TEXTS = ("name", "source", "kind", "ref", "commit", "subpath", "select", "digest", "declared", "mode")
+_LISTS = ("links", "copies", "agents")
+_ONLY_TEXT = frozenset((str,))
+
+
+def _entry(data: dict[str, Any], taken: set[str]) -> LockedSkill:
+    # Fast path: to check each text by itself makes verifying small installs slower by a tenth.
+    texts: dict[str, Any] = {key: data.get(key, "") for key in _TEXTS}
+    if not _ONLY_TEXT.issuperset(map(type, texts.values())):
+        texts = {key: _text(data, key) for key in _TEXTS}
+    # A file that somebody else wrote may hold a secret; what is read from here on is shown and written again.
+    texts["source"], texts["declared"] = hide_secrets(texts["source"]), scrub_text(texts["declared"])
+    lists: dict[str, Any] = {key: tuple(_texts(data.get(key, []), key)) for key in _LISTS}
+    if "\0" in "".join((*texts.values(), *(text for texts_of_one in lists.values() for text in texts_of_one))):
+        raise _BadEntryError("the lock file holds a NUL character, which no path can hold", "\\u0000")
+    if texts["commit"] and not is_commit(texts["commit"]):
+        raise _BadEntryError(
+            f"the lock file's commit is {texts['commit'][:80]!r}, which is no id of a commit", "commit"
+        )
+    org, _, name = texts["name"].partition("/")
+    if not is_safe_part(org) or not is_safe_part(name):
+        raise _BadEntryError(f"the lock file names {texts['name'][:80]!r}, which is no org/name", "name")
+    if texts["name"].lower() in taken:
+        raise _BadEntryError("the lock file records one name twice", "name")
+    if texts["mode"] not in {"", COPY}:
+        raise _BadEntryError(f"the lock file's mode is {texts['mode'][:80]!r}; it can only be {COPY!r}", "mode")
+    files = dict(map(_file, _texts(data.get("files", []), "files")))
+    if digest_of(files) != texts["digest"]:
+        raise _BadEntryError(f"the lock file's digest of {texts['name']} does not fit its list of files", "digest")
+    return LockedSkill(**texts, **lists, skills=_skills(data.get("skills", {})), files=files)
+
+
+def _text(data: dict[str, Any], key: str) -> str:
+    value = data.get(key, "")
+    if not isinstance(value, str):
+        raise _BadEntryError(f"the lock file's {key} must be text", key)
+    return value
+
+
+def _texts(value: object, key: str) -> list[str]:
+    if not isinstance(value, list) or not _ONLY_TEXT.issuperset(map(type, value)):
+        raise _BadEntryError(f"the lock file's {key} must be a list of texts", key)
+    return value
+
+
+def _skills(value: object) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(folder, str) for folder in value.values()):
+        raise _BadEntryError("the lock file's skills must be names with folders", "[skill.skills]")
+    for name, folder in value.items():
+        if not is_usable_name(name) or (folder and _safe_path(folder) != folder):
+            raise _BadEntryError(f"the lock file names the skill {name[:80]!r} in {folder[:80]!r}", json.dumps(name))
+    return dict(value)
+
+
+def _file(row: str) -> tuple[str, FileHash]:
+    match = _ROW.fullmatch(row)
+    if match is None:
+        raise _BadEntryError(f"the lock file lists a file as {row[:120]!r}", row)
+    content, mode, size, name = match.groups()
+    return _safe_path(name), FileHash(int(size), mode == "x", content)
+
+
+def _safe_path(name: str) -> str:
+    try:
+        return _normal(name)
+    except PathTraversalError as error:
+        raise _BadEntryError(f"the lock file lists a file that leads elsewhere: {error.message}", name) from None
+
+
+@lru_cache(4096)
+def _normal(name: str) -> str:
+    """A relative path, checked; most skills name their files alike."""
+    return "/".join(relative_parts(name))
+
+
+def _bad(message: str, path: str) -> InstallError:
+    return InstallError(message, path, "bad-lock")
+
+
+# -- the npm tool's file -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NpmLocked:
+    """What ``skills-lock.json`` says of one skill."""
+
+    name: str
+    source: str
+    source_type: str = ""
+    source_url: str = ""
+    ref: str = ""
+    skill_path: str = ""
+    computed_hash: str = ""
+
+
+_NPM_KEYS = {
+    "source": "source",
+    "sourceType": "source_type",
+    "sourceUrl": "source_url",
+    "ref": "ref",
+    "skillPath": "skill_path",
+    "computedHash": "computed_hash",
+}
+
+
+def read_npm_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS) -> dict[str, NpmLocked]:
+    """The skills that the npm ``skills`` tool has recorded in ``folder``, by name; nothing when it has not."""
+    text = read_text(folder, NPM_LOCK_FILE, limits)
+    return parse_npm_lock(text, f"{folder}/{NPM_LOCK_FILE}") if text is not None else {}
+
+
+def parse_npm_lock(text: str, path: str = "") -> dict[str, NpmLocked]:
+    """The skills that such a file's text records; entries with unusable names are left out."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
+        raise _bad(f"{NPM_LOCK_FILE} is not JSON{where}", path) from None
+    skills = data.get("skills") if isinstance(data, dict) else None
+    if not isinstance(skills, dict):
+        raise _bad(f"{NPM_LOCK_FILE} holds no skills", path)
+    return {name: _npm_entry(name, entry) for name, entry in skills.items() if _is_npm(name, entry)}
+
+
+def _is_npm(name: str, entry: object) -> bool:
+    return is_usable_name(name) and isinstance(entry, dict)
+
+
+def _npm_entry(name: str, entry: dict[str, Any]) -> NpmLocked:
+    values = {ours: str(entry.get(theirs) or "") for theirs, ours in _NPM_KEYS.items()}
+    return NpmLocked(name, **values)
+
+
+_PUNCTUATION = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
+
+
+def npm_hash(files: Iterable[tuple[str, bytes]]) -> str:
+    """The ``computedHash`` of a skill: SHA-256 over each path and its bytes, sorted as JavaScript's locale compares."""
+    total = hashlib.sha256()
+    for path, content in sorted(files, key=lambda file: _collated(file[0])):
+        total.update(path.encode())
+        total.update(content)
+    return total.hexdigest()
+
+
+def _collated(text: str) -> tuple[list[tuple[int, int | str]], list[str], list[bool]]:
+    """Letters first, then accents, then case: lower before upper. Punctuation comes before digits and letters."""
+    plain = unicodedata.normalize("NFD", text)
+    base = [char for char in plain if not unicodedata.combining(char)]
+    first = [_weight(char) for char in base]
+    return first, [char for char in plain if unicodedata.combining(char)], [char.isupper() for char in base]
+
+
+def _weight(char: str) -> tuple[int, int | str]:
+    at = _PUNCTUATION.find(char)
+    if at >= 0:
+        return 0, at
+    return (1 if char.isdigit() else 2), char.lower()

@@ -1,0 +1,120 @@
+"""The server on HTTP: on loopback unless a token protects it, bounded in every direction, ending in good order."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+
+from prowess.errors import SourceError
+from prowess.mcp.http.bind import check_token, parse_bind, read_names, read_origins
+from prowess.mcp.http.connections import Patient, backlog
+from prowess.mcp.http.guard import Guard, access
+from prowess.mcp.http.sessions import Sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from prowess.limits import Limits
+    from prowess.mcp.http.guard import App
+    from prowess.mcp.server import Server
+
+PATH = "/mcp"
+_GRACE = 3
+_MMAP_THRESHOLD = -3
+_LARGE_BLOCK = 1 << 20
+
+
+def guarded_app(
+    server: Server, host: str, *, token: str | None = None, hosts: Sequence[str] = (), origins: Sequence[str] = ()
+) -> App:
+    """The server as an ASGI application, with its guard; for ``host``, which it will be bound to."""
+    check_token(host, token)
+    who = access(host, read_names(hosts), read_origins(origins), token)
+    limits = server.limits
+    inner = server.lowlevel.streamable_http_app(
+        streamable_http_path=PATH,
+        json_response=True,
+        max_request_body_size=limits.max_http_body_bytes,
+        session_idle_timeout=limits.max_http_session_seconds,
+        max_sessions=2 * limits.max_http_sessions,  # ours ends the idle ones before
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard is stricter
+    )
+    return Guard(Sessions(inner, limits.max_http_sessions), who, limits)
+
+
+def run_http(  # noqa: PLR0917 - one caller
+    server: Server,
+    bind: str,
+    token: str | None,
+    hosts: Sequence[str],
+    origins: Sequence[str],
+    ready: Callable[[str], None] | None,
+) -> None:
+    """Serve until the process is told to end."""
+    _give_back_large_blocks()
+    host, port = parse_bind(bind)
+    app = guarded_app(server, host, token=token, hosts=hosts, origins=origins)
+    listener = _bound(host, port)
+    with listener:
+        own = _Running(_config(app, server.limits), server, lambda: ready(_url(host, listener)) if ready else None)
+        own.run(sockets=[listener])
+
+
+def _give_back_large_blocks() -> None:
+    """Have memory for large answers returned to the system afterwards; the C library may keep it otherwise."""
+    with suppress(OSError, AttributeError, TypeError):  # another system, or another C library
+        import ctypes  # noqa: PLC0415 - only when serving
+
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=backlog())
+    except OSError as error:
+        raise SourceError(f"cannot listen on {host}:{port}: {error.strerror}", code="cannot-listen") from None
+
+
+def _url(host: str, listener: socket.socket) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{listener.getsockname()[1]}{PATH}"
+
+
+def _config(app: App, limits: Limits) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=Patient.bounded(limits),
+        backlog=backlog(),
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=int(limits.max_http_header_seconds),
+        timeout_graceful_shutdown=_GRACE,
+        h11_max_incomplete_event_size=limits.max_http_header_bytes,
+    )
+
+
+class _Running(uvicorn.Server):
+    """Says when it is ready, and ends open streams in good order."""
+
+    def __init__(self, config: uvicorn.Config, server: Server, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._skills = server
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._skills.listening.close()
+        await super().shutdown(sockets)

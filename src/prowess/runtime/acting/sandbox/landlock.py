@@ -1,0 +1,116 @@
+"""The sandbox ``landlock``, for hosts that refuse user namespaces, as most containers do.
+
+Landlock lets a program open only the files that are named; a filter of system calls refuses sockets and what Landlock
+does not govern; capabilities are gone. There is no view of its own as in ``bwrap``: folders have their real paths, and
+a program may learn whether any file exists, how large it is and when it changed, though not what is in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import sys
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from prowess.runtime.acting.sandbox import layout
+from prowess.runtime.acting.sandbox.layout import Confined, Jail, Sandbox
+from prowess.runtime.acting.sandbox.probe import PROBE, explain_failure
+from prowess.runtime.acting.sandbox.seccomp import can_filter, sandbox_filter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_MAKE_DEVICES = 1 << 6 | 1 << 11
+_TRUNCATE, _DEVICE_COMMANDS = 1 << 14, 1 << 15
+_FILE_ACCESS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _DEVICE_COMMANDS
+_READ = _EXECUTE | _READ_FILE | _READ_FOLDER
+_WRITE = (1 << 15) - 1 & ~_MAKE_DEVICES
+_USE_DEVICE = _READ_FILE | _WRITE_FILE | _TRUNCATE | _DEVICE_COMMANDS
+_TCP = 3  # to bind and to connect
+_OTHER_PROCESSES = 3  # abstract sockets and signals
+
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+# Facts about the machine that interpreters ask for. Nothing of any process: what is shown of one is shown of all.
+_FACTS = tuple(
+    f"/proc/{name}" for name in ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version")
+)
+
+_FOR_AUTO = 3
+_SINCE = {
+    2: "files cannot be moved from one folder to another",
+    3: "files that it may not open can be cut to nothing by truncate",
+    4: "TCP is held back by the filter of system calls alone",
+    5: "commands to devices (ioctl) are not held back",
+    6: "signals to other processes of the same user are not held back",
+}
+"""The version of Landlock that closes each gap."""
+
+
+@cache
+def probe_landlock() -> Sandbox:
+    """Return whether this kernel and this machine can do it: it is tried once."""
+    if not sys.platform.startswith("linux"):
+        return _unusable("it is for Linux only")
+    if not can_filter():
+        return _unusable("its filter of system calls is for x86_64 and aarch64 only")
+    from prowess.runtime.acting.confinement import landlock_version  # noqa: PLC0415 - Linux only
+
+    version = landlock_version()
+    if not version:
+        return _unusable("this kernel has none (it came with 5.13), or does not let it be used")
+    message = explain_failure(landlock_command(PROBE, Jail("/", "/", "/", "/"), version=version))
+    return _unusable(f"it does not work here: {message}") if message else judge_version(version)
+
+
+def _unusable(why: str) -> Sandbox:
+    return Sandbox("landlock", usable=False, why=f"landlock: {why}")
+
+
+def judge_version(version: int) -> Sandbox:
+    """Return what Landlock of a version is worth: what it cannot promise, and whether ``auto`` may take it."""
+    gaps = tuple(gap for since, gap in _SINCE.items() if version < since)
+    why = f"only the system and the skill can be read, no network; version {version} of Landlock"
+    why += f", too old for 'auto': {'; '.join(gaps)}" if version < _FOR_AUTO else ""
+    return Sandbox("landlock", usable=True, why=why, gaps=gaps, automatic=version >= _FOR_AUTO)
+
+
+def landlock_command(argv: Sequence[str], jail: Jail, *, version: int | None = None) -> Confined:
+    """Return ``argv`` with what the supervisor imposes on it before it starts; ``version``: not more than that."""
+    if version is None:
+        from prowess.runtime.acting.confinement import landlock_version  # noqa: PLC0415 - Linux only
+
+        version = landlock_version()
+    program = sandbox_filter("landlock", network=jail.network)
+    restrictions: dict[str, Any] = {
+        **_handled(version, network=jail.network),
+        "rules": _rules(jail),
+        "file_access": _FILE_ACCESS,
+        "filter": base64.b64encode(program).decode(),
+    }
+    return Confined(list(argv), restrictions=restrictions)
+
+
+def _handled(version: int, *, network: bool) -> dict[str, int]:
+    """Return what a version of Landlock can hold back, as bits, and how large the kernel's structure for them is.
+
+    A kernel refuses bits that it does not know, so each stands behind the version that brought it.
+    """
+    newest_file_bit = 12 + (version >= 2) + (version >= 3) + (version >= 5)  # noqa: PLR2004 - versions
+    return {
+        "files": (1 << newest_file_bit + 1) - 1,
+        "network": _TCP if version >= 4 and not network else 0,  # noqa: PLR2004
+        "scoped": _OTHER_PROCESSES if version >= 6 else 0,  # noqa: PLR2004
+        "size": 8 if version < 4 else 16 if version < 6 else 24,  # noqa: PLR2004
+    }
+
+
+def _rules(jail: Jail) -> list[tuple[str, int]]:
+    """Return each path with what may be done below it."""
+    readable = (*layout.SYSTEM, *layout.settings_files(network=jail.network), jail.skill, *jail.needs)
+    return [
+        *((path, _READ) for path in readable),
+        *((path, _READ_FILE) for path in _FACTS),
+        *((path, _USE_DEVICE) for path in _DEVICES),
+        *((path, _READ | _WRITE) for path in (jail.work, jail.temporary)),
+    ]

@@ -1,0 +1,28 @@
+"""Whether a sandbox works on this machine: a shell that does nothing is run in it, as any script would be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prowess.errors import SandboxError
+
+if TYPE_CHECKING:
+    from prowess.runtime.acting.sandbox.layout import Confined
+
+PROBE = ("/bin/sh", "-c", "exit 0")
+"""The program that is confined to find out whether that works."""
+_SECONDS, _OUTPUT = 10, 4096
+
+
+def explain_failure(confined: Confined) -> str | None:
+    """Return why a confined program that does nothing does not end well, ``None`` when it does."""
+    from prowess.runtime.acting.supervised import Bounds, run_supervised  # noqa: PLC0415 - it imports this room
+
+    try:
+        finished = run_supervised(confined, Bounds(_SECONDS, _OUTPUT), cwd="/", env={})
+    except SandboxError as error:
+        return error.message
+    if finished.status == 0 and not finished.limit:
+        return None
+    message = finished.stderr.decode("utf-8", "replace").strip()
+    return message or finished.limit or f"exit status {finished.status}"

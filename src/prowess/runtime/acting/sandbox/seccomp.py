@@ -1,0 +1,172 @@
+"""The filter of system calls that every sandbox sets: a seccomp program, assembled here.
+
+A call that a filter refuses fails with EPERM (``clone3`` with ENOSYS, so that libraries fall back to ``clone``, whose
+flags a filter can see; reading attributes by path with EOPNOTSUPP); nothing is killed, so a program can say what it
+missed. Whatever is not named is allowed: the walls are namespaces or Landlock, and the filter closes the ways around
+them.
+
+The kernel takes all arguments that are looked at here as 32-bit numbers or has their flags in the low half, so only the
+low half of a register is compared: what stands in the high half changes nothing for either.
+"""
+
+from __future__ import annotations
+
+import errno
+import platform
+import struct
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from prowess.runtime.acting.sandbox.syscalls import MACHINES, NUMBERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # AUDIT_ARCH_…
+_X32_BIT = 0x40000000  # in the number of a call: the x32 ABI of x86_64, under which every call has another number
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _ARGUMENT_SIZE = 0, 4, 16, 8  # offsets in struct seccomp_data
+_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+
+_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
+_SOCK_DGRAM_BIT = 2  # set in SOCK_DGRAM and SOCK_RAW, not in SOCK_STREAM and SOCK_SEQPACKET
+_NETLINK_ROUTE = 0
+_NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
+_PR_SET_DUMPABLE = 4
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_PRIO_USER, _IOPRIO_WHO_USER = 2, 3
+_FILE_ATTRIBUTES = (
+    *(0x40086602, 0x40046602, 0x40087602),  # FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS, FS_IOC_SETVERSION
+    *(0x401C5820, 0x40806685, 0x800C6613),  # FS_IOC_FSSETXATTR, FS_IOC_ENABLE_VERITY, FS_IOC_SET_ENCRYPTION_POLICY
+)
+
+
+class ArgumentTest(NamedTuple):
+    """A test of one argument: whether it is one of some values, none of them, or has any bit of them."""
+
+    argument: int
+    how: Literal["is", "is not", "has"]
+    values: tuple[int, ...]
+
+
+class Rule(NamedTuple):
+    """Calls that are refused when every test holds, with what they fail."""
+
+    calls: tuple[str, ...]
+    tests: tuple[ArgumentTest, ...] = ()
+    error: int = errno.EPERM
+
+
+def _refuse(calls: str, *tests: ArgumentTest, error: int = errno.EPERM) -> Rule:
+    return Rule(tuple(calls.split()), tests, error)
+
+
+_EVERYWHERE = (
+    _refuse("add_key request_key keyctl"),  # keyrings know no namespaces: they would show the user's session
+    _refuse("ptrace process_vm_readv process_vm_writev pidfd_getfd"),
+    _refuse("io_uring_setup io_uring_enter io_uring_register"),  # its requests pass by every filter
+    _refuse("userfaultfd bpf perf_event_open kexec_load kexec_file_load init_module finit_module delete_module"),
+    _refuse("mount umount2 pivot_root chroot fsopen fsconfig fsmount fspick move_mount"),
+    _refuse("open_tree open_tree_attr mount_setattr unshare setns"),
+    _refuse("clone", ArgumentTest(0, "has", (_NEW_NAMESPACES,))),
+    _refuse("clone3", error=errno.ENOSYS),
+    _refuse("acct swapon swapoff reboot quotactl quotactl_fd syslog nfsservctl lookup_dcookie fanotify_init"),
+    _refuse("open_by_handle_at name_to_handle_at"),
+    _refuse("ioctl", ArgumentTest(1, "is", (_TIOCSTI, _TIOCLINUX))),  # keystrokes for whoever owns the terminal
+    # Memory that belongs to no process is seen by nobody who counts: a memory file whose descriptor is on its way
+    # through a socket, and what System V and POSIX queues hold.
+    _refuse("memfd_create memfd_secret mq_open shmget shmat shmctl msgget msgsnd msgrcv msgctl"),
+    _refuse("semget semop semtimedop semctl"),
+    _refuse(
+        "prctl", ArgumentTest(0, "is", (_PR_SET_DUMPABLE,))
+    ),  # it would hide open files and memory from the supervisor
+    _refuse("socket", ArgumentTest(0, "is", (_AF_NETLINK,)), ArgumentTest(2, "is not", (_NETLINK_ROUTE,))),
+)
+_WITH_NAMESPACES = (_refuse("socket", ArgumentTest(0, "is not", (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK))),)
+# Where sockets of the host can be named: by a path, which Landlock does not govern, or in the network that a program
+# shares with the host, to which abstract sockets belong. A pair of datagram sockets could be connected elsewhere
+# later; pairs of streams cannot.
+_STREAM_PAIRS_ONLY = (
+    _refuse("socketpair", ArgumentTest(0, "is not", (_AF_UNIX,))),
+    _refuse("socketpair", ArgumentTest(1, "has", (_SOCK_DGRAM_BIT,))),
+)
+_INTERNET_SOCKETS_ONLY = _refuse("socket", ArgumentTest(0, "is not", (_AF_INET, _AF_INET6, _AF_NETLINK)))
+_WITH_LANDLOCK = (
+    *_STREAM_PAIRS_ONLY,
+    # Nor does it govern these. Those that take a descriptor are no better: one for reading is enough for them.
+    _refuse("chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat"),
+    _refuse("setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat"),
+    # What reads attributes by path answers like a file system that has none, which programs that copy files expect.
+    _refuse("getxattr lgetxattr getxattrat listxattr llistxattr listxattrat", error=errno.EOPNOTSUPP),
+    _refuse("utime utimes futimesat utimensat file_setattr"),
+    _refuse("ioctl", ArgumentTest(1, "is", _FILE_ATTRIBUTES)),
+    _refuse("inotify_add_watch"),  # it would tell the names of files in folders that cannot be read
+    # Without a PID namespace, other processes of the user have numbers that a program can name.
+    _refuse(
+        "prlimit64 sched_setscheduler sched_setparam sched_setattr sched_setaffinity", ArgumentTest(0, "is not", (0,))
+    ),
+    _refuse("setpriority ioprio_set", ArgumentTest(1, "is not", (0,))),
+    _refuse("setpriority", ArgumentTest(0, "is", (_PRIO_USER,))),
+    _refuse("ioprio_set", ArgumentTest(0, "is", (_IOPRIO_WHO_USER,))),
+)
+
+
+def filter_rules(kind: Literal["bwrap", "landlock"], *, network: bool) -> tuple[Rule, ...]:
+    """Return what the filter of a kind of sandbox refuses."""
+    if kind == "bwrap":
+        return (*_EVERYWHERE, *((*_STREAM_PAIRS_ONLY, _INTERNET_SOCKETS_ONLY) if network else _WITH_NAMESPACES))
+    return (*_EVERYWHERE, *_WITH_LANDLOCK, _INTERNET_SOCKETS_ONLY if network else _refuse("socket"))
+
+
+def can_filter() -> bool:
+    """Return whether filters can be assembled for the programs of this machine."""
+    return platform.machine() in MACHINES and struct.calcsize("P") == 8  # noqa: PLR2004 - bytes of a 64-bit pointer
+
+
+def assemble_filter(rules: Sequence[Rule], machine: str) -> bytes:
+    """Return a seccomp program for a machine, as ``bwrap --seccomp`` and the kernel take it.
+
+    Calls of another architecture, or by the x32 ABI, are refused altogether: their numbers mean other calls.
+    """
+    refused = _encode(_RETURN, _ERRNO | errno.EPERM)
+    program = [_encode(_LOAD, _ARCHITECTURE), _encode(_JUMP_EQUAL, _ARCHITECTURES[machine], 1, 0), refused]
+    if machine == "x86_64":
+        program += [_encode(_LOAD, _NUMBER), _encode(_JUMP_AT_LEAST, _X32_BIT, 0, 1), refused]
+    for rule in rules:
+        numbers = (NUMBERS[call][MACHINES.index(machine)] for call in rule.calls)
+        program += [code for number in numbers if number is not None for code in _rule_code(number, rule)]
+    return b"".join((*program, _encode(_RETURN, _ALLOW)))
+
+
+def _rule_code(number: int, rule: Rule) -> Iterator[bytes]:
+    """Yield the instructions for one call: they load its number anew, because tests leave an argument in the register.
+
+    Written backwards, because a jump must know how many instructions are behind it.
+    """
+    code = [_encode(_RETURN, _ERRNO | rule.error)]
+    for test in reversed(rule.tests):
+        code = [*_test_code(test, len(code)), *code]
+    yield _encode(_LOAD, _NUMBER)
+    yield _encode(_JUMP_EQUAL, number, 0, len(code))
+    yield from code
+
+
+def _test_code(test: ArgumentTest, left: int) -> Iterator[bytes]:
+    """Yield the instructions that go on to the next when a test holds, and leap over the ``left`` behind it if not."""
+    yield _encode(_LOAD, _FIRST_ARGUMENT + _ARGUMENT_SIZE * test.argument)
+    if test.how == "has":
+        yield _encode(_JUMP_ANY_BIT, test.values[0], 0, left)
+        return
+    for behind, value in reversed(list(enumerate(reversed(test.values)))):
+        if test.how == "is not":
+            yield _encode(_JUMP_EQUAL, value, left + behind, 0)
+        else:
+            yield _encode(_JUMP_EQUAL, value, behind, 0 if behind else left)
+
+
+def _encode(code: int, operand: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, if_true, if_false, operand)
+
+
+def sandbox_filter(kind: Literal["bwrap", "landlock"], *, network: bool) -> bytes:
+    """Return the seccomp program of a kind of sandbox for this machine, which ``can_filter`` has approved."""
+    return assemble_filter(filter_rules(kind, network=network), platform.machine())

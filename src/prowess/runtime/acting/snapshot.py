@@ -1,0 +1,74 @@
+"""A private copy of a skill, hashed as it is copied: the bytes that are used are the bytes that were hashed."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import NotTrustedError, ResourceError, ResourceTooLargeError, SkillValidationError
+from prowess.files.read import OpenFile
+from prowess.files.temp import temporary_folder
+from prowess.files.tree import digest_of, hash_bytes, is_executable
+from prowess.files.write import NewFile, write_tree
+from prowess.thread_work import raise_if_cancelled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from prowess.files.tree import FileHash
+    from prowess.skills.skill import Skill
+
+
+class Snapshot(NamedTuple):
+    """A copy of a skill in a folder that only its owner can enter."""
+
+    folder: str
+    digest: str
+    files: tuple[str, ...]
+    skill: Skill
+    """The skill as the copy has it."""
+
+
+@contextmanager
+def snapshot(skill: Skill) -> Iterator[Snapshot]:
+    """Copy a skill, hash the copy; it is deleted at the end of the block.
+
+    Raises ``NotTrustedError`` for a skill without a folder of its own, ``SkillValidationError`` as ``digest`` does.
+    """
+    if not skill.is_local:
+        message = f"skill {skill.name!r} is not a folder on this machine: nothing in it ever runs"
+        raise NotTrustedError(message, skill.location, "not-local")
+    with temporary_folder() as folder:
+        paths = _copied_paths(skill)
+        hashes: dict[str, FileHash] = {}
+        write_tree(folder, _read_and_hash(skill, paths, hashes), read_only=True)
+        yield Snapshot(folder, digest_of(hashes), paths, skill.copied_to(folder))
+
+
+def _read_and_hash(skill: Skill, paths: Iterable[str], hashes: dict[str, FileHash]) -> Iterator[NewFile]:
+    """The files of a skill one by one; the hash of each is in ``hashes`` when it is given."""
+    left = skill.limits.max_digest_bytes
+    for path in paths:
+        raise_if_cancelled()
+        file = _read(skill, path, left)
+        left -= len(file.content)
+        hashes[path] = hash_bytes(file.content, executable=file.executable)
+        yield file
+
+
+def _copied_paths(skill: Skill) -> tuple[str, ...]:
+    found = skill.files()
+    for issue in found.issues:
+        raise SkillValidationError(f"cannot be copied: {issue.field} {issue.message}", skill.location, issue.code)
+    return tuple(found)
+
+
+def _read(skill: Skill, path: str, most: int) -> NewFile:
+    try:
+        with OpenFile(skill.base, (*skill.parts, *path.split("/"))) as file:
+            return NewFile(path, file.read_all(most), is_executable(file))
+    except ResourceTooLargeError:
+        message = f"has more than {skill.limits.max_digest_bytes} bytes"
+        raise SkillValidationError(message, skill.location, "too-many-bytes") from None
+    except ResourceError as error:
+        raise SkillValidationError(error.message, skill.location, error.code) from None

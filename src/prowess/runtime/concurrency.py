@@ -1,0 +1,132 @@
+"""Pools: how many reads, scripts and forks of all conversations run at one time, and how many wait for a place.
+
+They belong to the process, one set for each choice of the bounds in ``Limits``. The event loop's default executor is
+the host's: none of this runs there. A thread is started for each call, since threads of a pool would not survive the
+fork of a web server that loads everything before it starts its workers.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from prowess.errors import SkillError
+from prowess.thread_work import current_work, run_in_thread, stop_with
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from prowess.limits import Limits
+
+    Begin = Callable[[], None]
+
+T = TypeVar("T")
+
+
+class Pool:
+    """At most ``parallel`` places; those who come later wait in the order in which they came, at most ``waiting``."""
+
+    def __init__(self, what: str, parallel: int, waiting: int) -> None:
+        self.what = what
+        self._parallel = parallel
+        self._waiting = waiting
+        self._taken = 0
+        self._queue: deque[Begin] = deque()
+        self._lock = threading.Lock()
+
+    def enter(self, begin: Begin) -> None:
+        """Call ``begin`` as soon as there is a place: now, or later in the thread that leaves one.
+
+        Raises ``SkillError`` (code ``busy``) when too many wait already.
+        """
+        with self._lock:
+            if self._taken >= self._parallel:
+                if len(self._queue) >= self._waiting:
+                    message = f"too many {self.what} are waiting to run ({self._waiting:,}): nothing was done"
+                    raise SkillError(message, code="busy")
+                self._queue.append(begin)
+                return
+            self._taken += 1
+        begin()
+
+    def withdraw(self, begin: Begin) -> bool:
+        """Wait no longer; ``False`` when ``begin`` has got its place already."""
+        with self._lock:
+            if begin not in self._queue:
+                return False
+            self._queue.remove(begin)
+            return True
+
+    def leave(self) -> None:
+        """Give a place to whoever has waited for longest."""
+        with self._lock:
+            if not self._queue:
+                self._taken -= 1
+                return
+            begin = self._queue.popleft()
+        begin()
+
+    @contextmanager
+    def hold_place(self) -> Iterator[None]:
+        """Wait for a place and have it for the block; a cancelled call waits no longer.
+
+        Raises ``SkillError`` (code ``busy``) when too many wait already.
+        """
+        work = current_work()
+        if work is not None:
+            work.leave_place()  # a read of another conversation does not wait for this script
+        turn = threading.Event()
+        self.enter(turn.set)
+        try:
+            with stop_with(turn.set):
+                turn.wait()
+        except BaseException:
+            if not self.withdraw(turn.set):
+                self.leave()
+            raise
+        try:
+            yield
+        finally:
+            self.leave()
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """Return what ``function`` returns in a thread of its own, or raise what it raises.
+
+        When the awaiting task is cancelled, so is the work: the thread ends what it has begun
+        (``prowess.thread_work``).
+        Raises ``SkillError`` (code ``busy``) when too many wait already.
+        """
+        return await run_in_thread(function, self)
+
+
+class Pools(NamedTuple):
+    """The pools of a process for one choice of bounds."""
+
+    reads: Pool
+    scripts: Pool
+    forks: Pool
+
+
+def pools_for(limits: Limits) -> Pools:
+    """Return the pools that everything with these bounds shares."""
+    return _make_pools(
+        limits.max_parallel_reads,
+        limits.max_waiting_reads,
+        limits.max_parallel_scripts,
+        limits.max_parallel_forks,
+        limits.max_waiting_scripts,
+    )
+
+
+@cache
+def _make_pools(reads: int, waiting_reads: int, scripts: int, forks: int, waiting: int) -> Pools:
+    return Pools(Pool("reads", reads, waiting_reads), Pool("scripts", scripts, waiting), Pool("forks", forks, waiting))
+
+
+# Threads do not survive a fork: the places that they had would be taken for ever in the child.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_make_pools.cache_clear)

@@ -1,0 +1,79 @@
+"""What becomes of the placeholders in instructions, and what a person's explicit call of a skill sends to the model."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from prowess.spec.markup import CALLED, wrap_text
+from prowess.spec.placeholders import (
+    PROJECT_NAMES,
+    argument_hint,
+    argument_names,
+    explain_placeholders,
+    fill_placeholders,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from prowess.runtime.activation import Activation
+    from prowess.skills.skill import Skill
+    from prowess.spec.commands import Span
+    from prowess.spec.placeholders import Filled
+
+_CALL = re.compile(r"[/$]([^\s/$]{1,64})(?:\s+(.*))?", re.DOTALL)
+LOADED_INLINE = "this skill is written to run as a sub-agent of its own; here it is loaded into this conversation"
+
+
+def parse_call(message: str) -> tuple[str, str] | None:
+    """The name and the arguments of ``/name arguments`` or ``$name arguments``."""
+    match = _CALL.fullmatch(message.strip())
+    return (match[1], (match[2] or "").strip()) if match else None
+
+
+def fill_instructions(
+    skill: Skill, instructions: str, outputs: Sequence[Span], arguments: str | None, project: str = ""
+) -> Filled:
+    """Instructions of a skill with their placeholders filled; for ``arguments=None`` the folders alone.
+
+    ``outputs``: where they hold what a command printed, which stays as it is. ``project``: the working folder.
+    """
+    if "$" not in instructions:  # Fast path of the bench row "load_skill, first call": most skills have none.
+        return fill_placeholders(instructions, arguments, folder=skill.folder, outputs=outputs)
+    declared = skill.takes_arguments
+    return fill_placeholders(
+        instructions,
+        arguments,
+        names=argument_names(skill.extra.get("arguments")) if declared else (),
+        folder=skill.folder,
+        variables=dict.fromkeys(PROJECT_NAMES, project) if project else None,
+        declared=declared,
+        outputs=outputs,
+    )
+
+
+def note_arguments(skill: Skill, filled: Filled, arguments: str | None) -> str:
+    """What placeholders stand for, where there are some and nothing was given; ``""`` otherwise."""
+    if arguments or not filled.placeholders:
+        return ""
+    return explain_placeholders(filled.placeholders, argument_hint(skill.extra.get("argument-hint")))
+
+
+def write_notes(*notes: str) -> str:
+    """Notes as they stand below instructions, a paragraph each; empty ones are left out."""
+    return "".join([f"\n\nNote: {note}." for note in notes if note])
+
+
+def called(activation: Activation, arguments: str, project: str) -> str:
+    """The instructions with their placeholders filled, in an element; what has no place in them stands above."""
+    skill = activation.skill
+    filled = fill_instructions(skill, activation.instructions, activation.outputs, arguments, project)
+    notes = write_notes(note_arguments(skill, filled, arguments), LOADED_INLINE if skill.is_fork else "")
+    return enveloped(skill.name, filled.text + notes, "" if filled.used_arguments else arguments)
+
+
+def enveloped(name: str, body: str, request: str = "") -> str:
+    """Instructions in an element that nothing in them can end or begin anew, the request above."""
+    said = f"User's request: {request}\n\n" if request else ""
+    return f"Use the following skill.\n\n{said}" + wrap_text(CALLED, name, f"{body}\n")

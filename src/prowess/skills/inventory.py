@@ -1,0 +1,102 @@
+"""What is in a skill: its files with sizes and tokens, and everything that could run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from prowess.errors import Issue, ResourceError, ResourceTooLargeError, SkillError
+from prowess.files.read import OpenFile
+from prowess.files.tree import is_executable
+from prowess.spec.commands import find_commands
+from prowess.spec.tokens import estimate_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from prowess.skills.skill import Skill
+
+_SCRIPTS = "scripts/"
+
+
+class FileInfo(NamedTuple):
+    """A file of a skill: its path, its bytes, about how many tokens it costs (``None``: not text), its execute bit."""
+
+    path: str
+    size: int
+    tokens: int | None
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """Everything in a skill that a person should see before trusting it."""
+
+    files: tuple[FileInfo, ...]
+    commands: tuple[str, ...]
+    """What its instructions would have run when it is activated."""
+    scripts: tuple[str, ...]
+    """What could be run as a script."""
+    tokens: int
+    """What its instructions cost."""
+    issues: tuple[Issue, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def acts(self) -> bool:
+        """Whether anything of it could run."""
+        return bool(self.commands or self.scripts)
+
+
+def inventory(skill: Skill) -> Inventory:
+    """What is in a skill; what cannot be read is in ``issues``."""
+    issues: list[Issue] = []
+    body = _body(skill, issues)
+    found = skill.files()
+    files = tuple(_info(skill, path, issues) for path in found)
+    scripts = list_scripts(found)
+    commands = tuple(command.text for command in find_commands(body.strip()))
+    return Inventory(files, commands, scripts, estimate_tokens(body.strip()), (*found.issues, *issues))
+
+
+def list_scripts(paths: Iterable[str]) -> tuple[str, ...]:
+    """The files of a skill that could be run as scripts, in the order given."""
+    return tuple(path for path in paths if path.startswith(_SCRIPTS) and not path.rsplit("/", 1)[1].startswith("."))
+
+
+def _body(skill: Skill, issues: list[Issue]) -> str:
+    try:
+        return skill.read_body()
+    except SkillError as error:
+        issues.append(Issue(error.code, "body", error.message, skill.location, 0, "warning"))
+        return ""
+
+
+def _info(skill: Skill, path: str, issues: list[Issue]) -> FileInfo:
+    try:
+        return _local(skill, path) if skill.is_local else _counted(path, skill.read_bytes(path), executable=False)
+    except ResourceError as error:
+        issues.append(Issue(error.code, path, error.message, skill.location, 0, "warning"))
+        return FileInfo(path, 0, None)
+
+
+def _local(skill: Skill, path: str) -> FileInfo:
+    with OpenFile(skill.base, (*skill.parts, *path.split("/"))) as file:
+        executable = is_executable(file)
+        try:
+            data = file.read_all(skill.limits.max_body_bytes)
+        except ResourceTooLargeError:
+            return FileInfo(path, file.info.st_size, None, executable)
+    return _counted(path, data, executable=executable)
+
+
+def _counted(path: str, data: bytes, *, executable: bool) -> FileInfo:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return FileInfo(path, len(data), None, executable)
+    return FileInfo(path, len(data), None if "\0" in text else estimate_tokens(text), executable)

@@ -1,0 +1,136 @@
+"""The rules of the MCP extension for skills: which skills it serves, and why it leaves out the others.
+
+It serves what is valid by the specification in every part, since other hosts refuse the rest. A server asks these rules
+before it offers a skill, and ``check`` asks them so that an author learns of it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from prowess.errors import (
+    Issue,
+    PathTraversalError,
+    ResourceError,
+    SkillError,
+    SkillLoadError,
+    SkillValidationError,
+)
+from prowess.files.identity import marked_files
+from prowess.files.read import as_resource_error
+from prowess.limits import MAX_DESCRIPTION_LENGTH
+from prowess.names import relative_parts
+from prowess.skills.parse import FILENAME
+from prowess.spec.document import STRICT, read_document
+from prowess.spec.frontmatter.json_types import field_types, typed_frontmatter
+from prowess.spec.hidden_characters import has_hidden
+from prowess.spec.rules import field_issues
+
+if TYPE_CHECKING:
+    from prowess.files.read import Identity
+    from prowess.limits import Limits
+    from prowess.skills.skill import Skill
+    from prowess.spec.frontmatter.json_types import Json
+
+_SUSPECT = re.compile(
+    rb"(?m):[ \t]+(?:[-+]?\.?[0-9][0-9a-fA-FoxE.+-]*|[Tt]rue|TRUE|[Ff]alse|FALSE|[Nn]ull|NULL|~|[-+]?\.\w+)"
+    rb"[ \t]*(?:#.*)?$"
+    rb"|^(?:license|compatibility|allowed-tools):[ \t]*(?:$|[\[{>|'\"])|^metadata:[ \t]*\S|^[ \t]+[^\n:]*:[ \t]*$"
+    rb"|^[ \t]+[^\n:]*:[ \t]*[\[{]|^metadata:[ \t]*(?:\n[ \t]*-|\n\S|\s*\Z)|^compatibility:.{400}|^tags:[ \t]*\{"
+    rb"|\.(?:[iI]nf|INF|[nN][aA][nN])\b|[0-9]{18}|[0-9.][eE]\+?[0-9]{3}"
+)
+"""Values that may be no text to a reader that types them, or that a rule may refuse: worth parsing the head for."""
+
+
+def why_not_served(skill: Skill, path: str, limits: Limits) -> list[Issue]:
+    """Every reason for which the extension does not serve a skill under ``path``; none for most skills.
+
+    The files are listed and not read, except for SKILL.md where its head holds something that a rule may refuse.
+    """
+    try:
+        relative_parts(path)
+        found = [] if _is_surely_valid(skill) else _head_problems(skill, limits)
+        if not found:
+            served_files(skill, limits)
+    except PathTraversalError as error:
+        return [Issue("bad-file-name", "", error.message, skill.location)]
+    except SkillError as error:
+        return [replace(issue, path=skill.location) for issue in reasons(error)]
+    return found
+
+
+def _head_problems(skill: Skill, limits: Limits) -> list[Issue]:
+    front = skill.peek()
+    fields = field_issues(front, mode="strict", folder=skill.folder_name, path=skill.location)
+    found = [*skill.mended, *(issue for issue in fields if issue.severity == "error")]
+    if skill.file_name != FILENAME:
+        found.append(Issue("filename-case", "", f"the file is named {skill.file_name}", skill.location))
+    if not found:
+        strict_fields(skill.read_bytes(FILENAME, limits.max_served_bytes), skill, limits)
+    return found
+
+
+def _is_surely_valid(skill: Skill) -> bool:
+    """Whether a head that was understood at a glance holds nothing that needs another look."""
+    head = skill.plain_head
+    return (
+        head is not None
+        and skill.name == skill.folder_name
+        and _says(head, skill.name)
+        and skill.file_name == FILENAME
+        and len(skill.description) <= MAX_DESCRIPTION_LENGTH
+        and not has_hidden(skill.description)
+        and not _SUSPECT.search(head)
+    )
+
+
+def _says(head: bytes, name: str) -> bool:
+    """Whether the head itself gives that name: it may be the folder's, taken in the place of one that breaks rules."""
+    line = b"name: %s\n" % name.encode()
+    return head.startswith(line) or b"\n" + line in head
+
+
+def served_files(skill: Skill, limits: Limits) -> list[tuple[str, Identity]]:
+    """Every file of a skill with its identity; raises ``SkillError`` where they are not such as can be served."""
+    most = limits.max_served_files
+    try:
+        files, bound = marked_files(skill.base, skill.parts, limits, most)
+    except OSError as error:
+        raise as_resource_error(error, skill.folder_name) from None
+    if bound:
+        raise SkillValidationError(f"more than {most} files, or not all of them can be listed", "", bound)
+    refuse_size(sum(mark[2] for _, mark in files), limits)
+    for path, _ in files:
+        try:
+            relative_parts(path)
+        except PathTraversalError as error:
+            raise SkillValidationError(error.message, "", "bad-file-name") from None
+    if not any(path == FILENAME for path, _ in files):
+        raise SkillValidationError(f"{skill.folder_name} holds no {FILENAME}", "", "missing-skill-md")
+    return files
+
+
+def refuse_size(size: int, limits: Limits) -> None:
+    """Raise ``SkillValidationError`` where files of so many bytes together are more than is served."""
+    if size > limits.max_served_bytes:
+        raise SkillValidationError(f"{size} bytes; at most {limits.max_served_bytes} are served", "", "too-many-bytes")
+
+
+def strict_fields(data: bytes, skill: Skill, limits: Limits) -> dict[str, Json]:
+    """The frontmatter, typed; raises ``SkillError`` for what the specification does not allow."""
+    most = limits.max_frontmatter_bytes
+    whole = len(data) <= most
+    read_document(data[:most], whole=whole, policy=STRICT, folder=skill.folder_name)
+    fields = typed_frontmatter(data[:most], whole=whole, limits=limits)
+    if problems := field_types(fields):
+        raise SkillLoadError(problems)
+    return fields
+
+
+def reasons(error: SkillError) -> tuple[Issue, ...]:
+    """An error about a skill as the findings that it stands for."""
+    if isinstance(error, SkillLoadError):
+        return error.issues
+    return (Issue(error.code, error.path if isinstance(error, ResourceError) else "", error.message),)

@@ -1,0 +1,119 @@
+"""Lexical search over names, descriptions and tags: SQLite's full-text index, in memory."""
+
+from __future__ import annotations
+
+import re
+from threading import Lock
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from prowess.skills.skill import Skill
+
+_WORD = re.compile(r"\w+")
+# Scripts without blanks between words: each character is a word of its own.
+_UNSPACED = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af])")
+_MAX_WORDS = 64
+_WEIGHTS = (6.0, 1.0, 3.0)  # name, description, tags
+_STOP = frozenset(
+    (
+        *(
+            "a",
+            "an",
+            "and",
+            "are",
+            "as",
+            "at",
+            "be",
+            "by",
+            "can",
+            "do",
+            "for",
+            "from",
+            "have",
+            "help",
+            "how",
+            "i",
+            "in",
+        ),
+        *("is", "it", "me", "my", "of", "on", "or", "please", "so", "that", "the", "this", "to", "use", "want", "we"),
+        *("what", "when", "where", "which", "with", "you", "your"),
+    ),
+)
+
+
+class SearchHit(NamedTuple):
+    """A skill that fits, and how well: the higher the score, the better."""
+
+    skill: Skill
+    score: float
+
+    @property
+    def name(self) -> str:
+        return self.skill.name
+
+    @property
+    def description(self) -> str:
+        return self.skill.description
+
+
+class Searchable(Protocol):
+    """What can be searched for: a skill, or what an index says of one."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def tags(self) -> tuple[str, ...]: ...
+    @property
+    def metadata(self) -> Mapping[str, str]: ...
+
+
+S = TypeVar("S", bound=Searchable)
+
+
+class SearchIndex(Generic[S]):
+    """An index over some skills; safe to share between threads."""
+
+    def __init__(self, skills: Sequence[S]) -> None:
+        import sqlite3  # noqa: PLC0415 - only when something is searched
+
+        self._skills = skills
+        self._lock = Lock()
+        self._db = sqlite3.connect(":memory:", check_same_thread=False)
+        self._db.execute(
+            "CREATE VIRTUAL TABLE skills USING fts5(name, description, tags, tokenize='porter unicode61')",
+        )
+        self._db.executemany("INSERT INTO skills(rowid, name, description, tags) VALUES (?, ?, ?, ?)", self._rows())
+
+    def _rows(self) -> list[tuple[int, str, str, str]]:
+        return [
+            (at, _spaced(skill.name), _spaced(skill.description), _spaced(" ".join(tags_of(skill))))
+            for at, skill in enumerate(self._skills)
+        ]
+
+    def rank(self, query: str, limit: int) -> list[tuple[S, float]]:
+        """At most ``limit`` of the skills that fit, best first, each with its score; none for a query without words."""
+        words = list(dict.fromkeys(word.lower() for word in _WORD.findall(_spaced(query))))
+        telling = [word for word in words if word not in _STOP] or words
+        if not telling or limit <= 0:
+            return []
+        match = " OR ".join(f'"{word}"' for word in telling[:_MAX_WORDS])
+        order = f"bm25(skills, {', '.join(map(str, _WEIGHTS))})"
+        sql = f"SELECT rowid, {order} AS rank FROM skills WHERE skills MATCH ? ORDER BY rank, name LIMIT ?"  # noqa: S608
+        with self._lock:
+            rows = self._db.execute(sql, (match, limit)).fetchall()
+        return [(self._skills[at], -rank) for at, rank in rows]
+
+
+def tags_of(skill: Searchable) -> tuple[str, ...]:
+    """Tags from ``tags:`` and from ``metadata.tags``, each once."""
+    written = skill.metadata.get("tags", "").strip("[]")
+    more = (tag.strip().strip("\"'") for tag in written.split(","))
+    return tuple(dict.fromkeys((*skill.tags, *(tag for tag in more if tag))))
+
+
+def _spaced(text: str) -> str:
+    return text.replace("_", " ") if text.isascii() else _UNSPACED.sub(r" \1 ", text.replace("_", " "))

@@ -1,0 +1,196 @@
+"""The ways to name a source of skills; whatever has a ``load`` that gives a ``Catalog`` is one too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prowess.arguments import as_optional_absolute, check_texts
+from prowess.sources.directory import DirectorySource
+from prowess.sources.inline import InlineSource
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+    from typing import Literal
+
+    from prowess.discovery.scan import OnIssue
+    from prowess.limits import Limits
+    from prowess.model import Mode, OnDuplicate, SkillScope
+    from prowess.sources.installed import InstalledSource
+    from prowess.sources.mcp.approvals import Approvals
+    from prowess.sources.mcp.source import McpSource
+    from prowess.sources.site import UrlSource
+    from prowess.spec.skill_ref import SkillRef
+
+
+class Source:
+    """Constructors for sources. A class of your own works as well: it needs ``load()``, which gives a ``Catalog``."""
+
+    @staticmethod
+    def directory(
+        path: str | os.PathLike[str],
+        *,
+        mount_as: str = "",
+        preload: bool = False,
+        scope: SkillScope | None = None,
+        mode: Mode = "lenient",
+        repair: bool = True,
+        missing: Literal["ignore", "error"] = "ignore",
+        max_depth: int | None = 6,
+        nested: bool = False,
+        skip_prefixes: Sequence[str] = (".", "_", "node_modules"),
+        filename: str = "SKILL.md",
+        on_duplicate: OnDuplicate = "first",
+        follow_links: bool = False,
+        invalid: Literal["load", "skip"] = "load",
+        on_issue: OnIssue | None = None,
+        limits: Limits | None = None,
+    ) -> DirectorySource:
+        """The skills below a folder. ``mount_as``: the virtual folder under which filters and listings know them.
+
+        The other keywords are those of ``scan``.
+        """
+        return DirectorySource(
+            path,
+            mount_as=mount_as,
+            preload=preload,
+            scope=scope,
+            options={
+                "mode": mode,
+                "repair": repair,
+                "missing": missing,
+                "max_depth": max_depth,
+                "nested": nested,
+                "skip_prefixes": check_texts(skip_prefixes, "skip_prefixes"),
+                "filename": filename,
+                "on_duplicate": on_duplicate,
+                "follow_links": follow_links,
+                "invalid": invalid,
+                "on_issue": on_issue,
+                "limits": limits,
+            },
+        )
+
+    @staticmethod
+    def mcp(
+        label: str,
+        *,
+        command: Sequence[str] = (),
+        url: str = "",
+        headers: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        allow_http: bool = False,
+        approvals: Approvals | None = None,
+        missing: Literal["ignore", "error"] = "ignore",
+        limits: Limits | None = None,
+    ) -> McpSource:
+        """The skills of an MCP server, named ``label:name``; each is read when it is activated, and checked.
+
+        ``command``: a program to start, which sees few variables and ``env``; or ``url``, with ``headers`` for that
+        server only. The tools that a skill names count only if ``approvals`` says so. ``missing="error"``: raise
+        ``FetchError`` when the server cannot be reached. Needs the extra ``mcp``.
+        """
+        from prowess.sources.mcp.source import McpSource  # noqa: PLC0415 - only for those who connect
+
+        return McpSource(
+            label,
+            command=command,
+            url=url,
+            headers=headers,
+            env=env,
+            cwd=as_optional_absolute(cwd, "cwd"),
+            allow_http=allow_http,
+            approvals=approvals,
+            missing=missing,
+            limits=limits,
+        )
+
+    @staticmethod
+    def inline(
+        name: str,
+        description: str,
+        instructions: str,
+        preload: bool = False,  # noqa: FBT001, FBT002 - the public signature
+        *,
+        context: str | None = None,
+        model: str | None = None,
+        allowed_tools: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        metadata: Mapping[str, str] | None = None,
+        toolsets: Sequence[str] = (),
+    ) -> InlineSource:
+        """One skill that is text in a program: no folder, no files. One that is preloaded needs no description.
+
+        ``toolsets``: toolsets of the host that a skill with ``context="fork"`` wishes for (``PreparedFork.toolsets``).
+        """
+        return InlineSource(
+            name,
+            description,
+            instructions,
+            preload=preload,
+            context=context,
+            model=model,
+            allowed_tools=check_texts(allowed_tools, "allowed_tools"),
+            tags=check_texts(tags, "tags"),
+            metadata=dict(metadata or {}),
+            toolsets=check_texts(toolsets, "toolsets"),
+        )
+
+    @staticmethod
+    def url(
+        base: str,
+        *,
+        prefetch: bool = False,
+        allow_private: bool = False,
+        allow_http: bool = False,
+        allow_redirects_to: Sequence[str] = (),
+        headers: Mapping[str, str] | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
+        missing: Literal["ignore", "error"] = "ignore",
+        on_duplicate: OnDuplicate = "first",
+        allow_rollback: bool = False,
+        limits: Limits | None = None,
+    ) -> UrlSource:
+        """The skills that a site publishes below ``/.well-known/``; each is fetched when it is activated.
+
+        ``prefetch``: fetch them all at once. ``allow_private``, ``allow_http``, ``allow_redirects_to`` (hosts): what
+        is refused otherwise. ``headers`` are sent to that site only. ``cache_dir``: where copies are kept instead of
+        the user's cache folder. ``missing="error"``: raise ``FetchError`` when nothing can be had. ``allow_rollback``:
+        accept a site that goes back behind what was seen; otherwise the newest seen stays in use. A query in ``base``
+        is sent to that site only, is shown nowhere, and nothing is kept by it.
+        """
+        from prowess.fetch.url_policy import Allowed  # noqa: PLC0415 - only for those who fetch
+        from prowess.sources.site import UrlSource  # noqa: PLC0415
+
+        hosts = check_texts(allow_redirects_to, "allow_redirects_to")
+        return UrlSource(
+            base,
+            prefetch=prefetch,
+            allowed=Allowed(allow_private, allow_http, frozenset(host.lower() for host in hosts)),
+            headers=headers,
+            cache_dir=as_optional_absolute(cache_dir, "cache_dir"),
+            missing=missing,
+            on_duplicate=on_duplicate,
+            allow_rollback=allow_rollback,
+            limits=limits,
+        )
+
+    @staticmethod
+    def installed(
+        ref: str | SkillRef,
+        *,
+        mount_as: str = "",
+        preload: bool = False,
+        verify: Literal["lock"] | None = None,
+        user_dir: str | os.PathLike[str] | None = None,
+        project_dir: str | os.PathLike[str] | None = None,
+    ) -> InstalledSource:
+        """The skills of an install, ``@org/name[@version]``, the project's first; the version only makes a warning.
+
+        ``verify="lock"``: they count only while they are what the lock file says.
+        """
+        from prowess.sources.installed import InstalledSource  # noqa: PLC0415 - only for those who install
+
+        bases = (as_optional_absolute(user_dir, "user_dir"), as_optional_absolute(project_dir, "project_dir"))
+        return InstalledSource(ref, mount_as=mount_as, preload=preload, verify=verify, bases=bases)

@@ -1,0 +1,173 @@
+"""The fields of a frontmatter: YAML values given their types, nothing judged."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from prowess.errors import Issue, load_error
+from prowess.spec.allowed_tools import parse_allowed_tools
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from prowess.model import Value
+    from prowess.spec.frontmatter.json_types import Json
+
+    Note = Callable[[str, str, str], None]
+
+_TEXT_FIELDS = ("name", "description", "license", "compatibility", "version", "model", "context")
+_REQUIRED = ("name", "description")
+
+SPECIFIED = frozenset(("name", "description", "license", "compatibility", "metadata", "allowed-tools"))
+"""The keys of the specification."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frontmatter:
+    """What the head of a SKILL.md says. Every scalar is the text that was written: ``1.10`` stays ``"1.10"``.
+
+    An absent optional field is ``None``, an absent required one ``""``. Every key that is not the specification's
+    stands in ``extra`` as it was written, also those that are fields here (``tags``, ``version``, ``model``,
+    ``context``); nested values are plain str, list and dict.
+    """
+
+    name: str = ""
+    description: str = ""
+    license: str | None = None
+    compatibility: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    allowed_tools: tuple[str, ...] = ()
+    allowed_tools_raw: str | None = None
+    tags: tuple[str, ...] = ()
+    version: str | None = None
+    model: str | None = None
+    context: str | None = None
+    extra: Mapping[str, Value] = field(default_factory=dict)
+    lines: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
+    """The line of the file on which each key stands."""
+    findings: tuple[Issue, ...] = field(default=(), repr=False, compare=False)
+    """Values whose shape the field does not allow."""
+    raw: bytes = field(default=b"", repr=False, compare=False)
+    """What stands between the dashes; empty for fields that were not read from a file."""
+    written_name: str = field(default="", repr=False, compare=False)
+    """The name in the file, where the skill goes by another."""
+
+    def typed(self) -> dict[str, Json]:
+        """Every key with the type that YAML gives its value: ``1.10`` is a number and ``true`` a boolean unless quoted.
+
+        A number that JSON cannot carry stays text, and so does every value of a head that had to be mended, and of
+        fields that were not read from a file.
+        """
+        from prowess.spec.frontmatter.json_types import typed_fields  # noqa: PLC0415 - it judges whole heads, so it imports this module
+
+        return typed_fields(self)
+
+    def validate(self) -> None:
+        """Raise ``SkillLoadError`` with every violation of the specification; the folder's name plays no part.
+
+        It is an ``InvalidFrontmatterError`` where the name or the description is missing.
+        """
+        from prowess.spec.rules import field_issues  # noqa: PLC0415 - rules judge fields, so they import this module
+
+        issues = [i for i in field_issues(self, mode="strict") if i.severity == "error"]
+        if issues:
+            raise load_error(issues)
+
+    def renamed(self, name: str) -> Frontmatter:
+        """The same fields under another name; ``written_name`` is the one in the file."""
+        return replace(self, name=name, written_name=self.written_name or self.name)
+
+
+def frontmatter_of(
+    values: Mapping[str, Value], lines: Mapping[str, int] | None = None, raw: bytes = b""
+) -> Frontmatter:
+    """The ``Frontmatter`` that YAML ``values``, read from ``raw``, stand for.
+
+    Shapes that do not fit are in its ``findings``.
+    """
+    found: list[Issue] = []
+    lines = lines or {}
+
+    def note(code: str, key: str, message: str) -> None:
+        found.append(Issue(code, key, message, line=lines.get(key, lines.get(key.partition(".")[0], 0))))
+
+    texts = {key: _text(values[key], key, note) for key in _TEXT_FIELDS if key in values}
+    extra = {key: value for key, value in values.items() if key not in SPECIFIED}
+    tools = _tools(values.get("allowed-tools", values.get("allowed_tools")), note)
+    metadata = _metadata(values.get("metadata", {}), note)
+    if metadata is None:
+        extra["metadata"] = values["metadata"]
+    return Frontmatter(
+        name=texts.get("name") or "",
+        description=texts.get("description") or "",
+        license=texts.get("license"),
+        compatibility=texts.get("compatibility"),
+        metadata=metadata or {},
+        allowed_tools=parse_allowed_tools(tools),
+        allowed_tools_raw=tools,
+        tags=_tags(values.get("tags", ""), note),
+        version=texts.get("version"),
+        model=texts.get("model"),
+        context=texts.get("context"),
+        extra=extra,
+        lines=lines,
+        findings=tuple(found),
+        raw=raw,
+    )
+
+
+def _kind(value: Value) -> str:
+    return "a list" if isinstance(value, list) else "a mapping" if isinstance(value, dict) else "text"
+
+
+def _text(value: Value, key: str, note: Note) -> str | None:
+    if isinstance(value, str):
+        return value
+    note("wrong-type", key, f"must be text, not {_kind(value)}")
+    return None
+
+
+def _metadata(value: Value, note: Note) -> dict[str, str] | None:
+    if value == "":
+        return {}
+    if not isinstance(value, dict):
+        note("wrong-type", "metadata", f"must be a mapping of text to text, not {_kind(value)}")
+        return None
+    return {key: _metadata_text(key, item, note) for key, item in value.items()}
+
+
+def _metadata_text(key: str, item: Value, note: Note) -> str:
+    if isinstance(item, str):
+        return item
+    note("metadata-not-text", f"metadata.{key}", f"must be text, not {_kind(item)}; kept as JSON")
+    return json.dumps(item, ensure_ascii=False)
+
+
+def _tools(value: Value | None, note: Note) -> str | None:
+    if value is None or isinstance(value, str):
+        return value or None
+    if isinstance(value, dict):
+        note("wrong-type", "allowed-tools", "must be text or a list of texts, not a mapping")
+        return None
+    good = [item for item in value if isinstance(item, str) and item.strip()]
+    if len(good) < len(value):
+        note("wrong-type", "allowed-tools", "every entry of the list must be text that is not blank")
+    return " ".join(good) or None
+
+
+def _tags(value: Value, note: Note) -> tuple[str, ...]:
+    tags = split_names(value)
+    if tags is None:
+        note("wrong-type", "tags", "must be a list of texts")
+    return tags or ()
+
+
+def split_names(value: object) -> tuple[str, ...] | None:
+    """The names in a text with commas, or in a list of texts, blank ones left out; ``None`` for anything else."""
+    if isinstance(value, str):
+        return tuple(name for part in value.split(",") if (name := part.strip()))
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(name for item in value if (name := item.strip()))
+    return None

@@ -1,0 +1,5 @@
+"""The tests of this room write a skill in one line."""
+
+from tests.skill_writing import put
+
+__all__ = ["put"]

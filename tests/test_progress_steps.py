@@ -1,0 +1,116 @@
+"""Long work tells its steps to whoever asked, and to nobody else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import prowess
+from prowess.progress_steps import stepped, tell_amount
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+Told = list[tuple[str, int, int]]
+
+
+def write_skills(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).mkdir(parents=True)
+        text = f"---\nname: {name}\ndescription: Does {name}.\n---\nDo it.\n"
+        (folder / name / "SKILL.md").write_text(text, encoding="utf-8")
+
+
+def test_each_step_is_told_when_it_begins_and_once_that_all_are_done() -> None:
+    told: Told = []
+    with prowess.progress(lambda *step: told.append(step)):
+        assert [item for item in stepped("abc", str.upper)] == ["a", "b", "c"]  # noqa: C416 - a loop, as in use
+    assert told == [("A", 0, 3), ("B", 1, 3), ("C", 2, 3), ("", 3, 3)]
+
+
+def test_outside_of_a_block_nothing_is_told() -> None:
+    told: Told = []
+    with prowess.progress(lambda *step: told.append(step)):
+        pass
+    assert list(stepped("abc", str)) == ["a", "b", "c"]
+    assert told == []
+
+
+def test_a_loop_inside_a_step_is_silent_and_a_single_step_leaves_it_the_word() -> None:
+    told: Told = []
+    with prowess.progress(lambda *step: told.append(step)):
+        for _ in stepped("ab", str):
+            list(stepped("xyz", str))
+        for _ in stepped("c", str):
+            list(stepped("uv", str))
+    assert [what for what, _, _ in told] == ["a", "b", "", "u", "v", ""]
+
+
+def test_an_amount_is_told_with_the_step_that_it_belongs_to() -> None:
+    told: Told = []
+    with prowess.progress(lambda *step: told.append(step)):
+        tell_amount("1 kB")
+        for _ in stepped("ab", str):
+            tell_amount("2 kB")
+        tell_amount("3 kB")
+    tell_amount("4 kB")
+    amounts = [step for step in told if "kB" in step[0]]
+    assert amounts == [("1 kB", 0, 0), ("a, 2 kB", 0, 2), ("b, 2 kB", 1, 2), ("3 kB", 0, 0)]
+
+
+def test_a_loop_that_was_broken_off_takes_the_word_from_nobody() -> None:
+    told: Told = []
+
+    def fail() -> None:
+        for item in stepped("ab", str):
+            raise RuntimeError(item)
+
+    with prowess.progress(lambda *step: told.append(step)):
+        with pytest.raises(RuntimeError):
+            fail()
+        list(stepped("cd", str))
+    assert [what for what, _, _ in told] == ["a", "c", "d", ""]
+
+
+def test_whoever_listens_can_stop_the_work(tmp_path: Path) -> None:
+    write_skills(tmp_path, "one", "two")
+
+    def stop(what: str, _done: int, _total: int) -> None:
+        raise KeyboardInterrupt(what)
+
+    with pytest.raises(KeyboardInterrupt, match="one"), prowess.progress(stop):
+        prowess.check(tmp_path)
+
+
+def test_checks_and_evals_tell_their_steps(tmp_path: Path) -> None:
+    write_skills(tmp_path, "one", "two")
+    told: Told = []
+    with prowess.progress(lambda *step: told.append(step)):
+        prowess.check(tmp_path)
+        cases = [prowess.EvalCase(query, "one") for query in ("first", "second", "third")]
+        prowess.evaluate(cases, prowess.scan(tmp_path))
+    assert told[:3] == [("one", 0, 2), ("two", 1, 2), ("", 2, 2)]
+    assert told[-4:] == [("first", 0, 3), ("second", 1, 3), ("third", 2, 3), ("", 3, 3)]
+
+
+def test_everything_that_an_installer_does_to_several_is_told(tmp_path: Path) -> None:
+    write_skills(tmp_path / "source", "one", "two", "three")
+    installer = prowess.Installer(tmp_path / "user", tmp_path / "project" / ".prowess" / "skills")
+
+    def told_by(work: Callable[[], object]) -> Told:
+        told: Told = []
+        with prowess.progress(lambda *step: told.append(step)):
+            work()
+        return told
+
+    told = told_by(lambda: installer.install_local(tmp_path / "source", project=True))
+    assert [step for step in told if step[0] == ""] == [("", 3, 3)] * 2, "written, and then on the disk"
+    for name in ("one", "two"):
+        installer.install_local(tmp_path / "source", project=True, select=name, replace=True)
+    names = [what for what, _, _ in told_by(installer.verify)]
+    assert names == ["local/one", "local/source", "local/two", ""]
+    for work in (installer.outdated, installer.update, installer.sync):
+        assert told_by(work)[-1] == ("", 3, 3)
+    assert told_by(lambda: installer.link("@local/one", ["claude-code", "windsurf"]))[-1] == ("", 2, 2)
