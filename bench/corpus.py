@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import prowess
 from bench import measure, table
-from prowess.spec.document import Document, Policy, read_document
-from prowess.spec.frontmatter.fast_match import glance
-from prowess.spec.frontmatter.fences import decode, locate
-from prowess.spec.frontmatter.plain_yaml import parse_plain
+from prowess.spec.document import Document, LoadPolicy, read_document
+from prowess.spec.frontmatter.fast_match import match_head
+from prowess.spec.frontmatter.fences import decode_frontmatter, find_fences
+from prowess.spec.frontmatter.plain_yaml import parse_plain_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ CORPUS = measure.CHECKOUT.parent / "shared" / "corpus"
 USABLE_BOUND = 0.995
 SAMPLE = 20
 SHOWN = 150  # characters of each side of a repair
-LENIENT = Policy("lenient", repair=True)
+LENIENT = LoadPolicy("lenient", repair=True)
 
 
 class Head(NamedTuple):
@@ -153,15 +153,15 @@ def _fast(outcomes: list[Outcome]) -> str:
 
 
 def _fast_row(what: str, heads: list[tuple[Outcome, str]]) -> table.Row:
-    plain = sum(parse_plain(text) is not None for _, text in heads)
-    glanced = sum(glance(outcome.head.data) is not None for outcome, _ in heads)
+    plain = sum(parse_plain_yaml(text) is not None for _, text in heads)
+    glanced = sum(match_head(outcome.head.data) is not None for outcome, _ in heads)
     return (what, f"{len(heads):,}", _share(plain, len(heads)), _share(glanced, len(heads)))
 
 
 def _between_fences(data: bytes) -> str | None:
     try:
-        fences = locate(data, whole=True)
-        return None if fences is None else decode(data, fences)
+        fences = find_fences(data, whole=True)
+        return None if fences is None else decode_frontmatter(data, fences)
     except prowess.SkillLoadError:
         return None
 

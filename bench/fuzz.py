@@ -28,16 +28,21 @@ import prowess
 from bench import measure
 from prowess.discovery.settings import load_settings
 from prowess.fetch.archive.unpack import unpack, unpack_tree
-from prowess.files.tree import FileHash, digest_of
-from prowess.install.manifest import MANIFEST_FILE, read_manifest
+from prowess.files.tree import FileHash, digest_tree
+from prowess.install.manifest import MANIFEST_FILE, read_declarations
 from prowess.limits import DEFAULT_LIMITS
-from prowess.lockfile.read import LockedSkill, _as_written, parse_lock, parse_npm_lock
+from prowess.lockfile.read import LockEntry, _parse_fast, parse_lock, parse_npm_lock
 from prowess.lockfile.write import lock_text
 from prowess.sources.mcp.entry import parse_entry
 from prowess.sources.site_index import read_index
-from prowess.spec.document import Policy, read_document
-from prowess.spec.frontmatter.json_types import differing_fields, field_types, styled_frontmatter, typed_frontmatter
-from prowess.spec.frontmatter.parse import interpret, needs_more
+from prowess.spec.document import LoadPolicy, read_document
+from prowess.spec.frontmatter.json_types import (
+    find_differing_fields,
+    find_type_issues,
+    parse_styled_frontmatter,
+    parse_typed_frontmatter,
+)
+from prowess.spec.frontmatter.parse import needs_more_bytes, parse_head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -157,10 +162,10 @@ def write_lock() -> bytes:
         "SKILL.md": FileHash(12, executable=False, sha256=HASH),
         "a b.py": FileHash(1, executable=True, sha256=HASH),
     }
-    one = LockedSkill(
-        "acme/pdf", "acme/skills#v1", ref="v1", skills={"pdf": "pdf"}, digest=digest_of(files), files=files
+    one = LockEntry(
+        "acme/pdf", "acme/skills#v1", ref="v1", skills={"pdf": "pdf"}, digest=digest_tree(files), files=files
     )
-    two = LockedSkill("local/x", "./x", kind="folder", digest=digest_of({}), links=(".claude/skills/x",))
+    two = LockEntry("local/x", "./x", kind="folder", digest=digest_tree({}), links=(".claude/skills/x",))
     return (lock_text({one.name: one, two.name: two}) or "").encode()
 
 
@@ -196,14 +201,14 @@ def parse_address(data: bytes) -> None:
         raise Disagreement("an address holds a NUL")
 
 
-def parse_head(data: bytes) -> None:
+def check_head(data: bytes) -> None:
     """Strict, lenient and repaired; a beginning that needs no more means what the whole means."""
     for lenient, repair in ((False, False), (True, False), (True, True)):
-        _expect_error(partial(interpret, data, lenient=lenient, repair=repair))
-    _expect_error(lambda: read_document(data, whole=True, policy=Policy("lenient", repair=True), folder="pdf"))
+        _expect_error(partial(parse_head, data, lenient=lenient, repair=repair))
+    _expect_error(lambda: read_document(data, whole=True, policy=LoadPolicy("lenient", repair=True), folder="pdf"))
     shorter = data[: len(data) // 2]
     for repair in (False, True):
-        if needs_more(shorter, repair=repair):
+        if needs_more_bytes(shorter, repair=repair):
             continue
         if _head_meaning(shorter, whole=False, repair=repair) != _head_meaning(data, whole=True, repair=repair):
             raise Disagreement(f"more bytes behind it change its meaning (repair={repair})")
@@ -211,20 +216,20 @@ def parse_head(data: bytes) -> None:
 
 def _head_meaning(head: bytes, *, whole: bool, repair: bool) -> object:
     try:
-        found = interpret(head, whole=whole, lenient=True, repair=repair)
+        found = parse_head(head, whole=whole, lenient=True, repair=repair)
     except prowess.InvalidFrontmatterError as error:
         return type(error), [(issue.code, issue.line) for issue in error.issues]
-    return found.front, found.body, found.issues
+    return found.front, found.body_offset, found.issues
 
 
 def parse_typed(data: bytes) -> None:
     """As JSON for MCP, and compared with what a server announced."""
-    styled = styled_frontmatter(data)
-    differing_fields(styled, dict.fromkeys(styled, 1))
-    typed = typed_frontmatter(data)
-    field_types(typed)
+    styled = parse_styled_frontmatter(data)
+    find_differing_fields(styled, dict.fromkeys(styled, 1))
+    typed = parse_typed_frontmatter(data)
+    find_type_issues(typed)
     json.dumps(typed, allow_nan=False)
-    if differing_fields(styled, typed):
+    if find_differing_fields(styled, typed):
         raise Disagreement("what is typed is no reading of what is written")
 
 
@@ -233,7 +238,7 @@ def parse_lock_file(data: bytes) -> None:
     import tomllib  # noqa: PLC0415 - one target needs it
 
     text = data.decode("utf-8", "replace")
-    quick = _as_written(text)
+    quick = _parse_fast(text)
     if quick is not None:
         try:
             slow: object = tomllib.loads(text)
@@ -252,7 +257,7 @@ def parse_files(folder: Path) -> dict[str, Callable[[bytes], object]]:
 
     def manifest(data: bytes) -> None:
         (folder / MANIFEST_FILE).write_bytes(data)
-        for declared in read_manifest(str(folder), DEFAULT_LIMITS) or ():
+        for declared in read_declarations(str(folder), DEFAULT_LIMITS) or ():
             str(declared)
 
     def settings(data: bytes) -> None:
@@ -271,7 +276,7 @@ def parse_files(folder: Path) -> dict[str, Callable[[bytes], object]]:
 def parse_mcp_entry(data: bytes) -> None:
     """An entry of a server's listing: any JSON."""
     entry = parse_entry(_load_json(data), DEFAULT_LIMITS)
-    str((entry.name, entry.state, entry.front()))
+    str((entry.name, entry.state, entry.to_frontmatter()))
 
 
 def parse_index(data: bytes) -> None:
@@ -312,7 +317,7 @@ def list_targets(folder: Path, rng: random.Random) -> dict[str, Target]:
     on_disk = parse_files(folder)
     return {
         "address": Target(parse_address, [text.encode() for text in ADDRESSES]),
-        "head": Target(parse_head, heads),
+        "head": Target(check_head, heads),
         "typed": Target(parse_typed, heads),
         "lock": Target(parse_lock_file, [write_lock()]),
         "npm-lock": Target(lambda data: parse_npm_lock(data.decode("utf-8", "replace")), to_json(NPM_LOCK)),

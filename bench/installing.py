@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import prowess
 from bench.floor import clocked
 from bench.generate import VARIED, make_library
-from prowess.files.tree import digest_of, hash_tree
+from prowess.files.tree import digest_tree, hash_tree
 from prowess.install.installer import Installer
-from prowess.lockfile.read import LockedSkill
+from prowess.lockfile.read import LockEntry
 from prowess.lockfile.write import lock_text
 
 if TYPE_CHECKING:
@@ -63,11 +63,11 @@ def make_installed(root: Path, count: int) -> None:
         files = hash_tree(str(folder), prowess.Limits()).files
         name = folder.name
         (agents / name).symlink_to(f"../../.prowess/skills/acme/{name}")
-        locked[f"acme/{name}"] = LockedSkill(
+        locked[f"acme/{name}"] = LockEntry(
             f"acme/{name}",
             f"https://github.com/acme/{name}",
             skills={name: ""},
-            digest=digest_of(files),
+            digest=digest_tree(files),
             files=files,
             links=(f".agents/skills/{name}",),
         )

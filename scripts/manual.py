@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from prowess.cli.command_table import COMMANDS, GROUPS
-from prowess.cli.main import STATUSES, overview, root
+from prowess.cli.main import EXIT_STATUSES, render_overview, root
 from prowess.cli.render import printer
 from prowess.discovery.agents import AGENTS
 from prowess.discovery.settings import SETTINGS
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _WIDTH = 100
-_HEAD = """\
+_INTRODUCTION = """\
 # The command line
 
 Everything that `prowess` does is a function of the library first. Plans and answers go to the output stream, warnings
@@ -39,7 +39,7 @@ Only `prowess serve --http` ends with status 0: Ctrl-C is how one stops it.
 
 This page is made from the commands by `make manual`; a test compares them.
 """
-_REST = """\
+_CLOSING = """\
 ## Completion
 
 `eval "$(prowess completion bash)"` in `~/.bashrc` (or `zsh` in `~/.zshrc`; for fish see `prowess completion --help`)
@@ -75,27 +75,29 @@ repos:
 """
 
 
-def manual() -> str:
+def render_manual() -> str:
     """The whole page."""
-    parts = [_HEAD, f"```text\n{overview()}```\n", _statuses(), _settings()]
+    parts = [_INTRODUCTION, f"```text\n{render_overview()}```\n", _render_statuses(), _render_settings()]
     for group in GROUPS:
         parts.append(f"## {group}\n")
         for entry in COMMANDS:
             if entry.group == group:
-                parts += _pages(entry.name)
-    return "\n".join([*parts, _REST])
+                parts += _render_pages(entry.name)
+    return "\n".join([*parts, _CLOSING])
 
 
-def _statuses() -> str:
-    rows = "".join(f"| {status} | {meaning} |\n" for status, meaning in STATUSES.items())
+def _render_statuses() -> str:
+    rows = "".join(f"| {status} | {meaning} |\n" for status, meaning in EXIT_STATUSES.items())
     return (
         f"## Exit status\n\n| status | meaning |\n|---|---|\n{rows}\n`run-script` ends with the status of the script.\n"
     )
 
 
-def _settings() -> str:
-    rows = "".join(f"| `{s.name}` | {_default(s.default)} | {s.about}{_only(s.choices)} |\n" for s in SETTINGS)
-    own = " and ".join(f"`{s.name}`" for s in SETTINGS if not s.by_project)
+def _render_settings() -> str:
+    rows = "".join(
+        f"| `{s.name}` | {_format_default(s.default)} | {s.about}{_format_choices(s.choices)} |\n" for s in SETTINGS
+    )
+    own = " and ".join(f"`{s.name}`" for s in SETTINGS if not s.project_may_set)
     return (
         "## Settings\n\nUnder `[settings]` in the project's `prowess.toml` and in `prowess/config.toml` of your "
         "configuration;\nas `PROWESS_` and the name in capitals; as flags. Later wins, and `prowess config` shows "
@@ -104,28 +106,28 @@ def _settings() -> str:
     )
 
 
-def _default(value: object) -> str:
+def _format_default(value: object) -> str:
     return "" if value in (None, "", ()) else f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
-def _only(choices: tuple[str, ...]) -> str:
+def _format_choices(choices: tuple[str, ...]) -> str:
     return f": {', '.join(f'`{choice}`' for choice in choices if choice)}" if choices else ""
 
 
-def _pages(name: str) -> Iterator[str]:
+def _render_pages(name: str) -> Iterator[str]:
     context = click.Context(root, info_name="prowess")
     command = root.get_command(context, name)
     assert command is not None
-    yield _page(command, context, name)
+    yield _render_page(command, context, name)
     if isinstance(command, click.Group):
         inner = click.Context(command, info_name=name, parent=context)
         for child in command.list_commands(inner):
             found = command.get_command(inner, child)
             assert found is not None
-            yield _page(found, inner, child)
+            yield _render_page(found, inner, child)
 
 
-def _page(command: click.Command, parent: click.Context, name: str) -> str:
+def _render_page(command: click.Command, parent: click.Context, name: str) -> str:
     context = click.Context(command, info_name=name, parent=parent, max_content_width=_WIDTH, terminal_width=_WIDTH)
     context.help_option_names = ["-h", "--help"]
     return f"### {context.command_path}\n\n```text\n{command.get_help(context).rstrip()}\n```\n"
@@ -133,10 +135,10 @@ def _page(command: click.Command, parent: click.Context, name: str) -> str:
 
 # -- the known agents --------------------------------------------------------------------------------------------------
 
-_TABLE = re.compile(r"\| id \| agent \|.*?(?=\n\n)", re.DOTALL)
+_AGENT_TABLE = re.compile(r"\| id \| agent \|.*?(?=\n\n)", re.DOTALL)
 
 
-def with_agents(page: str) -> str:
+def with_agent_table(page: str) -> str:
     """A page whose table of agents is that of the library."""
     head = "| id | agent | in a project | for the user | moved by |\n|---|---|---|---|---|"
     rows = (
@@ -144,12 +146,12 @@ def with_agents(page: str) -> str:
         f"| {f'`{agent.variable}`' if agent.variable else ''} |"
         for _, agent in sorted(AGENTS.items())
     )
-    return _TABLE.sub("\n".join((head, *rows)), page, count=1)
+    return _AGENT_TABLE.sub("\n".join((head, *rows)), page, count=1)
 
 
 # -- the shapes of --json ----------------------------------------------------------------------------------------------
 
-_JSON_HEAD = """\
+_JSON_INTRODUCTION = """\
 # What `--json` gives
 
 One JSON object a command, on the output stream; errors on the error stream, under `error`. The JSON Schema of all of
@@ -161,43 +163,43 @@ This page is made from the schema by `make manual`; a test compares them.
 """
 
 
-def json_manual(schema: dict[str, Any]) -> str:
+def render_json_manual(schema: dict[str, Any]) -> str:
     """The page about the shapes."""
-    parts = [_JSON_HEAD]
+    parts = [_JSON_INTRODUCTION]
     for title, shapes in (("Commands", schema["properties"]), ("Parts that several have", schema["$defs"])):
         parts.append(f"## {title}\n")
-        parts += [f"### {name}\n\n{_shape(shape)}" for name, shape in shapes.items()]
+        parts += [f"### {name}\n\n{_render_shape(shape)}" for name, shape in shapes.items()]
     return "\n".join(parts)
 
 
-def _shape(shape: dict[str, Any]) -> str:
+def _render_shape(shape: dict[str, Any]) -> str:
     about = f"{shape['description'][:1].upper()}{shape['description'][1:]}.\n\n" if shape.get("description") else ""
-    rows = "".join(_rows(shape, ""))
+    rows = "".join(_render_rows(shape, ""))
     return f"{about}| field | type | about |\n|---|---|---|\n{rows}"
 
 
-def _rows(shape: dict[str, Any], prefix: str) -> Iterator[str]:
+def _render_rows(shape: dict[str, Any], prefix: str) -> Iterator[str]:
     for name, inner in shape.get("properties", {}).items():
         if name != "version":
-            about = str(inner.get("description", "")) + _values(inner)
-            yield f"| `{prefix}{name}` | {_kind(inner)} | {about} |\n"
+            about = str(inner.get("description", "")) + _format_values(inner)
+            yield f"| `{prefix}{name}` | {_format_type(inner)} | {about} |\n"
             nested = inner.get("items", inner)
-            yield from _rows(nested, f"{prefix}{name}{'[]' if 'items' in inner else ''}.")
+            yield from _render_rows(nested, f"{prefix}{name}{'[]' if 'items' in inner else ''}.")
 
 
-def _values(inner: dict[str, Any]) -> str:
+def _format_values(inner: dict[str, Any]) -> str:
     return f"{', '.join(f'`{value}`' for value in inner['enum'])}" if "enum" in inner else ""
 
 
-def _kind(inner: dict[str, Any]) -> str:
+def _format_type(inner: dict[str, Any]) -> str:
     if "$ref" in inner:
         return str(inner["$ref"]).rpartition("/")[2].replace("-", " ")
     if inner.get("type") == "array":
-        return f"list of {_kind(inner['items'])}"
+        return f"list of {_format_type(inner['items'])}"
     kind = inner.get("type", "")
     return " or ".join(kind) if isinstance(kind, list) else str(kind)
 
 
 if __name__ == "__main__":
-    makers = {"json": lambda text: json_manual(json.loads(text)), "agents": with_agents}
-    printer.plain_text(makers[sys.argv[1]](sys.stdin.read()) if sys.argv[1:] else manual())
+    makers = {"json": lambda text: render_json_manual(json.loads(text)), "agents": with_agent_table}
+    printer.print_own_text(makers[sys.argv[1]](sys.stdin.read()) if sys.argv[1:] else render_manual())

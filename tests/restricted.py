@@ -35,12 +35,12 @@ def become_nobody() -> None:
 
 def refuse_calls(names: list[str]) -> None:
     from prowess.runtime.acting import confinement  # noqa: PLC0415 - only where it is asked for
-    from prowess.runtime.acting.sandbox.seccomp import Rule, assemble_filter  # noqa: PLC0415
-    from prowess.runtime.acting.sandbox.syscalls import NUMBERS  # noqa: PLC0415
+    from prowess.runtime.acting.sandbox.seccomp import SeccompRule, assemble_filter  # noqa: PLC0415
+    from prowess.runtime.acting.sandbox.syscalls import SYSCALL_NUMBERS  # noqa: PLC0415
 
-    NUMBERS["landlock_create_ruleset"] = (444, 444)  # no sandbox refuses it, so the table does not have it
+    SYSCALL_NUMBERS["landlock_create_ruleset"] = (444, 444)  # no sandbox refuses it, so the table does not have it
     confinement.forbid_privileges()
-    confinement.set_filter(assemble_filter([Rule(tuple(names))], platform.machine()))
+    confinement.set_seccomp_filter(assemble_filter([SeccompRule(tuple(names))], platform.machine()))
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import prowess
 from prowess.errors import FetchError, ResourceNotFoundError, SkillError, SkillValidationError
 from prowess.fetch.archive.unpack import unpack, unpack_tree
-from prowess.names import find_repository, is_git_name, relative_parts
+from prowess.names import find_git_repository, is_git_name, split_relative_path
 from prowess.sources.mcp.entry import parse_entry
 from tests.fetch.packing import FILES, tarred, zipped
 from tests.repositories import ENV, Repository, skill_text
@@ -55,14 +55,14 @@ OTHERS = (
 def test_whatever_a_file_system_takes_for_git_is_known(name: str) -> None:
     assert is_git_name(name)
     with pytest.raises(prowess.PathTraversalError) as caught:
-        relative_parts(f"a/{name}/config")
+        split_relative_path(f"a/{name}/config")
     assert caught.value.code == "git-in-skill"
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_names_are_not_taken_for_git(name: str) -> None:
     assert not is_git_name(name)
-    assert relative_parts(f"a/{name}") == ("a", name)
+    assert split_relative_path(f"a/{name}") == ("a", name)
 
 
 @given(
@@ -178,7 +178,7 @@ def test_a_repository_that_is_not_called_git_comes_in_by_no_way(tmp_path: Path, 
     ],
 )
 def test_a_folder_is_a_repository_when_it_has_what_git_asks_of_one(paths: tuple[str, ...], folder: str | None) -> None:
-    assert find_repository(paths) == folder
+    assert find_git_repository(paths) == folder
 
 
 @pytest.mark.parametrize("name", [*PLAIN, *DISGUISED])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prowess import PathTraversalError, ResourceError
-from prowess.names import DEVICES, is_device_name, relative_parts, resource_parts
+from prowess.names import DEVICE_NAMES, is_device_name, split_relative_path, split_resource_path
 
 
 @pytest.mark.parametrize(
@@ -26,13 +26,13 @@ from prowess.names import DEVICES, is_device_name, relative_parts, resource_part
     ],
 )
 def test_folders_and_file_are_named(path: str, parts: tuple[str, ...]) -> None:
-    assert relative_parts(path) == parts
+    assert split_relative_path(path) == parts
 
 
 @given(st.text(st.characters() | st.sampled_from("./\\:~ \0"), max_size=30))
 def test_whatever_is_let_through_stays_below_its_folder_on_every_system(path: str) -> None:
     try:
-        parts = relative_parts(path)
+        parts = split_relative_path(path)
     except PathTraversalError:
         return
     assert parts
@@ -44,11 +44,11 @@ def test_whatever_is_let_through_stays_below_its_folder_on_every_system(path: st
     assert not path.startswith(("/", "~"))
 
 
-@pytest.mark.parametrize("name", [*sorted(DEVICES), "NUL", "Con", "aux.txt", "com1.tar.gz", "nul .x"])
+@pytest.mark.parametrize("name", [*sorted(DEVICE_NAMES), "NUL", "Con", "aux.txt", "com1.tar.gz", "nul .x"])
 def test_device_names_are_known_with_any_extension_and_case(name: str) -> None:
     assert is_device_name(name)
     with pytest.raises(PathTraversalError):
-        relative_parts(f"a/{name}/b")
+        split_relative_path(f"a/{name}/b")
 
 
 @pytest.mark.parametrize("name", ["", "console", "null", "com", "com10", "lpt", "a.con", "auxiliary"])
@@ -59,5 +59,5 @@ def test_other_names_are_no_devices(name: str) -> None:
 @pytest.mark.parametrize("path", ["references/", "SKILL.md/", "references/.", "a//"])
 def test_a_path_that_ends_like_a_folder_names_no_file_to_read(path: str) -> None:
     with pytest.raises(ResourceError, match="ends like a folder") as caught:
-        resource_parts(path)
+        split_resource_path(path)
     assert (caught.value.code, caught.value.path) == ("not-a-regular-file", path)

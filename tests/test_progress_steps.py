@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.progress_steps import stepped, tell_amount
+from prowess.progress_steps import report_amount, report_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ def write_skills(folder: Path, *names: str) -> None:
 def test_each_step_is_told_when_it_begins_and_once_that_all_are_done() -> None:
     told: Told = []
     with prowess.progress(lambda *step: told.append(step)):
-        assert [item for item in stepped("abc", str.upper)] == ["a", "b", "c"]  # noqa: C416 - a loop, as in use
+        assert [item for item in report_steps("abc", str.upper)] == ["a", "b", "c"]  # noqa: C416 - a loop, as in use
     assert told == [("A", 0, 3), ("B", 1, 3), ("C", 2, 3), ("", 3, 3)]
 
 
@@ -34,28 +34,28 @@ def test_outside_of_a_block_nothing_is_told() -> None:
     told: Told = []
     with prowess.progress(lambda *step: told.append(step)):
         pass
-    assert list(stepped("abc", str)) == ["a", "b", "c"]
+    assert list(report_steps("abc", str)) == ["a", "b", "c"]
     assert told == []
 
 
 def test_a_loop_inside_a_step_is_silent_and_a_single_step_leaves_it_the_word() -> None:
     told: Told = []
     with prowess.progress(lambda *step: told.append(step)):
-        for _ in stepped("ab", str):
-            list(stepped("xyz", str))
-        for _ in stepped("c", str):
-            list(stepped("uv", str))
+        for _ in report_steps("ab", str):
+            list(report_steps("xyz", str))
+        for _ in report_steps("c", str):
+            list(report_steps("uv", str))
     assert [what for what, _, _ in told] == ["a", "b", "", "u", "v", ""]
 
 
 def test_an_amount_is_told_with_the_step_that_it_belongs_to() -> None:
     told: Told = []
     with prowess.progress(lambda *step: told.append(step)):
-        tell_amount("1 kB")
-        for _ in stepped("ab", str):
-            tell_amount("2 kB")
-        tell_amount("3 kB")
-    tell_amount("4 kB")
+        report_amount("1 kB")
+        for _ in report_steps("ab", str):
+            report_amount("2 kB")
+        report_amount("3 kB")
+    report_amount("4 kB")
     amounts = [step for step in told if "kB" in step[0]]
     assert amounts == [("1 kB", 0, 0), ("a, 2 kB", 0, 2), ("b, 2 kB", 1, 2), ("3 kB", 0, 0)]
 
@@ -64,13 +64,13 @@ def test_a_loop_that_was_broken_off_takes_the_word_from_nobody() -> None:
     told: Told = []
 
     def fail() -> None:
-        for item in stepped("ab", str):
+        for item in report_steps("ab", str):
             raise RuntimeError(item)
 
     with prowess.progress(lambda *step: told.append(step)):
         with pytest.raises(RuntimeError):
             fail()
-        list(stepped("cd", str))
+        list(report_steps("cd", str))
     assert [what for what, _, _ in told] == ["a", "c", "d", ""]
 
 

@@ -128,7 +128,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # What a program that only looks at skills does not need: loaded when it is first asked for.
-_LATER = {
+_LAZY_EXPORTS = {
     "Activation": "runtime.activation",
     "AnthropicTool": "tools.shapes",
     "AnthropicToolResult": "tools.shapes",
@@ -233,17 +233,17 @@ _LATER = {
     "watch": "discovery.watch",
     "write_packed": "authoring.pack",
 }
-_MODULES = frozenset(("mcp", "otel", "sandbox"))
+_LAZY_MODULES = frozenset(("mcp", "otel", "sandbox"))
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
-    room = _LATER.get(name)
+    room = _LAZY_EXPORTS.get(name)
     if room is None:
         raise AttributeError(f"module 'prowess' has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - once a name
 
     found = import_module(f"prowess.{room}")
-    value = globals()[name] = found if name in _MODULES else getattr(found, name)
+    value = globals()[name] = found if name in _LAZY_MODULES else getattr(found, name)
     return value
 
 

@@ -16,44 +16,44 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, NoReturn
 
-_SHOWN = 80
+_MAX_SHOWN_CHARS = 80
 
 
-def describe(given: object) -> str:
+def describe_value(given: object) -> str:
     """The value in a message: its type and, for plain data, the beginning of what it is."""
     if given is None:
         return "None"
     if not isinstance(given, str | bytes | int | float | list | tuple | set | dict | os.PathLike):
         return f"a {type(given).__name__}"
     written = repr(given)
-    shown = written if len(written) <= _SHOWN else f"{written[:_SHOWN]}…"
+    shown = written if len(written) <= _MAX_SHOWN_CHARS else f"{written[:_MAX_SHOWN_CHARS]}…"
     return f"the {'text' if isinstance(given, str) else type(given).__name__} {shown}"
 
 
-def refuse(argument: str, expected: str, given: object, remedy: str = "") -> NoReturn:
+def raise_bad_argument(argument: str, expected: str, given: object, remedy: str = "") -> NoReturn:
     """Raise the error for a value that is not what is expected; ``remedy`` says what to pass instead."""
     hint = f"; {remedy}" if remedy else ""
-    raise SourceError(f"{argument} {expected}, not {describe(given)}{hint}")
+    raise SourceError(f"{argument} {expected}, not {describe_value(given)}{hint}")
 
 
-def path_in_call(given: object) -> str:
+def show_path_argument(given: object) -> str:
     """What a remedy shows between the parentheses of a call: the path that was given, shortened, or dots."""
     if not isinstance(given, str | os.PathLike):
         return "…"
     written = str(os.fspath(given))
-    return repr(written if len(written) <= _SHOWN else f"{written[:_SHOWN]}…")
+    return repr(written if len(written) <= _MAX_SHOWN_CHARS else f"{written[:_MAX_SHOWN_CHARS]}…")
 
 
 def check_text(given: object, argument: str) -> None:
     """Raise ``SourceError`` unless the value is a text."""
     if not isinstance(given, str):
-        refuse(argument, "is a text", given)
+        raise_bad_argument(argument, "is a text", given)
 
 
 def check_name(given: object, remedy: str = "") -> None:
     """Raise ``SourceError`` unless the value, by which a skill is looked up, is a text."""
     if not isinstance(given, str):
-        refuse("a skill", "is looked up by its name, a text", given, remedy)
+        raise_bad_argument("a skill", "is looked up by its name, a text", given, remedy)
 
 
 def check_texts(given: Iterable[str], argument: str) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def check_texts(given: Iterable[str], argument: str) -> tuple[str, ...]:
 
     Raises ``SourceError`` for one text, which would count letter by letter, and for items that are no texts.
     """
-    values = _items(given, argument, "is a list of texts")
+    values = _as_tuple(given, argument, "is a list of texts")
     for index, value in enumerate(values):
         check_text(value, f"{argument}[{index}]")
     return values
@@ -72,29 +72,29 @@ def check_variables(given: Iterable[str], argument: str) -> tuple[str, ...]:
     names = check_texts(given, argument)
     for name in names:
         if not name or "=" in name or "\0" in name:
-            refuse(argument, "is a list of names of variables", name)
+            raise_bad_argument(argument, "is a list of names of variables", name)
     return names
 
 
-def _items(given: Iterable[Any], argument: str, expected: str) -> tuple[Any, ...]:
+def _as_tuple(given: Iterable[Any], argument: str, expected: str) -> tuple[Any, ...]:
     if isinstance(given, str | bytes):
-        refuse(argument, expected, given, f"pass [{describe(given).split(' ', 2)[2]}]")
+        raise_bad_argument(argument, expected, given, f"pass [{describe_value(given).split(' ', 2)[2]}]")
     try:
         return tuple(given)
     except TypeError:
-        refuse(argument, expected, given)
+        raise_bad_argument(argument, expected, given)
 
 
 def check_flag(given: object, argument: str) -> None:
     """Raise ``SourceError`` unless the value is ``True`` or ``False``: a text such as ``"no"`` would count as true."""
     if not isinstance(given, bool):
-        refuse(argument, "is True or False", given)
+        raise_bad_argument(argument, "is True or False", given)
 
 
 def check_number(given: object, argument: str) -> None:
     """Raise ``SourceError`` unless the value is a whole number."""
     if not isinstance(given, int) or isinstance(given, bool):
-        refuse(argument, "is a whole number", given)
+        raise_bad_argument(argument, "is a whole number", given)
 
 
 def check_count(given: object, argument: str, *, optional: bool = False) -> None:
@@ -109,19 +109,19 @@ def check_instance(given: object, argument: str, kind: type, *, optional: bool =
     """Raise ``SourceError`` unless the value is of that class of Prowess, or ``None`` where that is ``optional``."""
     if isinstance(given, kind) or (optional and given is None):
         return
-    refuse(argument, f"is a prowess.{kind.__name__}{' or None' if optional else ''}", given, remedy)
+    raise_bad_argument(argument, f"is a prowess.{kind.__name__}{' or None' if optional else ''}", given, remedy)
 
 
 def check_callable(given: object, argument: str) -> None:
     """Raise ``SourceError`` unless the value can be called, or is ``None``."""
     if given is not None and not callable(given):
-        refuse(argument, "is callable", given)
+        raise_bad_argument(argument, "is callable", given)
 
 
 def check_method(given: object, argument: str, method: str, remedy: str) -> None:
     """Raise ``SourceError`` unless the value has that method."""
     if not callable(getattr(given, method, None)):
-        message = f"{argument} has a method {method}(), which {describe(given)} has not; {remedy}"
+        message = f"{argument} has a method {method}(), which {describe_value(given)} has not; {remedy}"
         raise SourceError(message)
 
 
@@ -132,7 +132,7 @@ def check_path(given: str | os.PathLike[str], argument: str, remedy: str = "") -
     except TypeError:
         written = None
     if not isinstance(written, str):
-        refuse(argument, "is a text or a path", given, remedy)
+        raise_bad_argument(argument, "is a text or a path", given, remedy)
     return written
 
 
@@ -150,9 +150,9 @@ def as_optional_absolute(given: str | os.PathLike[str] | None, argument: str) ->
     return None if given is None else as_absolute(given, argument)
 
 
-def as_present_folder(given: str | os.PathLike[str], argument: str) -> str:
+def as_existing_folder(given: str | os.PathLike[str], argument: str) -> str:
     """The absolute path of a folder. Raises ``SourceError`` unless it is one that is there: nothing is made."""
     folder = as_absolute(given, argument)
     if not os.path.isdir(folder):
-        refuse(argument, "is a folder that is there", folder, "make it first")
+        raise_bad_argument(argument, "is a folder that is there", folder, "make it first")
     return folder

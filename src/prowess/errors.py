@@ -133,7 +133,7 @@ class SkillLoadError(SkillValidationError):
         self.issues = tuple(issues)
         path = path or next((i.path for i in self.issues if i.path), "")
         first = next((i.code for i in self.issues if i.severity == "error"), self.code)
-        super().__init__("; ".join(_subject(i) for i in self.issues), path, first)
+        super().__init__("; ".join(_describe_issue(i) for i in self.issues), path, first)
         self._made_from = (self.issues, path)
 
     @property
@@ -144,10 +144,12 @@ class SkillLoadError(SkillValidationError):
     def __str__(self) -> str:
         """The path, then every issue with its line and remedy, all on one line."""
         where = f"{self.path}: " if self.path else ""
-        return escape_line(where + "; ".join(_subject(i) + (f" ({i.hint})" if i.hint else "") for i in self.issues))
+        return escape_line(
+            where + "; ".join(_describe_issue(i) + (f" ({i.hint})" if i.hint else "") for i in self.issues)
+        )
 
 
-def _subject(issue: Issue) -> str:
+def _describe_issue(issue: Issue) -> str:
     line = f"line {issue.line}: " if issue.line else ""
     return f"{line}{issue.field}: {issue.message}" if issue.field else line + issue.message
 
@@ -158,13 +160,13 @@ class InvalidFrontmatterError(SkillLoadError):
     code = "invalid-frontmatter"
 
 
-def load_error(issues: Iterable[Issue], path: str = "") -> SkillLoadError:
+def as_load_error(issues: Iterable[Issue], path: str = "") -> SkillLoadError:
     """The error for a file with these issues: an ``InvalidFrontmatterError`` if it lacks a required field as text."""
     found = tuple(issues)
-    return (InvalidFrontmatterError if any(map(_is_required_field_lost, found)) else SkillLoadError)(found, path)
+    return (InvalidFrontmatterError if any(map(_is_required_field_missing, found)) else SkillLoadError)(found, path)
 
 
-def _is_required_field_lost(issue: Issue) -> bool:
+def _is_required_field_missing(issue: Issue) -> bool:
     return issue.field in {"name", "description"} and issue.code in {f"missing-{issue.field}", "wrong-type"}
 
 
@@ -202,12 +204,12 @@ class UnknownSkillError(SkillError, KeyError):
         folders = tuple(looked_in)
         names = sorted(available)
         self.name = name
-        self.available = nearest_first(name, names)
+        self.available = sort_by_similarity(name, names)
         shown = ", ".join(self.available[:most])
         more = f" and {len(names) - most} more" if len(names) > most else ""
-        known = f"available: {shown}{more}" if names else _describe_nothing(folders, most)
+        known = f"available: {shown}{more}" if names else _describe_no_skills(folders, most)
         reason = f"; {why}" if why else ""
-        super().__init__(f"unknown skill {name[:_LONGEST]!r}{reason}; {known}")
+        super().__init__(f"unknown skill {name[:_MAX_COMPARED_CHARS]!r}{reason}; {known}")
         self._made_from = (name, tuple(names), most, why, folders)
 
     @property
@@ -216,7 +218,7 @@ class UnknownSkillError(SkillError, KeyError):
         return HINTS["unknown-skill" if self.available else "no-skills"]
 
 
-def _describe_nothing(folders: tuple[str, ...], most: int) -> str:
+def _describe_no_skills(folders: tuple[str, ...], most: int) -> str:
     if not folders:
         return "no skills are available"
     more = f" and {len(folders) - most} more" if len(folders) > most else ""
@@ -379,19 +381,19 @@ class UnsafeTreeError(InstallError):
     code = "unsafe-name"
 
 
-_LONGEST = 128
-_SUGGESTED = 3
-_MEANT = 0.72  # below it suggestions are more often wrong than right: csv-report, folder-report
-_COMPARED = 2_000  # spelling distance costs about 20 µs a name
+_MAX_COMPARED_CHARS = 128
+_MAX_SUGGESTIONS = 3
+_SUGGESTION_CUTOFF = 0.72  # below it suggestions are more often wrong than right: csv-report, folder-report
+_MAX_COMPARED_NAMES = 2_000  # spelling distance costs about 20 µs a name
 
 
-def nearest_first(name: str, names: list[str]) -> list[str]:
+def sort_by_similarity(name: str, names: list[str]) -> list[str]:
     """The names, those spelled like ``name`` in front, the rest in order."""
-    first = close_names(name, names)
+    first = find_close_names(name, names)
     return first + [known for known in names if known not in first]
 
 
-def close_names(name: str, names: Iterable[str], cutoff: float = 0.6) -> list[str]:
+def find_close_names(name: str, names: Iterable[str], cutoff: float = 0.6) -> list[str]:
     """The names that are spelled like ``name``, the nearest first; empty where none is.
 
     ``cutoff``: how alike they have to be, 1 being the same. Case and Unicode form count for nothing: names that differ
@@ -399,19 +401,19 @@ def close_names(name: str, names: Iterable[str], cutoff: float = 0.6) -> list[st
     """
     from difflib import get_close_matches  # noqa: PLC0415 - only when something went wrong
 
-    wanted = fold_name(name[:_LONGEST])
+    wanted = fold_name(name[:_MAX_COMPARED_CHARS])
     folded: dict[str, list[str]] = {}
     for known in names:
         folded.setdefault(fold_name(known), []).append(known)
     keys = list(folded)
-    begins = [key for key in keys if key[:2] == wanted[:2]] if len(keys) > _COMPARED else keys
-    close = get_close_matches(wanted, begins[:_COMPARED], n=3, cutoff=cutoff)
+    begins = [key for key in keys if key[:2] == wanted[:2]] if len(keys) > _MAX_COMPARED_NAMES else keys
+    close = get_close_matches(wanted, begins[:_MAX_COMPARED_NAMES], n=3, cutoff=cutoff)
     return [known for key in dict.fromkeys((wanted, *close)) for known in folded.get(key, ())]
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """``did you mean a or b?`` with the names spelled like ``name``; ``""`` where there are none."""
-    close = close_names(name, names, _MEANT)[:_SUGGESTED]
+    close = find_close_names(name, names, _SUGGESTION_CUTOFF)[:_MAX_SUGGESTIONS]
     return f"did you mean {' or '.join(close)}?" if close else ""
 
 

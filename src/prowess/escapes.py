@@ -6,26 +6,26 @@ import re
 
 # Controls (C0, DEL, C1), line and paragraph separators, direction marks and overrides, zero-width and tag characters,
 # halves of characters. Joiners stay: whole scripts, and families of emoji, are written with them.
-_ODD = (
+_UNSAFE_RANGES = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f"
 )
 # Compiled when they are first needed, and kept by ``re``: errors are imported by everything, and seldom shown.
-_IN_TEXT = f"[{_ODD}]"
-_IN_LINE = f"[\t\n{_ODD}]"
+_UNSAFE_IN_TEXT = f"[{_UNSAFE_RANGES}]"
+_UNSAFE_IN_LINE = f"[\t\n{_UNSAFE_RANGES}]"
 
 
 def escape_line(text: str) -> str:
     r"""``text`` on one line, every odd character written out: a line break as ``\n``, an escape as ``\x1b``."""
-    return text if text.isascii() and text.isprintable() else re.sub(_IN_LINE, _write_out, text)
+    return text if text.isascii() and text.isprintable() else re.sub(_UNSAFE_IN_LINE, _write_escape, text)
 
 
 def escape_text(text: str) -> str:
     """``text`` with its line breaks and tabs, every other odd character written out."""
-    return re.sub(_IN_TEXT, _write_out, text.replace("\r\n", "\n"))
+    return re.sub(_UNSAFE_IN_TEXT, _write_escape, text.replace("\r\n", "\n"))
 
 
-def _write_out(match: re.Match[str]) -> str:
+def _write_escape(match: re.Match[str]) -> str:
     point = ord(match[0])
     names = {9: "\\t", 10: "\\n", 13: "\\r"}
     if point in names:
@@ -39,7 +39,7 @@ def dump_json(data: object, indent: int | None = 2) -> str:
     """JSON in which every odd character is escaped, hence the data exact and the text harmless."""
     import json  # noqa: PLC0415 - only for those who print data
 
-    return re.sub(_IN_TEXT, _escape_in_json, json.dumps(data, ensure_ascii=False, indent=indent))
+    return re.sub(_UNSAFE_IN_TEXT, _escape_in_json, json.dumps(data, ensure_ascii=False, indent=indent))
 
 
 def _escape_in_json(match: re.Match[str]) -> str:

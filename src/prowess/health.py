@@ -12,34 +12,34 @@ from typing import TYPE_CHECKING, Literal
 from prowess.discovery.agents import AGENTS
 from prowess.discovery.scan import discover
 from prowess.discovery.search_paths import standard_places
-from prowess.discovery.settings import load_settings, settings_files
+from prowess.discovery.settings import find_settings_files, load_settings
 from prowess.errors import SkillError
-from prowess.files.directory import broken_links, folder_info
-from prowess.files.paths import inner_path, is_really_inside
+from prowess.files.directory import find_broken_links, stat_folder
+from prowess.files.paths import is_really_inside, path_inside
 from prowess.hints import HINTS
-from prowess.install.agent_links import Landings
-from prowess.install.manifest import manifest_file, read_manifest
+from prowess.install.agent_links import LinkFolders
+from prowess.install.manifest import manifest_file_name, read_declarations
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.compare import verify_scope
-from prowess.lockfile.journal import find_interrupted
+from prowess.lockfile.journal import find_interrupted_change
 from prowess.lockfile.read import LOCK_FILE, read_lock
 from prowess.lockfile.scopes import standard_scopes
-from prowess.progress_steps import stepped
+from prowess.progress_steps import report_steps
 from prowess.runtime.acting import sandbox
 from prowess.runtime.acting.trust import Trust
-from prowess.spec.plural import counted, join_some
+from prowess.spec.quantities import format_count, join_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from prowess.errors import Issue
-    from prowess.lockfile.read import Locked
-    from prowess.lockfile.scopes import Scope
+    from prowess.lockfile.read import LockEntries
+    from prowess.lockfile.scopes import InstallScope
 
 State = Literal["ok", "note", "problem"]
 
 _GIT_SECONDS = 10
-_SHOWN = 5
+_MAX_SHOWN_DIFFERENCES = 5
 """How many differences of one install are named."""
 EXTRAS = {
     "mcp": ("mcp", "serving skills to MCP clients, loading those of MCP servers"),
@@ -75,17 +75,17 @@ def doctor(
     house = os.path.abspath(os.fspath(home) if home is not None else os.path.expanduser("~"))
     env = os.environ if home is None else {}
     found: list[Diagnosis] = []
-    for look in stepped(_LOOKS, lambda look: look.__name__.strip("_")):
+    for look in report_steps(_CHECKS, lambda look: look.__name__.strip("_")):
         try:
             found += look(here, house, env)
         except SkillError as error:
             where = f"{error.path}: " if error.path and error.path not in error.message else ""
             topic = look.__name__.strip("_")
             found.append(Diagnosis(topic, "problem", f"{where}{error.message}", error.hint, error.code, error.path))
-    return tuple(_without_consequences(found))
+    return tuple(_drop_consequences(found))
 
 
-def _without_consequences(found: list[Diagnosis]) -> Iterator[Diagnosis]:
+def _drop_consequences(found: list[Diagnosis]) -> Iterator[Diagnosis]:
     """What was found, without skills that do not load because their install is not what its lock file says."""
     differing = [one.path for one in found if one.topic == "lock" and one.state == "problem" and one.path]
     for one in found:
@@ -116,7 +116,7 @@ def _sandbox(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagno
     """One kind that ``auto`` can take is enough: without any there is one problem; the others are worth a note."""
     kinds = [kind for kind in sandbox.available() if kind.name != "none"]
     works = any(kind.usable and kind.automatic for kind in kinds)
-    messages = {kind.name: f"{kind.name}: {kind.why}{_gaps(kind)}" for kind in kinds}
+    messages = {kind.name: f"{kind.name}: {kind.why}{_describe_gaps(kind)}" for kind in kinds}
     if not works:
         message = f"none works: {'; '.join(messages.values())}"
         yield Diagnosis("sandbox", "problem", message, HINTS["no-sandbox"], "no-sandbox")
@@ -126,7 +126,7 @@ def _sandbox(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagno
         yield Diagnosis("sandbox", state, messages[kind.name], "" if state == "ok" else HINTS["no-sandbox"])
 
 
-def _gaps(kind: sandbox.Sandbox) -> str:
+def _describe_gaps(kind: sandbox.Sandbox) -> str:
     return "".join(f"; {gap}" for gap in kind.gaps if gap not in kind.why)
 
 
@@ -143,11 +143,11 @@ def _extras(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnos
 
 
 def _settings(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
-    for path in settings_files(here, home, env):
+    for path in find_settings_files(here, home, env):
         yield Diagnosis("settings", "ok", path)
     settings = load_settings(here, home, env=env)
     for folder in settings.names("folders"):
-        if folder_info(folder) is None:
+        if stat_folder(folder) is None:
             message = f"{folder} is not there, and the setting 'folders' ({settings.origin('folders')}) names it"
             yield Diagnosis("settings", "problem", message, HINTS["missing-root"], "missing-root", folder)
     for issue in settings.issues:
@@ -175,71 +175,73 @@ def _agents(_here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis
     for agent in AGENTS.values():
         for path in agent.user_folders(home, env):
             own = os.path.dirname(path)
-            if os.path.basename(own) not in {".agents", "agents"} and folder_info(own) is not None:
+            if os.path.basename(own) not in {".agents", "agents"} and stat_folder(own) is not None:
                 yield Diagnosis("agent", "ok", f"{agent.title} ({agent.id}): {path}")
 
 
 def _links(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
     """Links that lead nowhere; those that lock files record are told of where lock files are looked at."""
     ids = [agent.id for agent in AGENTS.values()]
-    recorded = _recorded_links(here, home, env)
+    recorded = _find_recorded_links(here, home, env)
     for place in standard_places(here, home, agents=ids, env=env):
-        for path, target in broken_links(place.path):
+        for path, target in find_broken_links(place.path):
             if os.path.normpath(path) not in recorded:
                 message = f"{path} leads to {target}, which is not there"
                 yield Diagnosis("link", "problem", message, "remove the link, or install the skill again", path=path)
 
 
-def _recorded_links(here: str, home: str, env: Mapping[str, str]) -> set[str]:
+def _find_recorded_links(here: str, home: str, env: Mapping[str, str]) -> set[str]:
     found: set[str] = set()
     for scope in standard_scopes(here, home, env):
         with suppress(SkillError):  # a lock file that cannot be read is told of where lock files are looked at
-            landings = Landings(scope)
-            found |= {landings.path(link) for entry in read_lock(scope.records).values() for link in entry.links}
+            landings = LinkFolders(scope)
+            found |= {
+                landings.path_of_link(link) for entry in read_lock(scope.lock_folder).values() for link in entry.links
+            }
     return found
 
 
 def _locks(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
     for scope in standard_scopes(here, home, env):
-        for issue in find_interrupted(scope, DEFAULT_LIMITS):
+        for issue in find_interrupted_change(scope, DEFAULT_LIMITS):
             yield Diagnosis("lock", "problem", f"{issue.path}: {issue.message}", issue.hint, issue.code, issue.path)
-        if not os.path.lexists(os.path.join(scope.records, LOCK_FILE)):
+        if not os.path.lexists(os.path.join(scope.lock_folder, LOCK_FILE)):
             continue
-        locked = read_lock(scope.records)
-        skills = counted(sum(len(entry.skills) for entry in locked.values()), "skill")
-        yield Diagnosis("lock", "ok", f"{scope.records}{os.sep}{LOCK_FILE}: {skills} installed")
-        yield from _differences(scope, locked)
+        locked = read_lock(scope.lock_folder)
+        skills = format_count(sum(len(entry.skills) for entry in locked.values()), "skill")
+        yield Diagnosis("lock", "ok", f"{scope.lock_folder}{os.sep}{LOCK_FILE}: {skills} installed")
+        yield from _diagnose_differences(scope, locked)
 
 
-def _differences(scope: Scope, locked: Locked) -> Iterator[Diagnosis]:
+def _diagnose_differences(scope: InstallScope, locked: LockEntries) -> Iterator[Diagnosis]:
     """One problem for each install that is not what the lock file says."""
-    landings = Landings(scope)
-    owners = {landings.path(link): name for name, entry in locked.items() for link in entry.links}
+    landings = LinkFolders(scope)
+    owners = {landings.path_of_link(link): name for name, entry in locked.items() for link in entry.links}
     differing: dict[str, list[Issue]] = {}
-    for issue in verify_scope(scope, locked, landings.path, DEFAULT_LIMITS):
-        differing.setdefault(owners.get(issue.path) or _install_at(issue.path, scope), []).append(issue)
+    for issue in verify_scope(scope, locked, landings.path_of_link, DEFAULT_LIMITS):
+        differing.setdefault(owners.get(issue.path) or _install_name_of(issue.path, scope), []).append(issue)
     for name, issues in differing.items():
-        place = scope.place(name)
+        place = scope.install_folder(name)
         # Where the install itself is gone, that its links lead nowhere is no further news.
         told = [issue for issue in issues if issue.path == place][:1] or issues
         code = told[0].code
         remedy = told[0].hint if code == "not-in-lock" else _sync_remedy(scope, code)
-        yield Diagnosis("lock", "problem", f"{place}: {_sum_up(name, told)}", remedy, code, place)
+        yield Diagnosis("lock", "problem", f"{place}: {_summarize_issues(name, told)}", remedy, code, place)
 
 
-def _install_at(path: str, scope: Scope) -> str:
+def _install_name_of(path: str, scope: InstallScope) -> str:
     """The install in which something lies, as ``org/name``."""
-    return "/".join((inner_path(path, scope.base) or "").split(os.sep)[:2])
+    return "/".join((path_inside(path, scope.base) or "").split(os.sep)[:2])
 
 
-def _sum_up(name: str, issues: list[Issue]) -> str:
+def _summarize_issues(name: str, issues: list[Issue]) -> str:
     if len(issues) == 1:
         return issues[0].message
-    shown = join_some([issue.message for issue in issues], _SHOWN)
+    shown = join_first([issue.message for issue in issues], _MAX_SHOWN_DIFFERENCES)
     return f"{name} has {len(issues)} differences from the lock file: {shown}"
 
 
-def _sync_remedy(scope: Scope, code: str) -> str:
+def _sync_remedy(scope: InstallScope, code: str) -> str:
     user = " --user" if scope.location == "user" else ""
     if code == "missing-skill":
         return f"run 'prowess sync --locked{user}'"
@@ -253,11 +255,14 @@ def _manifest(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosi
     except SkillError as error:
         unread = error.path  # told of where settings are looked at
     for scope in standard_scopes(here, home, env):
-        if scope.location != "project" or os.path.join(scope.records, manifest_file(scope.records)) == unread:
+        if (
+            scope.location != "project"
+            or os.path.join(scope.lock_folder, manifest_file_name(scope.lock_folder)) == unread
+        ):
             continue
-        declared = read_manifest(scope.records, DEFAULT_LIMITS)
+        declared = read_declarations(scope.lock_folder, DEFAULT_LIMITS)
         if declared is not None:
-            yield Diagnosis("manifest", "ok", f"{scope.records}: {len(declared)} declared")
+            yield Diagnosis("manifest", "ok", f"{scope.lock_folder}: {len(declared)} declared")
 
 
 def _trust(_here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
@@ -266,7 +271,7 @@ def _trust(_here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]
     yield Diagnosis("trust", "ok", f"{trust.path}: {count} grant{'' if count == 1 else 's'}")
 
 
-_LOOKS: tuple[Callable[[str, str, Mapping[str, str]], Iterator[Diagnosis]], ...] = (
+_CHECKS: tuple[Callable[[str, str, Mapping[str, str]], Iterator[Diagnosis]], ...] = (
     _python,
     _git,
     _sandbox,

@@ -35,13 +35,13 @@ _NEVER_ZERO = frozenset(
         "fetch_idle_seconds",
     )
 )
-_SHOWN = 80
+_MAX_SHOWN_CHARS = 80
 
 Bound: TypeAlias = int | EllipsisType | None
 """A bound that one call may set: ``...`` is the one of the ``Limits``, ``None`` is no bound."""
 
 
-def bound_of(given: Bound, usual: int) -> int:
+def resolve_bound(given: Bound, usual: int) -> int:
     """The most that a call may read: ``usual`` unless it set a bound of its own, or lifted it with ``None``.
 
     Raises ``SourceError`` for a bound that is no number from 0.
@@ -353,7 +353,7 @@ def _check_bound(name: str, given: Any, *, is_whole: bool) -> None:  # noqa: ANN
         return
     least = "from 0" if can_be_zero else "from 1" if is_whole else "above 0"
     shown = repr(given)
-    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    shown = shown if len(shown) <= _MAX_SHOWN_CHARS else f"{shown[:_MAX_SHOWN_CHARS]}…"
     raise SourceError(f"{name} is a {'whole ' if is_whole else ''}number {least}, not {shown}")
 
 

@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 MAX_PATH_CHARS = 4096
-DEVICES = frozenset(
+DEVICE_NAMES = frozenset(
     ("con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))),
 )
 _GIT_NAMES = frozenset((".git", "git~1"))
-_GIT_BEGINS = frozenset(".gG")
+_GIT_FIRST_CHARS = frozenset(".gG")
 _HFS_IGNORES = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
-_REPOSITORIES = (frozenset(("head", "objects/", "refs/")), frozenset(("head", "commondir")))
-_OF_REPOSITORIES = frozenset.union(*_REPOSITORIES)
+_REPOSITORY_LAYOUTS = (frozenset(("head", "objects/", "refs/")), frozenset(("head", "commondir")))
+_REPOSITORY_ENTRIES = frozenset.union(*_REPOSITORY_LAYOUTS)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def is_device_name(name: str) -> bool:
     """Whether Windows takes ``name`` for a device, with or without an extension."""
-    return name.partition(".")[0].strip().lower() in DEVICES
+    return name.partition(".")[0].strip().lower() in DEVICE_NAMES
 
 
 def is_git_name(name: str) -> bool:
@@ -36,12 +36,12 @@ def is_git_name(name: str) -> bool:
     """
     if not name.isascii():
         name = name.translate(_HFS_IGNORES)
-    if name[:1] not in _GIT_BEGINS:  # Fast path of nearly every name in every walk: its first letter decides.
+    if name[:1] not in _GIT_FIRST_CHARS:  # Fast path of nearly every name in every walk: its first letter decides.
         return False
     return name.partition(":")[0].rstrip(". ").lower() in _GIT_NAMES
 
 
-def find_repository(paths: Iterable[str]) -> str | None:
+def find_git_repository(paths: Iterable[str]) -> str | None:
     """The folder among the paths of files that git takes for a repository whatever it is called, ``"."`` for the top.
 
     ``None`` where there is none. Git runs commands out of the settings in such a folder once it is started in there.
@@ -52,13 +52,13 @@ def find_repository(paths: Iterable[str]) -> str | None:
         parts = path.split("/")
         for depth, part in enumerate(parts):
             name = part.translate(_HFS_IGNORES).lower() + ("/" if depth < len(parts) - 1 else "")
-            if name in _OF_REPOSITORIES:
+            if name in _REPOSITORY_ENTRIES:
                 seen.setdefault("/".join(parts[:depth]), set()).add(name)
-    repositories = (at for at, names in seen.items() if any(needed <= names for needed in _REPOSITORIES))
+    repositories = (at for at, names in seen.items() if any(needed <= names for needed in _REPOSITORY_LAYOUTS))
     return next((folder or "." for folder in repositories), None)
 
 
-def relative_parts(path: str) -> tuple[str, ...]:
+def split_relative_path(path: str) -> tuple[str, ...]:
     """The folders and the file that ``path`` names below a skill's folder; ``.`` and empty parts are dropped.
 
     This is the judgement of every name that comes in: by install, archive, index or server. Raises
@@ -66,52 +66,52 @@ def relative_parts(path: str) -> tuple[str, ...]:
     backslashes, drive letters and streams (a colon), ``~``, control characters, device names, and parts that end in
     a dot or a blank; and with the code ``git-in-skill`` for what a file system takes for ``.git``.
     """
-    git = _git_part(path)
+    git = _find_git_part(path)
     if git:
         message = f"path {path[:200]!r} holds {git!r}, which is git's own and no part of a skill"
         raise PathTraversalError(message, code="git-in-skill")
-    return _safe_parts(path)
+    return _split_safe_path(path)
 
 
-def resource_parts(path: str) -> tuple[str, ...]:
+def split_resource_path(path: str) -> tuple[str, ...]:
     """The folders and the file that ``path`` names, for somebody who wants to read that file of a skill.
 
-    Raises ``PathTraversalError`` for whatever ``relative_parts`` says may leave the folder, ``ResourceNotFoundError``
-    for ``.git`` and what is in it, and ``ResourceError`` for a path that ends in ``/`` or ``/.``, which can only name a
-    folder.
+    Raises ``PathTraversalError`` for whatever ``split_relative_path`` says may leave the folder,
+    ``ResourceNotFoundError`` for ``.git`` and what is in it, and ``ResourceError`` for a path that ends in ``/`` or
+    ``/.``, which can only name a folder.
     """
-    if _git_part(path):
+    if _find_git_part(path):
         raise ResourceNotFoundError(f"no file {path[:200]!r}: '.git' is no part of a skill", path)
-    parts = _safe_parts(path)
+    parts = _split_safe_path(path)
     if path.rpartition("/")[2] in {"", "."}:
         message = f"{path[:200]!r} ends like a folder: name a file in it"
         raise ResourceError(message, path, "not-a-regular-file")
     return parts
 
 
-def _git_part(path: str) -> str:
+def _find_git_part(path: str) -> str:
     return next((part for part in path.split("/") if is_git_name(part)), "")
 
 
-def _safe_parts(path: str) -> tuple[str, ...]:
+def _split_safe_path(path: str) -> tuple[str, ...]:
     if not path or len(path) > MAX_PATH_CHARS:
-        raise _refused(path, "is empty" if not path else f"is longer than {MAX_PATH_CHARS} characters")
+        raise _path_error(path, "is empty" if not path else f"is longer than {MAX_PATH_CHARS} characters")
     if not _is_utf8(path):
-        raise _refused(path, "holds half a character")
+        raise _path_error(path, "holds half a character")
     if _CONTROL.search(path):
-        raise _refused(path, "holds a control character")
+        raise _path_error(path, "holds a control character")
     if path[0] in "/~":
-        raise _refused(path, "is not relative to the skill's folder")
+        raise _path_error(path, "is not relative to the skill's folder")
     if "\\" in path or ":" in path:
-        raise _refused(path, "holds a backslash or a colon")
+        raise _path_error(path, "holds a backslash or a colon")
     parts = tuple(part for part in path.split("/") if part not in {"", "."})
     for part in parts:
         if part == "..":
-            raise _refused(path, "holds '..'")
+            raise _path_error(path, "holds '..'")
         if part[-1] in ". " or is_device_name(part):
-            raise _refused(path, f"holds {part!r}, which is not a file name on every platform")
+            raise _path_error(path, f"holds {part!r}, which is not a file name on every platform")
     if not parts:
-        raise _refused(path, "names the folder itself")
+        raise _path_error(path, "names the folder itself")
     return parts
 
 
@@ -123,7 +123,7 @@ def _is_utf8(path: str) -> bool:
     return True
 
 
-def _refused(path: str, why: str) -> PathTraversalError:
+def _path_error(path: str, why: str) -> PathTraversalError:
     return PathTraversalError(f"resource path {path[:200]!r} {why}", code="path-escape")
 
 

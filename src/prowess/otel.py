@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _OPERATION = "gen_ai.operation.name"
 _EXECUTE_TOOL = "execute_tool"
 _NANOSECONDS = 1_000_000_000
-_LONGEST_NAME = 128
-_LONGEST_VALUE = 4_096  # as long as a path may be
+_MAX_NAME_CHARS = 128
+_MAX_VALUE_CHARS = 4_096  # as long as a path may be
 
 
 def trace_events(tracer_provider: TracerProvider | None = None) -> OnEvent:
@@ -39,14 +39,14 @@ def trace_events(tracer_provider: TracerProvider | None = None) -> OnEvent:
     ``execute_tool``), whoever began it, it gets the attributes of the skill as well. Raises ``SourceError`` (code
     ``missing-extra``) where OpenTelemetry is not installed.
     """
-    tracer = _tracer(tracer_provider)
+    tracer = _get_tracer(tracer_provider)
     from opentelemetry.trace import get_current_span  # noqa: PLC0415 - the extra is there: the line above has looked
 
     def record(event: Event) -> None:
         _annotate_call(get_current_span(), event)
         ended = int(event.time * _NANOSECONDS)
         began = ended - int((event.seconds or 0.0) * _NANOSECONDS)
-        span = tracer.start_span(f"skill {event.kind}", start_time=began, attributes=_attributes(event))
+        span = tracer.start_span(f"skill {event.kind}", start_time=began, attributes=_event_attributes(event))
         if event.decision == "refused":
             _set_failed(span, str(event.detail.get("code", "refused")))
         span.end(ended)
@@ -65,7 +65,7 @@ def trace_call(
 
     Raises ``SourceError`` (code ``missing-extra``) where OpenTelemetry is not installed, and nothing else.
     """
-    with _call_span(toolset, name, tracer_provider) as describe:
+    with _open_call_span(toolset, name, tracer_provider) as describe:
         return describe(toolset.call(name, arguments))
 
 
@@ -80,28 +80,28 @@ async def atrace_call(
 
     Raises ``SourceError`` (code ``missing-extra``) where OpenTelemetry is not installed, and nothing else.
     """
-    with _call_span(toolset, name, tracer_provider) as describe:
+    with _open_call_span(toolset, name, tracer_provider) as describe:
         return describe(await toolset.acall(name, arguments))
 
 
 @contextmanager
-def _call_span(
+def _open_call_span(
     toolset: Toolset, name: str, tracer_provider: TracerProvider | None
 ) -> Iterator[Callable[[ToolResult], ToolResult]]:
     """A span around a call; what it yields takes the result into the span, and gives it back."""
     # The name is what a model sent: it may be of any length, and hold anything.
-    shown = _bounded(str(name), _LONGEST_NAME)
+    shown = _shorten(str(name), _MAX_NAME_CHARS)
     attributes = {
         _OPERATION: _EXECUTE_TOOL,
         "gen_ai.tool.name": shown,
         "gen_ai.tool.type": "function",
         "gen_ai.conversation.id": toolset.session.id,
     }
-    with _tracer(tracer_provider).start_as_current_span(f"{_EXECUTE_TOOL} {shown}", attributes=attributes) as span:
+    with _get_tracer(tracer_provider).start_as_current_span(f"{_EXECUTE_TOOL} {shown}", attributes=attributes) as span:
         yield partial(_describe_result, span, toolset)
 
 
-def _tracer(tracer_provider: TracerProvider | None) -> Tracer:
+def _get_tracer(tracer_provider: TracerProvider | None) -> Tracer:
     try:
         from opentelemetry.trace import get_tracer  # noqa: PLC0415 - an extra
     except ImportError:
@@ -109,7 +109,7 @@ def _tracer(tracer_provider: TracerProvider | None) -> Tracer:
     return get_tracer("prowess", tracer_provider=tracer_provider)
 
 
-def _attributes(event: Event) -> dict[str, str]:
+def _event_attributes(event: Event) -> dict[str, str]:
     """The event as attributes of its own span."""
     decided = {"prowess.decision": event.decision} if event.decision else {}
     session = {"gen_ai.conversation.id": event.session} if event.session else {}
@@ -118,10 +118,10 @@ def _attributes(event: Event) -> dict[str, str]:
 
 
 def _skill_attributes(event: Event) -> dict[str, str]:
-    return {key: _bounded(str(value), _LONGEST_VALUE) for key, value in event.attributes().items()}
+    return {key: _shorten(str(value), _MAX_VALUE_CHARS) for key, value in event.attributes().items()}
 
 
-def _bounded(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     """The beginning of a text, on one line and harmless wherever spans are shown."""
     return escape_line(text[:most])[:most]
 
@@ -140,7 +140,7 @@ def _describe_result(span: Span, toolset: Toolset, result: ToolResult) -> ToolRe
     name = result.data.get("skill", result.data.get("skill_name"))
     skill = toolset.session.available(name) if isinstance(name, str) else None
     if skill is not None:
-        description = _bounded(skill.description, _LONGEST_VALUE)
+        description = _shorten(skill.description, _MAX_VALUE_CHARS)
         span.set_attributes({"gen_ai.skill.name": skill.name, "gen_ai.skill.description": description})
     if result.is_error:
         _set_failed(span, str(result.data.get("reason", "error")))

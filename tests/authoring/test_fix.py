@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prowess
-from prowess.authoring.fix import quoted
+from prowess.authoring.fix import quote_yaml
 from prowess.spec.frontmatter.yaml_events import parse_yaml
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def test_a_quoted_text_is_read_back_as_it_was(text: str) -> None:
     odd = {"\x85", "\u2028", "\u2029", "\ufffe", "\uffff", "\ufeff"}
     if odd & set(text):
         return
-    values, _ = parse_yaml(f"key: {quoted(text)}\n", prowess.Limits())
+    values, _ = parse_yaml(f"key: {quote_yaml(text)}\n", prowess.Limits())
     assert values["key"] == text
 
 

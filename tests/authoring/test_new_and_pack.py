@@ -44,12 +44,12 @@ def test_a_full_disk_leaves_a_whole_skill_or_none(tmp_path: Path, moment: int) -
         if count == moment:
             raise OSError(28, "No space left on device")
 
-    before = syscalls.watch(die)
+    before = syscalls.set_watcher(die)
     try:
         with suppress(prowess.SourceError, OSError):
             prowess.create_skill("one", tmp_path, parts=["scripts", "references"])
     finally:
-        syscalls.watch(before)
+        syscalls.set_watcher(before)
     if (tmp_path / "one").exists():
         assert prowess.validate(tmp_path / "one") == ()
 

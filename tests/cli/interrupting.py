@@ -232,7 +232,7 @@ def _become(words: tuple[str, ...], said: Path, arm: Callable[[], object]) -> No
     except SystemExit as ended:
         status = ended.code if isinstance(ended.code, int) else 98
     finally:
-        syscalls.watch(None)
+        syscalls.set_watcher(None)
         sys.stderr.flush()
         os._exit(status)
 
@@ -247,7 +247,7 @@ def points(base: Path, operation: str) -> list[tuple[str, bool]]:
     written = base / "points"
 
     def arm() -> None:
-        syscalls.watch(_Writing(written))
+        syscalls.set_watcher(_Writing(written))
 
     ended = prowess_run(scene, words_of(scene), arm)
     assert ended.status == 0, ended.err
@@ -275,7 +275,7 @@ class _Writing:
 def interrupt(base: Path, operation: str, at: int, moment: str, *, on: bool = False) -> list[str]:
     """SIGINT arrives at a call, or at it and all that follow; then ``adopt``, ``verify``, and the command again."""
     scene = Scene(base, operation).begin()
-    ended = prowess_run(scene, words_of(scene), lambda: syscalls.watch(Counting(at, moment, _press, on=on)))
+    ended = prowess_run(scene, words_of(scene), lambda: syscalls.set_watcher(Counting(at, moment, _press, on=on)))
     if on:  # whoever does not let it tidy up keeps what is in the folder for temporary files
         shutil.rmtree(scene.temporary)
         scene.temporary.mkdir()

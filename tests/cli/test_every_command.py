@@ -13,7 +13,7 @@ import pytest
 import prowess
 from prowess.cli.command_table import COMMANDS
 from prowess.cli.main import root
-from scripts.manual import json_manual, manual, with_agents
+from scripts.manual import render_json_manual, render_manual, with_agent_table
 from tests.cli.samples import SAMPLES, prepare, words_of
 from tests.cli.shapes import SCHEMA, problems
 from tests.isolation import require_sandbox
@@ -109,10 +109,10 @@ def test_in_a_pipe_nothing_is_wrapped_or_cut(process: Process, project: Path) ->
 
 def test_the_pages_say_what_the_commands_say() -> None:
     """``make manual`` writes them again."""
-    assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == manual()
-    assert (ROOT / "docs" / "cli-json.md").read_text(encoding="utf-8") == json_manual(SCHEMA)
+    assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == render_manual()
+    assert (ROOT / "docs" / "cli-json.md").read_text(encoding="utf-8") == render_json_manual(SCHEMA)
     page = (ROOT / "docs" / "discovery.md").read_text(encoding="utf-8")
-    assert page == with_agents(page)
+    assert page == with_agent_table(page)
     assert all(f"| `{agent.id}` | {agent.title} | `{agent.project}` |" in page for agent in prowess.AGENTS.values())
 
 

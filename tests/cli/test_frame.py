@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.cli.command_table import BY_NAME, COMMANDS, GROUPS
-from prowess.cli.main import BROKEN_PIPE, BUG, FAILED, USAGE, _outcome
+from prowess.cli.command_table import COMMANDS, COMMANDS_BY_NAME, GROUPS
+from prowess.cli.main import BROKEN_PIPE, BUG, FAILED, USAGE, _run_to_status
 from prowess.cli.remedies import REMEDIES
 from prowess.errors import HINTS
 from tests.cli.samples import SAMPLES, prepare, words_of
@@ -198,7 +198,7 @@ def own_modules(loaded: set[str]) -> set[str]:
 def modules_of(name: str) -> set[str]:
     """The module of a command alone."""
     own = name.split(" ", maxsplit=1)[0]
-    return {BY_NAME[own].module} | OTHERS.get(own, set()) if own in BY_NAME else set()
+    return {COMMANDS_BY_NAME[own].module} | OTHERS.get(own, set()) if own in COMMANDS_BY_NAME else set()
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_a_mistake_of_our_own_is_told_without_control_characters(capsys: pytest.
     def wrong() -> None:
         raise RuntimeError("odd \x1b[2J text")
 
-    assert _outcome(wrong, []) == BUG
+    assert _run_to_status(wrong, []) == BUG
     said = capsys.readouterr()
     assert said.out == ""
     assert "RuntimeError: odd \\x1b[2J text" in said.err
@@ -296,7 +296,7 @@ def test_remedies_of_the_command_line_are_for_codes_that_exist_and_name_options_
         assert code in HINTS
         assert "=True" not in said
         assert all(option in page for option in re.findall(r"--[a-z-]+", said))
-        assert all(name in BY_NAME for name in re.findall(r"prowess ([a-z-]+)", said))
+        assert all(name in COMMANDS_BY_NAME for name in re.findall(r"prowess ([a-z-]+)", said))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a POSIX shell closes the streams")

@@ -14,7 +14,7 @@ import pytest
 
 import prowess
 from prowess.lockfile.read import read_lock
-from prowess.spec.source_grammar import GRAMMAR
+from prowess.spec.source_grammar import SOURCE_FORMS
 from tests.cli.samples import another, edited, installed, linked
 from tests.repositories import ENV, Repository, skill_text
 
@@ -105,7 +105,7 @@ def test_a_folder_whose_name_holds_marks_is_installed_by_that_name(command: Comm
 def test_the_help_of_install_and_the_documentation_have_one_table_of_sources(command: Command) -> None:
     help_text = " ".join(command("install", "--help").out.split())
     page = (ROOT / "docs/addresses.md").read_text(encoding="utf-8")
-    for form, meaning in GRAMMAR:
+    for form, meaning in SOURCE_FORMS:
         assert f"{form} {meaning}" in help_text
         assert f"| `{form}` | {meaning} |\n" in page
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.lockfile.write import EMPTY_TEXT, lock_text
+from prowess.lockfile.write import EMPTY_LOCK_TEXT, lock_text
 from tests.cli.conftest import KILL_AFTER, ROOT, Command, _read_all
 from tests.lockfile.test_merge import entry, git_merged, lock
 from tests.repositories import ENV
@@ -107,7 +107,7 @@ def test_one_skill_from_two_sources_is_told_after_the_merge(team: Team, command:
     mine, theirs = (
         lock_text({name: replace(entry(name, "v1"), links=(".agents/skills/pdf",))}) or "" for name in names
     )
-    team.branches(BASE, BASE + mine.removeprefix(EMPTY_TEXT), BASE + theirs.removeprefix(EMPTY_TEXT))
+    team.branches(BASE, BASE + mine.removeprefix(EMPTY_LOCK_TEXT), BASE + theirs.removeprefix(EMPTY_LOCK_TEXT))
     team.git("merge", "theirs", fails=True)
     ran = command("lock", "--merge")
     assert ran.status == 0
@@ -388,7 +388,7 @@ def test_three_files_without_an_ancestor_are_merged(team: Team, command: Command
     assert command("lock", "--merge", "--base", "base", "--ours", "ours", "--theirs", "theirs").status == 0
     assert (team.root / "ours").read_text(encoding="utf-8") == lock(alpha="v1")
     assert command("lock", "--merge", "--base", "ours", "--ours", "theirs", "--theirs", "ours").status == 0
-    assert (team.root / "theirs").read_text(encoding="utf-8") == EMPTY_TEXT
+    assert (team.root / "theirs").read_text(encoding="utf-8") == EMPTY_LOCK_TEXT
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_a_folder_never_stands_in_for_an_installed_skill_that_is_refused_or_miss
     (installed / "SKILL.md").write_text("---\nname: memo\ndescription: Edited.\n---\n", encoding="utf-8")
     ran = command("read", "memo", "--verify")
     assert (ran.status, "Not what was installed" in ran.out) == (3, False)
-    prowess.files.delete.remove_tree(str(installed))
+    prowess.files.delete.delete_tree(str(installed))
     ran = command("read", "memo")
     assert (ran.status, "prowess sync --locked" in ran.err) == (3, True)
 
@@ -91,7 +91,7 @@ def test_a_grant_is_taken_back_by_the_folder_also_when_the_skill_is_gone(command
     where = project / SKILLS / "folder-report"
     assert command("trust", "revoke", str(where)).status == 0
     granted()
-    prowess.files.delete.remove_tree(str(where))
+    prowess.files.delete.delete_tree(str(where))
     assert command("trust", "revoke", f"./{SKILLS}/folder-report").status == 0
     assert command("trust", "list", "--json").data["grants"] == []
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.cli.picker import Choice, Picking, cut_line, draw_frame, pick, wrap_line
+from prowess.cli.picker import Choice, PickerState, cut_line, pick_names, render_frame, wrap_line
 from prowess.cli.render.plain_text import cell_width
 from prowess.cli.terminal import Terminal
 from tests.cli.persons import Person
@@ -181,7 +181,7 @@ def test_a_signal_that_does_not_interrupt_the_wait_for_keys_ends_it(monkeypatch:
         thread = threading.Thread(target=send_signal)
         thread.start()
         with pytest.raises(SystemExit):
-            pick([Choice("alpha", "It.")], (), "Skills", Terminal(keys, screen))
+            pick_names([Choice("alpha", "It.")], (), "Skills", Terminal(keys, screen))
         ended.set()
         thread.join()
     os.close(master)
@@ -276,10 +276,10 @@ MANY = [
 
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (20, 8), (9, 5), (2, 1), (200, 60), (33, 10)])
 def test_no_picture_is_larger_than_its_screen_and_the_current_choice_is_on_it(columns: int, rows: int) -> None:
-    picking = Picking(MANY, set())
+    picking = PickerState(MANY, set())
     for key in ("", "down", "page down", "last", "up", "page up", "first"):
-        picking.press(key)
-        lines = [STYLES.sub("", row) for row in draw_frame(picking, f"heading {EVIL} " * 20, columns, rows)]
+        picking.press_key(key)
+        lines = [STYLES.sub("", row) for row in render_frame(picking, f"heading {EVIL} " * 20, columns, rows)]
         assert len(lines) <= rows
         assert max(map(cell_width, lines)) <= columns
         assert not re.search(r"[\x00-\x1f\x7f-\x9f\u202e]", "".join(lines))
@@ -287,20 +287,20 @@ def test_no_picture_is_larger_than_its_screen_and_the_current_choice_is_on_it(co
 
 
 def test_odd_keys_do_nothing_and_moves_end_at_the_ends() -> None:
-    picking = Picking([Choice("a", "x"), Choice("b", "y")], {"a"})
+    picking = PickerState([Choice("a", "x"), Choice("b", "y")], {"a"})
     for key in ("up", "\x00", "\x1b[99~", "page up", "first"):
-        picking.press(key)
-    assert (picking.at, picking.chosen, picking.query) == (0, {"a"}, "")
-    picking.press("last")
-    picking.press("down")
-    assert picking.at == 1
+        picking.press_key(key)
+    assert (picking.position, picking.chosen, picking.query) == (0, {"a"}, "")
+    picking.press_key("last")
+    picking.press_key("down")
+    assert picking.position == 1
     for key in ("y", "backspace", "backspace", "q"):
-        picking.press(key)
+        picking.press_key(key)
     assert (picking.query, picking.current) == ("q", None)
-    picking.press("toggle")
-    picking.press("up")
+    picking.press_key("toggle")
+    picking.press_key("up")
     assert picking.chosen == {"a"}
-    assert draw_frame(picking, "", 40, 12)
+    assert render_frame(picking, "", 40, 12)
 
 
 def test_lines_are_cut_and_wrapped_by_what_they_take_on_the_screen() -> None:

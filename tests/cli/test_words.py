@@ -11,7 +11,7 @@ import pytest
 
 import prowess
 from prowess.cli.command_table import COMMANDS
-from prowess.cli.main import overview
+from prowess.cli.main import render_overview
 from tests.cli.samples import another, installed, linked
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def pair(project: Path) -> Path:
 
 
 def test_the_overview_fits_eighty_columns_and_breaks_no_word() -> None:
-    rows = overview().splitlines()
+    rows = render_overview().splitlines()
     assert [row for row in rows if len(row) > 80] == []
     assert all(any(row.endswith(entry.summary) for row in rows) for entry in COMMANDS)
 

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.discovery.file_changes import changes_below
+from prowess.discovery.file_changes import watch_folders
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from prowess.discovery.file_changes import Notice
+    from prowess.discovery.file_changes import WatchMethod
 
-NOTICES: list[Notice] = ["watchfiles", "stat"]
+NOTICES: list[WatchMethod] = ["watchfiles", "stat"]
 SECONDS = 30
 
 
 @pytest.fixture(params=NOTICES)
-def notice(request: pytest.FixtureRequest) -> Notice:
-    value: Notice = request.param
+def notice(request: pytest.FixtureRequest) -> WatchMethod:
+    value: WatchMethod = request.param
     return value
 
 
@@ -44,13 +44,13 @@ def after(watch: prowess.Watch, change: Callable[[], object], until: Callable[[p
     raise AssertionError("the watch ended")
 
 
-def test_the_first_catalogue_is_the_one_of_now(tmp_path: Path, notice: Notice) -> None:
+def test_the_first_catalogue_is_the_one_of_now(tmp_path: Path, notice: WatchMethod) -> None:
     write(tmp_path, "a")
     with prowess.watch(tmp_path, notice=notice, every=0.05) as watch:
         assert next(watch).names == ("a",)
 
 
-def test_every_kind_of_change_gives_a_new_catalogue(tmp_path: Path, notice: Notice) -> None:
+def test_every_kind_of_change_gives_a_new_catalogue(tmp_path: Path, notice: WatchMethod) -> None:
     write(tmp_path, "a")
     with prowess.watch(tmp_path, notice=notice, every=0.05) as watch:
         next(watch)
@@ -63,7 +63,7 @@ def test_every_kind_of_change_gives_a_new_catalogue(tmp_path: Path, notice: Noti
         after(watch, lambda: shutil.rmtree(tmp_path / "c"), lambda c: c.names == ("a",))
 
 
-def test_what_happens_between_two_catalogues_is_not_missed(tmp_path: Path, notice: Notice) -> None:
+def test_what_happens_between_two_catalogues_is_not_missed(tmp_path: Path, notice: WatchMethod) -> None:
     """A change that came while the program was busy with the catalogue before is in the next one."""
     write(tmp_path, "a")
     with prowess.watch(tmp_path, notice=notice, every=0.05) as watch:
@@ -72,7 +72,7 @@ def test_what_happens_between_two_catalogues_is_not_missed(tmp_path: Path, notic
         assert next(watch).names == ("a", "b")
 
 
-def test_a_folder_that_comes_later_is_noticed(tmp_path: Path, notice: Notice) -> None:
+def test_a_folder_that_comes_later_is_noticed(tmp_path: Path, notice: WatchMethod) -> None:
     later = tmp_path / "later"
     with prowess.watch(later, notice=notice, every=0.05) as watch:
         assert len(next(watch)) == 0
@@ -83,7 +83,7 @@ def test_a_folder_that_comes_later_is_noticed(tmp_path: Path, notice: Notice) ->
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
-def test_a_skill_behind_a_link_is_watched_too(tmp_path: Path, notice: Notice) -> None:
+def test_a_skill_behind_a_link_is_watched_too(tmp_path: Path, notice: WatchMethod) -> None:
     real, root = tmp_path / "real", tmp_path / "root"
     write(real, "a")
     root.mkdir()
@@ -109,7 +109,7 @@ def test_without_folders_the_standard_places_are_watched(tmp_path: Path) -> None
         after(watch, lambda: write(project / ".agents" / "skills", "a"), lambda c: c.names == ("a",))
 
 
-def test_closing_ends_a_loop_that_waits(tmp_path: Path, notice: Notice) -> None:
+def test_closing_ends_a_loop_that_waits(tmp_path: Path, notice: WatchMethod) -> None:
     watch = prowess.watch(tmp_path, notice=notice, every=0.05)
     seen: list[prowess.Catalog] = []
     started = threading.Event()
@@ -129,7 +129,7 @@ def test_closing_ends_a_loop_that_waits(tmp_path: Path, notice: Notice) -> None:
     assert list(watch) == []
 
 
-def test_an_asynchronous_loop_sees_the_same(tmp_path: Path, notice: Notice) -> None:
+def test_an_asynchronous_loop_sees_the_same(tmp_path: Path, notice: WatchMethod) -> None:
     write(tmp_path, "a")
 
     async def whole() -> list[tuple[str, ...]]:
@@ -146,7 +146,7 @@ def test_an_asynchronous_loop_sees_the_same(tmp_path: Path, notice: Notice) -> N
     assert (seen[0], seen[-1]) == (("a",), ("a", "b"))
 
 
-def test_cancelling_an_asynchronous_loop_leaves_no_thread(tmp_path: Path, notice: Notice) -> None:
+def test_cancelling_an_asynchronous_loop_leaves_no_thread(tmp_path: Path, notice: WatchMethod) -> None:
     async def whole() -> None:
         watch = prowess.watch(tmp_path, notice=notice, every=0.05)
         await anext(watch)
@@ -167,7 +167,7 @@ def test_folders_of_tools_are_not_watched(tmp_path: Path) -> None:
     """What git or a package manager does below a root is no change of skills."""
     for name in (".git", "node_modules"):
         (tmp_path / name).mkdir()
-    changes = changes_below([str(tmp_path)], every=0.01, notice="stat", limits=prowess.Limits())
+    changes = watch_folders([str(tmp_path)], every=0.01, notice="stat", limits=prowess.Limits())
     (tmp_path / ".git" / "index").write_text("x", encoding="utf-8")
     write(tmp_path, "a")
     assert changes.wait()
@@ -181,7 +181,7 @@ def test_a_way_to_notice_that_does_not_exist_is_refused(tmp_path: Path) -> None:
         next(prowess.watch(tmp_path, notice="magic"))  # type: ignore[arg-type]
 
 
-def test_an_asynchronous_loop_leaves_the_hosts_executor_alone(tmp_path: Path, notice: Notice) -> None:
+def test_an_asynchronous_loop_leaves_the_hosts_executor_alone(tmp_path: Path, notice: WatchMethod) -> None:
     """A watch waits for as long as nothing changes: it must not hold a thread that is the host's."""
     write(tmp_path, "a")
 

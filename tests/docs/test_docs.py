@@ -17,7 +17,7 @@ import pytest
 import prowess
 from prowess import errors
 from prowess.hints import HINTS
-from prowess.runtime.events import Kind
+from prowess.runtime.events import EventKind
 from scripts import module_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,7 +120,7 @@ def test_every_keyword_of_sessions_and_toolsets_is_documented() -> None:
 
 
 def test_every_kind_of_event_is_documented() -> None:
-    assert set(get_args(Kind)) - rows("conversation.md") == set()
+    assert set(get_args(EventKind)) - rows("conversation.md") == set()
 
 
 def test_the_page_about_errors_draws_the_tree_that_there_is() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.fetch.cache import Cache, Kept, default_folder, sha256
+from prowess.fetch.cache import Cache, CacheRecord, default_cache_dir, sha256_hex
 from tests.fetch.packing import FILES, zipped
 from tests.serving import NEW, OLD, Asked, Reply, Site, skill_md
 
@@ -29,7 +29,7 @@ def codes(catalog: prowess.Catalog) -> list[str]:
 
 
 def blob(cache: Path, content: bytes) -> Path:
-    digest = sha256(content)
+    digest = sha256_hex(content)
     return cache / "sha256" / digest[:2] / digest[2:]
 
 
@@ -54,8 +54,8 @@ def test_copies_lie_under_their_hash_for_their_owner_alone(site: Site, load: Loa
 
 
 def test_the_folder_is_the_users_unless_the_environment_names_one(tmp_path: Path) -> None:
-    assert default_folder({"PROWESS_CACHE_DIR": str(tmp_path / "x")}) == str(tmp_path / "x")
-    assert default_folder({}).replace(os.sep, "/").endswith("prowess/skills")
+    assert default_cache_dir({"PROWESS_CACHE_DIR": str(tmp_path / "x")}) == str(tmp_path / "x")
+    assert default_cache_dir({}).replace(os.sep, "/").endswith("prowess/skills")
 
 
 def test_the_environment_names_the_folder(
@@ -123,12 +123,12 @@ def test_a_listed_file_is_checked_against_the_hash_of_what_came_first(site: Site
 )
 def test_a_record_that_makes_no_sense_is_as_good_as_none(tmp_path: Path, content: bytes) -> None:
     cache = Cache(tmp_path)
-    kept = Kept("https://h/x", "https://h/x", sha256(PDF), 3, 1.0, 2.0)
-    cache.keep(kept)
-    assert cache.record("https://h/x") == kept
+    kept = CacheRecord("https://h/x", "https://h/x", sha256_hex(PDF), 3, 1.0, 2.0)
+    cache.write_record(kept)
+    assert cache.read_record("https://h/x") == kept
     (path,) = (tmp_path / "urls").iterdir()
     path.write_bytes(content)
-    assert cache.record("https://h/x") is None
+    assert cache.read_record("https://h/x") is None
 
 
 @pytest.mark.parametrize(
@@ -140,18 +140,18 @@ def test_a_record_with_a_field_that_makes_no_sense_is_as_good_as_none(
     tmp_path: Path, change: dict[str, object]
 ) -> None:
     cache = Cache(tmp_path)
-    cache.keep(Kept("https://h/x", "https://h/x", sha256(PDF), 3, 1.0, 2.0))
+    cache.write_record(CacheRecord("https://h/x", "https://h/x", sha256_hex(PDF), 3, 1.0, 2.0))
     (path,) = (tmp_path / "urls").iterdir()
     path.write_text(json.dumps(json.loads(path.read_bytes()) | change), encoding="utf-8")
-    assert cache.record("https://h/x") is None
+    assert cache.read_record("https://h/x") is None
 
 
 def test_a_clock_that_was_turned_back_makes_nothing_fresh() -> None:
     limits = prowess.Limits()
-    kept = Kept("u", "u", sha256(PDF), 3, 1000.0, 1100.0)
+    kept = CacheRecord("u", "u", sha256_hex(PDF), 3, 1000.0, 1100.0)
     fresh = [kept.is_fresh(now, limits) for now in (999.9, 1000.0, 1099.9, 1100.0, 1e9)]
     assert fresh == [False, True, True, False, False]
-    assert not Kept("u", "u", sha256(PDF), 3, 0.0, 1e12).is_fresh(limits.max_cache_seconds, limits)
+    assert not CacheRecord("u", "u", sha256_hex(PDF), 3, 0.0, 1e12).is_fresh(limits.max_cache_seconds, limits)
 
 
 # -- how long ----------------------------------------------------------------------------------------------------------

@@ -11,27 +11,27 @@ import pytest
 
 import prowess
 from prowess.fetch.client import Fetcher
-from prowess.fetch.url_policy import Allowed
+from prowess.fetch.url_policy import UrlPolicy
 from tests.serving import NEW, Asked, Names, RawSite, Reply, Site, certificate, skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from prowess.fetch.client import Answer
+    from prowess.fetch.client import HttpResponse
     from tests.sources.conftest import Load
 
 pytestmark = pytest.mark.usefixtures("plain_network")
-HERE = Allowed(private=True, http=True)
+HERE = UrlPolicy(private=True, http=True)
 QUICK = prowess.Limits(fetch_idle_seconds=0.3, fetch_total_seconds=1.0)
 PDF = skill_md("pdf")
 
 
-def get(url: str, most: int = 1000, *, allowed: Allowed = HERE, limits: prowess.Limits | None = None) -> Answer:
+def get(url: str, most: int = 1000, *, allowed: UrlPolicy = HERE, limits: prowess.Limits | None = None) -> HttpResponse:
     return Fetcher(url, allowed, limits or prowess.Limits()).get(url, most, bound="max_download_bytes")
 
 
-def refused(url: str, code: str, most: int = 1000, *, allowed: Allowed = HERE, limits: prowess.Limits = QUICK) -> str:
+def refused(url: str, code: str, most: int = 1000, *, allowed: UrlPolicy = HERE, limits: prowess.Limits = QUICK) -> str:
     with pytest.raises(prowess.FetchError) as caught:
         get(url, most, allowed=allowed, limits=limits)
     assert caught.value.code == code, caught.value
@@ -84,7 +84,7 @@ def test_plain_http_is_refused_also_behind_a_redirect(tmp_path: Path, monkeypatc
     with Site(tls=context) as secure, Site() as plain:
         plain.put("/y", b"there")
         secure.put("/x", b"", 302, Location=f"{plain.url}/y")
-        allowed = Allowed(private=True, hosts=frozenset([f"127.0.0.1:{plain.port}"]))
+        allowed = UrlPolicy(private=True, hosts=frozenset([f"127.0.0.1:{plain.port}"]))
         refused(f"{secure.url}/x", "plain-http", allowed=allowed)
         assert plain.asked == []
 

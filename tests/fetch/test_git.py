@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.fetch.git.process import GitProgram, environment, settings_for_reaching
-from prowess.fetch.git.repository import Remote
+from prowess.fetch.git.process import GitProgram, make_environment, read_connection_settings
+from prowess.fetch.git.repository import GitRemote
 from tests.repositories import Repository, skill_text
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ def temporary(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     assert list(folder.iterdir()) == []
 
 
-def files(remote: Remote, ref: str = "", limits: Limits = LIMITS) -> tuple[str, dict[str, tuple[bytes, bool]]]:
-    with remote.fetched(ref) as commit:
-        read = commit.read(commit.files, limits)
+def files(remote: GitRemote, ref: str = "", limits: Limits = LIMITS) -> tuple[str, dict[str, tuple[bytes, bool]]]:
+    with remote.open_commit(ref) as commit:
+        read = commit.read_files(commit.files, limits)
         return commit.id, {file.path: (file.content, file.executable) for file in read}
 
 
-def local(repo: Repository, **options: object) -> Remote:
-    return Remote(str(repo.path), local=True, **options)  # type: ignore[arg-type]
+def local(repo: Repository, **options: object) -> GitRemote:
+    return GitRemote(str(repo.path), local=True, **options)  # type: ignore[arg-type]
 
 
 def test_the_default_branch_as_files_with_their_modes(repo: Repository) -> None:
@@ -89,17 +89,17 @@ def test_a_tag_wins_over_a_branch_of_its_name(repo: Repository) -> None:
     repo.commit()
     repo.git("branch", "v1")
     assert files(local(repo), "v1")[0] == tagged
-    assert local(repo).newest("v1") == tagged
+    assert local(repo).resolve_ref("v1") == tagged
 
 
 def test_the_newest_commit_of_a_version_without_fetching(repo: Repository) -> None:
     head = repo.git("rev-parse", "HEAD")
     repo.git("tag", "-a", "signed", "-m", "x")
     for name in ("", "main", "v1", "signed"):
-        assert local(repo).newest(name) == head
-    assert local(repo).newest("0" * 40) == "0" * 40
+        assert local(repo).resolve_ref(name) == head
+    assert local(repo).resolve_ref("0" * 40) == "0" * 40
     with pytest.raises(prowess.GitError) as caught:
-        local(repo).newest("nope")
+        local(repo).resolve_ref("nope")
     assert caught.value.code == "unknown-version"
 
 
@@ -125,7 +125,7 @@ def test_an_empty_repository_and_a_folder_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     for path in (empty.path, tmp_path / "plain", tmp_path / "missing"):
         with pytest.raises(prowess.GitError):
-            files(Remote(str(path), local=True))
+            files(GitRemote(str(path), local=True))
 
 
 def test_only_the_commit_itself_is_fetched_not_its_history(repo: Repository) -> None:
@@ -134,8 +134,8 @@ def test_only_the_commit_itself_is_fetched_not_its_history(repo: Repository) -> 
     repo.commit()
     (repo.path / "old.txt").unlink()
     repo.commit()
-    with local(repo).fetched() as commit:
-        assert commit.objects.size(secret) is None
+    with local(repo).open_commit() as commit:
+        assert commit.objects.file_size(secret) is None
 
 
 def test_many_large_objects_are_read_one_by_one(tmp_path: Path) -> None:
@@ -144,12 +144,12 @@ def test_many_large_objects_are_read_one_by_one(tmp_path: Path) -> None:
     for number in range(5):
         repo.write(f"data/{number}.bin", bytes([number]) * (4 << 20))
     repo.commit()
-    with local(repo).fetched() as commit:
+    with local(repo).open_commit() as commit:
         wanted = [entry for entry in commit.files if entry.path.startswith("small/")]
-        assert [file.path for file in commit.read(wanted, LIMITS)] == ["small/SKILL.md"]
-        assert [file.content for file in commit.read(wanted, LIMITS)] == [skill_text("small").encode()]
+        assert [file.path for file in commit.read_files(wanted, LIMITS)] == ["small/SKILL.md"]
+        assert [file.content for file in commit.read_files(wanted, LIMITS)] == [skill_text("small").encode()]
         with pytest.raises(prowess.UnsafeTreeError) as caught:
-            list(commit.read(commit.files, prowess.Limits(max_install_bytes=1 << 20)))
+            list(commit.read_files(commit.files, prowess.Limits(max_install_bytes=1 << 20)))
     assert caught.value.code == "too-many-bytes"
 
 
@@ -158,10 +158,10 @@ def test_a_file_that_the_server_leaves_out_is_asked_for_and_kept_within_the_boun
     repo.write("big.bin", b"x" * 5000)
     repo.commit()
     small = prowess.Limits(max_install_bytes=1000)
-    with local(repo, limits=small).fetched() as commit:
+    with local(repo, limits=small).open_commit() as commit:
         assert "big.bin" in [entry.path for entry in commit.files]
         with pytest.raises(prowess.UnsafeTreeError) as caught:
-            list(commit.read(commit.files, small))
+            list(commit.read_files(commit.files, small))
     assert caught.value.code == "too-many-bytes"
 
 
@@ -170,25 +170,25 @@ def test_a_file_that_the_server_leaves_out_is_asked_for_and_kept_within_the_boun
 
 @pytest.mark.parametrize("scheme", ["git", "http"])
 def test_from_a_server_on_this_machine(repo: Repository, servers: Mapping[str, str], scheme: str) -> None:
-    remote = Remote(f"{servers[scheme]}/pdf", schemes=(scheme,))
+    remote = GitRemote(f"{servers[scheme]}/pdf", schemes=(scheme,))
     commit, found = files(remote, "v1")
     assert commit == repo.git("rev-parse", "HEAD")
     assert found["scripts/run.sh"] == (b"#!/bin/sh\n", True)
-    assert remote.newest() == commit
+    assert remote.resolve_ref() == commit
     assert files(remote, commit)[0] == commit
 
 
 @pytest.mark.parametrize("scheme", ["git", "http"])
 def test_a_server_is_not_asked_by_a_scheme_that_is_not_allowed(servers: Mapping[str, str], scheme: str) -> None:
     with pytest.raises(prowess.BadReferenceError) as caught:
-        files(Remote(f"{servers[scheme]}/pdf"))
+        files(GitRemote(f"{servers[scheme]}/pdf"))
     assert caught.value.code == "bad-scheme"
 
 
 def test_a_repository_that_the_server_does_not_have(repo: Repository, servers: Mapping[str, str]) -> None:
     for scheme in ("git", "http"):
         with pytest.raises(prowess.GitError) as caught:
-            files(Remote(f"{servers[scheme]}/{repo.path.name}-not", schemes=(scheme,)))
+            files(GitRemote(f"{servers[scheme]}/{repo.path.name}-not", schemes=(scheme,)))
         assert caught.value.code == "git-failed"
 
 
@@ -214,7 +214,7 @@ def test_the_seam_is_called_with_arguments_a_folder_and_an_environment(repo: Rep
 def test_git_sees_no_token_and_no_setting_of_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "GIT_ASKPASS", "GIT_SSH_COMMAND", "GIT_CONFIG_PARAMETERS"):
         monkeypatch.setenv(name, "hunter2")
-    env = environment(("https",))
+    env = make_environment(("https",))
     assert "hunter2" not in " ".join(env.values())
     pairs = {env[f"GIT_CONFIG_KEY_{n}"]: env[f"GIT_CONFIG_VALUE_{n}"] for n in range(int(env["GIT_CONFIG_COUNT"]))}
     assert pairs["protocol.allow"] == "never"
@@ -237,13 +237,13 @@ def test_how_to_reach_servers_is_taken_from_the_users_settings_and_nothing_else(
     (home / ".gitconfig").write_text(text, encoding="utf-8")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
-    found = settings_for_reaching(GitProgram(), str(tmp_path))
+    found = read_connection_settings(GitProgram(), str(tmp_path))
     assert found["credential.helper"].endswith("\nstore")
     assert found["credential.https://h.example.username"] == "me"
     assert (found["http.proxy"], found["http.sslcainfo"]) == ("http://proxy:3128", "/ca.pem")
     assert all(key.startswith(("credential.", "http.")) for key in found)
     assert "hunter2" not in "".join(found.values())
-    env = environment(("https",), found)
+    env = make_environment(("https",), found)
     values = [env[f"GIT_CONFIG_VALUE_{n}"] for n in range(int(env["GIT_CONFIG_COUNT"]))]
     assert "store" in values
 
@@ -296,7 +296,7 @@ def test_the_first_digits_of_a_commit_name_it(repo: Repository) -> None:
     assert commit == old
     assert found["SKILL.md"][0] == skill_text("pdf").encode()
     assert files(local(repo), newest[:7])[0] == newest
-    assert local(repo).newest(old[:8]) == old
+    assert local(repo).resolve_ref(old[:8]) == old
 
 
 def test_a_branch_that_is_written_like_a_commit_is_that_branch(repo: Repository) -> None:
@@ -309,7 +309,7 @@ def test_a_branch_that_is_written_like_a_commit_is_that_branch(repo: Repository)
 
 @pytest.mark.parametrize("ask", [files, lambda remote, ref: remote.newest(ref)])
 def test_digits_that_begin_no_commit_say_that_all_of_them_are_needed(
-    repo: Repository, ask: Callable[[Remote, str], object]
+    repo: Repository, ask: Callable[[GitRemote, str], object]
 ) -> None:
     with pytest.raises(prowess.GitError, match="all 40 digits") as caught:
         ask(local(repo), "0123456789")

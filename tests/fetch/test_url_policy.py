@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 import prowess
-from prowess.fetch.url_policy import Allowed, Origin, check_address, is_public, origin_of, resolve, shown
+from prowess.fetch.url_policy import (
+    Origin,
+    UrlPolicy,
+    check_address,
+    display_url,
+    is_public,
+    parse_origin,
+    resolve_host,
+)
 
 PUBLIC = ["1.1.1.1", "93.184.216.34", "8.8.8.8", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
 PRIVATE = [
@@ -26,9 +34,9 @@ def test_a_machine_on_the_internet_is_public(address: str) -> None:
 def test_everything_else_is_not_whatever_it_is_wrapped_in(address: str) -> None:
     assert not is_public(address)
     with pytest.raises(prowess.FetchError) as caught:
-        check_address(address, Allowed(), "skills.example")
+        check_address(address, UrlPolicy(), "skills.example")
     assert caught.value.code == "address-refused"
-    check_address(address, Allowed(private=True), "skills.example")
+    check_address(address, UrlPolicy(private=True), "skills.example")
 
 
 @pytest.mark.parametrize(
@@ -38,28 +46,28 @@ def test_everything_else_is_not_whatever_it_is_wrapped_in(address: str) -> None:
 )  # fmt: skip
 def test_no_spelling_of_a_private_host_is_resolved(host: str) -> None:
     with pytest.raises(prowess.FetchError) as caught:
-        resolve(Origin("https", host.lower(), 443), Allowed())
+        resolve_host(Origin("https", host.lower(), 443), UrlPolicy())
     assert caught.value.code == "address-refused"
 
 
 @pytest.mark.parametrize("host", ["x" * 300 + ".example", "a..b", "-.invalid"])
 def test_a_host_that_cannot_be_one_is_not_known(host: str) -> None:
     with pytest.raises(prowess.FetchError) as caught:
-        resolve(Origin("https", host, 443), Allowed())
+        resolve_host(Origin("https", host, 443), UrlPolicy())
     assert caught.value.code == "fetch-failed"
 
 
 def test_an_origin_is_scheme_host_and_port() -> None:
     assert (
-        origin_of("https://Skills.Example/x")
-        == origin_of("https://skills.example:443/y?z")
-        != origin_of("http://skills.example")
+        parse_origin("https://Skills.Example/x")
+        == parse_origin("https://skills.example:443/y?z")
+        != parse_origin("http://skills.example")
     )
-    assert origin_of("https://[::1]:8443/").shown == "[::1]:8443"
-    assert origin_of("https://skills.example:443/").shown == "skills.example"
+    assert parse_origin("https://[::1]:8443/").display == "[::1]:8443"
+    assert parse_origin("https://skills.example:443/").display == "skills.example"
 
 
 def test_messages_show_no_password_query_or_odd_character() -> None:
-    assert shown("https://name:secret@host/path?token=secret#secret") == "'https://host/path'"
-    assert shown("https://h/\x1b[2J\u202e") == "'https://h/\\x1b[2J\\u202e'"
-    assert len(shown("https://h/" + "x" * 9999)) < 250
+    assert display_url("https://name:secret@host/path?token=secret#secret") == "'https://host/path'"
+    assert display_url("https://h/\x1b[2J\u202e") == "'https://h/\\x1b[2J\\u202e'"
+    assert len(display_url("https://h/" + "x" * 9999)) < 250

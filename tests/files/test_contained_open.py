@@ -15,16 +15,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from prowess import Frontmatter, PathTraversalError, ResourceError, ResourceNotFoundError, Skill
-from prowess.files.contained_open import Way, best_way, open_beneath
+from prowess.files.contained_open import OpenMethod, best_open_method, open_beneath
 from prowess.files.read import OpenFile
 
 SECRET = b"TOPSECRET"
-WAYS: tuple[Way, ...] = get_args(Way)
+WAYS: tuple[OpenMethod, ...] = get_args(OpenMethod)
 
 
-def usable(way: Way) -> bool:
-    order: tuple[Way, ...] = ("portable", "components", "openat2")
-    return order.index(way) <= order.index(best_way())
+def usable(way: OpenMethod) -> bool:
+    order: tuple[OpenMethod, ...] = ("portable", "components", "openat2")
+    return order.index(way) <= order.index(best_open_method())
 
 
 EVERY_WAY = [pytest.param(way, marks=pytest.mark.skipif(not usable(way), reason="not on this system")) for way in WAYS]
@@ -123,7 +123,7 @@ def answer_of(error: ResourceError) -> Answer:
     return "special"
 
 
-def opened(base: Path, parts: tuple[str, ...], way: Way) -> Answer:
+def opened(base: Path, parts: tuple[str, ...], way: OpenMethod) -> Answer:
     try:
         with OpenFile(str(base), parts, way=way) as file:
             return file.read_all(1000)
@@ -140,7 +140,9 @@ def opened(base: Path, parts: tuple[str, ...], way: Way) -> Answer:
 @example(
     tree={"a": Link("a"), "b": Pipe(), "c": Link("nowhere")}, requests=[("a",), ("b",), ("c",), ("b", "a"), ("c", "a")]
 )
-def test_contained_opening_equals_the_model(way: Way, tree: dict[str, Node], requests: list[tuple[str, ...]]) -> None:
+def test_contained_opening_equals_the_model(
+    way: OpenMethod, tree: dict[str, Node], requests: list[tuple[str, ...]]
+) -> None:
     with tempfile.TemporaryDirectory() as made:
         outside = Path(made, "outside")
         build(outside, {"secret": SECRET, "a": SECRET, "b": SECRET, "c": SECRET}, outside)
@@ -179,7 +181,7 @@ def test_reading_a_resource_equals_the_model(tree: dict[str, Node], paths: list[
 
 
 @pytest.mark.parametrize("way", EVERY_WAY)
-def test_a_link_is_refused_with_eloop_wherever_it_stands(way: Way, tmp_path: Path) -> None:
+def test_a_link_is_refused_with_eloop_wherever_it_stands(way: OpenMethod, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "f").write_bytes(b"x")
     (tmp_path / "folder").symlink_to("real")
@@ -191,7 +193,7 @@ def test_a_link_is_refused_with_eloop_wherever_it_stands(way: Way, tmp_path: Pat
 
 
 @pytest.mark.parametrize("way", EVERY_WAY)
-def test_the_base_itself_may_be_reached_through_a_link(way: Way, tmp_path: Path) -> None:
+def test_the_base_itself_may_be_reached_through_a_link(way: OpenMethod, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "f").write_bytes(b"x")
     (tmp_path / "base").symlink_to("real")
@@ -200,7 +202,9 @@ def test_the_base_itself_may_be_reached_through_a_link(way: Way, tmp_path: Path)
 
 @pytest.mark.parametrize("way", EVERY_WAY)
 @pytest.mark.parametrize("parts", [("..", "secret"), ("a", "..", "..", "secret"), ("..",), ("../secret",)])
-def test_parts_that_lead_out_of_the_folder_open_nothing(way: Way, parts: tuple[str, ...], tmp_path: Path) -> None:
+def test_parts_that_lead_out_of_the_folder_open_nothing(
+    way: OpenMethod, parts: tuple[str, ...], tmp_path: Path
+) -> None:
     (tmp_path / "skill" / "a").mkdir(parents=True)
     (tmp_path / "secret").write_bytes(SECRET)
     assert opened(tmp_path / "skill", parts, way) == "escape"
@@ -208,7 +212,7 @@ def test_parts_that_lead_out_of_the_folder_open_nothing(way: Way, parts: tuple[s
 
 @pytest.mark.parametrize("way", EVERY_WAY)
 @pytest.mark.parametrize("parts", [("f",), ("nothing",), ("l",), ("sub", "nothing"), ("f", "x"), ("sub",)])
-def test_no_descriptor_is_left_open(way: Way, parts: tuple[str, ...], tmp_path: Path) -> None:
+def test_no_descriptor_is_left_open(way: OpenMethod, parts: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"x")
     (tmp_path / "l").symlink_to("f")
     (tmp_path / "sub").mkdir()
@@ -226,7 +230,7 @@ def lowest_free() -> int:
 
 
 @pytest.mark.parametrize("way", EVERY_WAY)
-def test_descriptors_are_not_inherited_and_do_not_block(way: Way, tmp_path: Path) -> None:
+def test_descriptors_are_not_inherited_and_do_not_block(way: OpenMethod, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"x")
     fd = open_beneath(str(tmp_path), ("f",), way=way)
     try:
@@ -239,5 +243,5 @@ def test_descriptors_are_not_inherited_and_do_not_block(way: Way, tmp_path: Path
 
 def test_the_best_way_is_one_that_works(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"x")
-    assert best_way() in WAYS
-    assert opened(tmp_path, ("f",), best_way()) == b"x"
+    assert best_open_method() in WAYS
+    assert opened(tmp_path, ("f",), best_open_method()) == b"x"

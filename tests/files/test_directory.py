@@ -11,9 +11,9 @@ import pytest
 from prowess.files.directory import (
     Folder,
     exists,
-    folder_beneath,
-    folder_info,
+    open_folder_beneath,
     real_path,
+    stat_folder,
 )
 
 
@@ -33,7 +33,7 @@ def mixed(tmp_path: Path) -> Path:
 
 def test_entries_are_sorted_by_kind_and_name(mixed: Path) -> None:
     with Folder(str(mixed)) as folder:
-        entries = folder.entries()
+        entries = folder.list_entries()
     assert entries.folders == ["ad", "zd"]
     assert entries.files == ["af", "zf"]
     assert entries.links == ["al", "zl"]
@@ -43,13 +43,13 @@ def test_entries_are_sorted_by_kind_and_name(mixed: Path) -> None:
 
 def test_a_folder_can_be_listed_more_than_once(mixed: Path) -> None:
     with Folder(str(mixed)) as folder:
-        assert folder.entries() == folder.entries()
+        assert folder.list_entries() == folder.list_entries()
 
 
 def test_a_listing_is_bounded_and_says_so(mixed: Path) -> None:
     with Folder(str(mixed)) as folder:
-        assert folder.entries(8).complete
-        few = folder.entries(3)
+        assert folder.list_entries(8).complete
+        few = folder.list_entries(3)
     assert not few.complete
     assert sum(len(group) for group in (few.folders, few.files, few.links, few.others)) == 3
 
@@ -60,21 +60,21 @@ def test_a_name_that_is_not_utf8_is_told_apart(tmp_path: Path) -> None:
     except OSError:
         pytest.skip("the file system takes only UTF-8 names")
     with Folder(str(tmp_path)) as folder:
-        entries = folder.entries()
+        entries = folder.list_entries()
     assert entries.folders == []
-    assert len(entries.odd) == 1
-    assert entries.odd[0].isascii()
+    assert len(entries.bad_names) == 1
+    assert entries.bad_names[0].isascii()
 
 
 def test_a_link_is_never_entered(mixed: Path) -> None:
     with Folder(str(mixed)) as folder, pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
-        folder.child("al")
+        folder.open_child("al")
 
 
 @pytest.mark.parametrize(("name", "number"), [("af", errno.ENOTDIR), ("none", errno.ENOENT)])
 def test_only_folders_are_entered(mixed: Path, name: str, number: int) -> None:
     with Folder(str(mixed)) as folder, pytest.raises(OSError, match=os.strerror(number)):
-        folder.child(name)
+        folder.open_child(name)
 
 
 def test_a_folder_that_is_swapped_for_a_link_is_still_the_old_one(tmp_path: Path) -> None:
@@ -85,29 +85,29 @@ def test_a_folder_that_is_swapped_for_a_link_is_still_the_old_one(tmp_path: Path
     with Folder(str(tmp_path / "real")) as folder:
         (tmp_path / "real").rename(tmp_path / "moved")
         (tmp_path / "real").symlink_to("other")
-        assert folder.entries().files == ["old"]
+        assert folder.list_entries().files == ["old"]
 
 
 def test_a_path_of_folders_is_entered_step_by_step(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "f").write_bytes(b"")
     (tmp_path / "l").symlink_to("a")
-    with folder_beneath(str(tmp_path), ("a", "b")) as folder:
-        assert folder.entries().files == ["f"]
-    with folder_beneath(str(tmp_path), ()) as folder:
-        assert folder.entries().folders == ["a"]
+    with open_folder_beneath(str(tmp_path), ("a", "b")) as folder:
+        assert folder.list_entries().files == ["f"]
+    with open_folder_beneath(str(tmp_path), ()) as folder:
+        assert folder.list_entries().folders == ["a"]
     with pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
-        folder_beneath(str(tmp_path), ("l", "b"))
+        open_folder_beneath(str(tmp_path), ("l", "b"))
 
 
 def test_no_handle_is_left_open(mixed: Path) -> None:
     def use() -> None:
         with Folder(str(mixed)) as folder:
-            folder.entries(3)
-            list(folder.heads(["ad", "zd", "none"], "x", 10))
+            folder.list_entries(3)
+            list(folder.read_heads(["ad", "zd", "none"], "x", 10))
         for parts in (("ad",), ("none",), ("al",), ("af",)):
             try:
-                folder_beneath(str(mixed), parts).close()
+                open_folder_beneath(str(mixed), parts).close()
             except OSError:
                 continue
 
@@ -134,8 +134,8 @@ def test_heads_come_in_order_with_the_first_bytes_or_the_reason(tmp_path: Path) 
     (tmp_path / "link").symlink_to("file")
     names = ["file", "empty", "none", "gone", "pipe", "linked", "folder", "link"]
     with Folder(str(tmp_path)) as folder:
-        found = {name: (head, error) for name, head, _, error in folder.heads(names, "X", 4)}
-        own = folder.head("none", 4)
+        found = {name: (head, error) for name, head, _, error in folder.read_heads(names, "X", 4)}
+        own = folder.read_head("none", 4)
     assert list(found) == names
     assert found["file"] == (b"0123", None)
     assert found["empty"] == (b"", None)
@@ -149,11 +149,11 @@ def test_heads_come_in_order_with_the_first_bytes_or_the_reason(tmp_path: Path) 
 
 def test_the_head_of_a_file_in_the_folder_itself(mixed: Path) -> None:
     with Folder(str(mixed)) as folder:
-        assert folder.head("af", 1)[1] == b"a"
-        assert folder.head("none", 1)[1:] == (None, None, None)
-        assert folder.head("al", 1)[3] is not None
-        assert folder.head("ap", 1)[3] is not None
-        assert folder.head("ad", 1)[3] is not None
+        assert folder.read_head("af", 1)[1] == b"a"
+        assert folder.read_head("none", 1)[1:] == (None, None, None)
+        assert folder.read_head("al", 1)[3] is not None
+        assert folder.read_head("ap", 1)[3] is not None
+        assert folder.read_head("ad", 1)[3] is not None
 
 
 # -- the rest ----------------------------------------------------------------------------------------------------------
@@ -162,9 +162,9 @@ def test_the_head_of_a_file_in_the_folder_itself(mixed: Path) -> None:
 def test_what_a_path_is(mixed: Path) -> None:
     (mixed / "broken").symlink_to("nowhere")
     (mixed / "loop").symlink_to("loop")
-    assert folder_info(str(mixed)) is not None
-    assert folder_info(str(mixed / "af")) is None
-    assert folder_info(str(mixed / "none")) is None
+    assert stat_folder(str(mixed)) is not None
+    assert stat_folder(str(mixed / "af")) is None
+    assert stat_folder(str(mixed / "none")) is None
     assert exists(str(mixed / "broken"))
     assert not exists(str(mixed / "none"))
     assert real_path(str(mixed / "al")) == os.path.realpath(mixed / "ad")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from prowess import BusyError
-from prowess.files.lock import held
+from prowess.files.lock import lock_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,11 +40,11 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def test_a_folder_is_held_once_and_nothing_is_left_in_it(tmp_path: Path) -> None:
-    with held(str(tmp_path), seconds=1, holder=""):
+    with lock_folder(str(tmp_path), seconds=1, holder=""):
         assert list(tmp_path.iterdir()) == []
-        with pytest.raises(BusyError), held(str(tmp_path), seconds=0, holder=""):
+        with pytest.raises(BusyError), lock_folder(str(tmp_path), seconds=0, holder=""):
             pass
-    with held(str(tmp_path), seconds=0, holder=""):
+    with lock_folder(str(tmp_path), seconds=0, holder=""):
         pass
     assert list(tmp_path.iterdir()) == []
 
@@ -58,7 +58,7 @@ def test_those_who_wait_are_told_for_whom(tmp_path: Path, other: subprocess.Pope
             ("", "another process"),
         ):
             holder.write_text(text, encoding="utf-8")
-            with pytest.raises(BusyError) as caught, held(str(tmp_path), seconds=0.05, holder=str(holder)):
+            with pytest.raises(BusyError) as caught, lock_folder(str(tmp_path), seconds=0.05, holder=str(holder)):
                 pass
             assert caught.value.message.startswith(said)
             assert caught.value.path == str(tmp_path)
@@ -68,10 +68,10 @@ def test_those_who_wait_are_told_for_whom(tmp_path: Path, other: subprocess.Pope
 
 def test_a_killed_process_holds_nothing(tmp_path: Path, other: subprocess.Popen[str]) -> None:
     end(other)
-    with held(str(tmp_path), seconds=5, holder=""):
+    with lock_folder(str(tmp_path), seconds=5, holder=""):
         pass
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), held(str(tmp_path / "x"), seconds=0, holder=""):
+    with pytest.raises(FileNotFoundError), lock_folder(str(tmp_path / "x"), seconds=0, holder=""):
         pass

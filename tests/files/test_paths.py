@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from prowess.files.paths import Trails, follow_path, inner_path, is_inside, is_really_inside
+from prowess.files.paths import PathResolver, is_inside, is_really_inside, path_inside, resolve_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 )
 def test_a_path_is_inside_a_folder_only_at_a_separator(path: str, folder: str, inner: str | None) -> None:
     path, folder = path.replace("/", os.sep), folder.replace("/", os.sep)
-    assert inner_path(path, folder) == (None if inner is None else inner.replace("/", os.sep))
+    assert path_inside(path, folder) == (None if inner is None else inner.replace("/", os.sep))
     assert is_inside(path, folder) == (inner is not None)
 
 
@@ -50,15 +50,15 @@ def test_every_link_on_the_way_is_named_below_real_folders(tmp_path: Path) -> No
     (tmp_path / "first").symlink_to("second")
     path = tmp_path / "first" / "up" / "inner"
     names = ["first", "second", "real/up", "second"]
-    assert follow_path(str(path)).links == tuple(str(tmp_path / name) for name in names)
-    assert follow_path(str(tmp_path / "real" / "inner")).links == follow_path(str(tmp_path)).links
-    assert follow_path(str(tmp_path / "missing" / "inner")).links == ()
+    assert resolve_path(str(path)).links == tuple(str(tmp_path / name) for name in names)
+    assert resolve_path(str(tmp_path / "real" / "inner")).links == resolve_path(str(tmp_path)).links
+    assert resolve_path(str(tmp_path / "missing" / "inner")).links == ()
 
 
 def test_a_loop_of_links_ends(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
-    assert set(follow_path(str(tmp_path / "loop")).links) == {str(tmp_path / "loop")}
-    assert set(Trails().follow(str(tmp_path / "loop")).links) == {str(tmp_path / "loop")}
+    assert set(resolve_path(str(tmp_path / "loop")).links) == {str(tmp_path / "loop")}
+    assert set(PathResolver().resolve(str(tmp_path / "loop")).links) == {str(tmp_path / "loop")}
 
 
 def test_many_paths_followed_together_end_where_each_ends_by_itself(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_many_paths_followed_together_end_where_each_ends_by_itself(tmp_path: Pa
     (tmp_path / "first").symlink_to("second")
     names = ("", "inner", "up", "around", "whole", "slash", "here", "gone", "missing", "..", ".", "inner/..", "up/up")
     paths = [f"{tmp_path}/{folder}/{name}" for folder in ("real", "second", "first", "real/up/first") for name in names]
-    trails = Trails()
+    trails = PathResolver()
     for path in (*paths, *reversed(paths)):
-        assert trails.follow(path) == follow_path(path), path
-        assert follow_path(path).end == os.path.realpath(path), path
+        assert trails.resolve(path) == resolve_path(path), path
+        assert resolve_path(path).end == os.path.realpath(path), path

@@ -18,7 +18,7 @@ from prowess import (
     ResourceNotFoundError,
     ResourceTooLargeError,
 )
-from prowess.files.read import OpenFile, as_resource_error, identity
+from prowess.files.read import OpenFile, as_resource_error, identity_of
 
 MIB = 1 << 20
 
@@ -90,7 +90,7 @@ def rewrite(path: Path) -> None:
 def test_a_file_that_changes_between_two_pieces_is_an_error(tmp_path: Path, change: object) -> None:
     assert callable(change)
     with file_of(tmp_path, b"x" * (3 * MIB)) as file:
-        pieces = file.chunks(10 * MIB)
+        pieces = file.iter_chunks(10 * MIB)
         assert next(pieces) == b"x" * MIB
         change(tmp_path / "f")
         with pytest.raises(ResourceChangedError) as caught:
@@ -110,7 +110,7 @@ def test_a_file_that_another_thread_changes_during_the_read_is_an_error(tmp_path
     thread = threading.Thread(target=writer)
     thread.start()
     with file_of(tmp_path, b"x" * (2 * MIB)) as file:
-        pieces = file.chunks(10 * MIB)
+        pieces = file.iter_chunks(10 * MIB)
         next(pieces)
         first.set()
         changed.wait()
@@ -130,7 +130,7 @@ def test_a_file_that_grew_after_it_was_opened_is_an_error(tmp_path: Path) -> Non
 
 def test_a_file_that_is_replaced_gives_its_old_bytes_or_an_error(tmp_path: Path) -> None:
     with file_of(tmp_path, b"x" * (2 * MIB)) as file:
-        pieces = file.chunks(10 * MIB)
+        pieces = file.iter_chunks(10 * MIB)
         got = next(pieces)
         (tmp_path / "new").write_bytes(b"y" * (2 * MIB))
         (tmp_path / "new").replace(tmp_path / "f")
@@ -149,10 +149,10 @@ def test_an_unchanged_file_may_be_read_again(tmp_path: Path) -> None:
 def test_the_identity_tells_versions_apart(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"one")
-    first = identity(path.stat())
-    assert identity(path.stat()) == first
+    first = identity_of(path.stat())
+    assert identity_of(path.stat()) == first
     rewrite(path)
-    assert identity(path.stat()) != first
+    assert identity_of(path.stat()) != first
 
 
 # -- heads -------------------------------------------------------------------------------------------------------------

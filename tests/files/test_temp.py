@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def unwatched() -> Iterator[None]:
     """Whatever a test watches, nobody does afterwards."""
     yield
-    syscalls.watch(None)
+    syscalls.set_watcher(None)
 
 
 def test_it_is_its_owners_alone_and_gone_with_all_that_is_in_it(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_an_interrupt_while_it_is_made_or_deleted_leaves_nothing(tmp_path: Path,
         with temporary_folder(parent=str(tmp_path)) as where:
             Path(where, "file").write_bytes(b"x")
 
-    syscalls.watch(press)
+    syscalls.set_watcher(press)
     with pytest.raises(KeyboardInterrupt):
         work()
     assert pressed
@@ -67,7 +67,7 @@ def test_what_is_there_already_is_not_ours_to_delete(tmp_path: Path) -> None:
             Path(path).mkdir()
             Path(path, "theirs").write_bytes(b"x")
 
-    syscalls.watch(first)
+    syscalls.set_watcher(first)
     with pytest.raises(FileExistsError), temporary_folder(parent=str(tmp_path)):
         pass
     assert [path.name for path in tmp_path.rglob("theirs")] == ["theirs"]

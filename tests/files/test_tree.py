@@ -106,7 +106,7 @@ def test_the_quick_way_to_hash_a_file_and_the_careful_one_agree(tmp_path: Path) 
     (tmp_path / "other-name").hardlink_to(tmp_path / "one-name")
     (tmp_path / "a" / "run").chmod(0o755)
     hashed = hash_tree(str(tmp_path), LIMITS)
-    assert hashed.odd == []
+    assert hashed.problems == []
     assert hashed.files == {
         path: hash_file(str(tmp_path), tuple(path.split("/")), 1 << 30)
         for path in list_tree(str(tmp_path), (), LIMITS).files
@@ -121,4 +121,4 @@ def test_a_tree_is_not_hashed_by_a_name_of_a_file_that_belongs_to_somebody_else(
     (tmp_path / "tree" / "planted").hardlink_to(tmp_path / "theirs")
     hashed = hash_tree(str(tmp_path / "tree"), LIMITS)
     assert list(hashed.files) == ["own"]
-    assert hashed.odd == [("hard-link", "planted")]
+    assert hashed.problems == [("hard-link", "planted")]

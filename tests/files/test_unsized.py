@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.files.identity import hash_marked, read_marked
+from prowess.files.identity import hash_with_identity, read_with_identity
 from prowess.files.read import OpenFile
 from prowess.files.tree import FileHash, hash_file, hash_tree, read_tree
 from prowess.limits import Limits
@@ -51,7 +51,7 @@ def test_more_than_the_limit_is_refused_and_never_cut(process: str) -> None:
     with OpenFile(process, ("environ",)) as file, pytest.raises(prowess.ResourceTooLargeError) as caught:
         file.read_all(len(LONG) - 1)
     assert f"at most {len(LONG) - 1}" in caught.value.message
-    for read in (hash_file, hash_marked, read_marked):
+    for read in (hash_file, hash_with_identity, read_with_identity):
         with pytest.raises(prowess.ResourceTooLargeError):
             read(process, ("environ",), len(LONG) - 1)
 
@@ -65,7 +65,7 @@ def test_its_head_is_not_taken_for_the_whole(process: str) -> None:
 def test_its_hash_is_over_what_it_holds(process: str) -> None:
     expected = FileHash(len(LONG), executable=False, sha256=hashlib.sha256(LONG).hexdigest())
     assert hash_file(process, ("environ",), len(LONG)) == expected
-    marked = hash_marked(process, ("environ",), len(LONG))
+    marked = hash_with_identity(process, ("environ",), len(LONG))
     assert (marked.digest.hex(), marked.size) == (expected.sha256, len(LONG))
     assert not marked.settled  # nothing about the file will tell that it changed
 

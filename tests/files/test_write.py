@@ -12,9 +12,9 @@ import pytest
 
 import prowess
 from prowess.files import syscalls
-from prowess.files.delete import remove_tree
-from prowess.files.paths import inode, is_link, is_real_folder, link_text
-from prowess.files.tree import digest_of, hash_tree, read_tree
+from prowess.files.delete import delete_tree
+from prowess.files.paths import is_link, is_real_folder, read_inode, read_link
+from prowess.files.tree import digest_tree, hash_tree, read_tree
 from prowess.files.write import NewFile, sync_tree, write_atomic, write_tree
 from tests.repositories import skill_text
 
@@ -28,9 +28,9 @@ FILES = (NewFile("SKILL.md", skill_text("x").encode()), NewFile("a/b/run.sh", b"
 def watched() -> Iterator[list[tuple[str, str, str]]]:
     """Every change that is made, as it is made."""
     seen: list[tuple[str, str, str]] = []
-    before = syscalls.watch(lambda name, moment, path: seen.append((name, moment, path)))
+    before = syscalls.set_watcher(lambda name, moment, path: seen.append((name, moment, path)))
     yield seen
-    syscalls.watch(before)
+    syscalls.set_watcher(before)
 
 
 def test_a_tree_has_the_modes_of_its_files_whatever_the_umask(tmp_path: Path) -> None:
@@ -76,13 +76,13 @@ def test_links_are_deleted_and_what_they_lead_to_stays(tmp_path: Path) -> None:
     (tree / "file").symlink_to(outside / "kept")
     (tree / "dead").symlink_to("nowhere")
     os.mkfifo(tree / "pipe")
-    remove_tree(str(tree))
+    delete_tree(str(tree))
     assert not tree.exists()
     assert (outside / "kept").is_file()
     (tmp_path / "link").symlink_to(outside)
-    remove_tree(str(tmp_path / "link"))
+    delete_tree(str(tmp_path / "link"))
     assert (outside / "kept").is_file()
-    remove_tree(str(tmp_path / "not there"))
+    delete_tree(str(tmp_path / "not there"))
 
 
 def test_a_folder_swapped_for_a_link_while_it_is_deleted_leads_nowhere(tmp_path: Path) -> None:
@@ -102,12 +102,12 @@ def test_a_folder_swapped_for_a_link_while_it_is_deleted_leads_nowhere(tmp_path:
             os.rename(folder, tmp_path / "moved")  # noqa: PTH104
             os.symlink(outside, folder)  # noqa: PTH211
 
-    before = syscalls.watch(swap)
+    before = syscalls.set_watcher(swap)
     try:
         with pytest.raises(OSError, match=r"Not a directory|No such file|cannot|rmdir"):
-            remove_tree(str(tree))
+            delete_tree(str(tree))
     finally:
-        syscalls.watch(before)
+        syscalls.set_watcher(before)
     assert swapped
     assert (outside / "victim").read_text(encoding="utf-8") == "x"
 
@@ -122,8 +122,8 @@ def test_the_hash_of_a_tree_is_the_skills_digest(tmp_path: Path) -> None:
     (folder / ".git").mkdir()
     (folder / ".git" / "x").write_text("x", encoding="utf-8")
     found = hash_tree(str(folder), prowess.Limits())
-    assert digest_of(found.files) == prowess.read_metadata(folder).digest()
-    assert found.odd == []
+    assert digest_tree(found.files) == prowess.read_metadata(folder).digest()
+    assert found.problems == []
     assert read_tree(str(folder), prowess.Limits()).files == [tuple(file) for file in FILES]
 
 
@@ -134,34 +134,34 @@ def test_what_is_no_file_is_named_and_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     if sys.platform == "linux":
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")).write_bytes(b"x")
-        assert ("bad-file-name", "'\\udcff'") in hash_tree(str(tmp_path), prowess.Limits()).odd
-        assert ("bad-file-name", "'\\udcff'") in read_tree(str(tmp_path), prowess.Limits()).odd
+        assert ("bad-file-name", "'\\udcff'") in hash_tree(str(tmp_path), prowess.Limits()).problems
+        assert ("bad-file-name", "'\\udcff'") in read_tree(str(tmp_path), prowess.Limits()).problems
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")).unlink()
     expected = {("link-in-skill", "link"), ("link-in-skill", "folder/link"), ("special-file", "pipe")}
-    assert set(hash_tree(str(tmp_path), prowess.Limits()).odd) == expected
-    assert set(read_tree(str(tmp_path), prowess.Limits()).odd) == expected
+    assert set(hash_tree(str(tmp_path), prowess.Limits()).problems) == expected
+    assert set(read_tree(str(tmp_path), prowess.Limits()).problems) == expected
 
 
 def test_bounds_are_kept_and_said(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"{number}").write_bytes(b"x" * 10)
     small = prowess.Limits(max_files_per_skill=2, max_install_files=2, max_digest_bytes=15)
-    odd = {code for code, _ in hash_tree(str(tmp_path), small).odd}
+    odd = {code for code, _ in hash_tree(str(tmp_path), small).problems}
     assert odd <= {"too-many-files", "too-many-bytes"}
     assert odd
     deep = tmp_path.joinpath(*"abcdefghijklmnopqrstuvwxyz")
     deep.mkdir(parents=True)
-    assert ("too-deep", "/".join("abcdefghijklmnopqrstuvwxy")) in hash_tree(str(tmp_path), prowess.Limits()).odd
+    assert ("too-deep", "/".join("abcdefghijklmnopqrstuvwxy")) in hash_tree(str(tmp_path), prowess.Limits()).problems
     with pytest.raises(prowess.ResourceTooLargeError):
         read_tree(str(tmp_path), prowess.Limits(max_install_bytes=15, max_depth_per_skill=64))
 
 
 def test_what_an_entry_is(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("x")
-    assert (is_link(str(tmp_path / "link")), link_text(str(tmp_path / "link"))) == (True, "x")
-    assert (is_link(str(tmp_path)), link_text(str(tmp_path)), is_real_folder(str(tmp_path))) == (False, None, True)
+    assert (is_link(str(tmp_path / "link")), read_link(str(tmp_path / "link"))) == (True, "x")
+    assert (is_link(str(tmp_path)), read_link(str(tmp_path)), is_real_folder(str(tmp_path))) == (False, None, True)
     assert not is_link(str(tmp_path / "nothing"))
-    assert inode(str(tmp_path / "nothing")) == 0
-    number = inode(str(tmp_path / "link"))
+    assert read_inode(str(tmp_path / "nothing")) == 0
+    number = read_inode(str(tmp_path / "link"))
     (tmp_path / "link").rename(tmp_path / "other")
-    assert inode(str(tmp_path / "other")) == number
+    assert read_inode(str(tmp_path / "other")) == number

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.install.lookalikes import skeleton
+from prowess.install.lookalikes import name_skeleton
 from tests.nursery import nursery_of
 from tests.repositories import skill_text
 
@@ -74,7 +74,7 @@ def test_a_naive_comparison_sees_two_names(naive: ModuleType) -> None:
     """Twin of case 31: they are different texts, and look alike."""
     fake = naive.frontmatter(skill_text("p\u0430ypal"))["name"]
     assert fake != "paypal"
-    assert skeleton(fake) == skeleton("paypal")
+    assert name_skeleton(fake) == name_skeleton("paypal")
 
 
 # -- folders to copy ---------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from prowess.files.contained_open import Way
+    from prowess.files.contained_open import OpenMethod
     from tests.hostile.conftest import Children
     from tests.hostile.standing import Library
 
@@ -26,7 +26,7 @@ def link(at: Path, to: Path, *, relative: bool = False) -> None:
 # -- in a skill --------------------------------------------------------------------------------------------------------
 
 
-def test_a_link_to_a_file_is_neither_listed_nor_read(library: Library, child: Children, way: Way) -> None:
+def test_a_link_to_a_file_is_neither_listed_nor_read(library: Library, child: Children, way: OpenMethod) -> None:
     """Case 51: links to a secret outside, absolute and relative, beside SKILL.md and in a folder of the skill."""
     library.write(VALID)
     library.put("evil/references/a.md", "fine\n")
@@ -62,7 +62,7 @@ def test_a_link_to_a_file_of_the_same_skill_is_not_followed_either(library: Libr
     library.refused(lambda: skill.read_resource("references/b.md"), "path-escape")
 
 
-def test_a_link_to_a_folder_is_not_entered(library: Library, child: Children, way: Way) -> None:
+def test_a_link_to_a_folder_is_not_entered(library: Library, child: Children, way: OpenMethod) -> None:
     """Case 52: a folder of the skill that leads outside is not listed, and nothing is read through it."""
     library.write(VALID)
     link(library.evil / "references/o", library.outside / "sub")
@@ -94,7 +94,7 @@ def test_the_twin_reads_through_links(library: Library, naive: ModuleType) -> No
 # -- in place of a skill -----------------------------------------------------------------------------------------------
 
 
-def test_a_skill_file_that_is_a_link_is_rejected(library: Library, child: Children, way: Way) -> None:
+def test_a_skill_file_that_is_a_link_is_rejected(library: Library, child: Children, way: OpenMethod) -> None:
     """Case 54: to the outside, to a good skill, to nothing, to itself; absolute and relative; one issue for each."""
     targets = ("outside/SKILL.md", "library/good/SKILL.md", "nowhere", "library/evil3/SKILL.md")
     for number, target in enumerate(targets):
@@ -120,7 +120,7 @@ with library.unchanged():
     assert not [path for path in outcome.read if path.startswith(str(library.outside))]
 
 
-def test_a_skill_folder_that_is_a_link_outward_is_rejected(library: Library, child: Children, way: Way) -> None:
+def test_a_skill_folder_that_is_a_link_outward_is_rejected(library: Library, child: Children, way: OpenMethod) -> None:
     """Case 55: absolute, relative, through another link, to a folder of skills and to the system's folders."""
     link(library.evil, library.outside)
     link(library.root / "evil1", library.outside, relative=True)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.files.contained_open import best_way, open_beneath
+from prowess.files.contained_open import best_open_method, open_beneath
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from prowess.files.contained_open import Way
+    from prowess.files.contained_open import OpenMethod
     from tests.hostile.conftest import Children
     from tests.hostile.standing import Library
 
@@ -70,14 +70,14 @@ def prepare(library: Library) -> None:
     library.put("evil/references/a.md", "fine\n")
 
 
-def test_a_path_that_climbs_out_is_refused(library: Library, child: Children, way: Way) -> None:
+def test_a_path_that_climbs_out_is_refused(library: Library, child: Children, way: OpenMethod) -> None:
     """Case 45: every path with ``..`` in it is refused, also one that would come back."""
     prepare(library)
     outcome = child.answer(READ_ALL, library, json.dumps(CLIMBING), way=way)
     assert outcome.result == {path: ["path-escape"] for path in CLIMBING}
 
 
-def test_a_path_that_is_not_relative_is_refused(library: Library, child: Children, way: Way) -> None:
+def test_a_path_that_is_not_relative_is_refused(library: Library, child: Children, way: OpenMethod) -> None:
     """Case 46: absolute paths, home folders and addresses, also when they name a file of the skill itself."""
     prepare(library)
     paths = [*ABSOLUTE, str(library.evil / "references/a.md"), str(library.outside / "secret.md")]
@@ -86,7 +86,7 @@ def test_a_path_that_is_not_relative_is_refused(library: Library, child: Childre
 
 
 def test_a_path_that_means_something_else_on_windows_is_refused_everywhere(
-    library: Library, child: Children, way: Way
+    library: Library, child: Children, way: OpenMethod
 ) -> None:
     """Case 47: drives, shares, backslashes, streams, devices, names that end in a dot or a blank; the files exist."""
     prepare(library)
@@ -105,9 +105,9 @@ OUTWARD = [
 
 
 @pytest.mark.parametrize("parts", OUTWARD)
-def test_no_way_of_opening_steps_outward(library: Library, way: Way, parts: tuple[str, ...]) -> None:
+def test_no_way_of_opening_steps_outward(library: Library, way: OpenMethod, parts: tuple[str, ...]) -> None:
     """Cases 45, 46: below the check of the path, each way of opening keeps within the folder by itself."""
-    if way == "openat2" and best_way() != way:
+    if way == "openat2" and best_open_method() != way:
         pytest.skip("this kernel has no openat2")
     prepare(library)
     named = tuple(part.replace("OUTSIDE", str(library.outside)) for part in parts)
@@ -115,7 +115,7 @@ def test_no_way_of_opening_steps_outward(library: Library, way: Way, parts: tupl
         os.close(open_beneath(str(library.evil), named, way=way))
 
 
-def test_an_ordinary_path_is_read(library: Library, child: Children, way: Way) -> None:
+def test_an_ordinary_path_is_read(library: Library, child: Children, way: OpenMethod) -> None:
     """Cases 45, 46, 47: what is refused above is refused for its form; these forms are fine."""
     prepare(library)
     library.put("evil/references/sub/ä b.md", "fine\n")

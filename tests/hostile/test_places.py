@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from prowess.files.contained_open import Way
+    from prowess.files.contained_open import OpenMethod
     from tests.hostile.conftest import Children
     from tests.hostile.standing import Library
 
@@ -51,7 +51,7 @@ def nobody(open_library: Library, child: Children) -> bool:
 
 
 def test_a_skill_file_that_may_not_be_read_is_rejected_alone(
-    open_library: Library, child: Children, way: Way, nobody: bool
+    open_library: Library, child: Children, way: OpenMethod, nobody: bool
 ) -> None:
     """Case 71: the issue names the file and says that permission was denied."""
     path = open_library.write(VALID)
@@ -85,7 +85,7 @@ def test_the_twin_is_stopped_by_a_file_that_may_not_be_read(
 
 
 def test_folders_that_may_not_be_read_leave_the_others(
-    open_library: Library, child: Children, way: Way, nobody: bool
+    open_library: Library, child: Children, way: OpenMethod, nobody: bool
 ) -> None:
     """Case 72: a closed folder in a root, a closed root, a root that is missing and one that is a file."""
     open_library.write(VALID, folder="closed/evil")
@@ -119,7 +119,7 @@ result = [list(catalog.names), [[i.code, os.path.relpath(i.path, library.base)] 
 
 
 def test_a_folder_of_a_skill_that_may_not_be_read_is_reported(
-    open_library: Library, child: Children, way: Way, nobody: bool
+    open_library: Library, child: Children, way: OpenMethod, nobody: bool
 ) -> None:
     """Case 72: the rest of the skill is listed, the listing is not called complete, and there is no digest."""
     open_library.write(VALID)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from prowess.files.contained_open import Way
+    from prowess.files.contained_open import OpenMethod
     from tests.hostile.conftest import Children
     from tests.hostile.standing import Library
 
@@ -32,7 +32,9 @@ def prepare(library: Library) -> None:
 # -- between two calls -------------------------------------------------------------------------------------------------
 
 
-def test_a_file_that_became_a_link_since_the_listing_is_refused(library: Library, child: Children, way: Way) -> None:
+def test_a_file_that_became_a_link_since_the_listing_is_refused(
+    library: Library, child: Children, way: OpenMethod
+) -> None:
     """Case 62: the listing shows a file, the read meets a link; the body and the whole skill likewise."""
     prepare(library)
     outcome = child.answer(
@@ -52,7 +54,9 @@ result = [library.refused(call).code for call in calls]
     assert outcome.result == ["path-escape"] * 4 + ["link-in-skill"]
 
 
-def test_a_folder_that_became_a_link_since_the_listing_is_refused(library: Library, child: Children, way: Way) -> None:
+def test_a_folder_that_became_a_link_since_the_listing_is_refused(
+    library: Library, child: Children, way: OpenMethod
+) -> None:
     """Case 63: a folder of the skill, then the skill's own folder, lead outside when they are read."""
     prepare(library)
     outcome = child.answer(
@@ -111,7 +115,7 @@ LAST_BEFORE_FILE = {"openat2": "/library", "components": "a.md", "portable": "re
 
 @pytest.mark.parametrize("what", ["folder", "file"])
 def test_a_swap_at_the_very_moment_of_opening_is_refused(
-    library: Library, child: Children, way: Way, what: str
+    library: Library, child: Children, way: OpenMethod, what: str
 ) -> None:
     """Cases 62, 63: a hook swaps the folder, or the file, when the engine has checked and is about to open."""
     prepare(library)
@@ -156,7 +160,7 @@ LAST_BEFORE_SKILL = {"openat2": "evil", "components": "evil", "portable": "evil/
 
 @pytest.mark.parametrize("what", ["folder", "file"])
 def test_a_skill_that_is_swapped_while_it_is_discovered_is_rejected(
-    library: Library, child: Children, way: Way, what: str
+    library: Library, child: Children, way: OpenMethod, what: str
 ) -> None:
     """Case 63: the folder, or its SKILL.md, becomes a link when discovery opens it."""
     prepare(library)
@@ -241,7 +245,7 @@ def flipping(code: str, path: Path, target: Path) -> Iterator[None]:
             process.kill()
 
 
-def test_a_file_that_flips_all_the_time_never_leaks(library: Library, child: Children, way: Way) -> None:
+def test_a_file_that_flips_all_the_time_never_leaks(library: Library, child: Children, way: OpenMethod) -> None:
     """Case 62: thousands of reads against renames from another process give the old bytes or an error."""
     prepare(library)
     with flipping(FLIP_FILE, library.evil / "references/a.md", library.outside / "sub/a.md"):
@@ -254,7 +258,7 @@ def test_a_file_that_flips_all_the_time_never_leaks(library: Library, child: Chi
 
 
 @pytest.mark.parametrize("way", ["openat2", "components"])
-def test_a_folder_that_flips_all_the_time_never_leaks(library: Library, child: Children, way: Way) -> None:
+def test_a_folder_that_flips_all_the_time_never_leaks(library: Library, child: Children, way: OpenMethod) -> None:
     """Case 63: the same with the folder around the file; the portable way does not promise this."""
     prepare(library)
     with flipping(FLIP_FOLDER, library.evil / "references", library.outside / "sub"):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.fetch.git.process import GitProgram, environment, failure, settings_for_reaching
+from prowess.fetch.git.process import GitProgram, make_environment, make_git_error, read_connection_settings
 from prowess.files.directory import folder_size
 from tests.git_servers import demand_password, http
 from tests.repositories import Repository, skill_text
@@ -597,9 +597,9 @@ def test_credentials_come_from_the_users_helper_and_stay_out_of_sight(
         headers.append(given)
         return demand_password(handler)
 
-    found = settings_for_reaching(GitProgram(), str(guarded.base))
+    found = read_connection_settings(GitProgram(), str(guarded.base))
     assert found["credential.helper"].endswith(helper)
-    env = environment(("http",), found)
+    env = make_environment(("http",), found)
     monkeypatch.setenv("HOME", str(home))
     with http(guarded.base / "repositories", protected) as server:
         printed = GitProgram()(["ls-remote", "--", f"{server.address}/evil", "HEAD"], str(guarded.base), env)
@@ -634,7 +634,7 @@ def test_an_address_with_a_secret_is_refused_and_not_repeated(guarded: Guarded, 
 
 def test_what_git_says_is_cleaned_of_secrets_and_escapes() -> None:
     """Case 88: a server puts an address with a password, and a control sequence, into its answer."""
-    error = failure(f"remote: \x1b[2Jnope\nfatal: unable to access 'https://u:{MARKED}@h/x/': denied\n")
+    error = make_git_error(f"remote: \x1b[2Jnope\nfatal: unable to access 'https://u:{MARKED}@h/x/': denied\n")
     assert MARKED not in str(error)
     assert str(error).isprintable()
     assert "denied" in error.message

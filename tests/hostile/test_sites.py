@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.fetch.cache import sha256 as plain_sha256
+from prowess.fetch.cache import sha256_hex as plain_sha256
 from tests.serving import NEW, OLD, Names, RawSite, Site, certificate, sha256, skill_md
 
 if TYPE_CHECKING:
@@ -286,15 +286,15 @@ def test_a_name_that_changes_its_answer_leads_nowhere_else(
 
 def test_the_machine_that_was_connected_is_checked_too(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Case 109: whatever the name service said, a connection that ends up here is closed before a byte is sent."""
-    from prowess.fetch import connection  # noqa: PLC0415 - loads the HTTP client
-    from prowess.fetch.url_policy import Allowed  # noqa: PLC0415
+    from prowess.fetch import transport  # noqa: PLC0415 - loads the HTTP client
+    from prowess.fetch.url_policy import UrlPolicy  # noqa: PLC0415
 
     def rerouted(address: tuple[str, int], *args: object, **options: object) -> socket.socket:
         return connect(("127.0.0.1", address[1]), *args, **options)  # type: ignore[arg-type]  # passed on as they came
 
     connect = socket.create_connection
     monkeypatch.setattr(socket, "create_connection", rerouted)
-    guard = connection.Guard(connection.Deadline(5), Allowed(http=True), "http")
+    guard = transport.GuardedBackend(transport.Deadline(5), UrlPolicy(http=True), "http")
     with pytest.raises(prowess.FetchError) as caught:
         guard.connect_tcp("93.184.216.34", site.port, 5)
     assert caught.value.code == "address-refused"

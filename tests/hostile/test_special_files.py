@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from prowess.files.contained_open import Way
+    from prowess.files.contained_open import OpenMethod
     from tests.hostile.conftest import Children
     from tests.hostile.standing import Library
 
@@ -43,7 +43,7 @@ KINDS = {
 }
 
 
-def test_a_skill_file_that_is_no_file_is_rejected_at_once(library: Library, child: Children, way: Way) -> None:
+def test_a_skill_file_that_is_no_file_is_rejected_at_once(library: Library, child: Children, way: OpenMethod) -> None:
     """Case 57: a FIFO never blocks, and neither does anything else that is no regular file."""
     for kind, what in KINDS.items():
         node(library.root / kind / "SKILL.md", *what)
@@ -69,7 +69,7 @@ with library.unchanged():
     assert outcome.seconds < GENEROUS
 
 
-def test_a_resource_that_is_no_file_is_refused_at_once(library: Library, child: Children, way: Way) -> None:
+def test_a_resource_that_is_no_file_is_refused_at_once(library: Library, child: Children, way: OpenMethod) -> None:
     """Case 58: a FIFO, a socket, a character or block device is neither listed nor read nor hashed."""
     library.write(VALID)
     for kind, what in KINDS.items():
@@ -109,7 +109,7 @@ MAGIC = ["/dev/zero", "/dev/stdin", "/proc/self/environ", "/proc/self/fd/0", "/d
 
 
 def test_a_link_to_a_device_or_to_the_process_itself_is_refused_unread(
-    library: Library, child: Children, way: Way
+    library: Library, child: Children, way: OpenMethod
 ) -> None:
     """Case 59: endless devices, standard input, the environment, open descriptors and the terminal."""
     library.write(VALID)
@@ -154,7 +154,7 @@ def test_the_twin_reads_devices_and_the_environment(library: Library, child: Chi
     assert "TOPSECRET-MARKER" in leak.result
 
 
-def test_a_skill_file_that_is_a_folder_is_rejected(library: Library, child: Children, way: Way) -> None:
+def test_a_skill_file_that_is_a_folder_is_rejected(library: Library, child: Children, way: OpenMethod) -> None:
     """Case 60: SKILL.md as a folder, with files in it."""
     folder(library.evil / "SKILL.md")
     outcome = child.answer(
@@ -170,7 +170,7 @@ assert [i.severity for i in prowess.validate(library.evil)] == ["error"]
     assert outcome.result == [["not-a-regular-file", str(library.evil / "SKILL.md")]]
 
 
-def test_a_resource_that_is_a_folder_is_refused(library: Library, child: Children, way: Way) -> None:
+def test_a_resource_that_is_a_folder_is_refused(library: Library, child: Children, way: OpenMethod) -> None:
     """Case 60: a folder is no resource, whether it ends in a slash or not."""
     library.write(VALID)
     folder(library.evil / "references")

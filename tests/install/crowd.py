@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import prowess
-from prowess.files.tree import digest_of, hash_tree
+from prowess.files.tree import digest_tree, hash_tree
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.repositories import Repository
@@ -58,7 +58,7 @@ class Crowd:
             where.parent.mkdir(parents=True, exist_ok=True)
             where.write_text(f"{version}\n" * 200, encoding="utf-8")
         (folder / "SKILL.md").write_text(f"---\nname: pdf\ndescription: d\n---\n{version}\n", encoding="utf-8")
-        self.digests.add(digest_of(hash_tree(str(folder), prowess.Limits()).files))
+        self.digests.add(digest_tree(hash_tree(str(folder), prowess.Limits()).files))
 
     def _repository(self) -> None:
         """The same versions as tags of one repository."""
@@ -101,7 +101,7 @@ class Crowd:
 
     def _read_once(self) -> None:
         (one,) = self.installer().list()
-        digest = digest_of(hash_tree(str(one.path), prowess.Limits()).files)
+        digest = digest_tree(hash_tree(str(one.path), prowess.Limits()).files)
         if digest not in self.digests:
             raise AssertionError(f"half a skill: {sorted(hash_tree(str(one.path), prowess.Limits()).files)}")
         int(prowess.scan(self.skills).load("pdf").instructions)
@@ -115,7 +115,7 @@ class Crowd:
         found = self.installer().list()
         if self.scenario != "remove" and len(found) != 1:
             wrong.append(f"installed: {found}")
-        trees = [digest_of(hash_tree(str(one.path), prowess.Limits()).files) for one in found]
+        trees = [digest_tree(hash_tree(str(one.path), prowess.Limits()).files) for one in found]
         return wrong + ["the tree is no version" for digest in trees if digest not in self.digests]
 
 

@@ -178,16 +178,16 @@ def moments(base: Path, operation: str) -> list[tuple[str, str]]:
 def _counted(base: Path, operation: str) -> Counting:
     scene = Scene(base, operation).begin()
     counting = Counting()
-    syscalls.watch(counting)
+    syscalls.set_watcher(counting)
     scene.change()
-    syscalls.watch(None)
+    syscalls.set_watcher(None)
     return counting
 
 
 def die(base: Path, operation: str, at: int, moment: str) -> list[str]:
     """A child dies at a call."""
     scene = Scene(base, operation).begin()
-    return _after(scene, lambda: syscalls.watch(Counting(at, moment, lambda _: os._exit(9))), 9)
+    return _after(scene, lambda: syscalls.set_watcher(Counting(at, moment, lambda _: os._exit(9))), 9)
 
 
 def kill(base: Path, operation: str, seconds: float) -> list[str]:
@@ -224,7 +224,7 @@ def fail(base: Path, operation: str, at: int, code: str, *, on: bool) -> list[st
         raise OSError(number, os.strerror(number), path)
 
     wrong: list[str] = []
-    syscalls.watch(Counting(at, "before", refuse, on=on))
+    syscalls.set_watcher(Counting(at, "before", refuse, on=on))
     try:
         scene.change()
     except prowess.SkillError as error:
@@ -233,7 +233,7 @@ def fail(base: Path, operation: str, at: int, code: str, *, on: bool) -> list[st
     except BaseException as error:  # noqa: BLE001 - any other error is what is looked for
         wrong.append(f"not typed: {error!r}")
     finally:
-        syscalls.watch(None)
+        syscalls.set_watcher(None)
     return wrong + scene.wrong_at_once() + scene.wrong_after_recovery() + scene.wrong_after_all()
 
 
@@ -243,7 +243,7 @@ def following(base: Path, command: str) -> list[str]:
     names = [name for name, _ in points(base, "update")]
     scene.begin()
     swapped = len(names) - names[::-1].index("exchange")
-    wrong = _died(scene, lambda: syscalls.watch(Counting(swapped, "after", lambda _: os._exit(9))), 9)
+    wrong = _died(scene, lambda: syscalls.set_watcher(Counting(swapped, "after", lambda _: os._exit(9))), 9)
     installer = scene.installer()
     commands: dict[str, Callable[[], object]] = {
         "sync": installer.sync,

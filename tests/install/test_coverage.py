@@ -81,7 +81,7 @@ def test_the_agents_and_the_mode_of_the_manifest_count_for_an_install_by_hand(
     entry = read_lock(str(world.project))["local/pdf"]
     assert (set(entry.agents), entry.mode) == ({"goose", "claude-code"}, "copy")
     installer.install_local(world.folder("own"))
-    assert read_lock(installer.user.records)["local/own"].agents == (), "the manifest is the project's"
+    assert read_lock(installer.user.lock_folder)["local/own"].agents == (), "the manifest is the project's"
 
 
 # -- the matrix --------------------------------------------------------------------------------------------------------

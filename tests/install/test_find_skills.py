@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from prowess import Limits
 from prowess.install.find_skills import find_skills
-from prowess.install.lookalikes import near_names, resembles, skeleton
+from prowess.install.lookalikes import find_lookalike_issues, is_lookalike, name_skeleton
 from prowess.install.tree import check_paths
 from tests.repositories import skill_text
 
@@ -19,7 +19,7 @@ def found(files: dict[str, str], *, every: bool = False) -> dict[str, str]:
     """The skills by name with their folders; ``every``: also those that count only by name."""
     data = {path: text.encode() for path, text in files.items()}
     skills, _ = find_skills(data, data.__getitem__, name="top", limits=Limits())
-    return {one.name: one.folder for one in skills if every or one.shown}
+    return {one.name: one.folder for one in skills if every or one.is_default}
 
 
 def skills(*folders: str) -> dict[str, str]:
@@ -142,20 +142,20 @@ def test_a_skill_that_does_not_load_is_an_issue_and_hides_no_other() -> None:
     ],
 )
 def test_names_that_resemble(one: str, other: str) -> None:
-    assert resembles(one, other)
-    assert resembles(other, one)
+    assert is_lookalike(one, other)
+    assert is_lookalike(other, one)
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [("pdf", "pdf"), ("pdf", "docx"), ("pdf", "pdf-forms"), ("a", "xyz"), ("ab", "ba")]
 )
 def test_names_that_do_not(one: str, other: str) -> None:
-    assert not resembles(one, other)
+    assert not is_lookalike(one, other)
 
 
 def test_look_alikes_of_other_alphabets_have_the_same_skeleton() -> None:
-    assert skeleton("p\u0430yp\u0430l") == skeleton("paypal")
-    assert skeleton("\uff50\uff44\uff46") == "pdf"
+    assert name_skeleton("p\u0430yp\u0430l") == name_skeleton("paypal")
+    assert name_skeleton("\uff50\uff44\uff46") == "pdf"
 
 
 NAMES = st.lists(st.text("ab0o-", min_size=1, max_size=5), max_size=6)
@@ -163,16 +163,16 @@ NAMES = st.lists(st.text("ab0o-", min_size=1, max_size=5), max_size=6)
 
 @given(NAMES, NAMES)
 def test_no_pair_that_resembles_is_missed(names: list[str], known: list[str]) -> None:
-    pairs = {(one, other) for one in names for other in known if resembles(one, other)}
-    message = "".join(issue.message for issue in near_names(names, "acme", known))
+    pairs = {(one, other) for one in names for other in known if is_lookalike(one, other)}
+    message = "".join(issue.message for issue in find_lookalike_issues(names, "acme", known))
     assert bool(pairs) == bool(message)
     if len({one for one, _ in pairs}) <= 5:
         assert all(repr(one) in message and repr(other) in message for one, other in pairs)
 
 
 def test_a_vendors_word_is_its_own() -> None:
-    assert [issue.code for issue in near_names(["anthropic-pdf"], "someone", ())] == ["near-name"]
-    assert list(near_names(["anthropic-pdf"], "anthropics", ())) == []
+    assert [issue.code for issue in find_lookalike_issues(["anthropic-pdf"], "someone", ())] == ["near-name"]
+    assert list(find_lookalike_issues(["anthropic-pdf"], "anthropics", ())) == []
 
 
 # -- paths -------------------------------------------------------------------------------------------------------------

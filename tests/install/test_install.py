@@ -121,11 +121,11 @@ def without_links() -> Iterator[None]:
         if (name, moment) == ("symlink", "before"):
             raise PermissionError(1, "links need rights here", path)
 
-    before = syscalls.watch(no_links)
+    before = syscalls.set_watcher(no_links)
     try:
         yield
     finally:
-        syscalls.watch(before)
+        syscalls.set_watcher(before)
 
 
 def test_a_link_that_cannot_be_made_becomes_a_copy_and_is_recorded_as_one(

@@ -96,7 +96,7 @@ class Project:
                     if name == "exchange" and moment == "after":
                         os._exit(9)
 
-                syscalls.watch(die)
+                syscalls.set_watcher(die)
                 self.installer().update("@local/notes")
             finally:
                 os._exit(0)
@@ -269,16 +269,16 @@ def test_what_an_older_version_staged_is_kept_when_its_journal_is_set_aside(proj
 def test_an_interrupted_removal_of_the_last_skill_leaves_a_lock_file_that_can_be_read(project: Project) -> None:
     """At each call in turn: the lock file is the old one, one that records nothing, or gone."""
     counting = Counting()
-    syscalls.watch(counting)
+    syscalls.set_watcher(counting)
     project.installer().remove("@local/notes")
-    syscalls.watch(None)
+    syscalls.set_watcher(None)
     assert not project.lock.exists()
     at = next(n for n, path in enumerate(counting.paths, 1) if Path(path).name == "prowess.lock")
     project.installer().install_local(project.source, project=True)
     child = os.fork()
     if child == 0:
         try:
-            syscalls.watch(Counting(at, "after", lambda _: os._exit(9)))
+            syscalls.set_watcher(Counting(at, "after", lambda _: os._exit(9)))
             project.installer().remove("@local/notes")
         finally:
             os._exit(0)

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import prowess
-from prowess.install.manifest import MANIFEST_FILE, read_manifest
+from prowess.install.manifest import MANIFEST_FILE, read_declarations
 
 if TYPE_CHECKING:
     from tests.install.conftest import World
@@ -67,7 +67,7 @@ def test_any_text_is_a_manifest_or_a_typed_refusal(tmp_path_factory: pytest.Temp
     folder.mkdir(exist_ok=True)
     (folder / MANIFEST_FILE).write_bytes(text.encode("utf-8", "surrogatepass"))
     try:
-        declared = read_manifest(str(folder), prowess.Limits())
+        declared = read_declarations(str(folder), prowess.Limits())
     except prowess.InstallError:
         return
     assert all(str(one) for one in declared or ())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prowess.install.manifest_text import Entry, UneditableError, change_entries, entry_text
+from prowess.install.manifest_text import ManifestEntry, UneditableError, change_entries, manifest_entry_text
 
 MANY = """\
 # What we need.
@@ -38,7 +38,7 @@ strict = true
     ],
 )
 def test_one_entry_is_changed_and_every_other_character_stays(
-    edits: dict[int, Entry | None], added: list[Entry], old: str, new: str
+    edits: dict[int, ManifestEntry | None], added: list[ManifestEntry], old: str, new: str
 ) -> None:
     assert MANY.count(old) == 1
     assert change_entries(MANY, (), edits, added) == MANY.replace(old, new)
@@ -84,13 +84,13 @@ GLUE = st.sampled_from(["", " ", "\n", "\n  ", ' # a ] comment, "\n', "\t", "\r\
 
 @given(st.lists(st.tuples(GLUE, ENTRIES, GLUE), max_size=4), GLUE, st.booleans(), st.data())
 def test_whatever_a_list_looks_like_the_result_says_what_was_meant_or_it_is_refused(
-    rows: list[tuple[str, Entry, str]], end: str, comma: bool, data: st.DataObject
+    rows: list[tuple[str, ManifestEntry, str]], end: str, comma: bool, data: st.DataObject
 ) -> None:
-    inner = ",".join(f"{before}{entry_text(entry)}{after}" for before, entry, after in rows)
+    inner = ",".join(f"{before}{manifest_entry_text(entry)}{after}" for before, entry, after in rows)
     text = f"a = 1\nskills = [{inner}{',' if comma and rows else ''}{end}]\n[b]\nc = '''x]'''\n"
-    entries: list[Entry] = [entry for _, entry, _ in rows]
+    entries: list[ManifestEntry] = [entry for _, entry, _ in rows]
     index = data.draw(st.integers(0, len(rows)))
-    edits: dict[int, Entry | None] = {index: data.draw(st.none() | ENTRIES)} if index < len(rows) else {}
+    edits: dict[int, ManifestEntry | None] = {index: data.draw(st.none() | ENTRIES)} if index < len(rows) else {}
     added = data.draw(st.lists(ENTRIES, max_size=2))
     changed = change_entries(text, (), edits, added)
     wanted = [edits.get(at, entry) for at, entry in enumerate(entries)]

@@ -19,7 +19,7 @@ import pytest
 import prowess
 from prowess.fetch.git.objects import load_objects
 from prowess.fetch.git.process import GitProgram
-from prowess.files.tree import digest_of, hash_bytes
+from prowess.files.tree import digest_tree, hash_bytes
 from prowess.lockfile.read import read_lock
 from prowess.lockfile.write import lock_text
 from tests.git_servers import HttpServer, http
@@ -395,7 +395,7 @@ def test_an_entry_that_records_other_files_too_is_restored_as_it_is_recorded(
     installer.install(wide_of(server), project=True)
     (entry,) = read_lock(str(world.project)).values()
     files = dict(entry.files) | {"README.md": hash_bytes(b"# Wide\n", executable=False)}
-    older = replace(entry, files=dict(sorted(files.items())), digest=digest_of(files))
+    older = replace(entry, files=dict(sorted(files.items())), digest=digest_tree(files))
     world.lock.write_text(lock_text({older.name: older}) or "", encoding="utf-8")
     shutil.rmtree(world.skills)
     server.forget()

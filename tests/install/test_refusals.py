@@ -10,7 +10,7 @@ import pytest
 import prowess
 from prowess.fetch.git.process import GitProgram
 from prowess.files.write import NewFile
-from prowess.install.file_diffs import diff_of
+from prowess.install.file_diffs import diff_folder
 from prowess.lockfile.read import parse_lock, parse_npm_lock
 from tests.repositories import skill_text
 
@@ -183,14 +183,14 @@ def test_hostile_files_are_not_compared_line_by_line(tmp_path: Path) -> None:
     new = old.replace("x", "y")
     written(tmp_path, {f"{number}.md": old for number in range(10)})
     files = [NewFile(f"{number}.md", new.encode()) for number in range(10)]
-    rows = diff_of(str(tmp_path), files, prowess.Limits()).splitlines()
+    rows = diff_folder(str(tmp_path), files, prowess.Limits()).splitlines()
     assert rows == [f"{count} lines of {number}.md become {count} lines, too many to compare" for number in range(10)]
 
 
 def test_the_lines_compared_are_bounded_for_all_files_together(tmp_path: Path) -> None:
     written(tmp_path, {"a.md": "1\n2\n", "b.md": "1\n2\n", "c.md": "1\n2\n"})
     files = [NewFile(f"{name}.md", b"3\n4\n") for name in "abc"]
-    diff = diff_of(str(tmp_path), files, prowess.Limits(max_diff_lines=8))
+    diff = diff_folder(str(tmp_path), files, prowess.Limits(max_diff_lines=8))
     assert diff.count("@@") == 4
     assert "2 lines of c.md become 2 lines, too many to compare\n" in diff
 
@@ -201,5 +201,5 @@ def test_a_small_change_in_a_long_file_is_shown_as_ever(tmp_path: Path, at: int)
     lines = [f"{number}\n" for number in range(10_000)]
     changed = [*lines[:at], "changed\n", *lines[at + 1 :]]
     written(tmp_path, {"a.md": "".join(lines)})
-    diff = diff_of(str(tmp_path), [NewFile("a.md", "".join(changed).encode())], prowess.Limits())
+    diff = diff_folder(str(tmp_path), [NewFile("a.md", "".join(changed).encode())], prowess.Limits())
     assert diff == "".join(difflib.unified_diff(lines, changed, "a/a.md", "b/a.md"))

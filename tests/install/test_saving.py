@@ -196,7 +196,7 @@ def test_another_version_is_declared_in_the_form_in_which_the_source_was_written
     write(world, f'"{written}",')
     manifest = load_manifest(str(world.project), DEFAULT_LIMITS)
     assert manifest is not None
-    (declared,) = manifest.declared
+    (declared,) = manifest.declarations
     scope = project_scope(str(world.skills))
     edit = declare_source(manifest, scope, replace(declared.spec, ref="v2"), written=declared.source)
     assert edit.text == HEAD + f"  {after},\n]\n"

@@ -126,12 +126,12 @@ def test_what_a_further_skill_costs_does_not_depend_on_how_many_there_are(
 
 
 def test_names_are_compared_without_going_through_all_pairs() -> None:
-    from prowess.install.lookalikes import near_names  # noqa: PLC0415 - beside what it counts
+    from prowess.install.lookalikes import find_lookalike_issues  # noqa: PLC0415 - beside what it counts
 
     counts = []
     for size in SIZES:
         arriving, known = ([f"{name_of(number)}-{word}" for number in range(size)] for word in ("one", "another"))
-        counts.append(count_calls(lambda: list(near_names(arriving, "acme", known))))  # noqa: B023
+        counts.append(count_calls(lambda: list(find_lookalike_issues(arriving, "acme", known))))  # noqa: B023
     assert find_quadratic(*counts) == {}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import prowess
-from prowess.lockfile.read import npm_hash, read_lock, read_npm_lock
+from prowess.lockfile.read import compute_npm_hash, read_lock, read_npm_lock
 from tests.repositories import skill_text
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ def test_skills_of_the_npm_tool_are_adopted_with_their_source(world: World, inst
         sourceType="github",
         ref="main",
         skillPath="skills/pdf/SKILL.md",
-        computedHash=npm_hash([("SKILL.md", content)]),
+        computedHash=compute_npm_hash([("SKILL.md", content)]),
     )
     (adopted,) = installer.adopt()
     assert (adopted.full_name, [issue.code for issue in installer.issues]) == ("acme/pdf", ["backed-up"])
@@ -367,7 +367,7 @@ def test_the_npm_tools_hash_is_the_real_ones(shared: Path) -> None:
     folder = shared / "reference" / "lock-golden"
     golden = json.loads((folder / "golden.json").read_text(encoding="utf-8"))
     files = [(name, (folder / "skill" / name).read_bytes()) for name in sorted(golden["order"])]
-    assert npm_hash(files) == golden["computedHash"]
+    assert compute_npm_hash(files) == golden["computedHash"]
 
 
 def test_a_file_of_the_npm_tool_is_read_and_odd_entries_are_left_out(tmp_path: Path) -> None:

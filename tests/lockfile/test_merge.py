@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prowess
-from prowess.files.tree import FileHash, digest_of
-from prowess.lockfile.read import LockedSkill, parse_lock
-from prowess.lockfile.write import EMPTY_TEXT, lock_text
+from prowess.files.tree import FileHash, digest_tree
+from prowess.lockfile.read import LockEntry, parse_lock
+from prowess.lockfile.write import EMPTY_LOCK_TEXT, lock_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 NAMES = ("acme/alpha", "acme/beta", "acme/gamma", "local/delta")
 
 
-def entry(name: str, version: str) -> LockedSkill:
+def entry(name: str, version: str) -> LockEntry:
     """An entry whose files, digest and commit follow from its version."""
     content = hashlib.sha256(f"{name} {version}".encode()).hexdigest()
     files = {
         "SKILL.md": FileHash(10, executable=False, sha256=content),
         "a.txt": FileHash(3, executable=False, sha256="a" * 64),
     }
-    return LockedSkill(
+    return LockEntry(
         name,
         f"https://github.com/{name}",
         ref=version,
         commit=content[:40],
         skills={name.partition("/")[2]: ""},
-        digest=digest_of(files),
+        digest=digest_tree(files),
         files=files,
     )
 
@@ -85,8 +85,8 @@ def test_how_the_manifest_declares_a_skill_is_no_conflict_with_an_update_or_a_re
 def test_two_first_lock_files_have_an_empty_base() -> None:
     assert prowess.merge_locks("", lock(alpha="v1"), lock(beta="v1")).text == lock(alpha="v1", beta="v1")
     assert prowess.merge_locks("", lock(alpha="v1"), lock(alpha="v1")).text == lock(alpha="v1")
-    assert prowess.merge_locks(lock(alpha="v1"), "", lock(alpha="v1")).text == EMPTY_TEXT
-    assert prowess.merge_locks("", "", "") == prowess.LockMerge(EMPTY_TEXT, ())
+    assert prowess.merge_locks(lock(alpha="v1"), "", lock(alpha="v1")).text == EMPTY_LOCK_TEXT
+    assert prowess.merge_locks("", "", "") == prowess.LockMerge(EMPTY_LOCK_TEXT, ())
 
 
 def test_an_entry_that_both_sides_changed_is_a_conflict_that_no_reader_takes_for_a_lock_file() -> None:
@@ -122,7 +122,7 @@ def test_every_merge_is_what_the_rule_says_and_is_the_same_from_both_sides(rows:
         lock_text({name: entry(name, row[side]) for name, row in zip(NAMES, rows, strict=True) if row[side]}) or ""
         for side in range(3)
     ]
-    expected: dict[str, LockedSkill] = {}
+    expected: dict[str, LockEntry] = {}
     clashing = []
     for name, (base, ours, theirs) in zip(NAMES, rows, strict=True):
         changed = {version for version in (ours, theirs) if version != base}
@@ -134,7 +134,7 @@ def test_every_merge_is_what_the_rule_says_and_is_the_same_from_both_sides(rows:
     assert [one.name for one in merged.conflicts] == clashing
     assert [one.name for one in prowess.merge_locks(texts[0], texts[2], texts[1]).conflicts] == clashing
     if not clashing:
-        assert merged.text == (lock_text(expected) or EMPTY_TEXT)
+        assert merged.text == (lock_text(expected) or EMPTY_LOCK_TEXT)
 
 
 def linked(name: str, version: str, *agents: str) -> str:

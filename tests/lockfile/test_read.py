@@ -10,22 +10,22 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from prowess import InstallError, PathTraversalError
-from prowess.files.tree import FileHash, digest_of
-from prowess.lockfile.read import LockedSkill, _as_written, parse_lock, parse_npm_lock
+from prowess.files.tree import FileHash, digest_tree
+from prowess.lockfile.read import LockEntry, _parse_fast, parse_lock, parse_npm_lock
 from prowess.lockfile.write import lock_text
-from prowess.names import relative_parts
+from prowess.names import split_relative_path
 
 HASH = hashlib.sha256(b"x").hexdigest()
 
 
-def entry(name: str = "acme/pdf", **changes: object) -> LockedSkill:
+def entry(name: str = "acme/pdf", **changes: object) -> LockEntry:
     files = {
         "SKILL.md": FileHash(1, executable=False, sha256=HASH),
         "scripts/a b.sh": FileHash(1, executable=True, sha256=HASH),
     }
     values: dict[str, object] = {"source": "https://h.example/x", "files": files, "skills": {"pdf": ""}} | changes
     made = dict(values["files"])  # type: ignore[call-overload]
-    return LockedSkill(name=name, digest=digest_of(made), **values)  # type: ignore[arg-type]
+    return LockEntry(name=name, digest=digest_tree(made), **values)  # type: ignore[arg-type]
 
 
 def test_what_is_written_is_read() -> None:
@@ -51,7 +51,7 @@ def test_what_is_written_is_read() -> None:
 
 def _is_path(text: str) -> bool:
     try:
-        return "/".join(relative_parts(text)) == text
+        return "/".join(split_relative_path(text)) == text
     except PathTraversalError:
         return False
 
@@ -209,7 +209,7 @@ TEXTS = st.lists(ROWS, max_size=12).map("\n".join) | st.text(max_size=60)
 @example("version = 1\n[[skill]]\n\u00e9 = 1\n")
 @example('version = 1\n[[skill]]\na = "\\/"\n')
 def test_the_fast_reader_says_what_toml_says_or_nothing(text: str) -> None:
-    quick = _as_written(text)
+    quick = _parse_fast(text)
     if quick is not None:
         assert quick == tomllib.loads(text)
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.discovery.scan import find
-from prowess.discovery.walk import Rules
+from prowess.discovery.scan import find_skills
+from prowess.discovery.walk import ScanRules
 from prowess.mcp.http.bind import check_token, is_loopback, parse_bind
-from prowess.mcp.http.guard import access
-from prowess.mcp.live_catalog import Loader
-from prowess.mcp.manifests import Manifests
-from prowess.mcp.served_skills import build_shelf
-from prowess.spec.document import Policy
+from prowess.mcp.http.guard import make_access
+from prowess.mcp.live_catalog import SkillLoader
+from prowess.mcp.manifests import ManifestCache
+from prowess.mcp.served_skills import build_from_scan
+from prowess.spec.document import LoadPolicy
 from tests.talking import everywhere, offered, put, skill_md, talk
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ def test_what_is_served_can_be_described_and_the_other_way_round(
     for number, head in enumerate(real_heads if full else rng.sample(real_heads, 1_000)):
         name = NAME.search(head)
         put(tmp_path, f"{number}/{name[1].decode() if name else 'unnamed'}/SKILL.md", head)
-    found = find((prowess.Place(str(tmp_path)),), Rules(Policy(limits=LIMITS), nested=True))
-    shelf, manifests = build_shelf(found, LIMITS), Manifests(LIMITS)
+    found = find_skills((prowess.Place(str(tmp_path)),), ScanRules(LoadPolicy(limits=LIMITS), nested=True))
+    shelf, manifests = build_from_scan(found, LIMITS), ManifestCache(LIMITS)
     served = {skill.location for skill in shelf.skills.values()}
     assert len(served) > 100
     differing = [
@@ -106,9 +106,9 @@ def test_what_is_served_can_be_described_and_the_other_way_round(
     assert differing == []
 
 
-def can_be_described(manifests: Manifests, skill: prowess.Skill) -> bool:
+def can_be_described(manifests: ManifestCache, skill: prowess.Skill) -> bool:
     try:
-        return bool(manifests.of(skill).fields)
+        return bool(manifests.get_manifest(skill).fields)
     except prowess.SkillError:
         return False
 
@@ -143,7 +143,7 @@ def test_copies_of_one_skill_for_several_agents_are_one_skill_that_is_served(
     survey = prowess.mcp.survey()
     assert [issue.code for refused in survey.refused for issue in refused.issues] == ["metadata-not-text"]
     assert (survey.loaded, survey.served) == (2, 1)
-    assert Loader((), LIMITS).load().left_out == (1, 0)
+    assert SkillLoader((), LIMITS).load().left_out == (1, 0)
     put(tmp_path, ".claude/skills/pdf/a.md", "another")
     assert [issue.code for refused in prowess.mcp.check() for issue in refused.issues][-1] == "duplicate-name"
 
@@ -173,9 +173,9 @@ def test_a_file_that_cannot_be_named_keeps_a_skill_from_being_served(tmp_path: P
     ],
 )
 def test_a_server_goes_by_its_own_names_and_those_it_was_given(headers: dict[str, str], status: int | None) -> None:
-    who = access("127.0.0.1", ["Skills.example.com"], ["https://app.example"], None)
+    who = make_access("127.0.0.1", ["Skills.example.com"], ["https://app.example"], None)
     rows = [(name.encode(), value.encode()) for name, value in headers.items()]
-    refused = who.refused({"server": ("127.0.0.1", 8848), "headers": rows})
+    refused = who.find_refusal({"server": ("127.0.0.1", 8848), "headers": rows})
     assert (refused.status if refused is not None else None) == status
 
 

@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from prowess.limits import DEFAULT_LIMITS as LIMITS
-from prowess.mcp.handlers import Answers
-from prowess.mcp.live_catalog import Loader
-from prowess.mcp.manifests import Manifests
+from prowess.mcp.handlers import SkillHandlers
+from prowess.mcp.live_catalog import SkillLoader
+from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.options import ServeOptions
 from prowess.mcp.prompts import Prompts
-from prowess.mcp.serve import in_step
+from prowess.mcp.serve import with_handshake_seconds
 from prowess.mcp.tools import ModelTools
 from tests.talking import put, skill_md
 
@@ -37,8 +37,8 @@ def library(root: Path, count: int, body: str = "Do it.\n") -> Path:
     return root
 
 
-def answers_of(root: Path) -> Answers:
-    return Answers(Loader((str(root),), LIMITS).load(), Manifests(LIMITS), LIMITS)
+def answers_of(root: Path) -> SkillHandlers:
+    return SkillHandlers(SkillLoader((str(root),), LIMITS).load(), ManifestCache(LIMITS), LIMITS)
 
 
 def calls(work: Callable[[], object]) -> Counter[str]:
@@ -83,7 +83,7 @@ def test_what_was_hashed_is_hashed_again_only_when_it_changes(tmp_path: Path) ->
 
 def test_loading_a_library_hashes_nothing_and_a_page_only_what_is_on_it(tmp_path: Path) -> None:
     library(tmp_path, 2 * LIMITS.max_page_entries)
-    made: list[Answers] = []
+    made: list[SkillHandlers] = []
     assert calls(lambda: made.append(answers_of(tmp_path)))[HASH] == 0
     assert calls(lambda: made[0].list_skills(None))[HASH] == 2 * LIMITS.max_page_entries
 
@@ -92,14 +92,14 @@ def test_an_answer_about_one_skill_costs_the_same_among_ten_and_among_a_thousand
     asked: dict[int, list[int]] = {}
     for count in (10, 1_000):
         answers = answers_of(library(tmp_path / str(count), count))
-        tools = ModelTools(answers.shelf, ServeOptions())
-        prompts = Prompts(answers.shelf, tools, LIMITS)
+        tools = ModelTools(answers.served, ServeOptions())
+        prompts = Prompts(answers.served, tools, LIMITS)
         work: list[Callable[[], object]] = [
             lambda answers=answers: answers.read_resource("skill://s00007/notes.md"),  # type: ignore[misc]
             lambda answers=answers: answers.read_directory("skill://s00007", None),  # type: ignore[misc]
             lambda answers=answers: answers.get_skill("skill://s00007/SKILL.md"),  # type: ignore[misc]
-            lambda tools=tools: tools.call("load_skill", {"name": "s00007"}),  # type: ignore[misc]
-            lambda prompts=prompts: prompts.get("s00007", {}),  # type: ignore[misc]
+            lambda tools=tools: tools.call_tool("load_skill", {"name": "s00007"}),  # type: ignore[misc]
+            lambda prompts=prompts: prompts.get_prompt("s00007", {}),  # type: ignore[misc]
         ]
         for one in work:
             settle(one)
@@ -119,7 +119,7 @@ def test_a_library_costs_memory_for_its_metadata_alone(tmp_path: Path, full: boo
         kept, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert len(answers.shelf) == count
+    assert len(answers.served) == count
     assert kept < count * MOST_BYTES_OF_A_SKILL < count * len(BODY) / 2
     assert peak < 2 * count * MOST_BYTES_OF_A_SKILL
 
@@ -130,10 +130,10 @@ def test_only_a_small_library_is_waited_for_however_long_the_start_took(tmp_path
     limits = replace(LIMITS, max_awaited_entries=40)
 
     def is_small(*names: str) -> bool:
-        return Loader(tuple(str(tmp_path / name) for name in names), limits).is_small()
+        return SkillLoader(tuple(str(tmp_path / name) for name in names), limits).is_small()
 
     assert is_small("small", "none")
     assert not is_small("deep")
     assert not is_small("small", "deep")
-    assert in_step(LIMITS, 1.0).max_handshake_seconds == 0.1
-    assert in_step(LIMITS, 100.0).max_handshake_seconds == LIMITS.max_handshake_seconds
+    assert with_handshake_seconds(LIMITS, 1.0).max_handshake_seconds == 0.1
+    assert with_handshake_seconds(LIMITS, 100.0).max_handshake_seconds == LIMITS.max_handshake_seconds

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import prowess
 from prowess.sources.mcp.entry import parse_entry
-from prowess.sources.mcp.quota import Allowance, Scale
+from prowess.sources.mcp.quota import JsonMeter, ReceiveQuota
 from tests.talking import Plan, entry_of, skill_md
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="
 
 def grown(source: McpSource, most_issues: int = 1) -> tuple[prowess.Catalog, int]:
     """What is listed, and how many KiB are kept for it beyond the SDK's own."""
-    source._link.capabilities()  # noqa: SLF001 - connected, so that the SDK's own memory does not count
+    source._connection.capabilities()  # noqa: SLF001 - connected, so that the SDK's own memory does not count
     before = resident()
     catalog = source.load()
     assert len(catalog.issues) <= most_issues
@@ -257,29 +257,29 @@ PIECES = [
 
 @pytest.mark.parametrize("text", PIECES)
 def test_weight_does_not_depend_on_how_the_bytes_come(text: bytes) -> None:
-    whole = Scale().weigh(text)
+    whole = JsonMeter().measure(text)
     for size in range(1, len(text)):
-        scale = Scale()
-        assert sum(scale.weigh(text[at : at + size]) for at in range(0, len(text), size)) == whole
+        scale = JsonMeter()
+        assert sum(scale.measure(text[at : at + size]) for at in range(0, len(text), size)) == whole
 
 
 def test_every_value_weighs_and_text_does_not_count_as_values() -> None:
-    assert Scale().weigh(PIECES[0]) == 48 + 32 * 7
-    assert Scale().weigh(b'"never closed\n[') == 15 + 32
+    assert JsonMeter().measure(PIECES[0]) == 48 + 32 * 7
+    assert JsonMeter().measure(b'"never closed\n[') == 15 + 32
 
 
 def test_what_was_not_used_of_one_question_is_no_room_for_the_next() -> None:
-    allowance = Allowance(prowess.Limits(max_mcp_message_bytes=10, max_mcp_list_bytes=20))
-    with allowance.asking("max_mcp_list_bytes"):
-        with allowance.asking("max_mcp_message_bytes"):
-            assert allowance.takes(8)
-        assert allowance.takes(20)
-        assert not allowance.takes(1)
-        assert "max_mcp_list_bytes" in allowance.over
-    with allowance.asking("max_mcp_message_bytes"):
-        assert allowance.takes(10), "a new question has an allowance of its own"
-    assert allowance.takes(10)
-    assert not allowance.takes(1), "and so has what nobody asked for"
+    allowance = ReceiveQuota(prowess.Limits(max_mcp_message_bytes=10, max_mcp_list_bytes=20))
+    with allowance.reserve("max_mcp_list_bytes"):
+        with allowance.reserve("max_mcp_message_bytes"):
+            assert allowance.consume(8)
+        assert allowance.consume(20)
+        assert not allowance.consume(1)
+        assert "max_mcp_list_bytes" in allowance.excess_reason
+    with allowance.reserve("max_mcp_message_bytes"):
+        assert allowance.consume(10), "a new question has an allowance of its own"
+    assert allowance.consume(10)
+    assert not allowance.consume(1), "and so has what nobody asked for"
 
 
 # -- on HTTP -----------------------------------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ import pytest
 
 import prowess
 from prowess.errors import HINTS
-from prowess.mcp.http.app import guarded_app
-from prowess.mcp.http.bind import check_token, parse_bind, read_names, read_origins, token_in
-from prowess.mcp.http.guard import access
+from prowess.mcp.http.app import make_guarded_app
+from prowess.mcp.http.bind import check_token, parse_bind, parse_host_names, parse_origins, token_in
+from prowess.mcp.http.guard import make_access
 from tests.talking import put, skill_md, talk, talking
 
 if TYPE_CHECKING:
@@ -106,9 +106,9 @@ def test_a_name_or_a_page_that_is_not_allowed_is_told_which_option_allows_it(
     headers: dict[str, str], status: int, option: str
 ) -> None:
     rows = [(name.encode(), value.encode()) for name, value in headers.items()]
-    refused = access("127.0.0.1", [], [], None).refused({"server": ("127.0.0.1", 8848), "headers": rows})
+    refused = make_access("127.0.0.1", [], [], None).find_refusal({"server": ("127.0.0.1", 8848), "headers": rows})
     assert refused is not None
-    assert (refused.status, option in refused.words) == (status, True)
+    assert (refused.status, option in refused.message) == (status, True)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_name_or_a_page_that_no_request_could_have_is_refused_when_the_server_
     server: prowess.mcp.Server, option: str, value: str, meant: str
 ) -> None:
     with pytest.raises(prowess.SourceError) as caught:
-        guarded_app(server, "127.0.0.1", **{option: [value]})  # type: ignore[arg-type]
+        make_guarded_app(server, "127.0.0.1", **{option: [value]})  # type: ignore[arg-type]
     assert caught.value.code == "bad-argument"
     assert meant in str(caught.value)
 
@@ -144,10 +144,10 @@ def test_a_name_or_a_page_that_no_request_could_have_is_refused_when_the_server_
 def test_a_name_that_is_allowed_goes_with_every_port_and_a_page_however_it_is_written(
     name: str, origin: str, host: str
 ) -> None:
-    may = access("127.0.0.1", read_names([name]), read_origins([origin]), None)
+    may = make_access("127.0.0.1", parse_host_names([name]), parse_origins([origin]), None)
     sent = origin.lower().removesuffix("/").removesuffix(":80")
     rows = [(b"host", host.encode()), (b"origin", sent.encode())]
-    assert may.refused({"server": ("127.0.0.1", 8848), "headers": rows}) is None
+    assert may.find_refusal({"server": ("127.0.0.1", 8848), "headers": rows}) is None
 
 
 def test_a_token_that_is_wrong_is_not_said_to_be_missing(tmp_path: Path) -> None:

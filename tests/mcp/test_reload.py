@@ -11,24 +11,24 @@ import pytest
 from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
 
 import prowess
-from prowess.mcp.live_catalog import Keeper, Loader
+from prowess.mcp.live_catalog import LiveCatalog, SkillLoader
 from prowess.mcp.options import ServeOptions
 from tests.talking import offered, put, skill_md, talking
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from prowess.discovery.file_changes import Notice
-    from prowess.mcp.served_skills import Shelf
+    from prowess.discovery.file_changes import WatchMethod
+    from prowess.mcp.served_skills import ServedSkills
     from tests.talking import Talk
 
-NOTICES: list[Notice] = ["watchfiles", "stat"]
+NOTICES: list[WatchMethod] = ["watchfiles", "stat"]
 SECONDS = 30
 LIMITS = prowess.Limits(watch_seconds=0.05)
 
 
 @pytest.mark.parametrize("notice", NOTICES)
-def test_clients_that_listen_are_told_and_see_the_new_skills(library: Path, notice: Notice) -> None:
+def test_clients_that_listen_are_told_and_see_the_new_skills(library: Path, notice: WatchMethod) -> None:
     server = prowess.mcp.Server(library, notice=notice, limits=LIMITS)
 
     async def whole() -> None:
@@ -217,14 +217,14 @@ def test_what_a_head_says_now_counts_before_it_is_noticed(library: Path) -> None
     asyncio.run(whole())
 
 
-class Counting(Loader):
+class Counting(SkillLoader):
     """Counts how often it loads, and holds a load until it is told to go on."""
 
     times = 0
     began = threading.Event()
     go_on = threading.Event()
 
-    def load(self) -> Shelf:
+    def load(self) -> ServedSkills:
         self.times += 1
         if self.times > 1:
             self.began.set()
@@ -234,21 +234,21 @@ class Counting(Loader):
 
 def test_whoever_asks_during_a_load_shares_the_next(library: Path) -> None:
     loader = Counting((str(library),), UNHURRIED)
-    keeper = Keeper(loader, UNHURRIED, ServeOptions(), notice="stat")
+    keeper = LiveCatalog(loader, UNHURRIED, ServeOptions(), notice="stat")
 
     async def whole() -> None:
         keeper.start()
         try:
             async with asyncio.timeout(SECONDS):
-                await keeper.offer()
-                first = asyncio.create_task(keeper.look())
+                await keeper.get_snapshot()
+                first = asyncio.create_task(keeper.reload())
                 await asyncio.to_thread(loader.began.wait, SECONDS)
                 put(library, "fresh/SKILL.md", skill_md("fresh"))
-                others = [asyncio.create_task(keeper.look()) for _ in range(20)]
+                others = [asyncio.create_task(keeper.reload()) for _ in range(20)]
                 await asyncio.sleep(0)
                 loader.go_on.set()
                 await first
-                assert all(offer and "fresh" in offer.shelf.skills for offer in await asyncio.gather(*others))
+                assert all(offer and "fresh" in offer.served.skills for offer in await asyncio.gather(*others))
         finally:
             await keeper.stop()
 
@@ -276,7 +276,7 @@ def test_digests_follow_the_files_without_any_watching(library: Path) -> None:
 
 
 @pytest.mark.parametrize("notice", NOTICES)
-def test_no_request_sees_half_a_catalogue(tmp_path: Path, notice: Notice) -> None:
+def test_no_request_sees_half_a_catalogue(tmp_path: Path, notice: WatchMethod) -> None:
     """The folder of a set of skills is swapped for that of another, again and again: never a part, never a mixture."""
     live, stored, root = tmp_path / "root" / "live", tmp_path / "stored", tmp_path / "root"
     sets = {begin: [f"{begin}{number:02}" for number in range(20)] for begin in "ab"}
@@ -354,14 +354,14 @@ def test_whoever_pages_while_skills_come_and_go_sees_each_that_stays_once(tmp_pa
 def test_the_handshake_does_not_wait_for_a_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first answer about a large library comes before that is known; later ones wait for it."""
     answered = threading.Event()
-    load = Loader.load
+    load = SkillLoader.load
 
-    def load_late(loader: Loader) -> Shelf:
+    def load_late(loader: SkillLoader) -> ServedSkills:
         """The same, and not before the first answer: on a fast disk the scan would win the race."""
         answered.wait(SECONDS)
         return load(loader)
 
-    monkeypatch.setattr(Loader, "load", load_late)
+    monkeypatch.setattr(SkillLoader, "load", load_late)
     for number in range(200):
         put(tmp_path, f"s{number}/SKILL.md", skill_md(f"s{number}"))
     limits = prowess.Limits(max_handshake_seconds=1e-9, max_awaited_entries=100)
@@ -378,13 +378,13 @@ def test_the_handshake_does_not_wait_for_a_scan(tmp_path: Path, monkeypatch: pyt
     asyncio.run(whole())
 
 
-class Failing(Loader):
+class Failing(SkillLoader):
     """Loads, fails once, and loads again."""
 
     times = 0
     failed = threading.Event()
 
-    def load(self) -> Shelf:
+    def load(self) -> ServedSkills:
         self.times += 1
         if self.times == 2:
             self.failed.set()
@@ -394,19 +394,19 @@ class Failing(Loader):
 
 def test_a_reload_that_fails_is_not_the_last(library: Path) -> None:
     loader = Failing((str(library),), LIMITS)
-    keeper = Keeper(loader, LIMITS, ServeOptions(), notice="auto")
+    keeper = LiveCatalog(loader, LIMITS, ServeOptions(), notice="auto")
 
     async def whole() -> list[str]:
         keeper.start()
         try:
             async with asyncio.timeout(SECONDS):
-                offer = await keeper.offer()
+                offer = await keeper.get_snapshot()
                 put(library, "fresh/SKILL.md", skill_md("fresh"))
                 await asyncio.to_thread(loader.failed.wait)
                 put(library, "fresher/SKILL.md", skill_md("fresher"))
-                newer = await keeper.newer(offer)
+                newer = await keeper.wait_for_newer(offer)
                 assert newer is not None
-                return [path for path in newer.shelf.skills if path.startswith("fresh")]
+                return [path for path in newer.served.skills if path.startswith("fresh")]
         finally:
             await keeper.stop()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from prowess import Limits
-from prowess.mcp.http.guard import Guard, WrongTokens, access
+from prowess.mcp.http.guard import RequestGuard, WrongTokens, make_access
 from tests.hostile.web import served
 from tests.talking import put, skill_md
 
@@ -78,7 +78,7 @@ class Clock:
         return self.now
 
 
-def statuses_of(guard: Guard, tokens: Iterable[str]) -> list[int]:
+def statuses_of(guard: RequestGuard, tokens: Iterable[str]) -> list[int]:
     """The status of the answer to one request with each token, all from one address."""
     sent: list[dict[str, Any]] = []
 
@@ -104,7 +104,7 @@ async def answer_ok(_scope: object, _receive: object, send: Callable[[dict[str, 
 
 def test_during_a_wait_no_token_is_judged_so_the_right_one_cannot_be_told_from_others() -> None:
     clock = Clock()
-    guard = Guard(answer_ok, access("127.0.0.1", (), (), TOKEN), Limits(max_http_wrong_tokens=1), clock)
+    guard = RequestGuard(answer_ok, make_access("127.0.0.1", (), (), TOKEN), Limits(max_http_wrong_tokens=1), clock)
     assert statuses_of(guard, ["wrong", "wrong", TOKEN]) == [401, 429, 429]
     clock.now += 2.0
     assert statuses_of(guard, [TOKEN, "wrong", "wrong", TOKEN]) == [200, 401, 429, 200]
@@ -115,9 +115,9 @@ def test_each_wait_is_twice_the_one_before_up_to_the_limit() -> None:
     wrong = WrongTokens(most=2, longest=10.0, clock=clock)
     waits = []
     for _ in range(8):
-        assert wrong.note_wrong("a") == 0.0
-        if (wait := wrong.note_wrong("a")) == 0.0:  # the second one that is free
-            wait = wrong.note_wrong("a")
+        assert wrong.record_wrong("a") == 0.0
+        if (wait := wrong.record_wrong("a")) == 0.0:  # the second one that is free
+            wait = wrong.record_wrong("a")
         waits.append(wait)
         clock.now += wait
     assert waits == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0, 10.0, 10.0]
@@ -126,25 +126,25 @@ def test_each_wait_is_twice_the_one_before_up_to_the_limit() -> None:
 def test_impatience_makes_no_wait_longer_and_other_addresses_do_not_wait() -> None:
     clock = Clock()
     wrong = WrongTokens(most=1, longest=60.0, clock=clock)
-    assert wrong.note_wrong("a") == 0.0
-    assert [wrong.note_wrong("a") for _ in range(100)] == [1.0] * 100
+    assert wrong.record_wrong("a") == 0.0
+    assert [wrong.record_wrong("a") for _ in range(100)] == [1.0] * 100
     clock.now += 0.25
-    assert wrong.note_wrong("a") == 0.75
-    assert wrong.note_wrong("b") == 0.0
+    assert wrong.record_wrong("a") == 0.75
+    assert wrong.record_wrong("b") == 0.0
 
 
 def test_an_address_that_was_quiet_for_as_long_as_the_longest_wait_begins_anew() -> None:
     clock = Clock()
     wrong = WrongTokens(most=2, longest=60.0, clock=clock)
-    assert [wrong.note_wrong("a") for _ in range(3)] == [0.0, 0.0, 1.0]
+    assert [wrong.record_wrong("a") for _ in range(3)] == [0.0, 0.0, 1.0]
     clock.now += 61.5
-    assert [wrong.note_wrong("a") for _ in range(3)] == [0.0, 0.0, 1.0]
+    assert [wrong.record_wrong("a") for _ in range(3)] == [0.0, 0.0, 1.0]
 
 
 def test_of_too_many_addresses_the_one_that_was_longest_silent_is_forgotten() -> None:
     wrong = WrongTokens(most=1, longest=60.0, clock=Clock())
     for number in range(5_000):
-        assert wrong.note_wrong(f"address {number}") == 0.0
+        assert wrong.record_wrong(f"address {number}") == 0.0
     assert len(wrong) <= 1_024
-    assert wrong.note_wrong("address 4999") > 0.0
-    assert wrong.note_wrong("address 0") == 0.0
+    assert wrong.record_wrong("address 4999") > 0.0
+    assert wrong.record_wrong("address 0") == 0.0

@@ -5,12 +5,15 @@ from itertools import product
 import pytest
 
 import prowess
-from prowess.runtime.activation import ActivationState, Active, Standing, next_step
+from prowess.runtime.activation import ActivationState, ActiveSkill, CommandDecision, next_step
 
 LOADED = prowess.Catalog.from_sources([prowess.Source.inline("greet", "Greets.", "Say hello.")])["greet"].load()
-READY = Active(LOADED, ())
-STANDING = Standing("granted", "digest", None)
-ENTRIES = (None, READY, READY._replace(stale=True), READY._replace(unrun=True), READY._replace(standing=STANDING))
+READY = ActiveSkill(LOADED, ())
+STANDING = CommandDecision("granted", "digest", None)
+ENTRIES = (
+    *(None, READY, READY._replace(stale=True)),
+    *(READY._replace(commands_unrun=True), READY._replace(command_decision=STANDING)),
+)
 
 
 def state(**known: object) -> ActivationState:
@@ -25,12 +28,12 @@ def state(**known: object) -> ActivationState:
         ({}, "read"),
         ({"active": READY}, "keep"),
         ({"active": READY._replace(stale=True)}, "read"),
-        ({"active": READY._replace(unrun=True)}, "read"),
-        ({"active": READY._replace(unrun=True), "run": False}, "keep"),
+        ({"active": READY._replace(commands_unrun=True)}, "read"),
+        ({"active": READY._replace(commands_unrun=True), "run": False}, "keep"),
         ({"active": READY._replace(stale=True), "run": False}, "read"),
-        ({"active": READY._replace(standing=STANDING)}, "check-grant"),
-        ({"active": READY._replace(standing=STANDING), "run": False}, "keep"),
-        ({"active": READY._replace(standing=STANDING, gone=True)}, "keep"),
+        ({"active": READY._replace(command_decision=STANDING)}, "check-grant"),
+        ({"active": READY._replace(command_decision=STANDING), "run": False}, "keep"),
+        ({"active": READY._replace(command_decision=STANDING, gone=True)}, "keep"),
         ({"active": READY, "has_room": False}, "keep"),
         ({"has_room": False}, "refuse-full"),
         ({"is_read": True}, "remember"),

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prowess
-from prowess.select.budget import BudgetReport, fit
-from prowess.spec.render import Entry, Style, render_entries
+from prowess.select.budget import BudgetReport, fit_listing
+from prowess.spec.render import ListingEntry, ListingStyle, render_entries
 
 Made = Callable[..., prowess.Skill]
 
-STYLES: tuple[Style, ...] = get_args(Style)
+STYLES: tuple[ListingStyle, ...] = get_args(ListingStyle)
 WORDS = (
     "a",
     "use",
@@ -50,17 +50,17 @@ CATALOGS = st.builds(some_catalog, st.integers(1, 12), st.integers(1, 60), st.in
 
 
 def fitted(
-    skills: prowess.Catalog | Sequence[prowess.Skill], budget: int | None, style: Style = "json"
+    skills: prowess.Catalog | Sequence[prowess.Skill], budget: int | None, style: ListingStyle = "json"
 ) -> BudgetReport:
-    return fit(skills, budget, partial(render_entries, style=style))[1]
+    return fit_listing(skills, budget, partial(render_entries, style=style))[1]
 
 
-def entries(report: BudgetReport) -> list[Entry]:
+def entries(report: BudgetReport) -> list[ListingEntry]:
     rows = json.loads(report.text) if report.text else []
     return [(row["name"], row["description"], row["location"]) for row in rows]
 
 
-def cost_of_names(skills: prowess.Catalog, style: Style, count: int) -> int:
+def cost_of_names(skills: prowess.Catalog, style: ListingStyle, count: int) -> int:
     bare = [(skill.name, "", skill.location) for skill in skills][:count]
     return prowess.estimate_tokens(render_entries(bare, style))
 
@@ -70,7 +70,7 @@ def cost_of_names(skills: prowess.Catalog, style: Style, count: int) -> int:
 
 @pytest.mark.parametrize("style", STYLES)
 @given(skills=CATALOGS, budget=st.integers(0, 600))
-def test_whatever_is_listed_fits(style: Style, skills: prowess.Catalog, budget: int) -> None:
+def test_whatever_is_listed_fits(style: ListingStyle, skills: prowess.Catalog, budget: int) -> None:
     text = prowess.render_catalog(skills, style, budget)
     assert text == fitted(skills, budget, style).text
     assert not text or prowess.estimate_tokens(text) <= budget
@@ -78,7 +78,9 @@ def test_whatever_is_listed_fits(style: Style, skills: prowess.Catalog, budget: 
 
 @pytest.mark.parametrize("style", STYLES)
 @given(skills=CATALOGS, budget=st.integers(0, 600), more=st.integers(0, 60))
-def test_a_larger_budget_never_shows_fewer_names(style: Style, skills: prowess.Catalog, budget: int, more: int) -> None:
+def test_a_larger_budget_never_shows_fewer_names(
+    style: ListingStyle, skills: prowess.Catalog, budget: int, more: int
+) -> None:
     small, large = fitted(skills, budget, style), fitted(skills, budget + more, style)
     assert set(small.shown) <= set(large.shown)
     assert set(large.omitted) <= set(small.omitted)
@@ -88,7 +90,7 @@ def test_a_larger_budget_never_shows_fewer_names(style: Style, skills: prowess.C
 @pytest.mark.parametrize("style", STYLES)
 @given(skills=CATALOGS, data=st.data())
 def test_every_budget_that_pays_for_a_name_shows_one(
-    style: Style, skills: prowess.Catalog, data: st.DataObject
+    style: ListingStyle, skills: prowess.Catalog, data: st.DataObject
 ) -> None:
     count = data.draw(st.integers(1, len(skills)))
     least = cost_of_names(skills, style, count)
@@ -184,7 +186,7 @@ def test_entries_are_left_out_from_the_end(made: Made) -> None:
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_names_stay_whole_however_small_the_budget(style: Style, made: Made) -> None:
+def test_names_stay_whole_however_small_the_budget(style: ListingStyle, made: Made) -> None:
     skills = [made(f"a-rather-long-name-{n}", "word " * 50) for n in range(4)]
     for budget in range(0, 200, 7):
         text = prowess.render_catalog(skills, style, budget)
@@ -199,12 +201,12 @@ def test_a_skill_that_had_no_description_is_not_reported_as_having_lost_one(made
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("budget", [None, 0, 1, 1000])
-def test_nothing_to_list_is_an_empty_text(style: Style, budget: int | None) -> None:
+def test_nothing_to_list_is_an_empty_text(style: ListingStyle, budget: int | None) -> None:
     assert prowess.render_catalog([], style, budget) == ""
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_a_budget_too_small_for_one_name_lists_nothing(style: Style, made: Made) -> None:
+def test_a_budget_too_small_for_one_name_lists_nothing(style: ListingStyle, made: Made) -> None:
     assert prowess.render_catalog([made("pdf")], style, 0) == ""
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from prowess import Frontmatter, Limits, Skill, SkillError, scan
-from prowess.skills.resources import digest
+from prowess.skills.resources import digest_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,7 +121,7 @@ def test_a_special_file_makes_it_an_error(tmp_path: Path) -> None:
 
 def limited(skill: Skill, limits: Limits) -> str:
     assert skill.dir is not None
-    return digest(str(skill.dir), (), skill.location, limits)
+    return digest_folder(str(skill.dir), (), skill.location, limits)
 
 
 def test_limits_make_it_an_error_and_never_a_partial_digest(tmp_path: Path) -> None:

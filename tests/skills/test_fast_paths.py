@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.spec.allowed_tools import _tokens, parse_allowed_tools
+from prowess.spec.allowed_tools import _split_tools, parse_allowed_tools
 
 if TYPE_CHECKING:
     import random
@@ -48,7 +48,7 @@ def test_tools_are_the_same_whether_or_not_the_whole_head_was_parsed(tmp_path: P
 def test_tools_without_nested_parentheses_are_split_by_a_pattern_as_by_hand(rng: random.Random) -> None:
     for _ in range(3_000):
         written = "".join(rng.choice("ab(), \t:*") for _ in range(rng.randrange(14)))
-        assert parse_allowed_tools(written) == tuple(_tokens(written)), written
+        assert parse_allowed_tools(written) == tuple(_split_tools(written)), written
 
 
 _CONTEXTS = (

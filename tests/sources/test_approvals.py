@@ -63,6 +63,6 @@ def test_a_file_that_others_may_write_to_approves_nothing(file: Path) -> None:
 def test_the_file_is_the_owner_s_alone(tmp_path: Path) -> None:
     approvals = prowess.Approvals(tmp_path / "new" / "approvals.json")
     assert repr(approvals).endswith("approvals.json')")
-    approvals._change(lambda rows: {**rows, WHERE: "state"})  # noqa: SLF001 - as approving does
+    approvals._update_file(lambda rows: {**rows, WHERE: "state"})  # noqa: SLF001 - as approving does
     assert (tmp_path / "new" / "approvals.json").stat().st_mode & 0o777 == 0o600
     assert approvals.is_approved(WHERE, "state")

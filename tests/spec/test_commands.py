@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prowess.spec.commands import Command, find_commands, may_have_commands, put_in
+from prowess.spec.commands import EmbeddedCommand, find_commands, insert_outputs, may_have_commands
 
 ONE_MIB = 1 << 20
 
@@ -176,7 +176,7 @@ def test_a_text_that_the_quick_look_passes_over_has_no_command(text: str) -> Non
 
 def test_each_output_takes_the_place_of_its_command() -> None:
     text = "a !`one` b !`two` c"
-    made, spans = put_in(text, find_commands(text), ["1", ""])
+    made, spans = insert_outputs(text, find_commands(text), ["1", ""])
     assert made == "a 1 b  c"
     assert [made[begin:end] for begin, end in spans] == ["1", ""]
 
@@ -184,22 +184,22 @@ def test_each_output_takes_the_place_of_its_command() -> None:
 def test_as_many_outputs_as_commands_are_needed() -> None:
     text = "!`one` !`two`"
     with pytest.raises(ValueError, match="argument"):
-        put_in(text, find_commands(text), ["1"])
+        insert_outputs(text, find_commands(text), ["1"])
 
 
 @given(st.lists(st.tuples(st.text(), st.text(), st.text()), max_size=8), st.text())
 def test_putting_in_is_exact(parts: list[tuple[str, str, str]], tail: str) -> None:
     """Whatever stands before, in, and after the commands, and whatever they print."""
     text = wanted = ""
-    commands: list[Command] = []
+    commands: list[EmbeddedCommand] = []
     places: list[tuple[int, int]] = []
     for before, command, output in parts:
         text += before
-        commands.append(Command(len(text), len(text) + len(command), command))
+        commands.append(EmbeddedCommand(len(text), len(text) + len(command), command))
         text += command
         places.append((len(wanted + before), len(wanted + before + output)))
         wanted += before + output
-    made, spans = put_in(text + tail, commands, [output for _, _, output in parts])
+    made, spans = insert_outputs(text + tail, commands, [output for _, _, output in parts])
     assert made == wanted + tail
     assert list(spans) == places
     assert [made[begin:end] for begin, end in spans] == [output for _, _, output in parts]
@@ -209,7 +209,7 @@ def test_putting_in_is_exact(parts: list[tuple[str, str, str]], tail: str) -> No
 def test_what_is_printed_is_not_looked_at_again(text: str, printed: list[str]) -> None:
     commands = find_commands(text)
     outputs = [printed[number % len(printed)] for number in range(len(commands))]
-    made, spans = put_in(text, commands, outputs)
+    made, spans = insert_outputs(text, commands, outputs)
     rest = [text[one.end : other.begin] for one, other in pairwise(commands)]
     assert [made[begin:end] for begin, end in spans] == outputs
     assert [made[one[1] : other[0]] for one, other in pairwise(spans)] == rest

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from prowess.errors import InvalidFrontmatterError, SkillLoadError
-from prowess.spec.document import STRICT, Document, Policy, read_document
+from prowess.spec.document import STRICT_POLICY, Document, LoadPolicy, read_document
 
-LENIENT = Policy()
-UNREPAIRED = Policy(repair=False)
+LENIENT = LoadPolicy()
+UNREPAIRED = LoadPolicy(repair=False)
 
 
-def read(rows: str, policy: Policy = LENIENT, folder: str | None = "folder", *, check_dir: bool = True) -> Document:
+def read(rows: str, policy: LoadPolicy = LENIENT, folder: str | None = "folder", *, check_dir: bool = True) -> Document:
     head = f"---\n{rows}---\nbody\n".encode()
     return read_document(head, whole=True, policy=policy, folder=folder, path="p/SKILL.md", check_dir=check_dir)
 
@@ -21,14 +21,14 @@ def codes(document: Document) -> list[str]:
 
 
 def test_a_good_head_is_a_skill_in_both_modes() -> None:
-    for policy in (STRICT, LENIENT):
+    for policy in (STRICT_POLICY, LENIENT):
         found = read("name: folder\ndescription: d\n", policy)
-        assert (found.front.name, found.issues, found.body) == ("folder", (), 36)
+        assert (found.front.name, found.issues, found.body_offset) == ("folder", (), 36)
 
 
 def test_strict_mode_raises_every_violation_with_path_and_line() -> None:
     with pytest.raises(SkillLoadError) as caught:
-        read("name: A B\nlicense: ''\n", STRICT)
+        read("name: A B\nlicense: ''\n", STRICT_POLICY)
     found = [(i.code, i.line, i.path) for i in caught.value.issues]
     assert found == [
         ("bad-name", 2, "p/SKILL.md"),
@@ -41,7 +41,7 @@ def test_strict_mode_raises_every_violation_with_path_and_line() -> None:
 
 def test_strict_mode_repairs_nothing() -> None:
     with pytest.raises(InvalidFrontmatterError):
-        read("name: folder\ndescription: a: b\n", Policy("strict", repair=True))
+        read("name: folder\ndescription: a: b\n", LoadPolicy("strict", repair=True))
 
 
 def test_lenient_mode_without_repair_refuses_what_is_no_yaml() -> None:
@@ -80,7 +80,7 @@ def test_a_colon_in_a_name_becomes_a_hyphen(written: str, name: str) -> None:
     assert codes(read(f"name: {written}\ndescription: d\n", folder=name)) == ["repaired-name-colon"]
     assert read(f"name: {written}\ndescription: d\n", UNREPAIRED).front.name == "folder"
     with pytest.raises(SkillLoadError):
-        read(f"name: {written}\ndescription: d\n", STRICT)
+        read(f"name: {written}\ndescription: d\n", STRICT_POLICY)
 
 
 @pytest.mark.parametrize("written", ["'C:\\x'", "'../a:b'", "'::'", "'a:<b>'", f"a:{'b' * 63}"])
@@ -98,7 +98,7 @@ def test_a_missing_name_is_repaired_from_the_folder() -> None:
     ("rows", "policy", "folder", "code"),
     [
         ("description: d\n", UNREPAIRED, "folder", "missing-name"),
-        ("description: d\n", STRICT, "folder", "missing-name"),
+        ("description: d\n", STRICT_POLICY, "folder", "missing-name"),
         ("description: d\n", LENIENT, None, "missing-name"),
         ("description: d\n", LENIENT, "..", "missing-name"),
         ("name: a/b\ndescription: d\n", LENIENT, None, "bad-name"),
@@ -111,7 +111,7 @@ def test_a_missing_name_is_repaired_from_the_folder() -> None:
     ],
 )
 def test_without_a_usable_name_and_description_there_is_no_skill(
-    rows: str, policy: Policy, folder: str | None, code: str
+    rows: str, policy: LoadPolicy, folder: str | None, code: str
 ) -> None:
     with pytest.raises(SkillLoadError) as caught:
         read(rows, policy, folder)
@@ -126,7 +126,7 @@ def test_lenient_mode_keeps_a_long_description_whole_and_warns() -> None:
 
 @pytest.mark.parametrize("name", ["123", "null", "yes", "1e3"])
 def test_a_scalar_name_is_the_text_that_was_written(name: str) -> None:
-    assert read(f"name: {name}\ndescription: d\n", STRICT, name).front.name == name
+    assert read(f"name: {name}\ndescription: d\n", STRICT_POLICY, name).front.name == name
 
 
 def test_a_name_that_is_bad_without_its_colon_too_is_told_as_such() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prowess.spec.file_references import Mention, find_mentions
+from prowess.spec.file_references import FileReference, find_file_references
 
 ONE_MIB = 1 << 20
 PIECES = st.sampled_from(
@@ -33,7 +33,7 @@ PIECES = st.sampled_from(
 
 
 def named(text: str) -> list[str]:
-    return [mention.path for mention in find_mentions(text)]
+    return [mention.path for mention in find_file_references(text)]
 
 
 @pytest.mark.parametrize(
@@ -95,22 +95,22 @@ def test_what_no_file_of_the_skill_can_be_meant_by_is_left_alone(text: str) -> N
 
 def test_after_a_block_or_a_comment_the_text_goes_on() -> None:
     text = "```python\nx\n```\n[a](a.md)\n<!-- x --> [b](b.md) <!-- y\nz --> [c](c.md)"
-    assert list(find_mentions(text, 10)) == [
-        Mention("a.md", "a.md", 13),
-        Mention("b.md", "b.md", 14),
-        Mention("c.md", "c.md", 15),
+    assert list(find_file_references(text, 10)) == [
+        FileReference("a.md", "a.md", 13),
+        FileReference("b.md", "b.md", 14),
+        FileReference("c.md", "c.md", 15),
     ]
 
 
 def test_how_it_is_written_is_kept_beside_the_path() -> None:
-    (found,) = find_mentions("[a](./a%20b.md#top)")
+    (found,) = find_file_references("[a](./a%20b.md#top)")
     assert (found.path, found.written) == ("a b.md", "./a%20b.md#top")
 
 
 @given(st.lists(PIECES, max_size=40).map("".join))
 def test_whatever_is_named_is_written_in_its_line(text: str) -> None:
     rows = text.split("\n")
-    for mention in find_mentions(text):
+    for mention in find_file_references(text):
         assert mention.written in rows[mention.line - 1].replace("<!--", "").replace("-->", "")
         assert ".." not in mention.path.split("/")
 

@@ -13,9 +13,9 @@ from prowess.spec.hidden_characters import (
     _BREAKS,
     _SELECTOR_RUN,
     _UNSEEN,
+    find_hidden_points,
     has_hidden,
-    hidden_points,
-    one_line,
+    to_one_line,
 )
 
 if TYPE_CHECKING:
@@ -33,48 +33,48 @@ SELECTORS = ["\ufe00", "\ufe0e", "\ufe0f", "\U000e0100", "\U000e01ef"]
 @pytest.mark.parametrize("char", INVISIBLE, ids=ascii)
 def test_an_invisible_character_is_found_and_left_out(char: str) -> None:
     text = f"a{char}b"
-    assert hidden_points(text) == (f"U+{ord(char):04X}",)
+    assert find_hidden_points(text) == (f"U+{ord(char):04X}",)
     assert has_hidden(text)
-    assert one_line(text) == "ab"
+    assert to_one_line(text) == "ab"
 
 
 @pytest.mark.parametrize("char", SELECTORS, ids=ascii)
 def test_one_variation_selector_is_ordinary_in_text_and_hidden_in_a_name(char: str) -> None:
-    assert hidden_points(f"☺{char} ok") == ()
-    assert one_line(f"☺{char} ok") == f"☺{char} ok"
+    assert find_hidden_points(f"☺{char} ok") == ()
+    assert to_one_line(f"☺{char} ok") == f"☺{char} ok"
     assert has_hidden(f"a{char}")
 
 
 def test_a_run_of_variation_selectors_is_a_message() -> None:
     text = "a" + "\ufe00\ufe01\U000e0100" + "b"
-    assert hidden_points(text) == ("U+FE00", "U+FE01", "U+E0100")
-    assert one_line(text) == "ab"
+    assert find_hidden_points(text) == ("U+FE00", "U+FE01", "U+E0100")
+    assert to_one_line(text) == "ab"
 
 
 def test_each_point_is_named_once_in_order_of_appearance() -> None:
-    assert hidden_points("\u200ba\u00ad\u200b") == ("U+200B", "U+00AD")
+    assert find_hidden_points("\u200ba\u00ad\u200b") == ("U+200B", "U+00AD")
 
 
 @given(st.text(st.sampled_from([*INVISIBLE, *SELECTORS, "a", " ", "\n"]) | st.characters(), max_size=30))
 @example("a\ufe0f\u200b\ufe0f\u200b\ufe0f")
 @example("\u200b \u200b \u200b")
 def test_nothing_hidden_is_left_on_one_line(text: str) -> None:
-    shown = one_line(text)
-    assert hidden_points(shown) == ()
+    shown = to_one_line(text)
+    assert find_hidden_points(shown) == ()
     assert not any(unicodedata.category(char) in {"Cc", "Zl", "Zp", "Cs"} for char in shown)
     assert "  " not in shown
     assert shown == shown.strip()
-    assert one_line(shown) == shown
+    assert to_one_line(shown) == shown
 
 
 @given(st.text(st.characters(exclude_categories=["C", "Z", "Mn", "Lo"]), max_size=30))
 def test_visible_text_stays_as_it_is(text: str) -> None:
-    assert one_line(text) == text
-    assert hidden_points(text) == ()
+    assert to_one_line(text) == text
+    assert find_hidden_points(text) == ()
 
 
 def test_breaks_and_controls_become_one_blank() -> None:
-    assert one_line("\n a\r\n\n\tb\x00\x1b\x85\u2028c\u3000d\x9b") == "a b c d"
+    assert to_one_line("\n a\r\n\n\tb\x00\x1b\x85\u2028c\u3000d\x9b") == "a b c d"
 
 
 def test_a_code_point_is_shown_or_left_out_whatever_stands_beside_it(rng: random.Random, full: bool) -> None:
@@ -83,4 +83,4 @@ def test_a_code_point_is_shown_or_left_out_whatever_stands_beside_it(rng: random
     for point in range(0x110000) if full else (*crowded, *rng.sample(range(0x110000), 5_000)):
         for text in (f"a{chr(point)}b", f"a{chr(point)}{chr(point)}\u00e9\nb"):
             kept = _SELECTOR_RUN.sub("", _UNSEEN.sub("", text))
-            assert one_line(text) == _BREAKS.sub(" ", kept).strip(" "), hex(point)
+            assert to_one_line(text) == _BREAKS.sub(" ", kept).strip(" "), hex(point)

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prowess.spec.markdown_code import find_single_quoted
+from prowess.spec.markdown_code import find_single_quotes
 
 
 def quoted(text: str) -> list[str]:
-    return [text[begin:end] for begin, end in find_single_quoted(text)]
+    return [text[begin:end] for begin, end in find_single_quotes(text)]
 
 
 def fenced(code: str, language: str = "bash") -> str:
@@ -58,7 +58,7 @@ def test_a_block_that_nothing_closes_ends_with_the_text() -> None:
 @given(st.text("`'\"\\$()# \nab", max_size=60))
 def test_spans_are_in_order_and_apart(text: str) -> None:
     at = 0
-    for begin, end in find_single_quoted(text):
+    for begin, end in find_single_quotes(text):
         assert at < begin <= end < len(text)
         assert text[begin - 1] == text[end] == "'"
         at = end

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prowess.spec.placeholders import (
-    argument_hint,
-    argument_names,
     explain_placeholders,
     fill_placeholders,
+    parse_argument_hint,
+    parse_argument_names,
     split_arguments,
     substitute,
 )
@@ -203,7 +203,7 @@ def test_any_arguments_are_split(arguments: str) -> None:
     ],
 )
 def test_argument_names_are_a_list_or_words(value: object, names: tuple[str, ...]) -> None:
-    assert argument_names(value) == names  # type: ignore[arg-type]
+    assert parse_argument_names(value) == names  # type: ignore[arg-type]
 
 
 # -- which are placeholders -----------------------------------------------------------------------------------------
@@ -278,4 +278,4 @@ def test_placeholders_are_explained_with_what_the_author_expects() -> None:
     ("value", "hint"), [("[a] <b>", "[a] <b>"), (["a", "b"], "[a] [b]"), (None, ""), ({"a": "b"}, "")]
 )
 def test_a_hint_is_one_text_also_where_yaml_reads_a_list(value: object, hint: str) -> None:
-    assert argument_hint(value) == hint  # type: ignore[arg-type]
+    assert parse_argument_hint(value) == hint  # type: ignore[arg-type]

@@ -13,13 +13,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from prowess import Frontmatter, Skill, SourceError, render_catalog
-from prowess.spec.hidden_characters import one_line
-from prowess.spec.render import Style
+from prowess.spec.hidden_characters import to_one_line
+from prowess.spec.render import ListingStyle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-STYLES: tuple[Style, ...] = get_args(Style)
+STYLES: tuple[ListingStyle, ...] = get_args(ListingStyle)
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Entry:
 
 
 def as_listed(entry: Entry) -> Entry:
-    return Entry(one_line(entry.name), one_line(entry.description)[:1024].rstrip(), one_line(entry.location))
+    return Entry(to_one_line(entry.name), to_one_line(entry.description)[:1024].rstrip(), to_one_line(entry.location))
 
 
 # -- a reader for each style -------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def read_text(block: str) -> list[Entry]:
     return found
 
 
-READERS: dict[Style, Callable[[str], list[Entry]]] = {
+READERS: dict[ListingStyle, Callable[[str], list[Entry]]] = {
     "xml": read_xml,
     "json": read_json,
     "markdown": read_markdown,
@@ -176,7 +176,7 @@ TWO = [Entry("pdf", "Reads PDF.", "/s/pdf/SKILL.md"), Entry("a&b", "x < y", "inl
         ),
     ],
 )
-def test_each_style_looks_like_this(style: Style, block: str) -> None:
+def test_each_style_looks_like_this(style: ListingStyle, block: str) -> None:
     assert render_catalog(TWO, style) == block
 
 
@@ -185,12 +185,12 @@ def test_xml_is_the_default_style() -> None:
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_nothing_to_list_is_an_empty_block(style: Style) -> None:
+def test_nothing_to_list_is_an_empty_block(style: ListingStyle) -> None:
     assert render_catalog([], style) == ""
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_skills_keep_the_order_given_and_may_be_any_iterable(style: Style) -> None:
+def test_skills_keep_the_order_given_and_may_be_any_iterable(style: ListingStyle) -> None:
     names = [entry.name for entry in READERS[style](render_catalog(iter(reversed(TWO)), style))]
     assert names == ["a&b", "pdf"]
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from prowess.errors import SkillLoadError
 from prowess.hints import HINTS
-from prowess.names import DEVICES
-from prowess.spec.frontmatter.fields import Frontmatter, frontmatter_of
-from prowess.spec.rules import EXTENSIONS, INERT, field_issues, is_spec_name, is_usable_name
+from prowess.names import DEVICE_NAMES
+from prowess.spec.frontmatter.fields import Frontmatter, build_frontmatter
+from prowess.spec.rules import EXTENSION_FIELDS, INERT_FIELDS, field_issues, is_spec_name, is_usable_name
 
 if TYPE_CHECKING:
     from prowess.model import Value
@@ -23,7 +23,7 @@ LINES = {"name": 2, "description": 3, "metadata": 4, "metadata.k": 5}
 
 
 def findings(values: dict[str, Value], folder: str | None = None) -> list[tuple[str, str, str]]:
-    issues = field_issues(frontmatter_of(values, LINES), mode="strict", folder=folder)
+    issues = field_issues(build_frontmatter(values, LINES), mode="strict", folder=folder)
     return [(issue.code, issue.field, issue.severity) for issue in issues]
 
 
@@ -103,20 +103,20 @@ def test_strict_mode_collects_every_violation_of_every_field() -> None:
 
 
 def test_validate_raises_with_every_violation_and_ignores_the_folder() -> None:
-    frontmatter_of(GOOD).validate()
+    build_frontmatter(GOOD).validate()
     with pytest.raises(SkillLoadError) as caught:
-        frontmatter_of({"name": "A B", "license": ""}).validate()
+        build_frontmatter({"name": "A B", "license": ""}).validate()
     assert [issue.code for issue in caught.value.issues] == ["bad-name", "missing-description", "blank-field"]
 
 
 def test_findings_point_to_the_line_of_their_field() -> None:
-    front = frontmatter_of({"name": "A", "description": "d" * 1025, "metadata": {"k": ["v"]}}, LINES)
+    front = build_frontmatter({"name": "A", "description": "d" * 1025, "metadata": {"k": ["v"]}}, LINES)
     lines = {issue.field: issue.line for issue in field_issues(front, mode="strict")}
     assert lines == {"name": 2, "description": 3, "metadata.k": 5}
 
 
 def test_a_missing_field_points_to_the_first_line_of_the_frontmatter() -> None:
-    (issue,) = field_issues(frontmatter_of({"name": "a"}, {"name": 4}), mode="strict")
+    (issue,) = field_issues(build_frontmatter({"name": "a"}, {"name": 4}), mode="strict")
     assert (issue.code, issue.line) == ("missing-description", 4)
 
 
@@ -135,7 +135,7 @@ def test_a_missing_field_points_to_the_first_line_of_the_frontmatter() -> None:
     ],
 )
 def test_lenient_mode_lives_with_all_but_a_missing_description(values: dict[str, Value], fatal: bool) -> None:
-    issues = field_issues(frontmatter_of(values), mode="lenient")
+    issues = field_issues(build_frontmatter(values), mode="lenient")
     assert {issue.severity for issue in issues} == {"error" if fatal else "warning"}
 
 
@@ -146,12 +146,12 @@ def test_lengths_are_counted_in_characters(length: int) -> None:
     assert [code for code, _, _ in findings({**GOOD, field: "漢" * (length + 1)})] == [f"{field}-too-long"]
 
 
-@pytest.mark.parametrize("key", sorted(EXTENSIONS - INERT))
+@pytest.mark.parametrize("key", sorted(EXTENSION_FIELDS - INERT_FIELDS))
 def test_well_known_extensions_are_no_finding(key: str) -> None:
     assert findings({**GOOD, key: "x"}) == []
 
 
-@pytest.mark.parametrize("key", sorted(INERT))
+@pytest.mark.parametrize("key", sorted(INERT_FIELDS))
 def test_a_key_that_asks_for_power_is_noted_as_inert(key: str) -> None:
     assert findings({**GOOD, key: "x"}) == [("inert-field", key, "info")]
 
@@ -161,7 +161,7 @@ def test_every_finding_has_a_remedy() -> None:
         {"name": "A" * 70, "license": "", "compatibility": "c" * 501, "metadata": {"k": ["v"]}, "hooks": "", "zz": ""},
         {"name": "con", "description": "d\u200b" * 600, "tags": {"a": "b"}},
     ]
-    issues = [i for values in broken for i in field_issues(frontmatter_of(values), mode="strict", folder="f")]
+    issues = [i for values in broken for i in field_issues(build_frontmatter(values), mode="strict", folder="f")]
     assert len({issue.code for issue in issues}) > 10
     assert all(issue.hint == HINTS[issue.code] for issue in issues)
 
@@ -207,7 +207,7 @@ def test_names_that_no_mode_lists(name: str) -> None:
     assert not is_usable_name(name)
 
 
-@pytest.mark.parametrize("device", sorted(DEVICES))
+@pytest.mark.parametrize("device", sorted(DEVICE_NAMES))
 def test_device_names_are_neither_specified_nor_usable(device: str) -> None:
     assert not is_spec_name(device)
     assert not is_usable_name(device.upper())

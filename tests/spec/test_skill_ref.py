@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prowess import BadReferenceError, SkillRef, is_local_path
-from prowess.spec.skill_ref import checked_version, is_commit, is_safe_part, link_name
+from prowess.spec.skill_ref import check_version, is_commit, is_safe_part, link_name
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_is_no_path_of_this_machine(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["v1", "main", "feature/x", "1.2.3", "release-1.x", "a@b", "x" * 40, "0" * 40])
 def test_versions(text: str) -> None:
-    assert checked_version(text) == text
+    assert check_version(text) == text
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_versions(text: str) -> None:
 )
 def test_what_git_could_take_for_something_else_is_no_version(text: str) -> None:
     with pytest.raises(BadReferenceError) as caught:
-        checked_version(text)
+        check_version(text)
     assert caught.value.code == "bad-version"
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from prowess import BadReferenceError, SourceSpec, parse_source
 from prowess.spec.redaction import scrub_text
-from prowess.spec.source_spec import checked_address
+from prowess.spec.source_spec import check_address
 
 GITHUB = "https://github.com"
 
@@ -141,7 +141,7 @@ def test_an_address_with_a_secret_is_refused_without_repeating_it(text: str) -> 
 @pytest.mark.parametrize("scheme", ["http", "git", "file", "ftp", "ext", "HTTPX"])
 def test_only_schemes_on_the_list_may_be_fetched(scheme: str) -> None:
     with pytest.raises(BadReferenceError) as caught:
-        checked_address(f"{scheme}://h.example/x.git", ("https", "ssh"))
+        check_address(f"{scheme}://h.example/x.git", ("https", "ssh"))
     assert caught.value.code == "bad-scheme"
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prowess
-from prowess.spec.tokens import COUNTER, estimate_tokens
+from prowess.spec.tokens import COUNTER_NAME, estimate_tokens
 
 
 def test_nothing_costs_nothing() -> None:
@@ -51,7 +51,7 @@ def test_the_estimate_has_the_size_that_vocabularies_give(text: str, least: int,
 
 
 def test_the_estimate_says_that_it_is_one() -> None:
-    assert COUNTER == "estimate"
+    assert COUNTER_NAME == "estimate"
     assert prowess.estimate_tokens is estimate_tokens
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prowess.spec.tool_rules import granted, judged, tool_pattern
+from prowess.spec.tool_rules import grant_tools, judge_call, parse_tool_pattern
 
 TOOLS = st.sampled_from(("Bash", "Read", "Edit"))
 INSIDES = st.sampled_from(("git:*", "git status", "npm run *", "*", "git add:*", "* --help"))
@@ -22,22 +22,22 @@ OPERATORS = (
 
 
 def test_a_tool_is_told_from_what_stands_in_its_parentheses() -> None:
-    assert tool_pattern("Read") == ("Read", None)
-    assert tool_pattern("Bash(git:*)") == ("Bash", "git:*")
-    assert tool_pattern("Bash( git add (x):* )") == ("Bash", "git add (x):*")
-    assert tool_pattern("Bash()") == ("Bash", "")
+    assert parse_tool_pattern("Read") == ("Read", None)
+    assert parse_tool_pattern("Bash(git:*)") == ("Bash", "git:*")
+    assert parse_tool_pattern("Bash( git add (x):* )") == ("Bash", "git add (x):*")
+    assert parse_tool_pattern("Bash()") == ("Bash", "")
 
 
 # -- ceilings -------------------------------------------------------------------------------------------------------
 
 
 def test_without_a_ceiling_everything_is_granted_once_and_sorted() -> None:
-    assert granted(["Read", "Bash(git:*)", "Read", "Edit"], None) == ("Bash(git:*)", "Edit", "Read")
+    assert grant_tools(["Read", "Bash(git:*)", "Read", "Edit"], None) == ("Bash(git:*)", "Edit", "Read")
 
 
 @given(st.lists(WRITTEN))
 def test_an_empty_ceiling_grants_nothing(wanted: list[str]) -> None:
-    assert granted(wanted, []) == ()
+    assert grant_tools(wanted, []) == ()
 
 
 @pytest.mark.parametrize(
@@ -58,26 +58,26 @@ def test_an_empty_ceiling_grants_nothing(wanted: list[str]) -> None:
     ],
 )
 def test_a_ceiling_leaves_what_the_host_allows(wanted: str, ceiling: list[str], expected: tuple[str, ...]) -> None:
-    assert granted([wanted], ceiling) == expected
+    assert grant_tools([wanted], ceiling) == expected
 
 
 @given(st.lists(WRITTEN), st.lists(WRITTEN), TOOLS, st.none() | COMMANDS)
 def test_nothing_is_granted_that_the_ceiling_does_not_cover(
     wanted: list[str], ceiling: list[str], tool: str, command: str | None
 ) -> None:
-    found = granted(wanted, ceiling)
+    found = grant_tools(wanted, ceiling)
     assert found == tuple(sorted(set(found)))
-    if judged(tool, command, found) == "allowed":
-        assert judged(tool, command, ceiling) == "allowed"
+    if judge_call(tool, command, found) == "allowed":
+        assert judge_call(tool, command, ceiling) == "allowed"
 
 
 @given(st.lists(WRITTEN), st.lists(WRITTEN), st.lists(WRITTEN))
 def test_wanting_more_never_loses_what_was_granted(some: list[str], more: list[str], ceiling: list[str]) -> None:
-    assert set(granted(some, ceiling)) <= set(granted(some + more, ceiling))
+    assert set(grant_tools(some, ceiling)) <= set(grant_tools(some + more, ceiling))
 
 
 def test_ten_thousand_wanted_tools_stay_data() -> None:
-    assert granted([f"Tool{n}" for n in range(10_000)] + ["Read"], ["Read"]) == ("Read",)
+    assert grant_tools([f"Tool{n}" for n in range(10_000)] + ["Read"], ["Read"]) == ("Read",)
 
 
 # -- commands -------------------------------------------------------------------------------------------------------
@@ -108,19 +108,19 @@ def test_ten_thousand_wanted_tools_stay_data() -> None:
     ],
 )
 def test_a_pattern_covers_the_commands_that_it_says(pattern: str, command: str, expected: str) -> None:
-    assert judged("Bash", command, [pattern]) == expected
+    assert judge_call("Bash", command, [pattern]) == expected
 
 
 def test_one_pattern_that_covers_is_enough() -> None:
-    assert judged("Bash", "npm test", ["Bash(git:*)", "Read", "Bash(npm:*)"]) == "allowed"
-    assert judged("Bash", "rm x", ["Bash(git:*)", "Read", "Bash(npm:*)"]) == "refused"
+    assert judge_call("Bash", "npm test", ["Bash(git:*)", "Read", "Bash(npm:*)"]) == "allowed"
+    assert judge_call("Bash", "rm x", ["Bash(git:*)", "Read", "Bash(npm:*)"]) == "refused"
 
 
 def test_a_call_without_a_command_is_covered_by_the_whole_tool_only() -> None:
-    assert judged("Bash", None, ["Bash(git:*)"]) == "refused"
-    assert judged("Bash", None, ["Bash"]) == "allowed"
-    assert judged("Read", None, ["Bash"]) == "not-mentioned"
-    assert judged("Read", None, []) == "not-mentioned"
+    assert judge_call("Bash", None, ["Bash(git:*)"]) == "refused"
+    assert judge_call("Bash", None, ["Bash"]) == "allowed"
+    assert judge_call("Read", None, ["Bash"]) == "not-mentioned"
+    assert judge_call("Read", None, []) == "not-mentioned"
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
@@ -129,14 +129,14 @@ def test_a_command_with_an_operator_or_a_substitution_is_never_covered(
     operator: str, pattern: str, before: str, after: str
 ) -> None:
     command = f"{before}{operator}{after}"
-    assert judged("Bash", command, [f"Bash({pattern})"]) == "refused"
-    assert judged("Bash", command, [f"Bash({command})", "Bash(*)"]) == "refused"
+    assert judge_call("Bash", command, [f"Bash({pattern})"]) == "refused"
+    assert judge_call("Bash", command, [f"Bash({command})", "Bash(*)"]) == "refused"
 
 
 @given(st.text(), st.text(), st.lists(st.text()))
 def test_any_call_under_any_patterns_is_answered(tool: str, command: str, patterns: list[str]) -> None:
-    assert judged(tool, command, patterns) in {"allowed", "refused", "not-mentioned"}
-    assert set(granted(patterns, patterns)) == set(patterns)
+    assert judge_call(tool, command, patterns) in {"allowed", "refused", "not-mentioned"}
+    assert set(grant_tools(patterns, patterns)) == set(patterns)
 
 
 @pytest.mark.parametrize("inside", ["a*" * 40 + "b", "*a" * 40 + "b", "*" * 200 + "b"], ids=["a*", "*a", "*"])

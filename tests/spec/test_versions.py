@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from prowess.spec.versions import is_numbered, later
+from prowess.spec.versions import find_later_version, has_numbers
 
 
 @pytest.mark.parametrize("version", ["v1", "1.0", "v1.2.3", "pdf-v2.0", "release/10"])
 def test_versions_that_end_in_numbers_can_be_counted_up(version: str) -> None:
-    assert is_numbered(version)
+    assert has_numbers(version)
 
 
 @pytest.mark.parametrize("version", ["", "main", "v1.0-rc", "v1.", "1" * 200, "v1.0.0+x"])
 def test_other_versions_cannot(version: str) -> None:
-    assert not is_numbered(version)
-    assert later(version, ["v2", "main", "9"]) == ""
+    assert not has_numbers(version)
+    assert find_later_version(version, ["v2", "main", "9"]) == ""
 
 
 @pytest.mark.parametrize(
@@ -28,4 +28,4 @@ def test_other_versions_cannot(version: str) -> None:
     ],
 )
 def test_the_latest_that_is_written_alike_is_found(version: str, others: list[str], expected: str) -> None:
-    assert later(version, others) == expected
+    assert find_later_version(version, others) == expected

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import prowess
-from prowess.spec.placeholders import argument_names, fill_placeholders
+from prowess.spec.placeholders import fill_placeholders, parse_argument_names
 
 Put = Callable[..., Path]
 Talk = Callable[..., prowess.Session]
@@ -189,7 +189,7 @@ def test_the_rule_leaves_real_skills_whole(shared: Path) -> None:
             extra, body = parsed.skill.extra, parsed.body
             declared = "arguments" in extra or "argument-hint" in extra
             uses_whole = re.search(r"(?<!\\)\$ARGUMENTS\b", body) is not None
-            names = argument_names(extra.get("arguments"))
+            names = parse_argument_names(extra.get("arguments"))
             made = fill_placeholders(body, WORDS, names=names, declared=declared)
             as_if_declared = fill_placeholders(body, WORDS, names=names).text
             for program in AWK.findall(body):

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prowess
-from prowess.runtime.user_call import enveloped
-from prowess.spec.markup import escape_attribute, escape_xml, neutralize_tags, wrap_text
+from prowess.runtime.user_call import wrap_instructions
+from prowess.spec.markup import escape_attribute, escape_xml, neutralize_tags, wrap_in_element
 
 Put = Callable[..., Path]
 Talk = Callable[..., prowess.Session]
@@ -174,8 +174,8 @@ TEXT = st.lists(PIECES | st.text(max_size=3), max_size=12).map("".join)
 @given(TEXT, TEXT)
 def test_the_element_is_the_only_one_whatever_it_holds(name: str, body: str) -> None:
     for tag in ("skill_content", "skill"):
-        assert tags_in(wrap_text(tag, name, f"{body}\n"), tag) == WHOLE
-    assert tags_in(enveloped(name, body), "skill") == WHOLE
+        assert tags_in(wrap_in_element(tag, name, f"{body}\n"), tag) == WHOLE
+    assert tags_in(wrap_instructions(name, body), "skill") == WHOLE
 
 
 LETTERS = [(letter, letter.upper(), chr(ord(letter) + 0xFEE0)) for letter in "skill_content"]

@@ -7,23 +7,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from prowess.authoring.descriptions import description_issues
-from prowess.authoring.findings import placed, read_skill_file, rows_of
+from prowess.authoring.findings import locate_issues, read_lines, read_skill_file
 from prowess.authoring.fix import NOT_SERVED, fix, unquoted_issues
-from prowess.authoring.new import is_unwritten
+from prowess.authoring.new import is_placeholder_line
 from prowess.authoring.secrets import secret_issues
 from prowess.authoring.similar import similar_issues
 from prowess.discovery.scan import scan
 from prowess.errors import Issue, SkillError, SkillValidationError, SourceError
-from prowess.files.directory import exists, folder_info
+from prowess.files.directory import exists, stat_folder
 from prowess.limits import DEFAULT_LIMITS
-from prowess.progress_steps import stepped
+from prowess.progress_steps import report_steps
 from prowess.select.budget import listing_costs, render_catalog
-from prowess.skills.mcp_rules import why_not_served
-from prowess.skills.parse import FILENAME, read_metadata, text_issues, validate
-from prowess.spec.frontmatter.fields import SPECIFIED
-from prowess.spec.plural import counted
+from prowess.skills.mcp_rules import find_refusals
+from prowess.skills.parse import SKILL_FILE, read_metadata, text_issues, validate
+from prowess.spec.frontmatter.fields import SPEC_FIELDS
+from prowess.spec.quantities import format_count
 from prowess.spec.reference_validator import REFERENCE_FILENAMES, reference_issues
-from prowess.spec.rules import EXTENSIONS
+from prowess.spec.rules import EXTENSION_FIELDS
 from prowess.spec.tokens import estimate_tokens
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.skills.skill import Skill
 
-    Judge = Callable[[str, str], Iterable[Issue]]
+    FindIssues = Callable[[str, str], Iterable[Issue]]
 
-_LONGEST_KEY = 128
-_NEAR = 0.84
+_MAX_KEY_LENGTH = 128
+_SIMILAR_KEY_RATIO = 0.84
 """How alike two keys are, by ``difflib``, when one is taken for a slip of the other."""
-_RANK: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
+_SEVERITY_RANK: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,28 +73,28 @@ def check(
     findings are only those of the specification's reference validator, ``skills-ref``, so that ``ok()`` is its verdict.
     Raises ``SourceError`` for a path without a skill.
     """
-    files = distinct(file for path in paths for file in skill_files(path, limits=limits))
-    skills = [skill for file in files if (skill := _loaded(file, limits)) is not None]
+    files = remove_duplicate_files(file for path in paths for file in find_skill_files(path, limits=limits))
+    skills = [skill for file in files if (skill := _load_leniently(file, limits)) is not None]
     tokens = estimate_tokens(render_catalog(skills))
 
     def judge_by_reference(text: str, path: str) -> Iterable[Issue]:
-        return reference_issues(text.encode("utf-8"), folder=_named(path), path=path, limits=limits)
+        return reference_issues(text.encode("utf-8"), folder=_folder_name(path), path=path, limits=limits)
 
     def judge_by_rules(text: str, path: str) -> Iterable[Issue]:
         return (*text_issues(text, path, limits=limits), *unquoted_issues(text, path, limits=limits))
 
     if spec:
-        issues = [issue for file in stepped(files, _named) for issue in _reference_findings(file, limits)]
+        issues = [issue for file in report_steps(files, _folder_name) for issue in _find_reference_issues(file, limits)]
     else:
-        issues = [*_own_issues(files, skills, limits), *_over_budget(skills, tokens, budget)]
-    findings = _findings(issues, judge_by_reference if spec else judge_by_rules, limits)
-    return CheckReport(files, tuple(_sorted(findings)), tokens, listing_costs(skills))
+        issues = [*_find_own_issues(files, skills, limits), *_find_budget_issue(skills, tokens, budget)]
+    findings = _make_findings(issues, judge_by_reference if spec else judge_by_rules, limits)
+    return CheckReport(files, tuple(_sort_findings(findings)), tokens, listing_costs(skills))
 
 
-def _own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits) -> Iterator[Issue]:
+def _find_own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits) -> Iterator[Issue]:
     """What Prowess finds in each skill, and between them."""
     wrong: set[str] = set()
-    for file in stepped(files, _named):
+    for file in report_steps(files, _folder_name):
         issues = [_with_nearest_key(issue) for issue in validate(file, limits=limits)]
         wrong.update(issue.path for issue in issues if issue.severity == "error")
         yield from issues
@@ -102,9 +102,9 @@ def _own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits) -> 
     for skill in skills:
         if skill.location not in wrong:
             yield from _mcp_issues(skill, limits)
-    yield from (_odd_case(file) for file in files if os.path.basename(file) != FILENAME)
+    yield from (_filename_case_issue(file) for file in files if os.path.basename(file) != SKILL_FILE)
     for file in files:
-        yield from _unwritten(file, limits)
+        yield from _find_placeholder_text(file, limits)
         yield from secret_issues(file, limits)
     for skill in skills:
         yield from description_issues(skill)
@@ -117,7 +117,9 @@ def _with_nearest_key(issue: Issue) -> Issue:
         return issue
     from difflib import get_close_matches  # noqa: PLC0415 - few skills have such a key
 
-    close = get_close_matches(issue.field.lower()[:_LONGEST_KEY], sorted(SPECIFIED | EXTENSIONS), n=1, cutoff=_NEAR)
+    close = get_close_matches(
+        issue.field.lower()[:_MAX_KEY_LENGTH], sorted(SPEC_FIELDS | EXTENSION_FIELDS), n=1, cutoff=_SIMILAR_KEY_RATIO
+    )
     if not close:
         return issue
     return replace(issue, message=f"{issue.message}; is {close[0]!r} meant?")
@@ -126,48 +128,48 @@ def _with_nearest_key(issue: Issue) -> Issue:
 def _mcp_issues(skill: Skill, limits: Limits) -> Iterator[Issue]:
     """Why a server of MCP's extension for skills leaves out a skill that is valid here."""
     lines = skill.peek().lines
-    for reason in why_not_served(skill, skill.folder_name, limits):
+    for reason in find_refusals(skill, skill.folder_name, limits):
         message = f"{reason.message}; the skills extension of an MCP server leaves the skill out"
         line = reason.line or lines.get(reason.field, 1)
         yield Issue(NOT_SERVED, reason.field, message, skill.location, line, "warning")
 
 
-def _reference_findings(file: str, limits: Limits) -> Iterator[Issue]:
+def _find_reference_issues(file: str, limits: Limits) -> Iterator[Issue]:
     """What the reference validator finds in the skill of this file."""
     name = os.path.basename(file)
     if name not in REFERENCE_FILENAMES:
-        yield Issue("filename-case", "", f"the file is named {name}; skills-ref finds {FILENAME} and skill.md", file)
+        yield Issue("filename-case", "", f"the file is named {name}; skills-ref finds {SKILL_FILE} and skill.md", file)
         return
     try:
         data = read_skill_file(file, limits)
     except SkillValidationError as error:
         yield Issue(error.code, "", error.message, file)
         return
-    yield from reference_issues(data, folder=_named(file), path=file, limits=limits)
+    yield from reference_issues(data, folder=_folder_name(file), path=file, limits=limits)
 
 
-def skill_files(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> tuple[str, ...]:
+def find_skill_files(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> tuple[str, ...]:
     """The SKILL.md of the skill at ``path``, or of every skill below it, those that do not load included."""
     where = os.path.abspath(os.fspath(path))
-    if folder_info(where) is None:
-        if os.path.basename(where) == FILENAME and exists(where):
+    if stat_folder(where) is None:
+        if os.path.basename(where) == SKILL_FILE and exists(where):
             return (where,)
         if not exists(where):
             raise SourceError("there is no such file or folder", where, "missing-skill-md")
         raise SourceError(
             "there is no skill: name a skill's folder, its SKILL.md, or a folder of skills", where, "missing-skill-md"
         )
-    if exists(os.path.join(where, FILENAME)):
-        return (os.path.join(where, FILENAME),)
+    if exists(os.path.join(where, SKILL_FILE)):
+        return (os.path.join(where, SKILL_FILE),)
     catalog = scan(where, limits=limits)
     found = {*(skill.location for skill in catalog), *(lost.location for lost in catalog.shadowed)}
-    found |= {issue.path for issue in catalog.failures if os.path.basename(issue.path).lower() == FILENAME.lower()}
+    found |= {issue.path for issue in catalog.failures if os.path.basename(issue.path).lower() == SKILL_FILE.lower()}
     if not found:
         raise SourceError("there is no skill in this folder", where, "missing-skill-md")
     return tuple(sorted(found))
 
 
-def distinct(files: Iterable[str]) -> tuple[str, ...]:
+def remove_duplicate_files(files: Iterable[str]) -> tuple[str, ...]:
     """The files, each once, by the name that came first."""
     found: dict[str, str] = {}
     for file in files:
@@ -175,55 +177,59 @@ def distinct(files: Iterable[str]) -> tuple[str, ...]:
     return tuple(found.values())
 
 
-def _named(file: str) -> str:
+def _folder_name(file: str) -> str:
     """A skill by its folder, for those who wait."""
     return os.path.basename(os.path.dirname(file))
 
 
-def _odd_case(file: str) -> Issue:
-    message = f"the file is named {os.path.basename(file)}, not {FILENAME}"
+def _filename_case_issue(file: str) -> Issue:
+    message = f"the file is named {os.path.basename(file)}, not {SKILL_FILE}"
     return Issue("filename-case", "", message, file, 1, "warning")
 
 
-def _unwritten(file: str, limits: Limits) -> Iterator[Issue]:
+def _find_placeholder_text(file: str, limits: Limits) -> Iterator[Issue]:
     """What a new skill says before anybody has filled it in."""
-    for number, row in enumerate(rows_of(*os.path.split(file), limits), 1):
-        if is_unwritten(row):
+    for number, row in enumerate(read_lines(*os.path.split(file), limits), 1):
+        if is_placeholder_line(row):
             field = "description" if row.startswith("description:") else "body"
             yield Issue(
                 "placeholder-text", field, "is what a new skill says, not what this one does", file, number, "warning"
             )
 
 
-def _loaded(file: str, limits: Limits) -> Skill | None:
+def _load_leniently(file: str, limits: Limits) -> Skill | None:
     try:
         return read_metadata(file, "lenient", limits=limits)
     except SkillError:
         return None
 
 
-def _over_budget(skills: list[Skill], tokens: int, budget: int | None) -> Iterator[Issue]:
+def _find_budget_issue(skills: list[Skill], tokens: int, budget: int | None) -> Iterator[Issue]:
     if budget is not None and tokens > budget and skills:
         cost = "costs" if len(skills) == 1 else "cost"
-        message = f"{counted(len(skills), 'skill')} {cost} about {tokens:,} tokens to list; the budget is {budget:,}"
+        message = (
+            f"{format_count(len(skills), 'skill')} {cost} about {tokens:,} tokens to list; the budget is {budget:,}"
+        )
         yield Issue(
             "listing-too-large", "", message, max(skills, key=lambda s: len(s.description)).location, 1, "warning"
         )
 
 
-def _findings(issues: Iterable[Issue], judge: Judge, limits: Limits) -> Iterator[Finding]:
+def _make_findings(issues: Iterable[Issue], judge: FindIssues, limits: Limits) -> Iterator[Finding]:
     by_file: dict[str, list[Issue]] = {}
     for issue in issues:
         by_file.setdefault(issue.path, []).append(replace(issue, line=max(issue.line, 1)))
-    for path in stepped([*by_file], _named):
+    for path in report_steps([*by_file], _folder_name):
         found = by_file[path]
-        yield from placed(found, rows_of(*os.path.split(path), limits), _mendable(path, found, judge, limits))
+        yield from locate_issues(
+            found, read_lines(*os.path.split(path), limits), _find_fixable(path, found, judge, limits)
+        )
 
 
-def _mendable(path: str, found: list[Issue], judge: Judge, limits: Limits) -> frozenset[tuple[str, str]]:
+def _find_fixable(path: str, found: list[Issue], judge: FindIssues, limits: Limits) -> frozenset[tuple[str, str]]:
     """Code and field of what ``fix`` would put right: said of the text as it is, and not of the text as mended."""
     try:
-        is_skill = os.path.basename(path).lower() == FILENAME.lower()
+        is_skill = os.path.basename(path).lower() == SKILL_FILE.lower()
         mended = fix(path, limits=limits) if is_skill and any(issue.severity != "info" for issue in found) else None
     except SkillError:
         mended = None
@@ -236,5 +242,5 @@ def _mendable(path: str, found: list[Issue], judge: Judge, limits: Limits) -> fr
     return frozenset((before - after) | named)
 
 
-def _sorted(findings: Iterator[Finding]) -> list[Finding]:
-    return sorted(findings, key=lambda f: (f.path, f.line, _RANK[f.severity], f.code, f.column))
+def _sort_findings(findings: Iterator[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda f: (f.path, f.line, _SEVERITY_RANK[f.severity], f.code, f.column))

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from prowess.skills.skill import Skill
 
-_FEWEST_WORDS = 3
-_UNWRITTEN = re.compile(r"\W*(?:todo|tbd|fixme|xxx|lorem ipsum|placeholder)\b", re.IGNORECASE)
+_MIN_WORDS = 3
+_PLACEHOLDER_TEXT = re.compile(r"\W*(?:todo|tbd|fixme|xxx|lorem ipsum|placeholder)\b", re.IGNORECASE)
 _EMPTY_WORDS = frozenset(("a", "an", "the", "this", "that", "is", "it", "my", "our", "new", "agent", "skill", "skills"))
 _WHEN = re.compile(
     r"\b(?:when|whenever|while|if|before|after|once|during|for|triggers?|triggered|invoke"
@@ -30,7 +30,7 @@ def description_issues(skill: Skill) -> Iterator[Issue]:
     if not _ENGLISH.fullmatch(text):
         return
     line = skill.peek().lines.get("description", 1)
-    if _says_nothing(text):
+    if _is_vague(text):
         message = "says nothing about what the skill does"
         yield Issue("vague-description", "description", message, skill.location, line, "warning")
     elif not _WHEN.search(text):
@@ -38,7 +38,7 @@ def description_issues(skill: Skill) -> Iterator[Issue]:
         yield Issue("description-without-when", "description", message, skill.location, line, "info")
 
 
-def _says_nothing(text: str) -> bool:
+def _is_vague(text: str) -> bool:
     words = re.findall(r"[a-z0-9']+", text.lower())
     meant = [word for word in words if word not in _EMPTY_WORDS]
-    return _UNWRITTEN.match(text) is not None or len(words) < _FEWEST_WORDS or not meant
+    return _PLACEHOLDER_TEXT.match(text) is not None or len(words) < _MIN_WORDS or not meant

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.discovery.scan import scan
 from prowess.errors import ResourceError, SourceError
-from prowess.files.directory import Folder, folder_info
+from prowess.files.directory import Folder, stat_folder
 from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
-from prowess.progress_steps import stepped
-from prowess.select.ask_selector import in_thread
+from prowess.progress_steps import report_steps
+from prowess.select.ask_selector import run_awaitable
 from prowess.select.selectors import LexicalSelector
-from prowess.skills.parse import FILENAME
+from prowess.skills.parse import SKILL_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 Outcome = Literal["hit", "miss", "quiet", "false-fire"]
 
-_LISTS = ("evals", "triggers", "queries", "cases")
-_FOLDER = "evals"
-_WHICH = (
+_LIST_KEYS = ("evals", "triggers", "queries", "cases")
+_EVALS_FOLDER = "evals"
+_WHICH_SKILL_MESSAGE = (
     'which skill is meant? Write "skill": "NAME" in every entry, or {"skill": "NAME", "queries": [...]} around them; '
     "or put the file into evals/ of the skill"
 )
@@ -104,16 +104,16 @@ def evaluate(
     """
     chosen = selector or LexicalSelector()
     candidates = tuple(skill for skill in catalog if skill.model_invocable)
-    asked = stepped(cases, lambda case: case.query)
-    return EvalReport(tuple(_judged(case, catalog, chosen, candidates, top=top) for case in asked), top)
+    asked = report_steps(cases, lambda case: case.query)
+    return EvalReport(tuple(_judge_case(case, catalog, chosen, candidates, top=top) for case in asked), top)
 
 
-def _judged(
+def _judge_case(
     case: EvalCase, catalog: Catalog, selector: Selector, candidates: tuple[Skill, ...], *, top: int
 ) -> EvalResult:
     name = catalog[case.skill].name
     answer = selector.select(case.query, candidates)
-    picked = tuple(in_thread(answer) if inspect.isawaitable(answer) else answer)[:top]
+    picked = tuple(run_awaitable(answer) if inspect.isawaitable(answer) else answer)[:top]
     outcomes: dict[tuple[bool, bool], Outcome] = {
         (True, True): "hit",
         (True, False): "miss",
@@ -130,49 +130,49 @@ def load_evals(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS)
     in no skill's folder and does not say which skill is meant.
     """
     where = os.path.abspath(os.fspath(path))
-    if folder_info(where) is None:
-        cases = _cases(where, limits)
+    if stat_folder(where) is None:
+        cases = _read_cases(where, limits)
         if cases is None:
             raise SourceError(
                 "no queries: expected a list of {query, should_trigger}, or {evals: [{prompt}]}", where, "bad-evals"
             )
         return cases
-    found = tuple(case for file in _files_below(where, limits) for case in _cases(file, limits) or ())
+    found = tuple(case for file in _find_eval_files(where, limits) for case in _read_cases(file, limits) or ())
     if not found:
         raise SourceError("there are no evals: a skill has them in evals/, as JSON", where, "no-evals")
     return found
 
 
-def _files_below(where: str, limits: Limits) -> Iterator[str]:
+def _find_eval_files(where: str, limits: Limits) -> Iterator[str]:
     folders = [where]
-    if folder_info(os.path.join(where, _FOLDER)) is None:
+    if stat_folder(os.path.join(where, _EVALS_FOLDER)) is None:
         folders = [skill.folder for skill in scan(where, limits=limits)]
     for folder in folders:
-        inner = os.path.join(folder, _FOLDER)
-        if folder_info(inner) is not None:
+        inner = os.path.join(folder, _EVALS_FOLDER)
+        if stat_folder(inner) is not None:
             with Folder(inner) as held:
-                names = held.entries(limits.max_entries_per_skill).files
+                names = held.list_entries(limits.max_entries_per_skill).files
             yield from (os.path.join(inner, name) for name in names if name.endswith(".json"))
 
 
-def _cases(file: str, limits: Limits) -> tuple[EvalCase, ...] | None:
+def _read_cases(file: str, limits: Limits) -> tuple[EvalCase, ...] | None:
     """The cases of a file; ``None`` when it holds something else."""
-    data = _json(file, limits)
+    data = _read_json(file, limits)
     named = data.get("skill_name", data.get("skill")) if isinstance(data, dict) else None
-    rows = next((data[key] for key in _LISTS if key in data), None) if isinstance(data, dict) else data
+    rows = next((data[key] for key in _LIST_KEYS if key in data), None) if isinstance(data, dict) else data
     if not isinstance(rows, list) or not rows:
         return None
-    skill = named if isinstance(named, str) else _skill_around(file)
-    cases = [_case(row, skill, file) for row in rows]
+    skill = named if isinstance(named, str) else _find_enclosing_skill(file)
+    cases = [_parse_case(row, skill, file) for row in rows]
     found = tuple(case for case in cases if case is not None)
     if len(found) < len(cases):
         return None
     if not all(case.skill for case in found):
-        raise SourceError(_WHICH, file, "bad-evals")
+        raise SourceError(_WHICH_SKILL_MESSAGE, file, "bad-evals")
     return found
 
 
-def _case(row: object, skill: str, file: str) -> EvalCase | None:
+def _parse_case(row: object, skill: str, file: str) -> EvalCase | None:
     if not isinstance(row, dict):
         return None
     query = row.get("query", row.get("prompt"))
@@ -183,15 +183,15 @@ def _case(row: object, skill: str, file: str) -> EvalCase | None:
     return EvalCase(query, own, wanted, file)
 
 
-def _skill_around(file: str) -> str:
+def _find_enclosing_skill(file: str) -> str:
     """The folder of the skill that holds the file, on top or in ``evals/``; nothing where no skill does."""
     folder = os.path.dirname(file)
-    if not os.path.lexists(os.path.join(folder, FILENAME)) and os.path.basename(folder) == _FOLDER:
+    if not os.path.lexists(os.path.join(folder, SKILL_FILE)) and os.path.basename(folder) == _EVALS_FOLDER:
         folder = os.path.dirname(folder)
-    return os.path.basename(folder) if os.path.lexists(os.path.join(folder, FILENAME)) else ""
+    return os.path.basename(folder) if os.path.lexists(os.path.join(folder, SKILL_FILE)) else ""
 
 
-def _json(file: str, limits: Limits) -> object:
+def _read_json(file: str, limits: Limits) -> object:
     folder, name = os.path.split(file)
     try:
         with OpenFile(folder, (name,)) as opened:

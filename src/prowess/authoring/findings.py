@@ -11,7 +11,7 @@ from prowess.authoring.secrets import find_secrets, mask_secrets
 from prowess.errors import ResourceError, SkillValidationError
 from prowess.files.read import OpenFile
 from prowess.hints import HINTS
-from prowess.spec.hidden_characters import hidden_at
+from prowess.spec.hidden_characters import find_hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
 _KEY = re.compile(r"\s*([\w.-]{1,128})\s*:\s*")
-_ON_THE_KEY = frozenset(("unknown-field", "inert-field", "yaml-duplicate-key", "blank-field"))
+_CODES_ABOUT_KEYS = frozenset(("unknown-field", "inert-field", "yaml-duplicate-key", "blank-field"))
 _FENCE = re.compile(r"---\s*")
 
 
@@ -56,7 +56,7 @@ def read_skill_file(path: str, limits: Limits) -> bytes:
         raise SkillValidationError(f"cannot read the file: {error.message}", path, error.code) from None
 
 
-def rows_of(folder: str, name: str, limits: Limits) -> list[str]:
+def read_lines(folder: str, name: str, limits: Limits) -> list[str]:
     """The lines of a file as far as they can be read, for showing."""
     try:
         with OpenFile(folder, (name,)) as file:
@@ -66,7 +66,7 @@ def rows_of(folder: str, name: str, limits: Limits) -> list[str]:
     return data.decode("utf-8-sig", "replace").split("\n")
 
 
-def placed(
+def locate_issues(
     issues: Iterable[Issue], rows: Sequence[str], fixable: frozenset[tuple[str, str]] = frozenset()
 ) -> Iterator[Finding]:
     """Each issue with its line of ``rows`` and the part of that line that it is about.
@@ -74,7 +74,7 @@ def placed(
     ``fixable``: code and field of what can be mended mechanically.
     """
     for issue in issues:
-        number, begin, length = _part(issue, rows)
+        number, begin, length = _locate_issue(issue, rows)
         text = mask_secrets(rows[number - 1].rstrip("\r")) if number <= len(rows) else ""
         yield Finding(
             issue.code,
@@ -90,19 +90,19 @@ def placed(
         )
 
 
-def _part(issue: Issue, rows: Sequence[str]) -> tuple[int, int, int]:
+def _locate_issue(issue: Issue, rows: Sequence[str]) -> tuple[int, int, int]:
     """Line (from 1), column (from 0) and length."""
     number = max(issue.line, 1)
     if issue.code == "hidden-text":
-        found = _hidden(issue, rows, number)
+        found = _locate_hidden_character(issue, rows, number)
         if found:
             return found
     text = rows[number - 1].rstrip("\r") if number <= len(rows) else ""
-    begin, end = _in_line(issue, text)
+    begin, end = _locate_in_line(issue, text)
     return number, begin, max(end - begin, 1)
 
 
-def _in_line(issue: Issue, text: str) -> tuple[int, int]:
+def _locate_in_line(issue: Issue, text: str) -> tuple[int, int]:
     if issue.code == "missing-reference" and issue.field in text:
         return text.index(issue.field), text.index(issue.field) + len(issue.field)
     secret = next(find_secrets(text), None) if issue.code == "secret-in-skill" else None
@@ -112,17 +112,17 @@ def _in_line(issue: Issue, text: str) -> tuple[int, int]:
     last = len(text.rstrip())
     if key is None or issue.field.rpartition(".")[2] != key[1] or issue.code == "yaml-duplicate-key":
         return len(text) - len(text.lstrip()), last
-    if issue.code in _ON_THE_KEY or key.end() >= last:
+    if issue.code in _CODES_ABOUT_KEYS or key.end() >= last:
         return key.start(1), key.end(1)
     return key.end(), last
 
 
-def _hidden(issue: Issue, rows: Sequence[str], number: int) -> tuple[int, int, int] | None:
+def _locate_hidden_character(issue: Issue, rows: Sequence[str], number: int) -> tuple[int, int, int] | None:
     """The first hidden character, in the body or in the field."""
     fences = [at for at, row in enumerate(rows) if _FENCE.fullmatch(row)]
     begin = fences[1] + 1 if issue.field == "body" and len(fences) > 1 else number - 1
     for at in range(begin, len(rows)):
-        found = hidden_at(rows[at])
+        found = find_hidden(rows[at])
         if found is not None:
             return at + 1, found, 1
     return None

@@ -8,16 +8,16 @@ import re
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
-from prowess.authoring.fix import quoted
+from prowess.authoring.fix import quote_yaml
 from prowess.errors import SourceError
 from prowess.files.directory import exists
-from prowess.files.paths import inode, is_real_folder
-from prowess.files.syscalls import exchange, rename, set_mode
+from prowess.files.paths import is_real_folder, read_inode
+from prowess.files.syscalls import rename, set_mode, swap_entries
 from prowess.files.temp import temporary_folder
 from prowess.files.write import NewFile, make_folders, write_tree
 from prowess.limits import MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
-from prowess.progress_steps import stepped
-from prowess.skills.parse import FILENAME
+from prowess.progress_steps import report_steps
+from prowess.skills.parse import SKILL_FILE
 from prowess.spec.rules import is_spec_name
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 _DESCRIPTION = (
     "Says what {name} does, in one sentence. Use when somebody asks for it, in the words that they would use."
 )
-_TO_WRITE = (
+_PLACEHOLDER_SENTENCES = (
     "What this is for, in a sentence or two: what is there at the start, what is there at the end.",
     "Say how one sees that it worked.",
 )
 _BODY = f"""\
 # {{title}}
 
-{_TO_WRITE[0]}
+{_PLACEHOLDER_SENTENCES[0]}
 
 ## Steps
 
@@ -44,9 +44,9 @@ _BODY = f"""\
 
 ## Done when
 
-- {_TO_WRITE[1]}
+- {_PLACEHOLDER_SENTENCES[1]}
 """
-_LONGEST = 1000  # of a text that is to become a name; the rest would be cut all the same
+_MAX_NAME_SOURCE = 1000  # of a text that is to become a name; the rest would be cut all the same
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _REFERENCE = (
@@ -87,19 +87,19 @@ def create_skill(
     """
     from pathlib import Path  # noqa: PLC0415 - nothing else here needs it
 
-    chosen = _checked(name, description, tuple(dict.fromkeys(parts)))
+    chosen = _check_new_skill(name, description, tuple(dict.fromkeys(parts)))
     above = os.path.abspath(os.fspath(folder))
     where = os.path.join(above, name)
     said = description.strip() or _DESCRIPTION.format(name=name.replace("-", " "))
-    files = [NewFile("SKILL.md", _skill_md(name, said, chosen).encode())]
-    files += [NewFile(PARTS[part][0], _part(part, said).encode(), part == "scripts") for part in chosen]
+    files = [NewFile("SKILL.md", _render_skill_md(name, said, chosen).encode())]
+    files += [NewFile(PARTS[part][0], _render_part(part, said).encode(), part == "scripts") for part in chosen]
     place_tree(where, files)
     return Path(where)
 
 
 def suggest_name(text: str) -> str:
     """A name by the rules of the specification that is near ``text``; ``""`` where nothing of it can be kept."""
-    plain = normalize("NFKD", text[:_LONGEST]).encode("ascii", "ignore").decode().lower()
+    plain = normalize("NFKD", text[:_MAX_NAME_SOURCE]).encode("ascii", "ignore").decode().lower()
     name = _NOT_IN_NAMES.sub("-", plain).strip("-")[:MAX_NAME_LENGTH].rstrip("-")
     return name if is_spec_name(name) else ""
 
@@ -109,37 +109,37 @@ def place_tree(where: str, files: list[NewFile], *, replaces: bool = False) -> N
 
     ``replaces``: a skill's folder that is there gives way; anything else never does.
     """
-    old = replaces and is_real_folder(where) and exists(os.path.join(where, FILENAME))
+    old = replaces and is_real_folder(where) and exists(os.path.join(where, SKILL_FILE))
     if not old:
         refuse_existing(where)
     try:
         make_folders(os.path.dirname(where))
         with temporary_folder(".prowess-new-", os.path.dirname(where)) as staged:
-            write_tree(staged, stepped(files, lambda file: file.path))
+            write_tree(staged, report_steps(files, lambda file: file.path))
             set_mode(staged, 0o755)
             if old:
-                _swap(staged, where)
+                _swap_folders(staged, where)
             else:
                 refuse_existing(where)
-                _put(staged, where)
+                _move_into_place(staged, where)
     except OSError as error:
         raise SourceError(f"cannot write the folder: {error.strerror}", where, "unwritable") from None
 
 
-def _put(staged: str, where: str) -> None:
+def _move_into_place(staged: str, where: str) -> None:
     """Put a folder where nothing is. An interrupt in the moment after takes it back, so that a further try works."""
-    number = inode(staged)
+    number = read_inode(staged)
     try:
         rename(staged, where)
     except BaseException:
-        if inode(where) == number:
+        if read_inode(where) == number:
             rename(where, staged)
         raise
 
 
-def _swap(staged: str, where: str) -> None:
+def _swap_folders(staged: str, where: str) -> None:
     """Put a folder in the place of another, which is at ``staged`` then."""
-    if exchange(staged, where):
+    if swap_entries(staged, where):
         return
     aside = f"{staged}.old"
     rename(where, aside)
@@ -157,7 +157,7 @@ def refuse_existing(where: str, code: str = "already-there") -> None:
         raise SourceError(f"there is something already: {where}", where, code)
 
 
-def _checked(name: str, description: str, parts: tuple[str, ...]) -> tuple[str, ...]:
+def _check_new_skill(name: str, description: str, parts: tuple[str, ...]) -> tuple[str, ...]:
     if not is_spec_name(name):
         suggestion = suggest_name(name)
         instead = f"; {suggestion!r} would do" if suggestion else ""
@@ -172,19 +172,19 @@ def _checked(name: str, description: str, parts: tuple[str, ...]) -> tuple[str, 
     return parts
 
 
-def _part(part: str, description: str) -> str:
+def _render_part(part: str, description: str) -> str:
     """The text of a part; a query that finds the skill is what its description says first."""
     return PARTS[part][1].replace("QUERY", json.dumps(_SENTENCE_END.split(description)[0], ensure_ascii=False))
 
 
-def is_unwritten(row: str) -> bool:
+def is_placeholder_line(row: str) -> bool:
     """Whether a line says what a new skill says, to be replaced by the author's own words."""
     begin, _, end = _DESCRIPTION.partition("{name}")
-    return (begin in row and end in row) or any(sentence in row for sentence in _TO_WRITE)
+    return (begin in row and end in row) or any(sentence in row for sentence in _PLACEHOLDER_SENTENCES)
 
 
-def _skill_md(name: str, description: str, parts: tuple[str, ...]) -> str:
-    said = quoted(description)
+def _render_skill_md(name: str, description: str, parts: tuple[str, ...]) -> str:
+    said = quote_yaml(description)
     steps = "".join(PARTS[part][2] for part in parts)
     title = name.replace("-", " ").capitalize()
     return f"---\nname: {name}\ndescription: {said}\n---\n{_BODY.format(title=title, steps=steps)}"

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from prowess.authoring.new import place_tree, refuse_existing
-from prowess.errors import PathTraversalError, ResourceError, SkillValidationError, SourceError, load_error
+from prowess.errors import PathTraversalError, ResourceError, SkillValidationError, SourceError, as_load_error
 from prowess.files.read import OpenFile
 from prowess.files.tree import is_executable
 from prowess.files.write import NewFile, make_folders, write_atomic
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import relative_parts
-from prowess.progress_steps import stepped
+from prowess.names import split_relative_path
+from prowess.progress_steps import report_steps
 from prowess.skills.parse import parse_skill, read_metadata, validate
 
 if TYPE_CHECKING:
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from prowess.skills.skill import Skill
 
 ArchiveFormat = Literal["skill", "zip", "tar.gz"]
-FORMATS: tuple[ArchiveFormat, ...] = ("skill", "zip", "tar.gz")
+ARCHIVE_FORMATS: tuple[ArchiveFormat, ...] = ("skill", "zip", "tar.gz")
 
 _LEFT_OUT_FOLDERS = frozenset(("__pycache__", "node_modules", "__pypackages__", ".venv"))
 _LEFT_OUT_FILES = frozenset((".DS_Store", "Thumbs.db"))
-_LEFT_OUT_ENDS = (".pyc", ".pyo", "~", ".swp")
-_ON_TOP = frozenset(("evals",))
+_LEFT_OUT_SUFFIXES = (".pyc", ".pyo", "~", ".swp")
+_LEFT_OUT_TOP_FOLDERS = frozenset(("evals",))
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-_LEVEL = 9
-_UNIX = 3
+_COMPRESSION_LEVEL = 9
+_UNIX_SYSTEM = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,46 +63,46 @@ def pack(path: str | os.PathLike[str], *, form: ArchiveFormat = "skill", limits:
 
     Raises ``SkillLoadError`` with every error that ``validate`` finds: what is passed on should be right.
     """
-    if form not in FORMATS:
-        raise SourceError(f"unknown format {form!r}; one of {', '.join(FORMATS)}")
+    if form not in ARCHIVE_FORMATS:
+        raise SourceError(f"unknown format {form!r}; one of {', '.join(ARCHIVE_FORMATS)}")
     errors = [issue for issue in validate(path, limits=limits) if issue.severity == "error"]
     if errors:
-        raise load_error(errors)
+        raise as_load_error(errors)
     skill = read_metadata(path, limits=limits)
     found = skill.files()
     for issue in found.issues:
         raise SkillValidationError(f"cannot be packed: {issue.field} {issue.message}", skill.location, issue.code)
-    kept = [name for name in found if _belongs(name)]
+    kept = [name for name in found if _is_for_archive(name)]
     for name in kept:
         _refuse_odd_name(name, skill)
-    files = _contents(skill, kept, limits)
-    data = _tar(files) if form == "tar.gz" else _zip(files, f"{skill.name}/" if form == "skill" else "")
+    files = _read_files(skill, kept, limits)
+    data = _make_tar_gz(files) if form == "tar.gz" else _make_zip(files, f"{skill.name}/" if form == "skill" else "")
     return Packed(skill.name, data, tuple(kept), tuple(name for name in found if name not in set(kept)))
 
 
 def _refuse_odd_name(name: str, skill: Skill) -> None:
     """Raise for a name that no platform's rules allow everywhere: what is packed must unpack."""
     try:
-        relative_parts(name)
+        split_relative_path(name)
     except PathTraversalError as error:
         raise SkillValidationError(f"cannot be packed: {error.message}", skill.location, "bad-file-name") from None
 
 
-def _belongs(name: str) -> bool:
+def _is_for_archive(name: str) -> bool:
     *folders, last = name.split("/")
-    if folders and folders[0] in _ON_TOP:
+    if folders and folders[0] in _LEFT_OUT_TOP_FOLDERS:
         return False
     return (
         not _LEFT_OUT_FOLDERS.intersection(folders)
         and last not in _LEFT_OUT_FILES
-        and not last.endswith(_LEFT_OUT_ENDS)
+        and not last.endswith(_LEFT_OUT_SUFFIXES)
     )
 
 
-def _contents(skill: Skill, names: Sequence[str], limits: Limits) -> list[NewFile]:
+def _read_files(skill: Skill, names: Sequence[str], limits: Limits) -> list[NewFile]:
     left = limits.max_unpacked_bytes
     files: list[NewFile] = []
-    for name in stepped(names, str):
+    for name in report_steps(names, str):
         try:
             with OpenFile(skill.base, (*skill.parts, *name.split("/"))) as file:
                 files.append(NewFile(name, file.read_all(left), is_executable(file)))
@@ -112,20 +112,20 @@ def _contents(skill: Skill, names: Sequence[str], limits: Limits) -> list[NewFil
     return files
 
 
-def _zip(files: list[NewFile], prefix: str) -> bytes:
+def _make_zip(files: list[NewFile], prefix: str) -> bytes:
     import zipfile  # noqa: PLC0415 - only when something is packed
 
     made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION_LEVEL) as archive:
         for file in files:
             info = zipfile.ZipInfo(prefix + file.path, _EPOCH)
-            info.create_system = _UNIX
+            info.create_system = _UNIX_SYSTEM
             info.external_attr = (0o100755 if file.executable else 0o100644) << 16
-            archive.writestr(info, file.content, zipfile.ZIP_DEFLATED, _LEVEL)
+            archive.writestr(info, file.content, zipfile.ZIP_DEFLATED, _COMPRESSION_LEVEL)
     return made.getvalue()
 
 
-def _tar(files: list[NewFile]) -> bytes:
+def _make_tar_gz(files: list[NewFile]) -> bytes:
     import gzip  # noqa: PLC0415 - only when something is packed
     import tarfile  # noqa: PLC0415
 
@@ -136,7 +136,7 @@ def _tar(files: list[NewFile]) -> bytes:
             info.size = len(file.content)
             info.mode = 0o755 if file.executable else 0o644
             archive.addfile(info, io.BytesIO(file.content))
-    return gzip.compress(made.getvalue(), _LEVEL, mtime=0)
+    return gzip.compress(made.getvalue(), _COMPRESSION_LEVEL, mtime=0)
 
 
 def write_packed(packed: Packed, path: str | os.PathLike[str], *, replace: bool = False) -> None:
@@ -168,7 +168,7 @@ def unpack_into(
     from prowess.fetch.archive.unpack import unpack  # noqa: PLC0415 - loads the readers of archives
 
     where = os.path.abspath(os.fspath(archive))
-    files = unpack(_read(where, limits), name=where, limits=limits)
+    files = unpack(_read_archive(where, limits), name=where, limits=limits)
     own = next(file.content for file in files if file.path == "SKILL.md")
     name = parse_skill(own, mode="strict", check_dir=False, limits=limits).skill.name
     target = os.path.join(os.path.abspath(os.fspath(folder)), name)
@@ -178,7 +178,7 @@ def unpack_into(
     return Path(target)
 
 
-def _read(where: str, limits: Limits) -> bytes:
+def _read_archive(where: str, limits: Limits) -> bytes:
     folder, name = os.path.split(where)
     try:
         with OpenFile(folder, (name,)) as file:

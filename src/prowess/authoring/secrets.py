@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from prowess.limits import Limits
 
-_KINDS = {
+_SECRET_PATTERNS = {
     "GitHub": r"gh[opsur]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{60,255}",
     "GitLab": r"glpat-[A-Za-z0-9_-]{20,255}",
     "AWS": r"A(?:KIA|SIA)[0-9A-Z]{16}",
@@ -28,7 +28,7 @@ _KINDS = {
     "private": r"-----BEGIN (?:[A-Z]{1,16} )?PRIVATE KEY-----\s{1,4}[A-Za-z0-9+/]{40}",
 }
 _SECRET = re.compile(
-    r"(?<![A-Za-z0-9_-])(?:" + "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()) + ")"
+    r"(?<![A-Za-z0-9_-])(?:" + "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _SECRET_PATTERNS.items()) + ")"
 )
 _EXAMPLE = re.compile(r"(?i)example|your[-_]|placeholder|(.)\1{5}")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from prowess.cli.render.blocks import Block, Cell, Span, Style
     from prowess.install.coverage import Coverage, SkillCoverage, SkillState
 
-_WIDTH = 80
+_MAX_WIDTH = 80
 """What a matrix of words has to fit into, on any terminal and in a pipe: the answer is the same everywhere."""
 _MARKS: dict[SkillState, str] = {"linked": "L", "copied": "C", "edited": "E", "shadowed": "S", "missing": "-"}
 _STYLES: dict[SkillState, Style] = {"linked": "good", "copied": "good", "edited": "bad", "shadowed": "warn"}
@@ -24,10 +24,10 @@ _STYLES: dict[SkillState, Style] = {"linked": "good", "copied": "good", "edited"
 def show_matrix(agents: Sequence[str], *, project: bool, as_data: bool) -> None:
     """Print which agent has which skill. ``agents``: further agents. ``project``: the project's skills too."""
     coverage = Installer().coverage(agents, project=project)
-    printer.answer(lambda: _data(coverage), lambda: _blocks(coverage), as_data=as_data)
+    printer.print_answer(lambda: _to_dict(coverage), lambda: _to_blocks(coverage), as_data=as_data)
 
 
-def _data(coverage: Coverage) -> dict[str, object]:
+def _to_dict(coverage: Coverage) -> dict[str, object]:
     return {
         "agents": [{"id": agent, "title": AGENTS[agent].title} for agent in coverage.agents],
         "skills": [
@@ -42,36 +42,36 @@ def _data(coverage: Coverage) -> dict[str, object]:
     }
 
 
-def _blocks(coverage: Coverage) -> Iterator[Block]:
+def _to_blocks(coverage: Coverage) -> Iterator[Block]:
     if not coverage.agents:
         yield line("No agent has a folder in the project or in the home folder; name one with --agent ID.")
     elif not coverage.skills:
         yield line(f"No skills lie where {', '.join(coverage.agents)} look.")
     else:
-        words = Table([_words(row) for row in coverage.skills], ("skill", "for", *coverage.agents))
-        yield from [words] if _width(words) <= _WIDTH else _marked(coverage)
+        words = Table([_coverage_to_row(row) for row in coverage.skills], ("skill", "for", *coverage.agents))
+        yield from [words] if _measure_table(words) <= _MAX_WIDTH else _to_compact_blocks(coverage)
 
 
-def _words(row: SkillCoverage) -> tuple[Span, ...]:
-    states = (_styled(state, state) for state in row.states.values())
+def _coverage_to_row(row: SkillCoverage) -> tuple[Span, ...]:
+    states = (_style_state(state, state) for state in row.states.values())
     return (row.name, "name"), row.location, *states
 
 
-def _styled(text: str, state: SkillState) -> Span:
+def _style_state(text: str, state: SkillState) -> Span:
     return text, _STYLES.get(state, "dim")
 
 
-def _width(table: Table) -> int:
+def _measure_table(table: Table) -> int:
     rows = [table.head, *(tuple(cell if isinstance(cell, str) else str(cell[0]) for cell in row) for row in table.rows)]
     return sum(2 + max(map(len, column)) for column in zip(*rows, strict=True))
 
 
-def _marked(coverage: Coverage) -> Iterator[Block]:
+def _to_compact_blocks(coverage: Coverage) -> Iterator[Block]:
     """The matrix with a number for each agent and a letter for each state, and what they mean below."""
     numbers = [str(number) for number, _ in enumerate(coverage.agents, 1)]
     rows: list[tuple[Cell, ...]] = [
         (
-            *(_styled(_MARKS[state], state) for state in row.states.values()),
+            *(_style_state(_MARKS[state], state) for state in row.states.values()),
             ((row.name, "name"), (f" ({row.location})", "dim")),
         )
         for row in coverage.skills

@@ -23,34 +23,34 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-DECLINED = 1
+DECLINED_STATUS = 1
 """The exit status where a person says no."""
 
 
-def plan_of(rows: Sequence[str]) -> list[Block]:
+def plan_to_blocks(rows: Sequence[str]) -> list[Block]:
     """The rows of a plan for people; nothing where there are none."""
     return [line(("Plan:", "title")), *(line(f"- {row}", indent=2) for row in rows), Line()] if rows else []
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change(Generic[T]):
+class PlannedChange(Generic[T]):
     """What a command is going to change."""
 
     plan: Sequence[Block]
     """What is going to happen, for people."""
     needs_consent: bool
     """Whether a person is asked; where nothing is to be done, nobody is."""
-    doing: str
+    progress_text: str
     """What the bar says meanwhile."""
-    do: Callable[[], T]
-    data: Callable[[T | None], Mapping[str, object]]
+    apply: Callable[[], T]
+    to_dict: Callable[[T | None], Mapping[str, object]]
     """The answer as data; of ``None`` where nothing was done."""
     report: Callable[[T], Iterable[Block]]
     """What was done, for people."""
-    declined: str
+    declined_text: str
     """What a person hears who said no: what was not done."""
     question: str = "Do this?"
-    idle: str = "Nothing to do."
+    idle_text: str = "Nothing to do."
     """What is said where nothing was to be done; may be empty, where the plan says it."""
     issues: Callable[[], Iterable[prowess.Issue]] = tuple
     """What was found worth saying so far."""
@@ -60,32 +60,36 @@ class Change(Generic[T]):
     """The exit status of ``--dry-run``."""
 
 
-def carry_out(change: Change[T], *, yes: bool, as_data: bool, dry_run: bool = False) -> int:
+def carry_out(change: PlannedChange[T], *, yes: bool, as_data: bool, dry_run: bool = False) -> int:
     """Show the plan, ask unless ``yes``, do it and report; the exit status.
 
     Raises ``click.UsageError`` where somebody would have to be asked and nobody is there.
     """
     if not as_data:
-        printer.show(change.plan)
-    printer.tell_issues(change.issues())
+        printer.print_blocks(change.plan)
+    printer.print_issues(change.issues())
     if dry_run:
-        printer.answer(lambda: change.data(None), lambda: [] if change.plan else _idle(change), as_data=as_data)
+        printer.print_answer(
+            lambda: change.to_dict(None), lambda: [] if change.plan else _idle_to_blocks(change), as_data=as_data
+        )
         return change.dry_status
     if change.needs_consent and not yes and not _has_consent(change, as_data=as_data):
-        printer.answer(lambda: change.data(None), lambda: [line(change.declined)], as_data=as_data)
-        return DECLINED
-    with printer.busy(change.doing):
-        done = change.do()
-    printer.answer(lambda: change.data(done), lambda: [*change.report(done)] or _idle(change), as_data=as_data)
-    printer.tell_issues(change.issues())
+        printer.print_answer(lambda: change.to_dict(None), lambda: [line(change.declined_text)], as_data=as_data)
+        return DECLINED_STATUS
+    with printer.show_progress(change.progress_text):
+        done = change.apply()
+    printer.print_answer(
+        lambda: change.to_dict(done), lambda: [*change.report(done)] or _idle_to_blocks(change), as_data=as_data
+    )
+    printer.print_issues(change.issues())
     return change.status(done)
 
 
-def _idle(change: Change[T]) -> list[Block]:
-    return [line(change.idle)] if change.idle else []
+def _idle_to_blocks(change: PlannedChange[T]) -> list[Block]:
+    return [line(change.idle_text)] if change.idle_text else []
 
 
-def _has_consent(change: Change[T], *, as_data: bool) -> bool:
+def _has_consent(change: PlannedChange[T], *, as_data: bool) -> bool:
     """Ask on the terminal, where the plan is shown as well unless it stands there already."""
     shown = change.plan if as_data or not printer.is_terminal(sys.stdout) else ()
     answer = ask_person(change.question, shown)
@@ -102,5 +106,5 @@ def ask_person(question: str, shown: Sequence[Block]) -> bool | None:
         if terminal is None:
             return None
         printer.flush()  # the plan before the question, also where the output is written in blocks
-        printer.show(shown, terminal.screen)
+        printer.print_blocks(shown, terminal.screen)
         return confirm(question, terminal)

@@ -13,7 +13,7 @@ from prowess.escapes import dump_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-SERVER = "skills"
+SERVER_NAME = "skills"
 """The name that the server has in every configuration."""
 
 
@@ -34,7 +34,7 @@ def _json_writer(table: str, **fields: object) -> Callable[[str, Sequence[str]],
 
     def write(program: str, arguments: Sequence[str]) -> str:
         server: dict[str, Any] = {**fields, "command": program, "args": list(arguments)}
-        return dump_json({table: {SERVER: server}})
+        return dump_json({table: {SERVER_NAME: server}})
 
     return write
 
@@ -42,15 +42,15 @@ def _json_writer(table: str, **fields: object) -> Callable[[str, Sequence[str]],
 def _write_toml(program: str, arguments: Sequence[str]) -> str:
     """Codex's table. Without ``required`` a server that fails to start is left out, and nothing says so."""
     rows = (
-        f"[mcp_servers.{SERVER}]",
-        f"command = {_quote(program)}",
+        f"[mcp_servers.{SERVER_NAME}]",
+        f"command = {_quote_string(program)}",
         f"args = {_quote_list(arguments)}",
         "required = true",
     )
     return "\n".join(rows)
 
 
-def _quote(text: str) -> str:
+def _quote_string(text: str) -> str:
     """A string of TOML and of Python, in which control characters and others that are not seen are escaped."""
     return f'"{"".join(map(_escape_char, text))}"'
 
@@ -62,7 +62,7 @@ def _escape_char(char: str) -> str:
 
 
 def _quote_list(texts: Sequence[str]) -> str:
-    return f"[{', '.join(map(_quote, texts))}]"
+    return f"[{', '.join(map(_quote_string, texts))}]"
 
 
 def _write_openai_agents(program: str, arguments: Sequence[str]) -> str:
@@ -71,10 +71,10 @@ def _write_openai_agents(program: str, arguments: Sequence[str]) -> str:
 
 server = MCPServerStdio(
     params={{
-        "command": {_quote(program)},
+        "command": {_quote_string(program)},
         "args": {_quote_list(arguments)},
     }},
-    name="{SERVER}",
+    name="{SERVER_NAME}",
     client_session_timeout_seconds=30,
 )"""
 
@@ -89,10 +89,10 @@ from pydantic_ai.mcp import MCPToolset
 
 server = MCPToolset(
     StdioTransport(
-        command={_quote(program)},
+        command={_quote_string(program)},
         args={_quote_list(arguments)},
     ),
-    id="{SERVER}",
+    id="{SERVER_NAME}",
     cache_tools=False,
     init_timeout=30,
 )"""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from prowess.cli.command_table import BY_NAME, COMMANDS, GROUPS
+from prowess.cli.command_table import COMMANDS, COMMANDS_BY_NAME, GROUPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from prowess.errors import SkillError
 
 OK, NO, USAGE, FAILED, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 70, 130, 141
-STATUSES = {
+EXIT_STATUSES = {
     OK: "done; for `check`, `eval`, `verify` and the like: the answer is yes",
     NO: "the answer is no: findings, a query that found nothing, a difference, a call that was refused",
     USAGE: "the command line makes no sense",
@@ -27,7 +27,7 @@ STATUSES = {
 }
 """What an exit status means; ``run-script`` ends with the status of the script."""
 
-_OTHER_WORDS = {
+_SYNONYMS = {
     **dict.fromkeys(("uninstall", "rm", "delete"), "remove"),
     **dict.fromkeys(("add", "get"), "install"),
     **dict.fromkeys(("lint", "validate"), "check"),
@@ -47,7 +47,7 @@ class _PipeClosedError(Exception):
     """Whoever read the output went away."""
 
 
-class Commands(click.Group):
+class LazyGroup(click.Group):
     """A group whose commands are in the table, and are imported when they are needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -56,7 +56,7 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """The command of that name, its module imported now."""
-        entry = BY_NAME.get(cmd_name)
+        entry = COMMANDS_BY_NAME.get(cmd_name)
         if entry is None:
             return None
         from importlib import import_module  # noqa: PLC0415 - once a command
@@ -68,11 +68,11 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command, or an error that names those spelled like it."""
-        if args and args[0] not in BY_NAME and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS_BY_NAME and not args[0].startswith("-"):
             from difflib import get_close_matches  # noqa: PLC0415 - only when something went wrong
 
-            meant = _OTHER_WORDS.get(args[0])
-            close = [meant] if meant else get_close_matches(args[0], BY_NAME, n=3)
+            meant = _SYNONYMS.get(args[0])
+            close = [meant] if meant else get_close_matches(args[0], COMMANDS_BY_NAME, n=3)
             meant = f" Did you mean {' or '.join(map(repr, close))}?" if close else " See 'prowess' for the commands."
             ctx.fail(f"No such command {args[0]!r}.{meant}")
         return super().resolve_command(ctx, args)
@@ -85,7 +85,7 @@ class Commands(click.Group):
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The overview, from the table alone."""
-        formatter.write(overview())
+        formatter.write(render_overview())
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a pipe that was closed ends everything, in our own way."""
@@ -99,7 +99,7 @@ class Commands(click.Group):
         words = list(sys.argv[1:] if args is None else args)
         _open_closed_streams()
         options.pop("standalone_mode", None)
-        sys.exit(_outcome(lambda: super(Commands, self).main(words, standalone_mode=False, **options), words))
+        sys.exit(_run_to_status(lambda: super(LazyGroup, self).main(words, standalone_mode=False, **options), words))
 
 
 def _open_closed_streams() -> None:
@@ -109,7 +109,7 @@ def _open_closed_streams() -> None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
 
 
-def _outcome(call: Callable[[], object], words: list[str]) -> int:
+def _run_to_status(call: Callable[[], object], words: list[str]) -> int:
     """The status of a command line; whatever went wrong is told on the error stream."""
     from prowess.cli.render import printer  # noqa: PLC0415 - after the imports of a process that only shows its version
 
@@ -117,11 +117,11 @@ def _outcome(call: Callable[[], object], words: list[str]) -> int:
         status = call()
         printer.flush()
     except BaseException as error:  # noqa: BLE001 - the edge: everything that goes wrong ends here, and is told
-        return _told(error, as_json="--json" in words[: words.index("--") if "--" in words else None])
+        return _report_error(error, as_json="--json" in words[: words.index("--") if "--" in words else None])
     return status if isinstance(status, int) else OK
 
 
-def _told(error: BaseException, *, as_json: bool) -> int:
+def _report_error(error: BaseException, *, as_json: bool) -> int:
     """Say what went wrong; the status for it."""
     from prowess.cli.render import printer  # noqa: PLC0415
     from prowess.errors import SkillError  # noqa: PLC0415
@@ -132,29 +132,29 @@ def _told(error: BaseException, *, as_json: bool) -> int:
             BROKEN_PIPE if "Pacify" in type(sys.stdout).__name__ else error.code if isinstance(error.code, int) else OK
         )
     elif isinstance(error, BrokenPipeError | _PipeClosedError):
-        printer.abandon()
+        printer.discard_output()
         status = BROKEN_PIPE
     elif isinstance(error, click.Abort | KeyboardInterrupt):
-        printer.interrupted()
+        printer.print_interrupted()
         status = INTERRUPTED
     elif isinstance(error, click.UsageError):
-        printer.usage_error(error, as_json=as_json)
+        printer.print_usage_error(error, as_json=as_json)
         status = USAGE
     elif isinstance(error, SkillError | OSError):
-        printer.fail(error if isinstance(error, SkillError) else _of_system(error), as_json=as_json)
+        printer.print_error(error if isinstance(error, SkillError) else _from_os_error(error), as_json=as_json)
         status = FAILED
     else:
-        printer.crashed(error)
+        printer.print_traceback(error)
     return status
 
 
-def _of_system(error: OSError) -> SkillError:
+def _from_os_error(error: OSError) -> SkillError:
     from prowess.errors import SkillError  # noqa: PLC0415
 
     return SkillError(error.strerror or str(error), os.fsdecode(error.filename or ""), "unreadable")
 
 
-def overview() -> str:
+def render_overview() -> str:
     """What ``prowess`` alone prints: every command, grouped."""
     width = max(len(entry.name) for entry in COMMANDS) + 2
     rows = [f"prowess: {_ABOUT}", ""]
@@ -172,12 +172,12 @@ def _show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) 
         from prowess import __version__  # noqa: PLC0415 - it is loaded already
         from prowess.cli.render import printer  # noqa: PLC0415
 
-        printer.plain_line(f"prowess {__version__}")
+        printer.print_line(f"prowess {__version__}")
         ctx.exit()
 
 
 @click.group(
-    cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}, help=_ABOUT
+    cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}, help=_ABOUT
 )
 @click.option("--version", is_flag=True, callback=_show_version, expose_value=False, is_eager=True, help="The version.")
 @click.pass_context
@@ -186,7 +186,7 @@ def root(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
         from prowess.cli.render import printer  # noqa: PLC0415
 
-        printer.plain_text(overview())
+        printer.print_own_text(render_overview())
 
 
 def run() -> NoReturn:

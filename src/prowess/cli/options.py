@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 import click
 
-from prowess.cli.lock_check import Verified, absence, as_locked, tell_changed, tell_troubles
+from prowess.cli.lock_states import LockStates, suggest_sync, warn_edited_skills, warn_lock_problems, without_edited
 from prowess.cli.render import printer
 from prowess.errors import SkillValidationError, SourceError, UnknownSkillError, did_you_mean
-from prowess.files.paths import inner_path
-from prowess.spec.plural import join_some
+from prowess.files.paths import path_inside
+from prowess.spec.quantities import join_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from prowess.discovery.settings import Settings
 
 T = TypeVar("T")
-_NAMED = 5
+_MAX_NAMED = 5
 """How many skills a message names."""
 
 
 _PLAIN_WORD = r"[\w@./][\w@./%+:=-]*"
 
 
-def is_plain_word(text: str) -> bool:
+def is_shell_safe(text: str) -> bool:
     """True when every shell takes ``text`` for one word that does nothing.
 
     Shells put what completion offers into the line as it is: ``$(…)`` in the name of a skill would be run by Enter.
@@ -51,10 +51,10 @@ def complete_skill(ctx: click.Context, _param: click.Parameter, incomplete: str)
         return [CompletionItem(incomplete, type="file")]  # the shell itself knows what lies there
     chosen = {name: ctx.params.get(name) for name in ("folders", "agents", "project")}
     try:
-        names = catalog_of(settings_of(**chosen)).names
+        names = load_catalog(load_cli_settings(**chosen)).names
     except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
         return []
-    items = [CompletionItem(name) for name in names if name.startswith(incomplete) and is_plain_word(name)]
+    items = [CompletionItem(name) for name in names if name.startswith(incomplete) and is_shell_safe(name)]
     return items or [CompletionItem(incomplete, type="file")]  # a folder here, perhaps
 
 
@@ -68,8 +68,8 @@ def complete_path(_ctx: click.Context, _param: click.Parameter, incomplete: str)
 def complete_file(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Files of the skill that the line names, for the shell; nothing where that cannot be read."""
     try:
-        skill = meant(settings_of(), ctx.params["skill"])
-        return [path for path in skill.files() if path.startswith(incomplete) and is_plain_word(path)]
+        skill = find_skill(load_cli_settings(), ctx.params["skill"])
+        return [path for path in skill.files() if path.startswith(incomplete) and is_shell_safe(path)]
     except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
         return []
 
@@ -82,7 +82,7 @@ def complete_skill_or_path(ctx: click.Context, param: click.Parameter, incomplet
     return [paths, *(item for item in complete_skill(ctx, param, incomplete) if item.type != "file")]
 
 
-def agent_ids() -> list[str]:
+def list_agent_ids() -> list[str]:
     """The ids of all known agents."""
     from prowess.discovery.agents import AGENTS  # noqa: PLC0415 - only for completion and help
 
@@ -91,14 +91,14 @@ def agent_ids() -> list[str]:
 
 def complete_agent(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Ids of agents for the shell."""
-    return [name for name in agent_ids() if name.startswith(incomplete)]
+    return [name for name in list_agent_ids() if name.startswith(incomplete)]
 
 
-def known_agents(_ctx: click.Context, _param: click.Parameter, agents: tuple[str, ...]) -> tuple[str, ...]:
+def check_agents(_ctx: click.Context, _param: click.Parameter, agents: tuple[str, ...]) -> tuple[str, ...]:
     """The agents, all of which exist: said before anything is planned or looked at."""
-    from prowess.discovery.agents import agent_of  # noqa: PLC0415 - only where one is named
+    from prowess.discovery.agents import get_agent  # noqa: PLC0415 - only where one is named
 
-    return tuple(agent_of(name).id for name in agents)
+    return tuple(get_agent(name).id for name in agents)
 
 
 def complete_code(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -108,7 +108,7 @@ def complete_code(_ctx: click.Context, _param: click.Parameter, incomplete: str)
     return [code for code in sorted(HINTS) if code.startswith(incomplete)]
 
 
-def known_codes(ctx: click.Context, param: click.Parameter, codes: tuple[str, ...]) -> tuple[str, ...]:
+def check_codes(ctx: click.Context, param: click.Parameter, codes: tuple[str, ...]) -> tuple[str, ...]:
     """The codes, all of which exist: one that is misspelled would quietly select nothing, or leave nothing out."""
     from prowess.errors import HINTS  # noqa: PLC0415 - only where a code is named
 
@@ -124,7 +124,7 @@ json_option = click.option("--json", "as_data", is_flag=True, help="Data instead
 skill_argument = click.argument("skill", metavar="NAME", shell_complete=complete_skill)
 
 
-class Where(TypedDict):
+class CatalogFlags(TypedDict):
     """Which skills there are, as the command line says: flags of the settings of these names."""
 
     folders: tuple[str, ...]
@@ -133,11 +133,11 @@ class Where(TypedDict):
     verify: bool | None
 
 
-def where_options(command: Callable[..., T]) -> Callable[..., T]:
+def catalog_options(command: Callable[..., T]) -> Callable[..., T]:
     """``--dir``, ``--agent``, ``--no-project`` and ``--verify``, given to the command as one: ``where``."""
 
     @wraps(command)
-    def gathered(
+    def run_with_flags(
         *given: Any,  # noqa: ANN401 - the command's own
         folders: tuple[str, ...],
         agents: tuple[str, ...],
@@ -145,7 +145,9 @@ def where_options(command: Callable[..., T]) -> Callable[..., T]:
         verify: bool | None,
         **named: Any,  # noqa: ANN401
     ) -> T:
-        return command(*given, where=Where(folders=folders, agents=agents, project=project, verify=verify), **named)
+        return command(
+            *given, where=CatalogFlags(folders=folders, agents=agents, project=project, verify=verify), **named
+        )
 
     for option in (
         click.option(
@@ -158,7 +160,7 @@ def where_options(command: Callable[..., T]) -> Callable[..., T]:
             multiple=True,
             metavar="ID",
             shell_complete=complete_agent,
-            callback=known_agents,
+            callback=check_agents,
             help="Also look where this agent does.",
         ),
         click.option(
@@ -171,11 +173,11 @@ def where_options(command: Callable[..., T]) -> Callable[..., T]:
             help="Look in this folder instead of the standard places.",
         ),
     ):
-        gathered = option(gathered)
-    return gathered
+        run_with_flags = option(run_with_flags)
+    return run_with_flags
 
 
-def settings_of(**flags: Any) -> Settings:  # noqa: ANN401 - the values of settings
+def load_cli_settings(**flags: Any) -> Settings:  # noqa: ANN401 - the values of settings
     """The settings, with those that the command line gives; what is wrong in the files is told."""
     from prowess.discovery.settings import load_settings  # noqa: PLC0415 - the version needs none
 
@@ -185,19 +187,19 @@ def settings_of(**flags: Any) -> Settings:  # noqa: ANN401 - the values of setti
     return settings
 
 
-def catalog_of(settings: Settings) -> prowess.Catalog:
+def load_catalog(settings: Settings) -> prowess.Catalog:
     """The skills that the settings choose: below folders that were named, else in the standard places."""
     from prowess.discovery.scan import discover, scan  # noqa: PLC0415
 
     folders = settings.names("folders")
     if folders:
         found = scan(*folders, missing="error")
-        return as_locked(found) if settings["verify"] else found
+        return without_edited(found) if settings["verify"] else found
     verify: Literal["lock"] | None = "lock" if settings["verify"] else None
     return discover(agents=settings.names("agents"), project=bool(settings["project"]), verify=verify)
 
 
-def skill_of(catalog: prowess.Catalog, name: str, *, verify: bool = False) -> prowess.Skill:
+def find_in_catalog(catalog: prowess.Catalog, name: str, *, verify: bool = False) -> prowess.Skill:
     """The skill that a person means by a name, a folder or the path of a SKILL.md.
 
     A bare word is a name first, and a folder here where no skill has that name. ``verify``: the skill as the lock file
@@ -208,11 +210,15 @@ def skill_of(catalog: prowess.Catalog, name: str, *, verify: bool = False) -> pr
     if name in catalog:
         return catalog[name]
     # A folder must not stand in for a skill of that name that the lock file records, or that was found and refused.
-    why = absence(name)
+    why = suggest_sync(name)
     if why:
         raise UnknownSkillError(name, catalog.names, why=why)
-    if os.path.isdir(name) and not _is_refused(catalog, name) and (is_skill_folder(name) or _has_skills_below(name)):
-        return _read_skill(as_path(name), verify=verify)
+    if (
+        os.path.isdir(name)
+        and not _has_load_failure(catalog, name)
+        and (is_skill_folder(name) or _has_skills_below(name))
+    ):
+        return _read_skill(with_dot_prefix(name), verify=verify)
     return catalog[name]
 
 
@@ -225,20 +231,20 @@ def _read_skill(path: str, *, verify: bool) -> prowess.Skill:
         skill = read_metadata(path, mode="lenient")
     except SkillValidationError as error:
         if error.code == "not-found":
-            raise _no_skill_at(path) from None
+            raise _explain_no_skill(path) from None
         raise
-    return as_locked(Catalog([skill]))[skill.name] if verify else skill
+    return without_edited(Catalog([skill]))[skill.name] if verify else skill
 
 
-def _no_skill_at(path: str) -> SourceError:
+def _explain_no_skill(path: str) -> SourceError:
     """Why no skill can be read at a path: nothing lies there, or skills lie below it, of which one has to be named."""
-    from prowess.authoring.check import skill_files  # noqa: PLC0415 - only when something went wrong
+    from prowess.authoring.check import find_skill_files  # noqa: PLC0415 - only when something went wrong
 
     try:
-        folders = [home_relative(os.path.dirname(file)) for file in skill_files(path)]
+        folders = [shorten_path(os.path.dirname(file)) for file in find_skill_files(path)]
     except SourceError as error:
         return error
-    message = f"this is a folder of skills, not a skill: name one of {join_some(folders, _NAMED)}"
+    message = f"this is a folder of skills, not a skill: name one of {join_first(folders, _MAX_NAMED)}"
     return SourceError(message, os.path.abspath(path), "missing-skill-md")
 
 
@@ -248,7 +254,7 @@ def _has_skills_below(name: str) -> bool:
     return bool(scan(name))
 
 
-def _is_refused(catalog: prowess.Catalog, name: str) -> bool:
+def _has_load_failure(catalog: prowess.Catalog, name: str) -> bool:
     """Whether a skill in a folder of that name was found and does not count."""
     return any(os.path.basename(os.path.dirname(issue.path)) == name for issue in catalog.failures)
 
@@ -263,16 +269,18 @@ def is_skill_folder(name: str) -> bool:
     return os.path.lexists(os.path.join(name, "SKILL.md"))
 
 
-def as_path(name: str) -> str:
+def with_dot_prefix(name: str) -> str:
     """A relative path as it is told from a name."""
     return f".{os.sep}{name}"
 
 
-def meant(settings: Settings, name: str) -> prowess.Skill:
+def find_skill(settings: Settings, name: str) -> prowess.Skill:
     """The skill that the command line means; the standard places are looked at only for a name."""
     from prowess.skills.catalog import Catalog  # noqa: PLC0415
 
-    return skill_of(Catalog() if is_path(name) else catalog_of(settings), name, verify=bool(settings["verify"]))
+    return find_in_catalog(
+        Catalog() if is_path(name) else load_catalog(settings), name, verify=bool(settings["verify"])
+    )
 
 
 def find_path(settings: Settings, written: str) -> str:
@@ -283,13 +291,13 @@ def find_path(settings: Settings, written: str) -> str:
     if is_path(written) or os.path.lexists(written):
         return written
     try:
-        return meant(settings, written).folder
+        return find_skill(settings, written).folder
     except UnknownSkillError as error:
-        why = absence(written) or "there is no such file or folder"
+        why = suggest_sync(written) or "there is no such file or folder"
         raise UnknownSkillError(written, error.available, why=why) from None
 
 
-def find_absent(settings: Settings, verified: Verified | None = None) -> str:
+def suggest_sync_for(settings: Settings, verified: LockStates | None = None) -> str:
     """What to do about skills that a lock file records and that are not here; ``""`` where folders were named.
 
     ``verified``: what was read of the lock files already; without it, what keeps one from being read is told here.
@@ -297,32 +305,34 @@ def find_absent(settings: Settings, verified: Verified | None = None) -> str:
     if settings.names("folders"):
         return ""
     if verified is None:
-        verified = Verified()
-        tell_troubles(verified)
-    return absence(project=bool(settings["project"]), verified=verified)
+        verified = LockStates()
+        warn_lock_problems(verified)
+    return suggest_sync(project=bool(settings["project"]), verified=verified)
 
 
-def named_catalog(settings: Settings, names: tuple[str, ...]) -> prowess.Catalog:
+def load_named_catalog(settings: Settings, names: tuple[str, ...]) -> prowess.Catalog:
     """The skills that are named, each by its name, its folder, its file or a folder of skills around it.
 
     Without names these are all the skills that the settings choose.
     """
     if not names:
-        return catalog_of(settings)
+        return load_catalog(settings)
     from prowess.skills.catalog import Catalog  # noqa: PLC0415
 
-    known = Catalog() if all(map(_is_collection, names)) else catalog_of(settings)
-    return Catalog(skill for name in names for skill in _named_skills(known, name, verify=bool(settings["verify"])))
+    known = Catalog() if all(map(_is_collection, names)) else load_catalog(settings)
+    return Catalog(
+        skill for name in names for skill in _find_named_skills(known, name, verify=bool(settings["verify"]))
+    )
 
 
-def _named_skills(catalog: prowess.Catalog, name: str, *, verify: bool) -> Iterator[prowess.Skill]:
+def _find_named_skills(catalog: prowess.Catalog, name: str, *, verify: bool) -> Iterator[prowess.Skill]:
     if name in catalog or not _is_collection(name):
-        yield skill_of(catalog, name, verify=verify)
+        yield find_in_catalog(catalog, name, verify=verify)
         return
     from prowess.discovery.scan import scan  # noqa: PLC0415 - only for a folder of skills
 
     found = scan(name, missing="error")
-    yield from as_locked(found) if verify else found
+    yield from without_edited(found) if verify else found
 
 
 def _is_collection(name: str) -> bool:
@@ -330,10 +340,10 @@ def _is_collection(name: str) -> bool:
     return os.path.isdir(name) and not is_skill_folder(name)
 
 
-def named(settings: Settings, name: str) -> prowess.Skill:
+def find_skill_and_warn(settings: Settings, name: str) -> prowess.Skill:
     """The same, with a warning when it was installed and has changed since."""
-    found = meant(settings, name)
-    tell_changed([found])
+    found = find_skill(settings, name)
+    warn_edited_skills([found])
     return found
 
 
@@ -341,18 +351,18 @@ def quote_path(path: str) -> str:
     """A path for a command that is shown to be pasted into a shell, quoted: names in it may be anybody's."""
     from shlex import quote  # noqa: PLC0415 - only where a command is shown
 
-    shown = home_relative(path)
+    shown = shorten_path(path)
     home = "~" + os.sep
     if shown.startswith(home):  # within quotes a shell would not know the mark of the home folder
         return home + quote(shown.removeprefix(home))
     return quote(shown if os.path.isabs(shown) or shown.startswith((".", "~")) else os.path.join(os.curdir, shown))
 
 
-def home_relative(path: str) -> str:
+def shorten_path(path: str) -> str:
     """A path as people write it: relative to the working folder where it lies there, with ``~`` in the home folder."""
     here, house = os.getcwd(), os.path.expanduser("~")
     for base, begin in ((here, ""), (house, "~" + os.sep)):
-        inner = inner_path(path, base) if base not in {os.sep, ""} else None
+        inner = path_inside(path, base) if base not in {os.sep, ""} else None
         if inner is not None:
             return begin + inner if inner else ("." if base == here else "~")
     return path

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from prowess.authoring.check import skill_files
-from prowess.cli.lock_check import absence
+from prowess.authoring.check import find_skill_files
+from prowess.cli.lock_states import suggest_sync
 from prowess.cli.options import is_skill_folder
 from prowess.errors import SourceError
 
@@ -30,30 +30,30 @@ def find_own_paths(settings: Settings) -> tuple[str, ...]:
     paths = tuple(
         place.path
         for place in places
-        if place.scope is SkillScope.PROJECT and place.state != "missing" and _has_skills(place.path)
+        if place.scope is SkillScope.PROJECT and place.state != "missing" and _has_skills_below(place.path)
     )
     if not paths:
-        raise SourceError(f"there is no skill {_where_else()}", os.getcwd(), "missing-skill-md")
+        raise SourceError(f"there is no skill {_suggest_location()}", os.getcwd(), "missing-skill-md")
     return paths
 
 
-def _where_else() -> str:
+def _suggest_location() -> str:
     """What to do where no skill was found: bring what the lock file records, or name the folder that has some."""
-    absent = absence()
-    if not absent and any(map(_holds_skills, (os.curdir, "skills"))):
+    absent = suggest_sync()
+    if not absent and any(map(_has_skill_folders, (os.curdir, "skills"))):
         return "where agents look; for those below this folder, name it: ."
     why = absent or "name a skill's folder, or a folder of skills"
     return f"here: {why}"
 
 
-def _holds_skills(folder: str) -> bool:
+def _has_skill_folders(folder: str) -> bool:
     """Whether a skill's folder lies right in ``folder``: a glance, since a whole home folder may lie below it."""
     return os.path.isdir(folder) and any(is_skill_folder(os.path.join(folder, name)) for name in os.listdir(folder))
 
 
-def _has_skills(path: str) -> bool:
+def _has_skills_below(path: str) -> bool:
     """Whether there is a skill at or below ``path``; links that lead out of it, as installs make, count as none."""
     try:
-        return bool(skill_files(path))
+        return bool(find_skill_files(path))
     except SourceError:
         return False

@@ -1,6 +1,7 @@
 """Choosing some of many on a terminal: a list that scrolls and is filtered as one types, or a numbered question.
 
-What happens to the choice (``Picking``) and how it is drawn (``draw_frame``) know no terminal; ``pick`` alone does. It
+What happens to the choice (``PickerState``) and how it is drawn (``render_frame``) know no terminal; ``pick_names``
+alone does. It
 draws on the alternate screen, so that nothing of it is left, and gives the terminal back as it was, whatever ends it.
 """
 
@@ -26,18 +27,18 @@ if TYPE_CHECKING:
 
     from prowess.cli.terminal import Terminal
 
-_LEAST_ROWS = 8
+_MIN_ROWS = 8
 """A screen of fewer rows shows only the list."""
-_SIZE = (80, 24)
+_DEFAULT_SIZE = (80, 24)
 """Taken for the size of a terminal that does not tell it."""
-_LONGEST_FILTER = 60
+_MAX_FILTER_LENGTH = 60
 _NAME_WIDTH = 32
 _ESCAPE_SECONDS = 0.05
 """So long after an escape character the rest of a key's sequence may come; else the key Esc was pressed."""
 
-_ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l"
+_ENTER_SCREEN = "\x1b[?1049h\x1b[?25l\x1b[?7l"
 """The alternate screen, no cursor, and no wrapping: a character that is wider than expected moves nothing."""
-_LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
+_LEAVE_SCREEN = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 _PLAIN, _BOLD, _DIM, _REVERSE = "\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[7m"
 
 _KEYS = {
@@ -55,7 +56,7 @@ _KEYS = {
     " ": "toggle",
 }
 _HELP = "space: choose  right: all  left: none  type: filter  enter: go on  ctrl-c: leave"
-_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|$)|[^\x1b]", re.DOTALL)
+_KEY_PATTERN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|$)|[^\x1b]", re.DOTALL)
 
 
 class Choice(NamedTuple):
@@ -71,36 +72,36 @@ class Choice(NamedTuple):
 
 
 @dataclass
-class Picking:
+class PickerState:
     """What is chosen so far, by the keys that were pressed."""
 
     choices: Sequence[Choice]
     chosen: set[str]
     query: str = ""
-    at: int = 0
+    position: int = 0
     """The current one among those that fit the filter."""
     page: int = 10
-    _fitting: list[Choice] | None = field(default=None, repr=False)
+    _matches: list[Choice] | None = field(default=None, repr=False)
 
     @property
-    def fitting(self) -> list[Choice]:
+    def matches(self) -> list[Choice]:
         """The choices whose names or descriptions hold what was typed."""
-        if self._fitting is None:
+        if self._matches is None:
             wanted = self.query.casefold()
-            self._fitting = [one for one in self.choices if wanted in f"{one.name}\n{one.about}".casefold()]
-        return self._fitting
+            self._matches = [one for one in self.choices if wanted in f"{one.name}\n{one.about}".casefold()]
+        return self._matches
 
     @property
     def current(self) -> Choice | None:
         """The choice that the keys are about."""
-        return self.fitting[self.at] if self.fitting else None
+        return self.matches[self.position] if self.matches else None
 
-    def press(self, key: str) -> None:
+    def press_key(self, key: str) -> None:
         """Do what a key says; one that says nothing is ignored."""
         moves = {"up": -1, "down": 1, "page up": -self.page, "page down": self.page}
-        names = {one.name for one in self.fitting}
+        names = {one.name for one in self.matches}
         if key in moves or key in {"first", "last"}:
-            self.at = {"first": 0, "last": len(self.fitting) - 1}.get(key, self.at + moves.get(key, 0))
+            self.position = {"first": 0, "last": len(self.matches) - 1}.get(key, self.position + moves.get(key, 0))
         elif key == "toggle" and self.current is not None:
             self.chosen ^= {self.current.name}
         elif key == "all":
@@ -108,43 +109,43 @@ class Picking:
         elif key == "none":
             self.chosen -= names
         elif key in {"clear", "backspace"} or (len(key) == 1 and key.isprintable()):
-            self._filter("" if key == "clear" else self.query[:-1] if key == "backspace" else self.query + key)
-        self.at = max(0, min(self.at, len(self.fitting) - 1))
+            self._set_filter("" if key == "clear" else self.query[:-1] if key == "backspace" else self.query + key)
+        self.position = max(0, min(self.position, len(self.matches) - 1))
 
-    def _filter(self, query: str) -> None:
-        self.query, self._fitting, self.at = query[:_LONGEST_FILTER], None, 0
+    def _set_filter(self, query: str) -> None:
+        self.query, self._matches, self.position = query[:_MAX_FILTER_LENGTH], None, 0
 
 
 # -- how it looks ------------------------------------------------------------------------------------------------------
 
 
-def draw_frame(picking: Picking, heading: str, columns: int, rows: int) -> list[str]:
+def render_frame(picking: PickerState, heading: str, columns: int, rows: int) -> list[str]:
     """The lines of the screen, at most ``rows``, none wider than ``columns``; the current choice is among them."""
-    if rows < _LEAST_ROWS:
+    if rows < _MIN_ROWS:
         picking.page = max(rows, 1)
-        return _list_rows(picking, columns, max(rows, 1))
-    details = _details(picking, columns)[: rows // 3]
+        return _render_list(picking, columns, max(rows, 1))
+    details = _render_details(picking, columns)[: rows // 3]
     room = rows - len(details) - 4
     picking.page = room
     count = f"{len(picking.chosen)} of {len(picking.choices)} chosen"
     typed = f"filter: {picking.query}_" if picking.query else "filter: type"
-    left = len(picking.choices) - len(picking.fitting)
+    left = len(picking.choices) - len(picking.matches)
     hidden = f" ({left} do not fit)" if left else ""
     return [
         f"{_BOLD}{cut_line(heading, columns)}{_PLAIN}",
         cut_line(f"{count}; {typed}{hidden}", columns),
-        *_list_rows(picking, columns, room),
+        *_render_list(picking, columns, room),
         f"{_DIM}{cut_line('-' * columns, columns)}{_PLAIN}",
         *details,
         f"{_DIM}{cut_line(_HELP, columns)}{_PLAIN}",
     ]
 
 
-def _list_rows(picking: Picking, columns: int, room: int) -> list[str]:
-    fitting = picking.fitting
+def _render_list(picking: PickerState, columns: int, room: int) -> list[str]:
+    fitting = picking.matches
     if not fitting:
         return [cut_line("nothing fits; esc shows everything again", columns)]
-    first = max(0, min(picking.at - room // 2, len(fitting) - room))
+    first = max(0, min(picking.position - room // 2, len(fitting) - room))
     widest = min(_NAME_WIDTH, max(cell_width(escape_line(one.name)) for one in fitting), max(columns // 2, 1))
     lines = []
     for at, one in enumerate(fitting[first : first + room], first):
@@ -152,12 +153,12 @@ def _list_rows(picking: Picking, columns: int, room: int) -> list[str]:
         name = cut_line(one.name, widest)
         short = f"  {one.short}" if one.short else ""
         text = f"{mark} {name}{' ' * (widest - cell_width(name))}{short}  {one.about}"
-        shown = cut_line(f"{'>' if at == picking.at else ' '} {text}", columns)
-        lines.append(f"{_REVERSE}{shown}{_PLAIN}" if at == picking.at else shown)
+        shown = cut_line(f"{'>' if at == picking.position else ' '} {text}", columns)
+        lines.append(f"{_REVERSE}{shown}{_PLAIN}" if at == picking.position else shown)
     return lines
 
 
-def _details(picking: Picking, columns: int) -> list[str]:
+def _render_details(picking: PickerState, columns: int) -> list[str]:
     one = picking.current
     if one is None:
         return []
@@ -202,26 +203,26 @@ def can_draw(env: dict[str, str] | os._Environ[str] = os.environ) -> bool:
     return env.get("TERM", "") not in {"", "dumb", "unknown"} and not env.get("NO_COLOR") and os.name == "posix"
 
 
-def pick(choices: Sequence[Choice], preset: Iterable[str], heading: str, terminal: Terminal) -> list[str]:
+def pick_names(choices: Sequence[Choice], preset: Iterable[str], heading: str, terminal: Terminal) -> list[str]:
     """Let a person choose; the names that were chosen, in the order of the choices. At first those in ``preset`` are.
 
     Raises ``KeyboardInterrupt`` on Ctrl-C and ``click.Abort`` when the terminal goes away.
     """
     if not can_draw():
         return ask_numbers(choices, preset, heading, terminal)
-    picking = Picking(choices, set(preset))
-    with _drawing(terminal) as (next_keys, draw):
+    picking = PickerState(choices, set(preset))
+    with _open_screen(terminal) as (next_keys, draw):
         draw(picking, heading)
         while True:
             for key in next_keys():
                 if key == "enter":
                     return [one.name for one in choices if one.name in picking.chosen]
-                picking.press(key)
+                picking.press_key(key)
             draw(picking, heading)
 
 
 @contextmanager
-def _drawing(terminal: Terminal) -> Iterator[tuple[Callable[[], list[str]], Callable[[Picking, str], None]]]:
+def _open_screen(terminal: Terminal) -> Iterator[tuple[Callable[[], list[str]], Callable[[PickerState, str], None]]]:
     """Give two functions: one waits for keys (or a new size of the screen), the other draws; then all is as before."""
     import termios  # noqa: PLC0415 - POSIX has it; elsewhere nothing is drawn
     import tty  # noqa: PLC0415
@@ -231,32 +232,32 @@ def _drawing(terminal: Terminal) -> Iterator[tuple[Callable[[], list[str]], Call
     os.set_blocking(told, False)
     before = termios.tcgetattr(handle)
 
-    def draw(picking: Picking, heading: str) -> None:
-        columns, rows = _size_of(terminal.screen.fileno())
-        lines = draw_frame(picking, heading, columns, rows)
+    def draw(picking: PickerState, heading: str) -> None:
+        columns, rows = _screen_size(terminal.screen.fileno())
+        lines = render_frame(picking, heading, columns, rows)
         terminal.screen.write("\x1b[H" + "\x1b[K\r\n".join(lines) + "\x1b[K\x1b[J")
         terminal.screen.flush()
 
     with ExitStack() as undo:
         undo.callback(os.close, signalled)
         undo.callback(os.close, told)
-        undo.enter_context(_handlers(told))
+        undo.enter_context(_handle_signals(told))
         # At once, not when the output is drained: a terminal that nobody reads would hold the process.
         undo.callback(termios.tcsetattr, handle, termios.TCSANOW, before)
-        undo.callback(_write, terminal, _LEAVE)
+        undo.callback(_write_screen, terminal, _LEAVE_SCREEN)
         tty.setcbreak(handle, termios.TCSANOW)
         termios.tcflush(handle, termios.TCIFLUSH)  # what was typed before there was anything to see chooses nothing
-        _ignore_suspension(handle)
-        _write(terminal, _ENTER)
-        yield lambda: _next_keys(handle, signalled), draw
+        _disable_suspend_key(handle)
+        _write_screen(terminal, _ENTER_SCREEN)
+        yield lambda: _wait_for_keys(handle, signalled), draw
 
 
-def _write(terminal: Terminal, text: str) -> None:
+def _write_screen(terminal: Terminal, text: str) -> None:
     terminal.screen.write(text)
     terminal.screen.flush()
 
 
-def _ignore_suspension(handle: int) -> None:
+def _disable_suspend_key(handle: int) -> None:
     """Take the key that suspends a process: a shell would get the terminal while it is drawn on."""
     import termios  # noqa: PLC0415
 
@@ -266,19 +267,19 @@ def _ignore_suspension(handle: int) -> None:
 
 
 @contextmanager
-def _handlers(told: int) -> Iterator[None]:
+def _handle_signals(told: int) -> Iterator[None]:
     """Tell a pipe of every signal, such as a new size of the screen; have a process that is ended clean up first."""
 
-    def tell(_number: int, _frame: FrameType | None) -> None:
+    def ignore_signal(_number: int, _frame: FrameType | None) -> None:
         """Do nothing: the pipe has told of it."""
 
-    def end(number: int, _frame: FrameType | None) -> None:
+    def exit_on_signal(number: int, _frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
     handlers: dict[int, Callable[[int, FrameType | None], object]] = {
-        signal.SIGWINCH: tell,
-        signal.SIGTERM: end,
-        signal.SIGHUP: end,
+        signal.SIGWINCH: ignore_signal,
+        signal.SIGTERM: exit_on_signal,
+        signal.SIGHUP: exit_on_signal,
     }
     # Only what is written into a pipe ends every wait for keys: Python handles a signal that comes just before the wait
     # begins, or in another thread, when the wait is over.
@@ -292,34 +293,34 @@ def _handlers(told: int) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _size_of(handle: int) -> tuple[int, int]:
+def _screen_size(handle: int) -> tuple[int, int]:
     try:
         columns, rows = os.get_terminal_size(handle)
     except OSError:
-        return _SIZE
-    return columns or _SIZE[0], rows or _SIZE[1]
+        return _DEFAULT_SIZE
+    return columns or _DEFAULT_SIZE[0], rows or _DEFAULT_SIZE[1]
 
 
-def _next_keys(handle: int, signalled: int) -> list[str]:
+def _wait_for_keys(handle: int, signalled: int) -> list[str]:
     """Wait for keys, by their names; an empty list means that a signal came: the screen may have another size."""
     ready, _, _ = select.select([handle, signalled], [], [])
     if signalled in ready:
         os.read(signalled, 1024)
         return []
-    data = _read(handle)
-    while _is_unfinished(data) and select.select([handle], [], [], _ESCAPE_SECONDS)[0]:
-        data += _read(handle)
-    return [_KEYS.get(key, key) for key in _SEQUENCE.findall(data.decode("utf-8", "replace"))]
+    data = _read_keys(handle)
+    while _is_partial_key(data) and select.select([handle], [], [], _ESCAPE_SECONDS)[0]:
+        data += _read_keys(handle)
+    return [_KEYS.get(key, key) for key in _KEY_PATTERN.findall(data.decode("utf-8", "replace"))]
 
 
-def _read(handle: int) -> bytes:
+def _read_keys(handle: int) -> bytes:
     data = os.read(handle, 1024)
     if not data:
         raise click.Abort
     return data
 
 
-def _is_unfinished(data: bytes) -> bool:
+def _is_partial_key(data: bytes) -> bool:
     """Whether the rest of a key's sequence, or of a character, may still be under way."""
     try:
         text = data.decode("utf-8")

@@ -34,14 +34,14 @@ REMEDIES: dict[str, str] = {
 }
 
 
-def remedy_for(error: SkillError) -> str:
+def find_error_remedy(error: SkillError) -> str:
     """What to do about an error, here: where there are no skills, none is to be chosen."""
     if not isinstance(error, UnknownSkillError):
-        return remedy(error.code)
+        return find_remedy(error.code)
     suggestion = did_you_mean(error.name, error.available)
-    return suggestion or remedy(error.code if error.available else "no-skills")
+    return suggestion or find_remedy(error.code if error.available else "no-skills")
 
 
-def remedy(code: str) -> str:
+def find_remedy(code: str) -> str:
     """What to do about a code, here."""
     return REMEDIES.get(code) or HINTS.get(code, "")

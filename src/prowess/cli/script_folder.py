@@ -19,7 +19,7 @@ folder_option = click.option(
 )
 
 
-def tell_where(arguments: Iterable[object], folder: str | None) -> None:
+def note_empty_folder(arguments: Iterable[object], folder: str | None) -> None:
     """Say that a script has not seen this folder, where it was given the name of something that lies here."""
     here = [word for word in arguments if isinstance(word, str) and word and os.path.lexists(word)]
     if here and folder is None:

@@ -52,7 +52,7 @@ def open_terminal() -> Iterator[Terminal | None]:
 def _open_handle(stream: IO[str]) -> int | None:
     """A new descriptor of the terminal behind ``stream``; ``None`` where the system has no name for it."""
     flags = os.O_RDWR | getattr(os, "O_NOCTTY", 0)
-    for name in (_name_of(stream), _TTY):
+    for name in (_find_tty_name(stream), _TTY):
         try:
             return os.open(name, flags)
         except OSError:
@@ -60,14 +60,14 @@ def _open_handle(stream: IO[str]) -> int | None:
     return None
 
 
-def _name_of(stream: IO[str]) -> str:
+def _find_tty_name(stream: IO[str]) -> str:
     try:
         return os.ttyname(stream.fileno())
     except (OSError, AttributeError):  # a container without /dev/pts, or a system without names for terminals
         return _TTY
 
 
-def _ask(question: str, terminal: Terminal) -> str:
+def _ask_line(question: str, terminal: Terminal) -> str:
     """The line that a person types as the answer, in small letters; raises ``click.Abort`` where the input ends."""
     terminal.screen.write(f"{escape_line(question)} ")
     terminal.screen.flush()
@@ -77,13 +77,13 @@ def _ask(question: str, terminal: Terminal) -> str:
     return answer.strip().lower()
 
 
-def choose(question: str, words: tuple[str, ...], terminal: Terminal) -> str:
+def ask_choice(question: str, words: tuple[str, ...], terminal: Terminal) -> str:
     """The one of ``words`` that a person at the terminal answers with; its first letter will do.
 
     Raises ``click.Abort`` where the input ends.
     """
     while True:
-        answer = _ask(f"{question} [{'/'.join(words)}]", terminal)
+        answer = _ask_line(f"{question} [{'/'.join(words)}]", terminal)
         fitting = [word for word in words if word.startswith(answer)]
         if len(fitting) == 1:
             return fitting[0]
@@ -95,7 +95,7 @@ def confirm(question: str, terminal: Terminal) -> bool:
     Raises ``click.Abort`` where the input ends.
     """
     while True:
-        word = _ask(f"{question} [y/N]:", terminal)
+        word = _ask_line(f"{question} [y/N]:", terminal)
         if word in _YES | _NO:
             return word in _YES
         terminal.screen.write("Answer y or n.\n")

@@ -14,8 +14,8 @@ from prowess.errors import SourceError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_SHOWN, _LONGEST = 3, 80
-_TELLING = 3  # fewer letters are part of too many ids
+_MAX_SUGGESTIONS, _MAX_NAME_SHOWN = 3, 80
+_MIN_MATCH_LENGTH = 3  # fewer letters are part of too many ids
 _SHARED = ".agents/skills"
 _SHARED_AT_HOME = frozenset(("~/.agents/skills", "~/.config/agents/skills"))
 
@@ -40,15 +40,15 @@ class Agent(NamedTuple):
             yield os.path.join(root, os.path.dirname(self.project))
         for path in self.user:
             if path not in _SHARED_AT_HOME:
-                yield os.path.dirname(os.path.join(*_moved(self, path, home, env)))
+                yield os.path.dirname(os.path.join(*_resolve_folder(self, path, home, env)))
 
     def user_folders(self, home: str, env: Mapping[str, str]) -> Iterator[str]:
         """Its folders for this user."""
         for path in self.user:
-            yield os.path.join(*_moved(self, path, home, env))
+            yield os.path.join(*_resolve_folder(self, path, home, env))
 
 
-def _moved(agent: Agent, path: str, home: str, env: Mapping[str, str]) -> tuple[str, str]:
+def _resolve_folder(agent: Agent, path: str, home: str, env: Mapping[str, str]) -> tuple[str, str]:
     for begin, variable in ((f"~/{agent.own}/", agent.variable), ("~/.config/", "XDG_CONFIG_HOME")):
         named = env.get(variable, "") if variable else ""
         if os.path.isabs(named) and path.startswith(begin):
@@ -141,13 +141,13 @@ _ROWS = (
 )
 
 
-def agent_of(name: str) -> Agent:
+def get_agent(name: str) -> Agent:
     """The agent of that id; ``SourceError`` names those that may be meant."""
     found = AGENTS.get(name)
     if found is None:
-        close = _close(name.strip().lower())
+        close = _suggest_ids(name.strip().lower())
         meant = f"; did you mean {' or '.join(close)}?" if close else ""
-        raise SourceError(f"unknown agent {name[:_LONGEST]!r}{meant}", code="unknown-agent")
+        raise SourceError(f"unknown agent {name[:_MAX_NAME_SHOWN]!r}{meant}", code="unknown-agent")
     return found
 
 
@@ -159,13 +159,15 @@ def find_agents(root: str, home: str, env: Mapping[str, str]) -> tuple[str, ...]
     return tuple(sorted(agent.id for agent in _ROWS if any(map(os.path.isdir, agent.find_marks(root, home, env)))))
 
 
-def _close(name: str) -> list[str]:
+def _suggest_ids(name: str) -> list[str]:
     """The ids that hold the name, or are spelled like it or like the title; nearest first."""
     from difflib import get_close_matches  # noqa: PLC0415 - only when something went wrong
 
     titled = [agent.id for agent in _ROWS if agent.title.lower() == name]
-    holding = [agent.id for agent in _ROWS if len(name) >= _TELLING and name in agent.id]
-    return [*dict.fromkeys([*titled, *holding, *get_close_matches(name[:_LONGEST], AGENTS, n=_SHOWN)])][:_SHOWN]
+    holding = [agent.id for agent in _ROWS if len(name) >= _MIN_MATCH_LENGTH and name in agent.id]
+    return [
+        *dict.fromkeys([*titled, *holding, *get_close_matches(name[:_MAX_NAME_SHOWN], AGENTS, n=_MAX_SUGGESTIONS)])
+    ][:_MAX_SUGGESTIONS]
 
 
 AGENTS: dict[str, Agent] = {agent.id: agent for agent in _ROWS}

@@ -11,22 +11,22 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from prowess.errors import SourceError
-from prowess.files.identity import folder_mark, is_watched, tree_mark
+from prowess.files.identity import fingerprint_tree, folder_identity, is_watched_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from prowess.limits import Limits
 
-Notice = Literal["auto", "watchfiles", "stat"]
+WatchMethod = Literal["auto", "watchfiles", "stat"]
 
-_REST = 10  # looking takes at most about a tenth of one processor
-_GATHER_MS = 200
+_POLL_REST_FACTOR = 10  # looking takes at most about a tenth of one processor
+_DEBOUNCE_MS = 200
 _STEP_MS = 20
-_PATIENCE_MS = 50  # the first answer of the system says that it listens, so it must come soon
+_TIMEOUT_MS = 50  # the first answer of the system says that it listens, so it must come soon
 
 
-class Changes(Protocol):
+class ChangeWatcher(Protocol):
     """Something that can be waited for."""
 
     def wait(self) -> bool:
@@ -38,24 +38,24 @@ class Changes(Protocol):
         ...
 
 
-def changes_below(paths: Sequence[str], *, every: float, notice: Notice, limits: Limits) -> Changes:
+def watch_folders(paths: Sequence[str], *, every: float, notice: WatchMethod, limits: Limits) -> ChangeWatcher:
     """What waits for changes below ``paths``, which need not exist yet."""
     if notice not in {"auto", "watchfiles", "stat"}:
         raise SourceError(f"notice must be 'auto', 'watchfiles' or 'stat', not {notice!r}")
-    if notice != "stat" and _is_installed():
-        return Told(paths, every=every, limits=limits)
+    if notice != "stat" and _has_watchfiles():
+        return NativeWatcher(paths, every=every, limits=limits)
     if notice == "watchfiles":
         raise SourceError("watchfiles is not installed: pip install 'prowess[watch]'", code="missing-extra")
-    return Looked(paths, every=every, limits=limits)
+    return PollingWatcher(paths, every=every, limits=limits)
 
 
-def _is_installed() -> bool:
+def _has_watchfiles() -> bool:
     from importlib.util import find_spec  # noqa: PLC0415 - only where files are watched
 
     return find_spec("watchfiles") is not None
 
 
-class Looked:
+class PollingWatcher:
     """Changes that are found by looking at every file now and then."""
 
     def __init__(self, paths: Sequence[str], *, every: float, limits: Limits) -> None:
@@ -64,17 +64,17 @@ class Looked:
         self._limits = limits
         self._stop = Event()
         self._pause = every
-        self._marks = self._look()
+        self._marks = self._read_marks()
 
-    def _look(self) -> tuple[bytes, ...]:
+    def _read_marks(self) -> tuple[bytes, ...]:
         began = time.monotonic()
-        marks = tuple(tree_mark(path, self._limits) for path in self._paths)
-        self._pause = max(self._every, _REST * (time.monotonic() - began))
+        marks = tuple(fingerprint_tree(path, self._limits) for path in self._paths)
+        self._pause = max(self._every, _POLL_REST_FACTOR * (time.monotonic() - began))
         return marks
 
     def wait(self) -> bool:
         while not self._stop.wait(self._pause):
-            marks = self._look()
+            marks = self._read_marks()
             if marks != self._marks:
                 self._marks = marks
                 return True
@@ -84,7 +84,7 @@ class Looked:
         self._stop.set()
 
 
-class Told:
+class NativeWatcher:
     """Changes that the system tells of; folders that come, go or are replaced are looked for besides."""
 
     def __init__(self, paths: Sequence[str], *, every: float, limits: Limits) -> None:
@@ -92,76 +92,76 @@ class Told:
         self._every = every
         self._limits = limits
         self._stop = Event()
-        self._told: Iterator[set[tuple[Any, str]]] | None = None
+        self._events: Iterator[set[tuple[Any, str]]] | None = None
         self._replaced = False
         """Whether the system told of a watched folder itself: another may have come, even under the same number."""
-        self._looked: Looked | None = None
-        self._early = False
-        self._begin()
+        self._fallback: PollingWatcher | None = None
+        self._has_early_change = False
+        self._subscribe()
 
-    def _begin(self) -> None:
+    def _subscribe(self) -> None:
         """Be told of everything that happens from now on."""
         self._close()
         self._replaced = False
-        self._folders = self._which()
-        there = [path for path, mark in zip(self._paths, self._folders, strict=True) if mark is not None]
+        self._folder_marks = self._read_folder_marks()
+        there = [path for path, mark in zip(self._paths, self._folder_marks, strict=True) if mark is not None]
         try:
-            self._told = self._listen(there) if there else None
-            self._early = self._hear() if self._told is not None else False
+            self._events = self._open_events(there) if there else None
+            self._has_early_change = self._receive_events() if self._events is not None else False
         except (OSError, RuntimeError):  # the system watches no more files for this user
             self._close()
-            self._looked = Looked(self._paths, every=self._every, limits=self._limits)
+            self._fallback = PollingWatcher(self._paths, every=self._every, limits=self._limits)
 
-    def _which(self) -> tuple[tuple[int, int] | None, ...]:
-        return tuple(folder_mark(path) for path in self._paths)
+    def _read_folder_marks(self) -> tuple[tuple[int, int] | None, ...]:
+        return tuple(folder_identity(path) for path in self._paths)
 
     def wait(self) -> bool:
-        while not self._stop.is_set() and self._looked is None:
-            if self._changed():
+        while not self._stop.is_set() and self._fallback is None:
+            if self._wait_once():
                 return True
         self._close()
-        return self._looked.wait() if self._looked is not None and not self._stop.is_set() else False
+        return self._fallback.wait() if self._fallback is not None and not self._stop.is_set() else False
 
-    def _changed(self) -> bool:
-        early, self._early = self._early, False
-        told = early or self._hear()
+    def _wait_once(self) -> bool:
+        early, self._has_early_change = self._has_early_change, False
+        told = early or self._receive_events()
         if self._stop.is_set():
             return False
-        if self._replaced or self._which() != self._folders:
-            self._begin()
+        if self._replaced or self._read_folder_marks() != self._folder_marks:
+            self._subscribe()
             return True
         return told
 
-    def _hear(self) -> bool:
+    def _receive_events(self) -> bool:
         """Whether the system told of a change within the time."""
-        if self._told is None:
+        if self._events is None:
             self._stop.wait(self._every)
             return False
-        told = next(self._told, set())
+        told = next(self._events, set())
         self._replaced = any(path in self._paths for _, path in told)
         return bool(told)
 
-    def _listen(self, paths: list[str]) -> Iterator[set[tuple[Any, str]]]:
+    def _open_events(self, paths: list[str]) -> Iterator[set[tuple[Any, str]]]:
         import watchfiles  # noqa: PLC0415 - an extra
 
         return watchfiles.watch(
             *paths,
-            watch_filter=lambda _, path: all(map(is_watched, path.split(os.sep))),
-            debounce=_GATHER_MS,
+            watch_filter=lambda _, path: all(map(is_watched_folder, path.split(os.sep))),
+            debounce=_DEBOUNCE_MS,
             step=_STEP_MS,
-            rust_timeout=_PATIENCE_MS,
+            rust_timeout=_TIMEOUT_MS,
             yield_on_timeout=True,
             stop_event=self._stop,
             raise_interrupt=False,
         )
 
     def _close(self) -> None:
-        close = getattr(self._told, "close", None)
+        close = getattr(self._events, "close", None)
         if close is not None:
             close()
-        self._told = None
+        self._events = None
 
     def stop(self) -> None:
         self._stop.set()
-        if self._looked is not None:
-            self._looked.stop()
+        if self._fallback is not None:
+            self._fallback.stop()

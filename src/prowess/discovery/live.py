@@ -9,18 +9,18 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
 
-    from prowess.discovery.file_changes import Notice
+    from prowess.discovery.file_changes import WatchMethod
     from prowess.discovery.watch import Watch
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
 
     Root = str | os.PathLike[str]
 
-_PAUSE = 1.0
+_RETRY_SECONDS = 1.0
 """Seconds until the next try after a scan failed: one that always fails must not keep a processor busy."""
 
 
-def live(*roots: Root | Iterable[Root], every: float = 1.0, notice: Notice = "auto", **scan: Any) -> Live:  # noqa: ANN401 - scan's keywords
+def live(*roots: Root | Iterable[Root], every: float = 1.0, notice: WatchMethod = "auto", **scan: Any) -> Live:  # noqa: ANN401 - scan's keywords
     """The catalogue of what lies below ``roots`` (none: the standard places), kept in step with the disk by a thread.
 
     ``Session(live)`` follows it. The keywords are those of ``watch``. The first scan is done when this returns; what it
@@ -47,7 +47,7 @@ class Live:
         except BaseException:
             catalogs.close()  # what watches the folders ends with it
             raise
-        self._thread = Thread(target=self._keep_up, name="prowess-live", daemon=True)
+        self._thread = Thread(target=self._follow_changes, name="prowess-live", daemon=True)
         self._thread.start()
 
     def __repr__(self) -> str:
@@ -94,13 +94,13 @@ class Live:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _keep_up(self) -> None:
+    def _follow_changes(self) -> None:
         while not self._closed.is_set():
             try:
                 fresh = next(self._catalogs, None)
             except Exception as error:  # noqa: BLE001 - whatever a scan meets, the last good catalogue serves on
                 self._log_failure(error)
-                self._closed.wait(_PAUSE)
+                self._closed.wait(_RETRY_SECONDS)
                 continue
             if fresh is None:
                 return

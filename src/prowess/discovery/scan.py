@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.arguments import check_callable, check_number, check_path, check_texts
 from prowess.discovery.search_paths import install_bases, standard_places
-from prowess.discovery.walk import MAX_DEPTH, SKIP_PREFIXES, Rules, Walk
+from prowess.discovery.walk import MAX_DEPTH, SKIP_PREFIXES, ScanRules, Walk
 from prowess.errors import SourceError
 from prowess.files.projects import git_root
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
 from prowess.skills.catalog import Catalog
-from prowess.skills.parse import FILENAME
-from prowess.spec.document import Policy, checked_mode
+from prowess.skills.parse import SKILL_FILE
+from prowess.spec.document import LoadPolicy, check_mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from prowess.skills.skill import Skill
 
     OnIssue = Callable[[Issue], object]
-    Sift = Callable[[list[Skill]], tuple[list[Skill], list[Issue]]]
+    SkillVerifier = Callable[[list[Skill]], tuple[list[Skill], list[Issue]]]
 
 
 def scan(
@@ -36,7 +36,7 @@ def scan(
     max_depth: int | None = MAX_DEPTH,
     nested: bool = False,
     skip_prefixes: Sequence[str] = SKIP_PREFIXES,
-    filename: str = FILENAME,
+    filename: str = SKILL_FILE,
     on_duplicate: OnDuplicate = "first",
     follow_links: bool = False,
     invalid: Literal["load", "skip"] = "load",
@@ -59,8 +59,8 @@ def scan(
     if invalid not in {"load", "skip"}:
         raise SourceError(f"invalid must be 'load' or 'skip', not {invalid!r}")
     check_callable(on_issue, "on_issue")
-    rules = Rules(
-        Policy(mode, repair, limits or DEFAULT_LIMITS),
+    rules = ScanRules(
+        LoadPolicy(mode, repair, limits or DEFAULT_LIMITS),
         missing,
         max_depth,
         nested,
@@ -70,12 +70,12 @@ def scan(
         invalid,
     )
     places = [Place(folder) for folder in (root_folder(root, filename) for root in roots) if folder]
-    return _tell_issues(scan_places(places, rules, on_duplicate=on_duplicate), on_issue)
+    return _report_issues(scan_places(places, rules, on_duplicate=on_duplicate), on_issue)
 
 
 def check_options(*, mode: str, missing: str, max_depth: int | None) -> None:
     """Raise ``SourceError`` for a mode, a treatment of missing folders or a depth that there is not."""
-    checked_mode(mode)
+    check_mode(mode)
     if missing not in {"ignore", "error"}:
         raise SourceError(f"missing must be 'ignore' or 'error', not {missing!r}")
     if max_depth is not None:
@@ -84,7 +84,7 @@ def check_options(*, mode: str, missing: str, max_depth: int | None) -> None:
             raise SourceError(f"max_depth must be 0 or more, or None, not {max_depth}")
 
 
-def _tell_issues(catalog: Catalog, on_issue: OnIssue | None) -> Catalog:
+def _report_issues(catalog: Catalog, on_issue: OnIssue | None) -> Catalog:
     """The catalogue, once ``on_issue`` was called with each of its issues; what it raises is the caller's to see."""
     if on_issue is not None:
         for issue in catalog.issues:
@@ -92,7 +92,7 @@ def _tell_issues(catalog: Catalog, on_issue: OnIssue | None) -> Catalog:
     return catalog
 
 
-def root_folder(root: str | os.PathLike[str], filename: str = FILENAME) -> str:
+def root_folder(root: str | os.PathLike[str], filename: str = SKILL_FILE) -> str:
     """The absolute folder that a root means: for a skill's own file the folder around it; ``""`` for ``""``.
 
     Raises ``SourceError`` for what is neither a text nor a path.
@@ -133,20 +133,20 @@ def discover(
     check_options(mode="lenient", missing="ignore", max_depth=max_depth)
     check_callable(on_issue, "on_issue")
     prefixes = check_texts(skip_prefixes, "skip_prefixes")
-    rules = Rules(Policy(limits=limits or DEFAULT_LIMITS), max_depth=max_depth, skip_prefixes=prefixes)
-    places, allowed = standard(cwd, home, agents=agents, project=project, user=user)
+    rules = ScanRules(LoadPolicy(limits=limits or DEFAULT_LIMITS), max_depth=max_depth, skip_prefixes=prefixes)
+    places, allowed = resolve_standard_places(cwd, home, agents=agents, project=project, user=user)
     sift = None
     if verify is not None:
-        from prowess.lockfile.pins import Pins  # noqa: PLC0415
+        from prowess.lockfile.pins import LockVerifier  # noqa: PLC0415
         from prowess.lockfile.scopes import standard_scopes  # noqa: PLC0415 - only for those who ask
 
-        here, house, env = _around(cwd, home)
-        sift = Pins(standard_scopes(here, house, env, project=project), rules.policy.limits).sift
+        here, house, env = _resolve_environment(cwd, home)
+        sift = LockVerifier(standard_scopes(here, house, env, project=project), rules.policy.limits).verify_skills
     found = scan_places(places, rules, on_duplicate=on_duplicate, allowed=allowed, sift=sift)
-    return _tell_issues(found, on_issue)
+    return _report_issues(found, on_issue)
 
 
-def _around(
+def _resolve_environment(
     cwd: str | os.PathLike[str] | None, home: str | os.PathLike[str] | None
 ) -> tuple[str, str, Mapping[str, str]]:
     """The working folder, the home folder, and the environment that may move others."""
@@ -155,7 +155,7 @@ def _around(
     return here, house, os.environ if home is None else {}
 
 
-def standard(
+def resolve_standard_places(
     cwd: str | os.PathLike[str] | None = None,
     home: str | os.PathLike[str] | None = None,
     *,
@@ -164,14 +164,14 @@ def standard(
     user: bool = True,
 ) -> tuple[tuple[Place, ...], tuple[str, ...]]:
     """The places that ``discover`` looks at, and the folders that links in them may lead to besides."""
-    here, house, env = _around(cwd, home)
+    here, house, env = _resolve_environment(cwd, home)
     chosen = check_texts(agents or (), "agents")
     places = standard_places(here, house, agents=chosen, project=project, user=user, env=env)
     root = git_root(here, house) if project else None
     return places, (*([root] if root else ()), *install_bases(house, env))
 
 
-class Found(NamedTuple):
+class ScanResult(NamedTuple):
     """Everything that a scan met: also the skills that lose to another of their name."""
 
     skills: list[Skill]
@@ -179,26 +179,26 @@ class Found(NamedTuple):
     places: list[Place]
 
 
-def find(places: Sequence[Place], rules: Rules, *, allowed: tuple[str, ...] | None = None) -> Found:
+def find_skills(places: Sequence[Place], rules: ScanRules, *, allowed: tuple[str, ...] | None = None) -> ScanResult:
     """Every skill in ``places``, in their order; ``allowed``: where links may lead besides."""
     walk = Walk(rules, places, allowed)
-    looked = [walk.root(place) for place in places]
-    return Found(walk.without_repeats(), walk.issues, looked)
+    looked = [walk.walk_root(place) for place in places]
+    return ScanResult(walk.unique_skills(), walk.issues, looked)
 
 
 def scan_places(
     places: Sequence[Place],
-    rules: Rules,
+    rules: ScanRules,
     *,
     on_duplicate: OnDuplicate = "first",
     allowed: tuple[str, ...] | None = None,
-    sift: Sift | None = None,
+    sift: SkillVerifier | None = None,
 ) -> Catalog:
     """The catalogue of what lies in ``places``, in their order; ``allowed``: where links may lead besides.
 
-    ``sift`` says which of the skills found count, and why the others do not.
+    ``verify_skills`` says which of the skills found count, and why the others do not.
     """
-    found = find(places, rules, allowed=allowed)
+    found = find_skills(places, rules, allowed=allowed)
     skills, issues = found.skills, found.issues
     if sift is not None:
         skills, refused = sift(skills)

@@ -13,15 +13,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from prowess.discovery.agents import agent_of
+from prowess.discovery.agents import get_agent
 from prowess.files.projects import NATIVE_PROJECT, config_home, project_folders
 from prowess.model import Place, SkillScope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-SHARED = ".agents/skills"
-COMPATIBLE = ".claude/skills"
+SHARED_SKILLS = ".agents/skills"
+CLAUDE_SKILLS = ".claude/skills"
 
 
 def standard_places(
@@ -37,23 +37,23 @@ def standard_places(
 
     ``env``: variables that move an agent's folders.
     """
-    chosen = [agent_of(name) for name in agents]
+    chosen = [get_agent(name) for name in agents]
     env = env or {}
     places: dict[str, Place] = {}
     if project:
         for folder in project_folders(cwd, home):
-            for name in (NATIVE_PROJECT, SHARED, COMPATIBLE, *(agent.project for agent in chosen)):
-                _add(places, os.path.join(folder, name), SkillScope.PROJECT)
+            for name in (NATIVE_PROJECT, SHARED_SKILLS, CLAUDE_SKILLS, *(agent.project for agent in chosen)):
+                _add_place(places, os.path.join(folder, name), SkillScope.PROJECT)
     if user:
         for path in user_folders(home, env):
-            _add(places, path, SkillScope.USER)
+            _add_place(places, path, SkillScope.USER)
         for agent in chosen:
             for path in agent.user_folders(home, env):
-                _add(places, path, SkillScope.USER)
+                _add_place(places, path, SkillScope.USER)
     return tuple(places.values())
 
 
-def _add(places: dict[str, Place], path: str, scope: SkillScope) -> None:
+def _add_place(places: dict[str, Place], path: str, scope: SkillScope) -> None:
     path = os.path.normpath(path)
     places.setdefault(path, Place(path, scope))
 
@@ -61,10 +61,10 @@ def _add(places: dict[str, Place], path: str, scope: SkillScope) -> None:
 def user_folders(home: str, env: Mapping[str, str]) -> Iterator[str]:
     """The user's own folders."""
     yield os.path.join(config_home(home, env), "prowess", "skills")
-    yield os.path.join(home, SHARED)
+    yield os.path.join(home, SHARED_SKILLS)
     yield os.path.join(env.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), "skills")
 
 
 def install_bases(home: str, env: Mapping[str, str]) -> tuple[str, ...]:
     """Folders into which installers put skills that are linked from elsewhere."""
-    return (os.path.join(config_home(home, env), "prowess", "skills"), os.path.join(home, SHARED))
+    return (os.path.join(config_home(home, env), "prowess", "skills"), os.path.join(home, SHARED_SKILLS))

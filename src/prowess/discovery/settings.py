@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from prowess.errors import Issue, ResourceError, ResourceNotFoundError, SourceError, nearest_first
+from prowess.errors import Issue, ResourceError, ResourceNotFoundError, SourceError, sort_by_similarity
 from prowess.files.projects import config_home, project_folders
 from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
@@ -24,58 +24,60 @@ if TYPE_CHECKING:
 
     Value = str | bool | int | float | tuple[str, ...] | None
 
-Kind = Literal["text", "yes-or-no", "count", "share", "names", "folders"]
+SettingKind = Literal["text", "yes-or-no", "count", "share", "names", "folders"]
 
-PROJECT_FILE, USER_FILE, TABLE = "prowess.toml", "config.toml", "settings"
+PROJECT_FILE, USER_FILE, SETTINGS_TABLE = "prowess.toml", "config.toml", "settings"
 DIALECT_NAMES = ("prowess", "load_skill", "skill__activate", "read_skill", "skill_load", "use_skill")
 MANIFEST_KEYS = ("agents", "mode", "skills")
 """What may stand beside the settings in the file of a project: what it declares."""
 _TRUE, _FALSE = frozenset(("1", "true", "yes", "on")), frozenset(("0", "false", "no", "off"))
 
 
-class Known(NamedTuple):
+class SettingSpec(NamedTuple):
     """A setting that exists: its name, its kind, its default, what it is for, whether a project may set it."""
 
     name: str
-    kind: Kind
+    kind: SettingKind
     default: Value
     about: str
-    by_project: bool = True
+    project_may_set: bool = True
     choices: tuple[str, ...] = ()
 
 
 SETTINGS = (
-    Known("agents", "names", (), "further agents whose folders count"),
-    Known("folders", "folders", (), "folders to look in instead of the standard places"),
-    Known("project", "yes-or-no", default=True, about="whether the project's own skills count"),
-    Known("indexes", "names", (), "sites and repositories that 'find' asks for skills"),
-    Known("filter", "text", "", "a pattern over the paths of skills; others are not shown to models"),
-    Known("dialect", "text", "prowess", "the names and shapes of the tools that models see", choices=DIALECT_NAMES),
-    Known(
+    SettingSpec("agents", "names", (), "further agents whose folders count"),
+    SettingSpec("folders", "folders", (), "folders to look in instead of the standard places"),
+    SettingSpec("project", "yes-or-no", default=True, about="whether the project's own skills count"),
+    SettingSpec("indexes", "names", (), "sites and repositories that 'find' asks for skills"),
+    SettingSpec("filter", "text", "", "a pattern over the paths of skills; others are not shown to models"),
+    SettingSpec(
+        "dialect", "text", "prowess", "the names and shapes of the tools that models see", choices=DIALECT_NAMES
+    ),
+    SettingSpec(
         "style",
         "text",
         "",
         "how a listing is written, if not as the dialect does",
         choices=("", "xml", "markdown", "text", "json"),
     ),
-    Known("budget", "count", None, "tokens that a listing may cost"),
-    Known("selector", "text", "lexical", "what picks skills for a query", choices=("lexical", "all")),
-    Known("top", "count", 1, "how far ahead a skill must be for a query to count as found"),
-    Known("min", "share", 1.0, "the share of queries that must come out right"),
-    Known("strict", "yes-or-no", default=False, about="whether warnings count as failures"),
-    Known(
+    SettingSpec("budget", "count", None, "tokens that a listing may cost"),
+    SettingSpec("selector", "text", "lexical", "what picks skills for a query", choices=("lexical", "all")),
+    SettingSpec("top", "count", 1, "how far ahead a skill must be for a query to count as found"),
+    SettingSpec("min", "share", 1.0, "the share of queries that must come out right"),
+    SettingSpec("strict", "yes-or-no", default=False, about="whether warnings count as failures"),
+    SettingSpec(
         "verify",
         "yes-or-no",
         default=False,
         about="whether installed skills count only while they are what the lock file says",
-        by_project=False,
+        project_may_set=False,
     ),
-    Known(
+    SettingSpec(
         "sandbox",
         "text",
         "auto",
         "the isolation of scripts",
-        by_project=False,
+        project_may_set=False,
         choices=("auto", "bwrap", "landlock", "none"),
     ),
 )
@@ -97,18 +99,18 @@ class Settings:
     """Every setting by name; ``origin`` says where a value came from, ``issues`` what was wrong in the files."""
 
     def __init__(self, found: Mapping[str, Setting], issues: tuple[Issue, ...] = ()) -> None:
-        self._found = dict(found)
+        self._by_name = dict(found)
         self.issues = issues
 
     def __getitem__(self, name: str) -> Value:
         """The value of a setting."""
-        return self._found[name].value
+        return self._by_name[name].value
 
     def __iter__(self) -> Iterator[Setting]:
-        return (self._found[known.name] for known in SETTINGS)
+        return (self._by_name[known.name] for known in SETTINGS)
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._by_name)
 
     def __repr__(self) -> str:
         """What is not a default."""
@@ -117,7 +119,7 @@ class Settings:
 
     def origin(self, name: str) -> str:
         """Where its value came from."""
-        return self._found[name].origin
+        return self._by_name[name].origin
 
     # Typed access, for callers that pass values on.
 
@@ -155,19 +157,19 @@ def load_settings(
     variables = env if env is not None else os.environ if home is None else {}
     issues: list[Issue] = []
     found = {known.name: Setting(known.name, known.default, "default") for known in SETTINGS}
-    for path, is_project in _files(here, house, variables):
-        found |= _of_file(path, issues, is_project=is_project, limits=limits)
-    found |= _of_environment(variables)
-    found |= {name: _flag(name, value) for name, value in (flags or {}).items() if value not in (None, ())}
+    for path, is_project in _find_files(here, house, variables):
+        found |= _read_file_settings(path, issues, is_project=is_project, limits=limits)
+    found |= _read_environment(variables)
+    found |= {name: _make_flag_setting(name, value) for name, value in (flags or {}).items() if value not in (None, ())}
     return Settings(found, tuple(issues))
 
 
-def settings_files(cwd: str, home: str, env: Mapping[str, str]) -> tuple[str, ...]:
+def find_settings_files(cwd: str, home: str, env: Mapping[str, str]) -> tuple[str, ...]:
     """The files that there are, the user's first."""
-    return tuple(path for path, _ in _files(cwd, home, env))
+    return tuple(path for path, _ in _find_files(cwd, home, env))
 
 
-def _files(cwd: str, home: str, env: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
+def _find_files(cwd: str, home: str, env: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
     own = os.path.join(config_home(home, env), "prowess", USER_FILE)
     if os.path.lexists(own):
         yield own, False
@@ -178,23 +180,23 @@ def _files(cwd: str, home: str, env: Mapping[str, str]) -> Iterator[tuple[str, b
             return
 
 
-def _of_file(path: str, issues: list[Issue], *, is_project: bool, limits: Limits) -> dict[str, Setting]:
+def _read_file_settings(path: str, issues: list[Issue], *, is_project: bool, limits: Limits) -> dict[str, Setting]:
     found: dict[str, Setting] = {}
-    for name, value in _table(path, issues, is_project=is_project, limits=limits).items():
+    for name, value in _read_table(path, issues, is_project=is_project, limits=limits).items():
         known = _BY_NAME.get(name)
         if known is None:
-            meant = nearest_first(name, sorted(_BY_NAME))[0]
+            meant = sort_by_similarity(name, sorted(_BY_NAME))[0]
             issues.append(Issue("unknown-setting", name, f"is no setting; did you mean {meant!r}?", path, 0, "warning"))
-        elif is_project and not known.by_project:
+        elif is_project and not known.project_may_set:
             message = "cannot be set by a project: it decides over what may run on this machine"
             issues.append(Issue("user-setting", name, message, path, 0, "warning"))
         else:
-            checked = _checked(known, _from_toml(known, value), path)
-            found[name] = Setting(name, _placed(known, checked, os.path.dirname(path)), path)
+            checked = _check_value(known, _from_toml(known, value), path)
+            found[name] = Setting(name, _resolve_folders(known, checked, os.path.dirname(path)), path)
     return found
 
 
-def _table(path: str, issues: list[Issue], *, is_project: bool, limits: Limits) -> Mapping[str, object]:
+def _read_table(path: str, issues: list[Issue], *, is_project: bool, limits: Limits) -> Mapping[str, object]:
     folder, name = os.path.split(path)
     try:
         with OpenFile(folder, (name,)) as file:
@@ -215,79 +217,83 @@ def _table(path: str, issues: list[Issue], *, is_project: bool, limits: Limits) 
             message = f"{name} is in conflict: it holds git's markers (line {line})"
             raise SourceError(message, path, "manifest-conflict") from None
         raise SourceError(f"not TOML: {error}", path, "bad-setting") from None
-    table = whole.pop(TABLE, {})
-    issues += [_out_of_place(name, path) for name in whole if not (is_project and name in MANIFEST_KEYS)]
+    table = whole.pop(SETTINGS_TABLE, {})
+    issues += [_misplaced_issue(name, path) for name in whole if not (is_project and name in MANIFEST_KEYS)]
     if not isinstance(table, dict):
-        raise SourceError(f"[{TABLE}] must be a table", path, "bad-setting")
+        raise SourceError(f"[{SETTINGS_TABLE}] must be a table", path, "bad-setting")
     return table
 
 
-def _out_of_place(name: str, path: str) -> Issue:
+def _misplaced_issue(name: str, path: str) -> Issue:
     """What stands on top of a file and means nothing there."""
-    why = f"is a setting, and belongs below [{TABLE}]" if name in _BY_NAME else f"means nothing here; [{TABLE}] does"
+    why = (
+        f"is a setting, and belongs below [{SETTINGS_TABLE}]"
+        if name in _BY_NAME
+        else f"means nothing here; [{SETTINGS_TABLE}] does"
+    )
     return Issue("unknown-setting", name, why, path, 0, "warning")
 
 
-def _from_toml(known: Known, value: object) -> object:
+def _from_toml(known: SettingSpec, value: object) -> object:
     if isinstance(value, list):
         return tuple(value)
     return float(value) if known.kind == "share" and isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _of_environment(env: Mapping[str, str]) -> dict[str, Setting]:
+def _read_environment(env: Mapping[str, str]) -> dict[str, Setting]:
     found: dict[str, Setting] = {}
     for known in SETTINGS:
         variable = f"PROWESS_{known.name.upper()}"
         written = env.get(variable, "")
         if written:
-            value = _checked(known, _from_text(known, written), variable)
-            found[known.name] = Setting(known.name, _placed(known, value, os.getcwd()), variable)
+            value = _check_value(known, _from_text(known, written), variable)
+            found[known.name] = Setting(known.name, _resolve_folders(known, value, os.getcwd()), variable)
     return found
 
 
-def _from_text(known: Known, written: str) -> object:
-    readers: dict[Kind, Callable[[str], object]] = {
+def _from_text(known: SettingSpec, written: str) -> object:
+    readers: dict[SettingKind, Callable[[str], object]] = {
         "names": lambda text: tuple(part.strip() for part in text.split(",") if part.strip()),
         "folders": lambda text: tuple(part for part in text.split(os.pathsep) if part),
-        "yes-or-no": _yes_or_no,
+        "yes-or-no": _parse_bool,
         "count": lambda text: int(text) if text.isascii() and text.isdigit() else text,
-        "share": _number,
+        "share": _parse_float,
     }
     return readers.get(known.kind, str)(written)
 
 
-def _yes_or_no(text: str) -> bool | str:
+def _parse_bool(text: str) -> bool | str:
     word = text.strip().lower()
     return word in _TRUE if word in _TRUE | _FALSE else text
 
 
-def _number(text: str) -> float | str:
+def _parse_float(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
         return text
 
 
-def _flag(name: str, value: Value) -> Setting:
-    return Setting(name, _checked(_BY_NAME[name], value, "flag"), "flag")
+def _make_flag_setting(name: str, value: Value) -> Setting:
+    return Setting(name, _check_value(_BY_NAME[name], value, "flag"), "flag")
 
 
-def _is_texts(value: object) -> bool:
+def _is_text_tuple(value: object) -> bool:
     return isinstance(value, tuple) and all(isinstance(item, str) for item in value)
 
 
-_FITS: dict[Kind, tuple[Callable[[object], bool], str]] = {
+_KIND_CHECKS: dict[SettingKind, tuple[Callable[[object], bool], str]] = {
     "text": (lambda value: isinstance(value, str), "text"),
     "yes-or-no": (lambda value: isinstance(value, bool), "true or false"),
     "count": (lambda value: value is None or (type(value) is int and value >= 0), "a whole number, 0 or more"),
     "share": (lambda value: isinstance(value, float) and 0 <= value <= 1, "a number from 0 to 1"),
-    "names": (_is_texts, "a list of texts"),
-    "folders": (_is_texts, "a list of folders"),
+    "names": (_is_text_tuple, "a list of texts"),
+    "folders": (_is_text_tuple, "a list of folders"),
 }
 
 
-def _checked(known: Known, value: object, where: str) -> Value:
-    fits, wanted = _FITS[known.kind]
+def _check_value(known: SettingSpec, value: object, where: str) -> Value:
+    fits, wanted = _KIND_CHECKS[known.kind]
     if not fits(value):
         raise SourceError(f"setting {known.name!r} must be {wanted}, not {str(value)[:80]!r}", where, "bad-setting")
     if known.choices and value not in known.choices:
@@ -296,7 +302,7 @@ def _checked(known: Known, value: object, where: str) -> Value:
     return value  # type: ignore[return-value]  # looked at just now
 
 
-def _placed(known: Known, value: Value, folder: str) -> Value:
+def _resolve_folders(known: SettingSpec, value: Value, folder: str) -> Value:
     """Relative folders in a file are relative to it."""
     if known.kind != "folders" or not isinstance(value, tuple):
         return value

@@ -7,15 +7,15 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from prowess.discovery.file_changes import changes_below
-from prowess.discovery.scan import discover, root_folder, scan, standard
+from prowess.discovery.file_changes import watch_folders
+from prowess.discovery.scan import discover, resolve_standard_places, root_folder, scan
 from prowess.limits import DEFAULT_LIMITS
-from prowess.thread_work import run_in_thread, stop_with
+from prowess.thread_work import call_on_cancel, run_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from prowess.discovery.file_changes import Changes, Notice
+    from prowess.discovery.file_changes import ChangeWatcher, WatchMethod
     from prowess.limits import Limits
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_SETTLED = 3
-_OF_PLACES = frozenset(("cwd", "home", "agents", "project", "user"))
+_MAX_RELOADS = 3
+_PLACE_OPTIONS = frozenset(("cwd", "home", "agents", "project", "user"))
 """The keywords of ``discover`` that say which places count."""
 
 
-def watch(*roots: Root | Iterable[Root], every: float = 1.0, notice: Notice = "auto", **options: Any) -> Watch:  # noqa: ANN401 - scan's keywords
+def watch(*roots: Root | Iterable[Root], every: float = 1.0, notice: WatchMethod = "auto", **options: Any) -> Watch:  # noqa: ANN401 - scan's keywords
     """Catalogues of what lies below ``roots`` (none: the standard places): the one of now, then one after each change.
 
     To be used in ``for`` or ``async for``; ``close()``, or the end of a ``with`` block, ends a loop that waits.
     ``notice``: how changes are noticed, ``"watchfiles"`` (the extra ``watch``) or ``"stat"``, a look at every file
     ``every`` so many seconds. ``options`` are those of ``scan``, or of ``discover`` without roots.
     """
-    return Watch(tuple(_flat(roots)), every=every, notice=notice, options=options)
+    return Watch(tuple(_flatten_roots(roots)), every=every, notice=notice, options=options)
 
 
-def _flat(roots: Iterable[Root | Iterable[Root]]) -> Iterable[str]:
+def _flatten_roots(roots: Iterable[Root | Iterable[Root]]) -> Iterable[str]:
     for root in roots:
         if isinstance(root, str | os.PathLike):
             yield root_folder(root)
@@ -47,7 +47,7 @@ def _flat(roots: Iterable[Root | Iterable[Root]]) -> Iterable[str]:
             yield from (root_folder(one) for one in root)
 
 
-class Following(Generic[T]):
+class Reloader(Generic[T]):
     """What ``load`` gives, again after every change below the folders that ``folders`` names for it."""
 
     def __init__(
@@ -56,29 +56,29 @@ class Following(Generic[T]):
         folders: Callable[[T | None], Iterable[str]],
         *,
         every: float = 1.0,
-        notice: Notice = "auto",
+        notice: WatchMethod = "auto",
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._load = load
         self._folders = folders
-        self._make = partial(changes_below, every=every, notice=notice, limits=limits)
+        self._make_watcher = partial(watch_folders, every=every, notice=notice, limits=limits)
         self._lock = Lock()
-        self._changes: Changes | None = None
+        self._watcher: ChangeWatcher | None = None
         self._watched: tuple[str, ...] = ()
         self._closed = False
 
     def next(self) -> T | None:
         """What is there now, at first; then what is there after the next change; ``None`` once it is closed."""
-        changes = self._changes
+        changes = self._watcher
         if changes is None:
-            self._arm(self._folders(None))
+            self._watch_folders(self._folders(None))
         elif not changes.wait():
             return None
         if self._closed:
             return None
-        for _ in range(_SETTLED):
+        for _ in range(_MAX_RELOADS):
             found = self._load()
-            if not self._arm(self._folders(found)):
+            if not self._watch_folders(self._folders(found)):
                 break  # what is watched was watched before it was read
         return found
 
@@ -86,19 +86,19 @@ class Following(Generic[T]):
         """End every wait, from whatever thread."""
         self._closed = True
         with self._lock:
-            if self._changes is not None:
-                self._changes.stop()
+            if self._watcher is not None:
+                self._watcher.stop()
 
-    def _arm(self, paths: Iterable[str]) -> bool:
+    def _watch_folders(self, paths: Iterable[str]) -> bool:
         """Watch these folders from now on; whether they are others than before."""
         wanted = tuple(dict.fromkeys(os.path.abspath(path) for path in paths))
         if wanted == self._watched:
             return False
-        fresh = self._make(wanted)
+        fresh = self._make_watcher(wanted)
         with self._lock:
-            if self._changes is not None:
-                self._changes.stop()
-            self._changes, self._watched = fresh, wanted
+            if self._watcher is not None:
+                self._watcher.stop()
+            self._watcher, self._watched = fresh, wanted
             if self._closed:
                 fresh.stop()
         return True
@@ -107,11 +107,11 @@ class Following(Generic[T]):
 class Watch:
     """An iterator and an asynchronous iterator of catalogues; for one loop at a time."""
 
-    def __init__(self, roots: tuple[str, ...], *, every: float, notice: Notice, options: dict[str, Any]) -> None:
+    def __init__(self, roots: tuple[str, ...], *, every: float, notice: WatchMethod, options: dict[str, Any]) -> None:
         self._roots = roots
         self._options = options
         limits = options.get("limits") or DEFAULT_LIMITS
-        self._following = Following(self._load, self._folders, every=every, notice=notice, limits=limits)
+        self._reloader = Reloader(self._load, self._folders, every=every, notice=notice, limits=limits)
 
     def __repr__(self) -> str:
         """The folders."""
@@ -121,15 +121,15 @@ class Watch:
         return scan(*self._roots, **self._options) if self._roots else discover(**self._options)
 
     def _folders(self, found: Catalog | None) -> Iterable[str]:
-        chosen = {key: value for key, value in self._options.items() if key in _OF_PLACES}
-        places = self._roots or [place.path for place in standard(**chosen)[0]]
+        chosen = {key: value for key, value in self._options.items() if key in _PLACE_OPTIONS}
+        places = self._roots or [place.path for place in resolve_standard_places(**chosen)[0]]
         return (*places, *linked_folders(found or ()))
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Catalog:
-        found = self._following.next()
+        found = self._reloader.next()
         if found is None:
             raise StopIteration
         return found
@@ -144,12 +144,12 @@ class Watch:
         return found
 
     def _next_or_close(self) -> Catalog | None:
-        with stop_with(self.close):
-            return self._following.next()
+        with call_on_cancel(self.close):
+            return self._reloader.next()
 
     def close(self) -> None:
         """End the loop, from whatever thread."""
-        self._following.close()
+        self._reloader.close()
 
     def __enter__(self) -> Self:
         return self

@@ -17,63 +17,63 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Way = Literal["openat2", "components", "portable"]
+OpenMethod = Literal["openat2", "components", "portable"]
 
-_OPTIONAL = ("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC", "O_NOCTTY", "O_BINARY")
-READ = os.O_RDONLY
-for _name in _OPTIONAL:
-    READ |= getattr(os, _name, 0)
+_OPTIONAL_FLAGS = ("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC", "O_NOCTTY", "O_BINARY")
+READ_FLAGS = os.O_RDONLY
+for _name in _OPTIONAL_FLAGS:
+    READ_FLAGS |= getattr(os, _name, 0)
 # A handle that only names a folder needs no permission to list it.
-FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-LISTING = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+FOLDER_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+LISTING_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 HAS_HANDLES = os.open in os.supports_dir_fd and os.scandir in os.supports_fd and hasattr(os, "O_NOFOLLOW")
 
 _SYS_OPENAT2 = 437  # the same number on every architecture
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
-_OUTWARD = frozenset(("", ".", ".."))
+_OUTWARD_PARTS = frozenset(("", ".", ".."))
 _OTHER_SEP = os.sep if os.sep != "/" else "\0"
-_RACED = 8  # EAGAIN means that something was renamed meanwhile; a few tries settle it
+_MAX_TRIES = 8  # EAGAIN means that something was renamed meanwhile; a few tries settle it
 
 
 def open_folder(path: str) -> int:
     """A handle for a folder that the caller named; links in that path are the caller's."""
-    return os.open(path, FOLDER)
+    return os.open(path, FOLDER_FLAGS)
 
 
-def open_beneath(base: str, parts: tuple[str, ...], *, way: Way | None = None) -> int:
+def open_beneath(base: str, parts: tuple[str, ...], *, way: OpenMethod | None = None) -> int:
     """A descriptor for the file ``parts`` below ``base``. No link is followed: ``OSError`` with ELOOP."""
     path = "/".join(parts)
-    if not parts or path.count("/") >= len(parts) or not _OUTWARD.isdisjoint(parts) or _OTHER_SEP in path:
+    if not parts or path.count("/") >= len(parts) or not _OUTWARD_PARTS.isdisjoint(parts) or _OTHER_SEP in path:
         raise OSError(errno.EXDEV, "the path leads out of its folder", path)
-    way = way or best_way()
+    way = way or best_open_method()
     if way == "portable":
         return _open_portable(base, parts)
     folder = open_folder(base)
     try:
-        opener = _openat2() if way == "openat2" else _open_components
+        opener = _load_openat2() if way == "openat2" else _open_components
         if opener is None:
             raise OSError(errno.ENOSYS, "openat2 is not available")
-        return opener(folder, parts, READ)
+        return opener(folder, parts, READ_FLAGS)
     finally:
         os.close(folder)
 
 
 @cache
-def best_way() -> Way:
+def best_open_method() -> OpenMethod:
     """The strongest way that this system has."""
-    if _openat2() is not None:
+    if _load_openat2() is not None:
         return "openat2"
     return "components" if HAS_HANDLES else "portable"
 
 
 @cache
-def _openat2() -> Callable[[int, tuple[str, ...], int], int] | None:
+def _load_openat2() -> Callable[[int, tuple[str, ...], int], int] | None:
     """``openat2`` through the C library's ``syscall``, or ``None`` where the kernel does not know it."""
     if not hasattr(os, "O_PATH") or not HAS_HANDLES:
         return None
     import ctypes  # noqa: PLC0415 - only when a file is read
 
-    class How(ctypes.Structure):
+    class OpenHow(ctypes.Structure):
         _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
     try:
@@ -82,14 +82,14 @@ def _openat2() -> Callable[[int, tuple[str, ...], int], int] | None:
         return None
     syscall.restype = ctypes.c_long
     syscall.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t]
-    hows = {flags: How(flags, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS) for flags in (READ, FOLDER)}
+    hows = {flags: OpenHow(flags, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS) for flags in (READ_FLAGS, FOLDER_FLAGS)}
     pointers = {flags: ctypes.byref(how) for flags, how in hows.items()}
-    size = ctypes.sizeof(How)
+    size = ctypes.sizeof(OpenHow)
 
     def call(folder: int, parts: tuple[str, ...], flags: int) -> int:
         path = os.fsencode("/".join(parts))
         code = 0
-        for _ in range(_RACED):
+        for _ in range(_MAX_TRIES):
             fd: int = syscall(_SYS_OPENAT2, folder, path, pointers[flags], size)
             if fd >= 0:
                 return fd
@@ -98,13 +98,13 @@ def _openat2() -> Callable[[int, tuple[str, ...], int], int] | None:
                 break
         raise OSError(code, os.strerror(code), "/".join(parts))
 
-    return call if _answers(call) else None
+    return call if _is_working(call) else None
 
 
-def _answers(call: Callable[[int, tuple[str, ...], int], int]) -> bool:
-    folder = os.open(os.sep, FOLDER)
+def _is_working(call: Callable[[int, tuple[str, ...], int], int]) -> bool:
+    folder = os.open(os.sep, FOLDER_FLAGS)
     try:
-        os.close(call(folder, (".",), FOLDER))
+        os.close(call(folder, (".",), FOLDER_FLAGS))
     except OSError:  # ENOSYS from an old kernel, EPERM from a sandbox's filter
         return False
     finally:
@@ -124,7 +124,7 @@ def _open_components(folder: int, parts: tuple[str, ...], flags: int) -> int:
         os.close(at)
 
 
-def open_child_folder(folder: int, name: str, flags: int = FOLDER) -> int:
+def open_child_folder(folder: int, name: str, flags: int = FOLDER_FLAGS) -> int:
     """A handle for a folder in a folder; ELOOP when it is a link."""
     try:
         return os.open(name, flags | os.O_NOFOLLOW, dir_fd=folder)
@@ -140,7 +140,7 @@ def _open_portable(base: str, parts: tuple[str, ...]) -> int:
         path = os.path.join(path, part)
         _refuse_link(path)
     before = os.lstat(path)
-    fd = os.open(path, READ)
+    fd = os.open(path, READ_FLAGS)
     if os.path.samestat(before, os.fstat(fd)):
         return fd
     os.close(fd)

@@ -8,13 +8,13 @@ import secrets
 import stat
 
 from prowess.files import syscalls
-from prowess.files.contained_open import HAS_HANDLES, LISTING
+from prowess.files.contained_open import HAS_HANDLES, LISTING_FLAGS
 
-_NO_FOLDER = frozenset((errno.ELOOP, errno.ENOTDIR))
-_INTO = LISTING | getattr(os, "O_NOFOLLOW", 0)
+_NOT_A_FOLDER_ERRNOS = frozenset((errno.ELOOP, errno.ENOTDIR))
+_OPEN_CHILD_FLAGS = LISTING_FLAGS | getattr(os, "O_NOFOLLOW", 0)
 
 
-def remove_tree(path: str) -> None:
+def delete_tree(path: str) -> None:
     """Delete a folder with everything in it; links are deleted, never followed. Nothing when it is not there.
 
     Where the system has folder handles, everything is deleted through them: a link that someone swaps in meanwhile
@@ -22,35 +22,35 @@ def remove_tree(path: str) -> None:
     """
     path = os.path.abspath(path)
     if not HAS_HANDLES:
-        _remove_by_path(path)
+        _delete_by_path(path)
         return
-    parent = os.open(os.path.dirname(path), LISTING)
+    parent = os.open(os.path.dirname(path), LISTING_FLAGS)
     try:
-        _remove(path, parent)
+        _delete_by_handle(path, parent)
     finally:
         os.close(parent)
 
 
-def _remove(path: str, parent: int) -> None:
-    top = _opened(path, parent)
+def _delete_by_handle(path: str, parent: int) -> None:
+    top = _open_or_delete(path, parent)
     if top is None:
         return
     try:
-        while names := _emptied(path, top):
+        while names := _delete_files(path, top):
             for name in names:
-                _remove_below(os.path.join(path, name), top)
+                _delete_below(os.path.join(path, name), top)
     finally:
         os.close(top)
     syscalls.delete_folder(path, folder=parent)
 
 
-def _remove_below(path: str, top: int) -> None:
+def _delete_below(path: str, top: int) -> None:
     """Delete a folder of the top one; the folders in it become folders of the top one."""
-    fd = _opened(path, top)
+    fd = _open_or_delete(path, top)
     if fd is None:
         return
     try:
-        for name in _emptied(path, fd):
+        for name in _delete_files(path, fd):
             _move_up(os.path.join(path, name), fd, top)
     finally:
         os.close(fd)
@@ -60,29 +60,29 @@ def _remove_below(path: str, top: int) -> None:
 def _move_up(path: str, folder: int, top: int) -> None:
     new = secrets.token_hex(12)
     try:
-        syscalls.move_up(path, folder, new, into=top)
+        syscalls.move_by_handle(path, folder, new, into=top)
     except PermissionError:  # a folder that its owner may not write to cannot be moved
-        os.close(_opened_up(path, folder))
-        syscalls.move_up(path, folder, new, into=top)
+        os.close(_open_after_chmod(path, folder))
+        syscalls.move_by_handle(path, folder, new, into=top)
 
 
-def _opened(path: str, parent: int) -> int | None:
+def _open_or_delete(path: str, parent: int) -> int | None:
     """A handle of a folder, opened up for its owner where it was closed; what is no folder is deleted."""
     name = os.path.basename(path)
     try:
-        return os.open(name, _INTO, dir_fd=parent)
+        return os.open(name, _OPEN_CHILD_FLAGS, dir_fd=parent)
     except FileNotFoundError:
         return None
     except PermissionError:
-        return _opened_up(path, parent)
+        return _open_after_chmod(path, parent)
     except OSError as error:
-        if error.errno not in _NO_FOLDER:
+        if error.errno not in _NOT_A_FOLDER_ERRNOS:
             raise
-        syscalls.delete(path, folder=parent)
+        syscalls.delete_file(path, folder=parent)
         return None
 
 
-def _opened_up(path: str, parent: int) -> int:
+def _open_after_chmod(path: str, parent: int) -> int:
     name = os.path.basename(path)
     named = os.open(name, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
     try:
@@ -90,10 +90,10 @@ def _opened_up(path: str, parent: int) -> int:
         syscalls.set_mode(here if os.path.exists(here) else path, 0o700)
     finally:
         os.close(named)
-    return os.open(name, _INTO, dir_fd=parent)
+    return os.open(name, _OPEN_CHILD_FLAGS, dir_fd=parent)
 
 
-def _emptied(path: str, fd: int) -> list[str]:
+def _delete_files(path: str, fd: int) -> list[str]:
     """Delete what is no folder; the names of the folders."""
     if stat.S_IMODE(os.fstat(fd).st_mode) & 0o700 != 0o700:  # noqa: PLR2004 - the owner's permissions
         syscalls.set_mode(path, 0o700, fd=fd)
@@ -104,11 +104,11 @@ def _emptied(path: str, fd: int) -> list[str]:
         if is_folder:
             folders.append(name)
         else:
-            syscalls.delete(os.path.join(path, name), folder=fd)
+            syscalls.delete_file(os.path.join(path, name), folder=fd)
     return folders
 
 
-def _remove_by_path(path: str) -> None:
+def _delete_by_path(path: str) -> None:
     """Where there are no handles: each folder is looked at before it is entered, the deepest deleted first."""
     folders = [path]
     for folder in folders:
@@ -120,7 +120,7 @@ def _remove_by_path(path: str) -> None:
         if _is_plain_folder(one):
             syscalls.delete_folder(one)
         elif os.path.lexists(one):
-            syscalls.delete(one)
+            syscalls.delete_file(one)
 
 
 def _is_plain_folder(path: str) -> bool:

@@ -10,15 +10,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from prowess.files.contained_open import (
-    FOLDER,
+    FOLDER_FLAGS,
     HAS_HANDLES,
-    LISTING,
-    READ,
+    LISTING_FLAGS,
+    READ_FLAGS,
     open_beneath,
     open_child_folder,
     open_folder,
 )
-from prowess.files.read import OpenFile, identity
+from prowess.files.read import OpenFile, identity_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from prowess.files.read import Identity
 
 
-_INTO = LISTING | getattr(os, "O_NOFOLLOW", 0)
+_OPEN_CHILD_FLAGS = LISTING_FLAGS | getattr(os, "O_NOFOLLOW", 0)
 
 
-class Entries(NamedTuple):
+class FolderEntries(NamedTuple):
     """What a folder holds, by kind, each sorted by name."""
 
     folders: list[str]
@@ -38,7 +38,7 @@ class Entries(NamedTuple):
     links: list[str]
     others: list[str]
     """Neither file, folder nor link."""
-    odd: list[str]
+    bad_names: list[str]
     """Names that are not UTF-8, escaped: they can be neither listed nor asked for."""
     complete: bool = True
 
@@ -56,7 +56,7 @@ class Folder:
     def __init__(self, path: str, fd: int | None = None, *, lists: bool = False) -> None:
         self.path = path
         self._lists = lists
-        self._fd = fd if fd is not None else (open_folder(path) if HAS_HANDLES else _checked(path))
+        self._fd = fd if fd is not None else (open_folder(path) if HAS_HANDLES else _require_folder(path))
 
     def __enter__(self) -> Self:
         return self
@@ -69,17 +69,17 @@ class Folder:
             os.close(self._fd)
             self._fd = -1
 
-    def child(self, name: str, *, lists: bool = False) -> Folder:
+    def open_child(self, name: str, *, lists: bool = False) -> Folder:
         """A folder in this one; raises ``OSError`` (ELOOP) when it is a link. ``lists``: it is opened to be listed."""
         path = f"{self.path}{os.sep}{name}"
         if HAS_HANDLES:
-            flags = LISTING if lists else FOLDER
+            flags = LISTING_FLAGS if lists else FOLDER_FLAGS
             return Folder(path, open_child_folder(self._fd, name, flags), lists=lists)
         if stat.S_ISLNK(os.lstat(path).st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         return Folder(path)
 
-    def entries(self, most: int = 10**9) -> Entries:
+    def list_entries(self, most: int = 10**9) -> FolderEntries:
         """Everything in the folder by kind, at most ``most`` entries."""
         folders: list[str] = []
         files: list[str] = []
@@ -87,13 +87,13 @@ class Folder:
         others: list[str] = []
         odd: list[str] = []
         count = 0
-        with self.scan() as found:
+        with self.scan_entries() as found:
             for entry in found:
                 count += 1
                 if count > most:
                     break
                 name = entry.name
-                if not name.isascii() and not is_text(name):
+                if not name.isascii() and not is_utf8_name(name):
                     odd.append(ascii(name))
                 elif entry.is_file(follow_symlinks=False):
                     files.append(name)
@@ -103,21 +103,21 @@ class Folder:
                     (links if entry.is_symlink() else others).append(name)
         for group in (folders, files, links, others, odd):
             group.sort()
-        return Entries(folders, files, links, others, odd, count <= most)
+        return FolderEntries(folders, files, links, others, odd, count <= most)
 
-    def scan(self) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+    def scan_entries(self) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
         """The entries of the folder as the system gives them, in no order."""
         if not HAS_HANDLES:
             return os.scandir(self.path)
         if self._lists:
             return os.scandir(self._fd)
-        listing = os.open(".", LISTING, dir_fd=self._fd)
+        listing = os.open(".", LISTING_FLAGS, dir_fd=self._fd)
         try:
             return os.scandir(listing)  # works on a duplicate
         finally:
             os.close(listing)
 
-    def identity(self, name: str) -> Identity | None:
+    def file_identity(self, name: str) -> Identity | None:
         """What tells whether a file in this folder is still the same; ``None`` when it is gone or no regular file."""
         try:
             info = (
@@ -127,24 +127,24 @@ class Folder:
             )
         except OSError:
             return None
-        return identity(info) if stat.S_ISREG(info.st_mode) else None
+        return identity_of(info) if stat.S_ISREG(info.st_mode) else None
 
-    def heads(self, names: list[str], filename: str, size: int) -> Iterator[HeadRead]:
+    def read_heads(self, names: list[str], filename: str, size: int) -> Iterator[HeadRead]:
         """For each child folder, in order, the first ``size`` bytes of its ``filename``.
 
         This is the inner loop of discovery: each folder is opened without following a link, the file in it likewise,
         without blocking, and it must be regular.
         """
         if not HAS_HANDLES:
-            yield from self._portable_heads(names, filename, size)
+            yield from self._read_heads_portably(names, filename, size)
             return
-        into = FOLDER | os.O_NOFOLLOW
+        into = FOLDER_FLAGS | os.O_NOFOLLOW
         here, opened, read, close, fstat, regular = self._fd, os.open, os.read, os.close, os.fstat, stat.S_ISREG
         for name in names:
             try:
                 folder = opened(name, into, dir_fd=here)
                 try:
-                    fd = opened(filename, READ, dir_fd=folder)
+                    fd = opened(filename, READ_FLAGS, dir_fd=folder)
                 finally:
                     close(folder)
                 try:
@@ -160,11 +160,11 @@ class Folder:
             else:
                 yield name, head, info, None
 
-    def _portable_heads(self, names: list[str], filename: str, size: int) -> Iterator[HeadRead]:
+    def _read_heads_portably(self, names: list[str], filename: str, size: int) -> Iterator[HeadRead]:
         for name in names:
             try:
-                with self.child(name) as child:
-                    yield name, *child.head(filename, size)[1:]
+                with self.open_child(name) as child:
+                    yield name, *child.read_head(filename, size)[1:]
             except OSError as error:
                 yield name, None, None, error
 
@@ -172,7 +172,7 @@ class Folder:
         """A regular file of this folder, which errors call ``path``; raises ``ResourceError`` for anything else."""
         return OpenFile(self.path, (name,), folder=self._fd, path=path)
 
-    def read_plain(self, name: str, most: int) -> tuple[bytes, os.stat_result] | None:
+    def read_small_file(self, name: str, most: int) -> tuple[bytes, os.stat_result] | None:
         """The bytes of a file that needs no closer look, and what ``fstat`` says; else ``None``: use ``open_file``.
 
         Fast path: hashing an installed tree takes 1.4 times as long by ``open_file`` alone. What is empty, long, not
@@ -181,7 +181,7 @@ class Folder:
         if not HAS_HANDLES:
             return None
         try:
-            fd = os.open(name, READ, dir_fd=self._fd)
+            fd = os.open(name, READ_FLAGS, dir_fd=self._fd)
         except OSError:
             return None
         try:
@@ -199,10 +199,10 @@ class Folder:
         same = after.st_ctime_ns == info.st_ctime_ns and after.st_mtime_ns == info.st_mtime_ns
         return (data, info) if is_whole and same else None
 
-    def head(self, filename: str, size: int) -> HeadRead:
+    def read_head(self, filename: str, size: int) -> HeadRead:
         """The first ``size`` bytes of a file in this very folder."""
         try:
-            fd = os.open(filename, READ, dir_fd=self._fd) if HAS_HANDLES else open_beneath(self.path, (filename,))
+            fd = os.open(filename, READ_FLAGS, dir_fd=self._fd) if HAS_HANDLES else open_beneath(self.path, (filename,))
         except OSError as error:
             return "", None, None, None if error.errno == errno.ENOENT else error
         try:
@@ -216,36 +216,38 @@ class Folder:
             os.close(fd)
 
 
-def is_text(name: str) -> bool:
+def is_utf8_name(name: str) -> bool:
     """Whether a name is UTF-8; what is not can be neither listed nor named in a request."""
     return not any("\ud800" <= char <= "\udfff" for char in name)
 
 
-def _checked(path: str) -> int:
+def _require_folder(path: str) -> int:
     if not os.path.isdir(path):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
     return -1
 
 
-def folder_beneath(base: str, parts: tuple[str, ...]) -> Folder:
+def open_folder_beneath(base: str, parts: tuple[str, ...]) -> Folder:
     """The folder ``parts`` below ``base``, reached without following a link."""
     if HAS_HANDLES and not parts:
         with suppress(OSError):  # links in the path of the base itself are the caller's
-            return Folder(base, os.open(base, LISTING), lists=True)
+            return Folder(base, os.open(base, LISTING_FLAGS), lists=True)
     if HAS_HANDLES and len(parts) == 1:  # one step: only the folder itself could be a link, and it must not be
         with suppress(OSError):
-            return Folder(f"{base}{os.sep}{parts[0]}", os.open(f"{base}{os.sep}{parts[0]}", _INTO), lists=True)
+            return Folder(
+                f"{base}{os.sep}{parts[0]}", os.open(f"{base}{os.sep}{parts[0]}", _OPEN_CHILD_FLAGS), lists=True
+            )
     folder = Folder(base)
     for part in parts:
         try:
-            inner = folder.child(part, lists=part is parts[-1])
+            inner = folder.open_child(part, lists=part is parts[-1])
         finally:
             folder.close()
         folder = inner
     return folder
 
 
-def plain_names(
+def list_plain_names(
     base: str, parts: tuple[str, ...], inner: frozenset[str], most: int
 ) -> tuple[dict[str, list[str]], list[str]] | None:
     """The files of a folder one step below ``base`` (under ``""``) and of those folders in it that ``inner`` names.
@@ -257,13 +259,13 @@ def plain_names(
         return None
     found: dict[str, list[str]] = {}
     try:
-        fd = os.open(f"{base}{os.sep}{parts[0]}", _INTO)
+        fd = os.open(f"{base}{os.sep}{parts[0]}", _OPEN_CHILD_FLAGS)
         try:
-            folders = _plain_files(fd, "", found, most)
+            folders = _list_plain_files(fd, "", found, most)
             for name in inner.intersection(folders or ()):
-                child = os.open(name, _INTO, dir_fd=fd)
+                child = os.open(name, _OPEN_CHILD_FLAGS, dir_fd=fd)
                 try:
-                    if _plain_files(child, name, found, most) is None:
+                    if _list_plain_files(child, name, found, most) is None:
                         return None
                 finally:
                     os.close(child)
@@ -274,10 +276,11 @@ def plain_names(
     return None if folders is None else (found, folders)
 
 
-def _plain_files(fd: int, key: str, found: dict[str, list[str]], most: int) -> list[str] | None:
+def _list_plain_files(fd: int, key: str, found: dict[str, list[str]], most: int) -> list[str] | None:
     """Put the sorted names of a folder's files into ``found``; the names of its folders.
 
-    ``None`` where ``plain_names`` gives up: a link, a special file, a name that is not ASCII, over ``most`` entries.
+    ``None`` where ``list_plain_names`` gives up: a link, a special file, a name that is not ASCII, over ``most``
+    entries.
     """
     folders: list[str] = []
     files: list[str] = []
@@ -301,7 +304,7 @@ def real_path(path: str) -> str:
     return os.path.realpath(path, strict=True)
 
 
-def folder_info(path: str) -> os.stat_result | None:
+def stat_folder(path: str) -> os.stat_result | None:
     """What a folder's owner and device are, or ``None`` when it is no folder or cannot be seen."""
     try:
         info = os.stat(path)
@@ -310,7 +313,7 @@ def folder_info(path: str) -> os.stat_result | None:
     return info if stat.S_ISDIR(info.st_mode) else None
 
 
-def names_of(path: str) -> int:
+def count_hard_links(path: str) -> int:
     """How many names a file has, 0 when it is not there."""
     try:
         return os.lstat(path).st_nlink
@@ -318,7 +321,7 @@ def names_of(path: str) -> int:
         return 0
 
 
-def oldest_files(path: str, keep: int) -> list[str]:
+def list_oldest_files(path: str, keep: int) -> list[str]:
     """The names of the files directly in a folder but for the ``keep`` that were written last; nothing is followed."""
     with os.scandir(path) as entries:
         times = {e.name: e.stat(follow_symlinks=False).st_mtime for e in entries if e.is_file(follow_symlinks=False)}
@@ -340,11 +343,11 @@ def exists(path: str) -> bool:
     return os.path.lexists(path)
 
 
-def broken_links(path: str, most: int = 10_000) -> list[tuple[str, str]]:
+def find_broken_links(path: str, most: int = 10_000) -> list[tuple[str, str]]:
     """The links in a folder that lead nowhere, with what they lead to; nothing where there is no such folder."""
     try:
         with Folder(path) as folder:
-            names = folder.entries(most).links
+            names = folder.list_entries(most).links
     except OSError:
         return []
     links = [os.path.join(path, name) for name in names]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MOST_BYTES = 16 << 20
+_MAX_BYTES = 16 << 20
 _OTHERS_WRITE = 0o022
 
 
@@ -40,7 +40,7 @@ class OwnedJson:
         try:
             with OpenFile(folder, (name,)) as file:
                 self._check_owner(file.info)
-                return parse(json.loads(file.read_all(_MOST_BYTES)))
+                return parse(json.loads(file.read_all(_MAX_BYTES)))
         except ResourceNotFoundError:
             return None
         except ResourceError as error:
@@ -48,7 +48,7 @@ class OwnedJson:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise self._error(f"the file with the {self._what} is damaged") from None
 
-    def change(self, new_content: Callable[[], object]) -> None:
+    def update(self, new_content: Callable[[], object]) -> None:
         """Write what ``new_content`` returns; it is called, and may read the file, while no other process changes it.
 
         Raises ``NotTrustedError`` when the file cannot be written, or another process does not let go of it.

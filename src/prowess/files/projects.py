@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from prowess.files.directory import exists, folder_info
+from prowess.files.directory import exists, stat_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,12 +57,12 @@ def git_root(path: str, home: str) -> str | None:
 
 
 def _walk_up(cwd: str, home: str) -> Iterator[str]:
-    first = folder_info(cwd)
+    first = stat_folder(cwd)
     folder = cwd
     while first is not None:
         yield folder
         above = os.path.dirname(folder)
-        info = folder_info(above)
+        info = stat_folder(above)
         if above == folder or info is None or _same(above, home) or info.st_dev != first.st_dev:
             return
         if _is_foreign(info):

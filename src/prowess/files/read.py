@@ -14,14 +14,14 @@ from prowess.errors import (
     ResourceNotFoundError,
     ResourceTooLargeError,
 )
-from prowess.files.contained_open import READ, open_beneath
+from prowess.files.contained_open import READ_FLAGS, open_beneath
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from prowess.files.contained_open import Way
+    from prowess.files.contained_open import OpenMethod
 
-_CHUNK = 1 << 20
+_CHUNK_BYTES = 1 << 20
 _HAS_PREAD = hasattr(os, "pread")
 
 
@@ -29,12 +29,12 @@ Identity = tuple[int, int, int, int, int]
 """What says that a file is still the same file with the same content: device, inode, size, modified, changed."""
 
 
-def identity(info: os.stat_result) -> Identity:
+def identity_of(info: os.stat_result) -> Identity:
     """The identity of a file that was looked at."""
     return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
 
-def _unchanged(before: os.stat_result, after: os.stat_result) -> bool:
+def _is_same_state(before: os.stat_result, after: os.stat_result) -> bool:
     return (
         before.st_mtime_ns == after.st_mtime_ns
         and before.st_size == after.st_size
@@ -48,7 +48,7 @@ class OpenFile:
     __slots__ = ("_fd", "info", "path")
 
     def __init__(
-        self, base: str, parts: tuple[str, ...], *, way: Way | None = None, folder: int = -1, path: str = ""
+        self, base: str, parts: tuple[str, ...], *, way: OpenMethod | None = None, folder: int = -1, path: str = ""
     ) -> None:
         """The file ``parts`` below ``base``, which errors call ``path``.
 
@@ -57,7 +57,9 @@ class OpenFile:
         self.path = path or "/".join(parts)
         self._fd = -1
         try:
-            self._fd = open_beneath(base, parts, way=way) if folder < 0 else os.open(parts[-1], READ, dir_fd=folder)
+            self._fd = (
+                open_beneath(base, parts, way=way) if folder < 0 else os.open(parts[-1], READ_FLAGS, dir_fd=folder)
+            )
             self.info = os.fstat(self._fd)
         except OSError as error:
             raise as_resource_error(error, self.path) from None
@@ -66,7 +68,7 @@ class OpenFile:
         if not stat.S_ISREG(self.info.st_mode):
             self.close()
             raise ResourceError(f"{self.path!r} is not a regular file", self.path, "not-a-regular-file")
-        if self.info.st_nlink > 1 and _is_foreign(base, parts, self.info):
+        if self.info.st_nlink > 1 and _has_foreign_owner(base, parts, self.info):
             self.close()
             message = f"{self.path!r} is another name of a file that belongs to someone else"
             raise ResourceError(message, self.path, "hard-link")
@@ -84,28 +86,28 @@ class OpenFile:
 
     @property
     def identity(self) -> Identity:
-        return identity(self.info)
+        return identity_of(self.info)
 
     def read(self, most: int, offset: int = 0) -> bytes:
         """At most ``most`` bytes from ``offset``; the file must not change meanwhile."""
         size = self.info.st_size
-        if not 0 < size <= _CHUNK:
-            return b"".join(self.chunks(most, offset))
+        if not 0 < size <= _CHUNK_BYTES:
+            return b"".join(self.iter_chunks(most, offset))
         data = self._read_at(min(most, max(size - offset, 0) + 1), offset)
-        if len(data) > max(size - offset, 0) or not _unchanged(self.info, os.fstat(self._fd)):
-            raise self._changed()
+        if len(data) > max(size - offset, 0) or not _is_same_state(self.info, os.fstat(self._fd)):
+            raise self._changed_error()
         return data
 
-    def _changed(self) -> ResourceChangedError:
+    def _changed_error(self) -> ResourceChangedError:
         return ResourceChangedError(f"{self.path!r} changed while it was read", self.path)
 
-    def chunks(self, most: int, offset: int = 0) -> Iterator[bytes]:
+    def iter_chunks(self, most: int, offset: int = 0) -> Iterator[bytes]:
         """The same in pieces; ``ResourceChangedError`` at the end if the file changed meanwhile."""
         # One byte more than the file has: a read that comes back shorter has seen the end.
         size = self.info.st_size
         left = min(most, max(size - offset, 0) + 1) if size else most  # some file systems call every file empty
         while left > 0:
-            wanted = min(left, _CHUNK)
+            wanted = min(left, _CHUNK_BYTES)
             part = self._read_at(wanted, offset)
             if part:
                 yield part
@@ -114,8 +116,8 @@ class OpenFile:
             # A short read is the end of a file that has a size. Where none is told, only an empty read is.
             if not part or (size and len(part) < wanted):
                 break
-        if not _unchanged(self.info, os.fstat(self._fd)):
-            raise self._changed()
+        if not _is_same_state(self.info, os.fstat(self._fd)):
+            raise self._changed_error()
 
     def _read_at(self, most: int, offset: int) -> bytes:
         try:
@@ -128,23 +130,23 @@ class OpenFile:
 
     def read_all(self, limit: int, offset: int = 0) -> bytes:
         """Everything from ``offset``; raises ``ResourceTooLargeError`` when that is more than ``limit`` bytes."""
-        if 0 < self.info.st_size <= _CHUNK and self.info.st_size - offset <= limit:
+        if 0 < self.info.st_size <= _CHUNK_BYTES and self.info.st_size - offset <= limit:
             return self.read(limit, offset)
-        return b"".join(self.all_chunks(limit, offset))
+        return b"".join(self.iter_all_chunks(limit, offset))
 
-    def all_chunks(self, limit: int, offset: int = 0) -> Iterator[bytes]:
+    def iter_all_chunks(self, limit: int, offset: int = 0) -> Iterator[bytes]:
         """Everything from ``offset`` in pieces; raises ``ResourceTooLargeError`` for more than ``limit`` bytes.
 
         What counts is what is read: some files, such as those in /proc, say that they are empty and are not.
         """
         size = self.info.st_size - offset
         if size > limit:
-            raise too_large(self.path, size, limit)
+            raise too_large_error(self.path, size, limit)
         left = limit
-        for part in self.chunks(limit + 1, offset):
+        for part in self.iter_chunks(limit + 1, offset):
             left -= len(part)
             if left < 0:
-                raise too_large(self.path, limit - left, limit)
+                raise too_large_error(self.path, limit - left, limit)
             yield part
 
     def read_head(self, step: int, most: int, wants_more: Callable[[bytes], bool]) -> tuple[bytes, bool]:
@@ -160,7 +162,7 @@ class OpenFile:
         return head, 0 < self.info.st_size <= len(head)
 
 
-def _is_foreign(base: str, parts: tuple[str, ...], info: os.stat_result) -> bool:
+def _has_foreign_owner(base: str, parts: tuple[str, ...], info: os.stat_result) -> bool:
     """Whether a file with several names has another owner than its folder: a name that anyone could have made."""
     try:
         return os.lstat(os.path.join(base, *parts[:-1])).st_uid != info.st_uid
@@ -168,30 +170,30 @@ def _is_foreign(base: str, parts: tuple[str, ...], info: os.stat_result) -> bool
         return True
 
 
-def read_known(path: str, known: Identity, offset: int, limit: int) -> bytes | None:
+def read_if_same(path: str, known: Identity, offset: int, limit: int) -> bytes | None:
     """The bytes from ``offset`` of a file that is the very one that was opened below its folder before, else ``None``.
 
     The same device, inode, size and times: whichever way the path led there, it is that file with that content.
     """
     left = known[2] - offset
-    if not _HAS_PREAD or left < 0 or left > min(limit, _CHUNK):
+    if not _HAS_PREAD or left < 0 or left > min(limit, _CHUNK_BYTES):
         return None
     try:
-        fd = os.open(path, READ)
+        fd = os.open(path, READ_FLAGS)
     except OSError:
         return None
     try:
-        if identity(os.fstat(fd)) != known:
+        if identity_of(os.fstat(fd)) != known:
             return None
         data = os.pread(fd, left + 1, offset)
-        return data if len(data) == left and identity(os.fstat(fd)) == known else None
+        return data if len(data) == left and identity_of(os.fstat(fd)) == known else None
     except OSError:
         return None
     finally:
         os.close(fd)
 
 
-def too_large(path: str, size: int, limit: int) -> ResourceTooLargeError:
+def too_large_error(path: str, size: int, limit: int) -> ResourceTooLargeError:
     """The error that states both sizes."""
     return ResourceTooLargeError(f"{path!r} has {size} bytes; at most {limit} are read", path)
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     Watcher = Callable[[str, Literal["before", "after"], str], None]
     """Called with the name of the call, the moment, and the path; what it raises is what the call raises."""
 
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_CREATE |= getattr(os, "O_NOFOLLOW", 0)
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_CREATE_FLAGS |= getattr(os, "O_NOFOLLOW", 0)
 # Taken from every mode: what is created decides what agents read, and a umask of 0 is common in containers.
 _OTHERS_WRITE = 0o022
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
@@ -32,7 +32,7 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _watcher: Watcher | None = None
 
 
-def watch(watcher: Watcher | None) -> Watcher | None:
+def set_watcher(watcher: Watcher | None) -> Watcher | None:
     """Have every change announced from now on; the watcher before."""
     global _watcher
     before, _watcher = _watcher, watcher
@@ -40,7 +40,7 @@ def watch(watcher: Watcher | None) -> Watcher | None:
 
 
 @contextmanager
-def _told(name: str, path: str) -> Iterator[None]:
+def _announce(name: str, path: str) -> Iterator[None]:
     if _watcher is not None:
         _watcher(name, "before", path)
     yield
@@ -48,39 +48,39 @@ def _told(name: str, path: str) -> Iterator[None]:
         _watcher(name, "after", path)
 
 
-def open_lock(path: str) -> int:
+def open_lock_file(path: str) -> int:
     """A descriptor for a file that processes lock, made when it is not there; never through a link."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-    with _told("open", path):
+    with _announce("open", path):
         return os.open(path, flags, 0o600)
 
 
 def make_folder(path: str, mode: int = 0o755) -> None:
     """A new folder that only its owner may write to; ``FileExistsError`` when there is anything."""
-    with _told("mkdir", path):
+    with _announce("mkdir", path):
         os.mkdir(path, mode & ~_OTHERS_WRITE)
 
 
-def create(path: str, mode: int = 0o644) -> int:
+def create_file(path: str, mode: int = 0o644) -> int:
     """A descriptor for a new file that only its owner may write to.
 
     Raises ``FileExistsError`` when there is anything, a link that leads nowhere included.
     """
-    with _told("create", path):
-        return os.open(path, _CREATE, mode & ~_OTHERS_WRITE)
+    with _announce("create", path):
+        return os.open(path, _CREATE_FLAGS, mode & ~_OTHERS_WRITE)
 
 
 def write_all(fd: int, data: bytes, path: str = "") -> None:
     """Every byte."""
-    with _told("write", path):
+    with _announce("write", path):
         view = memoryview(data)
         while view:
             view = view[os.write(fd, view) :]
 
 
-def sync(fd: int, path: str = "") -> None:
+def sync_file(fd: int, path: str = "") -> None:
     """Have the disk hold what was written."""
-    with _told("fsync", path):
+    with _announce("fsync", path):
         os.fsync(fd)
 
 
@@ -91,23 +91,23 @@ def sync_folder(path: str) -> None:
         return
     fd = os.open(path, flags)
     try:
-        sync(fd, path)
+        sync_file(fd, path)
     finally:
         os.close(fd)
 
 
 def rename(old: str, new: str) -> None:
     """``new`` is what ``old`` was, at once; a file or an empty folder that was there is gone."""
-    with _told("rename", new):
+    with _announce("rename", new):
         os.replace(old, new)
 
 
-def exchange(one: str, other: str) -> bool:
+def swap_entries(one: str, other: str) -> bool:
     """Swap two entries at once; ``False`` where the system has no such call."""
-    call = _renameat2()
+    call = _load_renameat2()
     if call is None:
         return False
-    with _told("exchange", other):
+    with _announce("exchange", other):
         code = call(os.fsencode(one), os.fsencode(other))
         if code in {errno.ENOSYS, errno.EINVAL}:
             return False
@@ -117,7 +117,7 @@ def exchange(one: str, other: str) -> bool:
 
 
 @cache
-def _renameat2() -> Callable[[bytes, bytes], int] | None:
+def _load_renameat2() -> Callable[[bytes, bytes], int] | None:
     if not sys.platform.startswith("linux"):
         return None
     import ctypes  # noqa: PLC0415 - only when something is swapped
@@ -135,30 +135,30 @@ def _renameat2() -> Callable[[bytes, bytes], int] | None:
     return call
 
 
-def link(target: str, path: str, *, folder: bool = True) -> None:
+def create_link(target: str, path: str, *, folder: bool = True) -> None:
     """A symbolic link at ``path``."""
-    with _told("symlink", path):
+    with _announce("symlink", path):
         os.symlink(target, path, target_is_directory=folder)
 
 
-def junction(target: str, path: str) -> bool:
+def create_junction(target: str, path: str) -> bool:
     """A junction at ``path``, which Windows makes without special rights; ``False`` where there are none."""
     make = getattr(_winapi, "CreateJunction", None)
     if make is None:
         return False
-    with _told("junction", path):
+    with _announce("junction", path):
         make(target, path)
     return True
 
 
 def set_mode(path: str, mode: int, *, fd: int | None = None) -> None:
-    with _told("chmod", path):
+    with _announce("chmod", path):
         os.chmod(path if fd is None else fd, mode)
 
 
-def delete(path: str, *, folder: int | None = None) -> None:
+def delete_file(path: str, *, folder: int | None = None) -> None:
     """One file, or a link itself; with a handle of its ``folder`` no other path can be meant."""
-    with _told("unlink", path):
+    with _announce("unlink", path):
         if folder is None:
             os.unlink(path)
         else:
@@ -167,14 +167,14 @@ def delete(path: str, *, folder: int | None = None) -> None:
 
 def delete_folder(path: str, *, folder: int | None = None) -> None:
     """One empty folder, likewise."""
-    with _told("rmdir", path):
+    with _announce("rmdir", path):
         if folder is None:
             os.rmdir(path)
         else:
             os.rmdir(os.path.basename(path), dir_fd=folder)
 
 
-def move_up(path: str, folder: int, new: str, *, into: int) -> None:
+def move_by_handle(path: str, folder: int, new: str, *, into: int) -> None:
     """The entry at ``path`` of ``folder`` becomes ``new`` in another folder, by their handles."""
-    with _told("rename", path):
+    with _announce("rename", path):
         os.rename(os.path.basename(path), new, src_dir_fd=folder, dst_dir_fd=into)

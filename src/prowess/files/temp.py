@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from prowess.files import syscalls
-from prowess.files.delete import remove_tree
+from prowess.files.delete import delete_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,14 +32,14 @@ def temporary_folder(prefix: str = "prowess-", parent: str | None = None) -> Ite
         yield where
     finally:
         if ours:
-            _remove(where)
+            _delete_folder(where)
 
 
-def _remove(where: str) -> None:
+def _delete_folder(where: str) -> None:
     """Also when somebody is in a hurry: an interrupt waits until the folder is gone."""
     with suppress(OSError):
         try:
-            remove_tree(where)
+            delete_tree(where)
         except KeyboardInterrupt:
-            remove_tree(where)
+            delete_tree(where)
             raise

@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.files import syscalls
-from prowess.files.contained_open import READ
-from prowess.progress_steps import stepped
+from prowess.files.contained_open import READ_FLAGS
+from prowess.progress_steps import report_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,22 +28,22 @@ def write_atomic(path: str, data: bytes, *, mode: int = 0o600) -> None:
     folder, name = os.path.split(os.path.abspath(path))
     staged = os.path.join(folder, f".{name}.{secrets.token_hex(6)}.tmp")
     try:
-        write_new(staged, data, mode=mode, durable=True)
+        write_new_file(staged, data, mode=mode, durable=True)
         syscalls.rename(staged, path)
     except BaseException:
         with suppress(OSError):
-            syscalls.delete(staged)
+            syscalls.delete_file(staged)
         raise
     syscalls.sync_folder(folder)
 
 
-def write_new(path: str, data: bytes, *, mode: int = 0o644, durable: bool = False) -> None:
+def write_new_file(path: str, data: bytes, *, mode: int = 0o644, durable: bool = False) -> None:
     """A new file; ``durable``: it is on the disk when the call returns."""
-    fd = syscalls.create(path, mode)
+    fd = syscalls.create_file(path, mode)
     try:
         syscalls.write_all(fd, data, path)
         if durable:
-            syscalls.sync(fd, path)
+            syscalls.sync_file(fd, path)
     finally:
         os.close(fd)
 
@@ -66,17 +66,17 @@ def write_tree(folder: str, files: Iterable[NewFile], *, read_only: bool = False
     made: set[str] = {""}
     for file in files:
         above = file.path.rpartition("/")[0]
-        _make_below(folder, above, made)
+        _make_parents(folder, above, made)
         where = os.path.join(folder, *file.path.split("/"))
-        write_new(where, file.content, mode=0o600)
+        write_new_file(where, file.content, mode=0o600)
         mode = 0o755 if file.executable else 0o644
         syscalls.set_mode(where, mode & ~0o222 if read_only else mode)
 
 
-def _make_below(folder: str, relative: str, made: set[str]) -> None:
+def _make_parents(folder: str, relative: str, made: set[str]) -> None:
     if relative in made:
         return
-    _make_below(folder, relative.rpartition("/")[0], made)
+    _make_parents(folder, relative.rpartition("/")[0], made)
     syscalls.make_folder(os.path.join(folder, *relative.split("/")), 0o755)
     made.add(relative)
 
@@ -85,10 +85,10 @@ def sync_tree(folder: str) -> None:
     """Have the disk hold every file and folder below ``folder``, and the folder itself."""
     rows = list(os.walk(folder))
     files = [os.path.join(where, name) for where, _, names in rows for name in names]
-    for path in stepped(files, os.path.basename):
-        fd = os.open(path, READ)
+    for path in report_steps(files, os.path.basename):
+        fd = os.open(path, READ_FLAGS)
         try:
-            syscalls.sync(fd, path)
+            syscalls.sync_file(fd, path)
         finally:
             os.close(fd)
     for where, _, _ in rows:

@@ -11,12 +11,12 @@ import hashlib
 import os
 from typing import TYPE_CHECKING
 
-from prowess.discovery.agents import AGENTS, agent_of
-from prowess.discovery.search_paths import SHARED
+from prowess.discovery.agents import AGENTS, get_agent
+from prowess.discovery.search_paths import SHARED_SKILLS
 from prowess.errors import InstallError, SourceError
 from prowess.files import syscalls
-from prowess.files.directory import Folder, folder_info
-from prowess.files.paths import is_inside, leads_into
+from prowess.files.directory import Folder, stat_folder
+from prowess.files.paths import is_inside, is_link_into
 from prowess.files.write import make_folders, sync_tree, write_tree
 from prowess.spec.skill_ref import is_safe_part
 
@@ -25,74 +25,74 @@ if TYPE_CHECKING:
 
     from prowess.discovery.agents import Agent
     from prowess.files.write import NewFile
-    from prowess.lockfile.scopes import Scope
+    from prowess.lockfile.scopes import InstallScope
 
-_NO_LINKS = frozenset((errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP))
+_LINK_UNSUPPORTED = frozenset((errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP))
 """What says that links cannot be made here, as opposed to that something went wrong."""
 
 
-class Landings:
+class LinkFolders:
     """The folders of one scope in which skills are linked."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: InstallScope) -> None:
         self._scope = scope
         env: Mapping[str, str] = os.environ if scope.root == os.path.expanduser("~") else {}
         self._env = env
         # Another scope may link into the same folder: what it has under way is none of our business.
         self._prefix = f".prowess-{hashlib.sha256(os.fsencode(scope.base)).hexdigest()[:8]}-"
-        self.shared = os.path.normpath(os.path.join(scope.root, SHARED))
-        own = (os.path.normpath(folder) for agent in AGENTS.values() for folder in self._folders(agent))
-        self._known = dict.fromkeys((self.shared, *own))
-        self._recorded: dict[str, str] = {}
+        self.shared = os.path.normpath(os.path.join(scope.root, SHARED_SKILLS))
+        own = (os.path.normpath(folder) for agent in AGENTS.values() for folder in self._folders_of(agent))
+        self._known_folders = dict.fromkeys((self.shared, *own))
+        self._folders_by_prefix: dict[str, str] = {}
         """The known folders by what stands before the last slash of the links that are recorded in them."""
-        self._inside: dict[str, tuple[int, int] | None] = {}
+        self._checked_folders: dict[str, tuple[int, int] | None] = {}
 
-    def _folders(self, agent: Agent) -> list[str]:
+    def _folders_of(self, agent: Agent) -> list[str]:
         if self._scope.location == "project":
             return [os.path.join(self._scope.root, agent.project)]
         return list(agent.user_folders(self._scope.root, self._env))
 
-    def home_folders(self, agent: str) -> list[str]:
+    def folders_of_agent(self, agent: str) -> list[str]:
         """The folders in which one agent looks in this scope, the first to win first; none where it has none."""
-        return [os.path.normpath(folder) for folder in self._folders(agent_of(agent))]
+        return [os.path.normpath(folder) for folder in self._folders_of(get_agent(agent))]
 
-    def folders(self, agents: Iterable[str]) -> list[str]:
+    def folders_for(self, agents: Iterable[str]) -> list[str]:
         """The shared folder, then those of the agents, each once."""
         found = {self.shared: None}
         for name in agents:
-            agent = agent_of(name)
-            own = self._folders(agent)
+            agent = get_agent(name)
+            own = self._folders_of(agent)
             if not own:
                 raise SourceError(f"{agent.title} has no folder for the {self._scope.location}'s skills")
             found[os.path.normpath(own[0])] = None
         return list(found)
 
-    def path(self, recorded: str) -> str:
+    def path_of_link(self, recorded: str) -> str:
         """Where a recorded link is; ``InstallError`` when that is not a plain name in a known folder."""
         before, _, name = recorded.rpartition("/")
-        if before in self._recorded and is_safe_part(name):
-            path = os.path.join(self._recorded[before], name)
+        if before in self._folders_by_prefix and is_safe_part(name):
+            path = os.path.join(self._folders_by_prefix[before], name)
         else:
-            path = self._checked_path(recorded)
+            path = self._check_link_path(recorded)
             if os.path.basename(path) == name:  # thousands of links lie in one folder, written alike in each of them
-                self._recorded[before] = os.path.dirname(path)
+                self._folders_by_prefix[before] = os.path.dirname(path)
         self._refuse_outside(os.path.dirname(path))
         return path
 
-    def _checked_path(self, recorded: str) -> str:
+    def _check_link_path(self, recorded: str) -> str:
         path = os.path.normpath(
             os.path.join(self._scope.root, *recorded.split("/")) if recorded[:1] != "/" else recorded
         )
-        if os.path.dirname(path) not in self._known or not is_safe_part(os.path.basename(path)):
-            raise InstallError(f"{recorded[:120]!a} is no place where agents look", self._scope.records, "bad-lock")
+        if os.path.dirname(path) not in self._known_folders or not is_safe_part(os.path.basename(path)):
+            raise InstallError(f"{recorded[:120]!a} is no place where agents look", self._scope.lock_folder, "bad-lock")
         return path
 
-    def recorded(self, path: str) -> str:
+    def to_lock_path(self, path: str) -> str:
         """A path as the lock file has it: from the root, with ``/``, where it lies below."""
         inner = os.path.relpath(path, self._scope.root)
         return path if inner.startswith(os.pardir) or os.path.isabs(inner) else inner.replace(os.sep, "/")
 
-    def prepare(self, folder: str) -> None:
+    def make_folder(self, folder: str) -> None:
         """Make a folder for links. In a project none may lead out of it: its files may be somebody else's."""
         self._refuse_outside(folder)
         make_folders(folder, durable=True)
@@ -107,17 +107,17 @@ class Landings:
             return True
         # Resolving a path costs a call of the system for each name in it, and thousands of links lie in one folder. A
         # path that leads to the very folder that was found inside leads inside: one call shows that.
-        known = self._inside.get(folder)
-        if known is not None and known == _number(folder):
+        known = self._checked_folders.get(folder)
+        if known is not None and known == _folder_identity(folder):
             return True
         real = os.path.realpath(folder)
         if not is_inside(real, os.path.realpath(self._scope.root)):
             return False
         # The number is that of the resolved path: whoever swaps the folder meanwhile cannot have another one counted.
-        self._inside[folder] = _number(real)
+        self._checked_folders[folder] = _folder_identity(real)
         return True
 
-    def leave(self, folder: str) -> None:
+    def delete_if_empty(self, folder: str) -> None:
         """Take a folder for links away where none is left in it, and in a project the agent's own around it."""
         for empty in (folder, os.path.dirname(folder)) if self._scope.location == "project" else (folder,):
             if empty == os.path.normpath(self._scope.root):
@@ -127,36 +127,36 @@ class Landings:
             except OSError:  # something else is in it, or somebody else's
                 return
 
-    def beside(self, path: str, token: str) -> str:
+    def staging_path(self, path: str, token: str) -> str:
         """What a link that is on its way to ``path`` is called, without its ending."""
         return os.path.join(os.path.dirname(path), f"{self._prefix}{token}")
 
-    def links_into(self, folder: str) -> list[str]:
+    def find_links_into(self, folder: str) -> list[str]:
         """The links of this scope that lead into a folder, recorded or not."""
-        found = [os.path.join(known, name) for known in self._known for name in self._links_in(known)]
-        return [path for path in found if leads_into(path, folder)]
+        found = [os.path.join(known, name) for known in self._known_folders for name in self._list_links(known)]
+        return [path for path in found if is_link_into(path, folder)]
 
-    def _links_in(self, folder: str) -> Sequence[str]:
-        if folder_info(folder) is None or not self._is_within(folder):
+    def _list_links(self, folder: str) -> Sequence[str]:
+        if stat_folder(folder) is None or not self._is_within(folder):
             return ()
         with Folder(folder) as opened:
-            return opened.entries().links
+            return opened.list_entries().links
 
-    def litter(self) -> list[str]:
+    def find_leftovers(self) -> list[str]:
         """What a process that was killed may have left in the folders of this scope."""
         found: list[str] = []
-        for folder in self._known:
-            if folder_info(folder) is not None and self._is_within(folder):
+        for folder in self._known_folders:
+            if stat_folder(folder) is not None and self._is_within(folder):
                 with Folder(folder) as opened:
-                    entries = opened.entries()
+                    entries = opened.list_entries()
                 names = (*entries.folders, *entries.links)
                 found += (os.path.join(folder, name) for name in names if name.startswith(self._prefix))
         return found
 
 
-def _number(folder: str) -> tuple[int, int] | None:
+def _folder_identity(folder: str) -> tuple[int, int] | None:
     """What tells the folder at the end of a path from all others; ``None`` when there is none."""
-    info = folder_info(folder)
+    info = stat_folder(folder)
     return None if info is None else (info.st_dev, info.st_ino)
 
 
@@ -167,13 +167,13 @@ def stage_link(target: str, staged: str, final: str, files: Sequence[NewFile], *
     """
     if copy:
         return _stage_copy(staged, files)
-    text = relative(target, final)
+    text = relative_target(target, final)
     try:
-        syscalls.link(text, staged)
+        syscalls.create_link(text, staged)
     except (OSError, NotImplementedError) as error:
-        if isinstance(error, OSError) and error.errno not in _NO_LINKS and not getattr(error, "winerror", 0):
+        if isinstance(error, OSError) and error.errno not in _LINK_UNSUPPORTED and not getattr(error, "winerror", 0):
             raise
-        if syscalls.junction(target, staged):
+        if syscalls.create_junction(target, staged):
             return False
         return _stage_copy(staged, files)
     return False
@@ -187,6 +187,6 @@ def _stage_copy(staged: str, files: Sequence[NewFile]) -> bool:
     return True
 
 
-def relative(target: str, final: str) -> str:
+def relative_target(target: str, final: str) -> str:
     """What a link at ``final`` says to lead to ``target``, from where its folder really is."""
     return os.path.relpath(os.path.realpath(target), os.path.realpath(os.path.dirname(final)))

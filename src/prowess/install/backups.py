@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import Issue
 from prowess.files import syscalls
-from prowess.files.directory import Folder, folder_info, folder_size
+from prowess.files.directory import Folder, folder_size, stat_folder
 from prowess.files.write import make_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.lockfile.scopes import Scope
+    from prowess.lockfile.scopes import InstallScope
 
-BACKUP = ".backup"
+BACKUP_FOLDER = ".backup"
 REASONS = {
     "edited": "somebody had changed it by hand",
     "unknown": "it was in no lock file",
@@ -48,10 +48,10 @@ class Backup:
     bytes: int
 
 
-def back_up(path: str, scope: Scope, what: str, why: str, token: str) -> Issue:
+def back_up(path: str, scope: InstallScope, what: str, why: str, token: str) -> Issue:
     """Move an entry to the backups of a scope; the issue that names it with its path there."""
     reason = why if why in REASONS else "edited"  # a journal may hold any text, and this becomes a part of a path
-    folder = os.path.join(scope.base, BACKUP)
+    folder = os.path.join(scope.base, BACKUP_FOLDER)
     make_folders(folder, durable=True)
     kept = os.path.join(folder, f"{what.lstrip('.').replace('/', '+')}+{reason}+{token}")
     syscalls.rename(path, kept)
@@ -59,33 +59,33 @@ def back_up(path: str, scope: Scope, what: str, why: str, token: str) -> Issue:
     return Issue("backed-up", what, message, kept, 0, "info")
 
 
-def list_backups(scope: Scope) -> Iterator[Backup]:
+def list_backups(scope: InstallScope) -> Iterator[Backup]:
     """The backups of a scope, by name; whatever else lies in that folder is left out."""
-    folder = os.path.join(scope.base, BACKUP)
-    if folder_info(folder) is None:
+    folder = os.path.join(scope.base, BACKUP_FOLDER)
+    if stat_folder(folder) is None:
         return
     with Folder(folder) as opened:
-        entries = opened.entries()
+        entries = opened.list_entries()
     for name in sorted((*entries.folders, *entries.files)):
         match = _NAME.fullmatch(name) or _OLDER_NAME.fullmatch(name)
-        when = _time(match["time"]) if match is not None else None
+        when = _parse_time(match["time"]) if match is not None else None
         if match is not None and when is not None:
             path = Path(folder, name)
-            yield Backup(path, _skill(match), when, _reason(match), folder_size(str(path)))
+            yield Backup(path, _skill_of(match), when, _reason_of(match), folder_size(str(path)))
 
 
-def _skill(match: re.Match[str]) -> str:
+def _skill_of(match: re.Match[str]) -> str:
     """What it was: the two parts of an install, the last one of a path where agents look."""
     what = match["what"].replace("+", "/")
     is_path = what.count("/") > 1 or match.groupdict().get("why") == "foreign"  # also an edited copy
     return what.rpartition("/")[2] if is_path else what
 
 
-def _reason(match: re.Match[str]) -> str:
+def _reason_of(match: re.Match[str]) -> str:
     return REASONS.get(match.groupdict().get("why") or "", "not recorded")
 
 
-def _time(milliseconds: str) -> datetime | None:
+def _parse_time(milliseconds: str) -> datetime | None:
     """The moment that a name tells; ``None`` where no calendar has it, so that no command of ours wrote the name."""
     try:
         return datetime.fromtimestamp(int(milliseconds, 16) / 1000, tz=UTC)

@@ -21,22 +21,22 @@ from prowess.errors import (
     SkillError,
 )
 from prowess.files.read import OpenFile
-from prowess.files.tree import FileHash, digest_of, hash_bytes, is_executable
-from prowess.install.agent_links import Landings
+from prowess.files.tree import FileHash, digest_tree, hash_bytes, is_executable
+from prowess.install.agent_links import LinkFolders
+from prowess.install.entry_source import is_sourceless, missing_install_error, spec_of_entry
 from prowess.install.file_diffs import FileDiffs
-from prowess.install.lock_entries import is_sourceless, not_here, spec_of_entry
-from prowess.install.system_errors import typed
-from prowess.install.update import find_edits, tree_for
-from prowess.lockfile.scopes import copied_folders, place_of
+from prowess.install.system_errors import wrap_os_errors
+from prowess.install.update import find_edits, tree_for_entry
+from prowess.lockfile.scopes import find_copies, locate_install
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from prowess.install.fetch_source import Reach
+    from prowess.install.fetch_source import SourceAccess
     from prowess.limits import Limits
     from prowess.lockfile.compare import Difference
-    from prowess.lockfile.read import LockedSkill
-    from prowess.lockfile.scopes import Scope
+    from prowess.lockfile.read import LockEntry
+    from prowess.lockfile.scopes import InstallScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,49 +72,49 @@ class _Upstream(NamedTuple):
 
     version: str = ""
     files: Mapping[str, FileHash] = {}
-    why: str = ""
-    is_away: bool = False
+    why_unasked: str = ""
+    is_unreachable: bool = False
     """Whether the source itself did not answer, so that there is no use in asking it for anything else."""
 
 
-def compare_sides(scope: Scope, entry: LockedSkill, reach: Reach) -> SkillDiff:
+def compare_sides(scope: InstallScope, entry: LockEntry, reach: SourceAccess) -> SkillDiff:
     """The three sides of one install, compared; nothing is changed.
 
     Raises ``NotInstalledError`` where it is not on this disk. A source that cannot be asked is no error: it is said in
     ``why_unasked``.
     """
-    landings = Landings(scope)
-    place = place_of(entry, scope, entry.name)
-    with typed():
+    landings = LinkFolders(scope)
+    place = locate_install(entry, scope, entry.name)
+    with wrap_os_errors():
         edits = find_edits(entry, scope, landings, reach.limits)
-    if any(edit.code == "missing-skill" for edit in edits) or (entry.is_copied and not copied_folders(entry, scope)):
-        raise not_here(entry.name, place)
-    contents = _Contents(reach.limits)
-    source = _Source(scope, entry, reach, contents)
-    upstream = source.ask()
-    updated = _list_unlike(entry.files, upstream.files) if upstream.version else ()
+    if any(edit.code == "missing-skill" for edit in edits) or (entry.is_copied and not find_copies(entry, scope)):
+        raise missing_install_error(entry.name, place)
+    contents = _BytesByHash(reach.limits)
+    source = _EntrySource(scope, entry, reach, contents)
+    upstream = source.fetch_newest()
+    updated = _list_differing(entry.files, upstream.files) if upstream.version else ()
     here = [_read_edit(edit, entry, contents) for edit in edits]
-    there = [_Compared(path, entry.files.get(path), upstream.files.get(path)) for path in updated]
-    folders = [landings.path(copy) for copy in entry.copies] if entry.is_copied else [place]
+    there = [_FileComparison(path, entry.files.get(path), upstream.files.get(path)) for path in updated]
+    folders = [landings.path_of_link(copy) for copy in entry.copies] if entry.is_copied else [place]
     for path in {*(_locked_path(entry, edit) for edit in edits), *updated}:
-        _read_as_locked(path, entry, folders, contents)
-    if not all(contents.has(row.locked) for row in (*here, *there)):
-        source.fetch_locked(upstream)
+        _read_locked_bytes(path, entry, folders, contents)
+    if not all(contents.has_bytes(row.locked) for row in (*here, *there)):
+        source.fetch_locked_files(upstream)
     return SkillDiff(
         entry.name,
         Path(place),
         entry.commit or entry.digest,
         upstream.version,
         tuple(row.path for row in here),
-        "".join(contents.diff(here)),
+        "".join(contents.diff_rows(here)),
         updated,
-        "".join(contents.diff(there)),
+        "".join(contents.diff_rows(there)),
         not is_sourceless(entry),
-        upstream.why,
+        upstream.why_unasked,
     )
 
 
-class _Compared(NamedTuple):
+class _FileComparison(NamedTuple):
     """One file of a side beside what is locked; in place of one that cannot be read, a sentence about it."""
 
     path: str
@@ -122,44 +122,44 @@ class _Compared(NamedTuple):
     other: FileHash | str | None
 
 
-def _list_unlike(locked: Mapping[str, FileHash], other: Mapping[str, FileHash]) -> tuple[str, ...]:
+def _list_differing(locked: Mapping[str, FileHash], other: Mapping[str, FileHash]) -> tuple[str, ...]:
     """The files that two sides do not have alike, by path."""
     return tuple(path for path in sorted(locked.keys() | other.keys()) if locked.get(path) != other.get(path))
 
 
-def _prefix_of(entry: LockedSkill, place: str) -> str:
+def _lock_prefix(entry: LockEntry, place: str) -> str:
     """Where the files of a place stand in the lock file: a copy is one skill of an install."""
-    folder = entry.folder_of(os.path.basename(place)) if entry.is_copied else ""
+    folder = entry.folder_for_link(os.path.basename(place)) if entry.is_copied else ""
     return f"{folder}/" if folder else ""
 
 
-def _locked_path(entry: LockedSkill, edit: Difference) -> str:
+def _locked_path(entry: LockEntry, edit: Difference) -> str:
     """The path under which the lock file has a file of a place."""
-    return f"{_prefix_of(entry, edit.folder)}{edit.path}"
+    return f"{_lock_prefix(entry, edit.folder)}{edit.path}"
 
 
-def _read_as_locked(path: str, entry: LockedSkill, folders: Iterable[str], contents: _Contents) -> None:
+def _read_locked_bytes(path: str, entry: LockEntry, folders: Iterable[str], contents: _BytesByHash) -> None:
     """Keep the bytes of a file in every place that may have it as it was locked: of copies one may be edited alone."""
     for folder in folders:
-        prefix = _prefix_of(entry, folder)
+        prefix = _lock_prefix(entry, folder)
         if path.startswith(prefix):
             with suppress(ResourceError):  # what is no file there is told as an edit
-                contents.read_below(folder, path.removeprefix(prefix))
+                contents.read_file(folder, path.removeprefix(prefix))
 
 
-def _read_edit(edit: Difference, entry: LockedSkill, contents: _Contents) -> _Compared:
+def _read_edit(edit: Difference, entry: LockEntry, contents: _BytesByHash) -> _FileComparison:
     """A file here that is not as locked; one of a copy goes by the path of the copy, since there may be several."""
     locked = entry.files.get(_locked_path(entry, edit))
     path = "/".join(filter(None, (edit.link, edit.path)))
     try:
-        return _Compared(path, locked, contents.read_below(edit.folder, edit.path))
+        return _FileComparison(path, locked, contents.read_file(edit.folder, edit.path))
     except PathTraversalError:  # nothing that is installed holds a link
-        return _Compared(path, locked, f"{path} is a link, not a file")
+        return _FileComparison(path, locked, f"{path} is a link, not a file")
     except ResourceError as error:
-        return _Compared(path, locked, f"{path} cannot be compared: {error.message}")
+        return _FileComparison(path, locked, f"{path} cannot be compared: {error.message}")
 
 
-class _Contents:
+class _BytesByHash:
     """Bytes by their SHA-256, from every side; those that are too large to be shown are left out."""
 
     def __init__(self, limits: Limits) -> None:
@@ -173,7 +173,7 @@ class _Contents:
             self._by_hash[file.sha256] = content
         return file
 
-    def read_below(self, folder: str, path: str) -> FileHash | None:
+    def read_file(self, folder: str, path: str) -> FileHash | None:
         """Keep the bytes of a file, of one that is too large only its size; ``None`` where there is none.
 
         Raises ``ResourceError`` for what is no file, or cannot be read.
@@ -187,22 +187,22 @@ class _Contents:
         except ResourceNotFoundError:
             return None
 
-    def has(self, file: FileHash | None) -> bool:
+    def has_bytes(self, file: FileHash | None) -> bool:
         """Whether the bytes are here, or need not be: there are none, or too many to show."""
         return file is None or file.size > self._limits.max_resource_bytes or file.sha256 in self._by_hash
 
-    def diff(self, rows: Iterable[_Compared]) -> Iterator[str]:
+    def diff_rows(self, rows: Iterable[_FileComparison]) -> Iterator[str]:
         """The diff from what is locked to another side."""
         diffs = FileDiffs(self._limits)
         for path, locked, other in rows:
             if isinstance(other, str):
                 yield f"{other}\n"
-            elif not self.has(locked):
+            elif not self.has_bytes(locked):
                 yield f"{path} differs; what was locked is not at hand, so its lines are not shown\n"
             else:
-                yield from diffs.file(path, self._side(locked), self._side(other))
+                yield from diffs.diff_file(path, self._diff_side(locked), self._diff_side(other))
 
-    def _side(self, file: FileHash | None) -> tuple[bytes, bool] | None:
+    def _diff_side(self, file: FileHash | None) -> tuple[bytes, bool] | None:
         """One side of a diff; a file that is too large stands there as too many zeros, and is only named."""
         if file is None:
             return None
@@ -210,34 +210,34 @@ class _Contents:
         return bytes(self._limits.max_resource_bytes + 1) if content is None else content, file.executable
 
 
-class _Source:
+class _EntrySource:
     """The source of an entry: what it has now, and what it had when it was locked."""
 
-    def __init__(self, scope: Scope, entry: LockedSkill, reach: Reach, contents: _Contents) -> None:
+    def __init__(self, scope: InstallScope, entry: LockEntry, reach: SourceAccess, contents: _BytesByHash) -> None:
         self._scope, self._entry, self._reach, self._contents = scope, entry, reach, contents
 
-    def ask(self) -> _Upstream:
+    def fetch_newest(self) -> _Upstream:
         """What the source has now, fetched; nothing for an entry that has none."""
         if is_sourceless(self._entry):
-            return _Upstream(is_away=True)
+            return _Upstream(is_unreachable=True)
         try:
             commit, files = self._fetch(self._entry.ref)
         except SkillError as error:
             is_away = isinstance(error, GitError | FetchError) and error.code != "unknown-version"
-            return _Upstream(why=error.message, is_away=is_away)
-        return _Upstream(commit or digest_of(files), files)
+            return _Upstream(why_unasked=error.message, is_unreachable=is_away)
+        return _Upstream(commit or digest_tree(files), files)
 
-    def fetch_locked(self, upstream: _Upstream) -> None:
+    def fetch_locked_files(self, upstream: _Upstream) -> None:
         """Fetch the commit that is locked, for its bytes, unless that is in vain."""
         commit = self._entry.commit
-        if commit and commit != upstream.version and not upstream.is_away:
+        if commit and commit != upstream.version and not upstream.is_unreachable:
             with suppress(SkillError):  # each file whose bytes are lacking then says so in its own row
                 self._fetch(commit)
 
     def _fetch(self, ref: str) -> tuple[str, dict[str, FileHash]]:
         """The commit of a version and its files, whose bytes are kept."""
         spec = spec_of_entry(self._entry, self._scope, ref=ref)
-        with typed(), self._reach.opened(spec) as bundle:
-            files = tree_for(self._entry, bundle, spec, self._reach.limits).files
+        with wrap_os_errors(), self._reach.open_source(spec) as bundle:
+            files = tree_for_entry(self._entry, bundle, spec, self._reach.limits).files
             commit = bundle.commit
         return commit, {file.path: self._contents.add(file.content, executable=file.executable) for file in files}

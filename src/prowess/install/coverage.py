@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.discovery.agents import AGENTS
-from prowess.files.directory import Folder, exists, folder_info
-from prowess.files.paths import is_link, leads_to
-from prowess.files.tree import digest_of, hash_tree
-from prowess.install.agent_links import Landings
-from prowess.lockfile.compare import compare_folder, is_copy
+from prowess.files.directory import Folder, exists, stat_folder
+from prowess.files.paths import is_link, is_link_to
+from prowess.files.tree import digest_tree, hash_tree
+from prowess.install.agent_links import LinkFolders
+from prowess.lockfile.compare import compare_folder, is_exact_copy
 from prowess.lockfile.read import read_lock
-from prowess.skills.parse import FILENAME
+from prowess.skills.parse import SKILL_FILE
 from prowess.spec.skill_ref import is_safe_part, link_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from prowess.limits import Limits
-    from prowess.lockfile.read import Locked, LockedSkill
-    from prowess.lockfile.scopes import Location, Scope
+    from prowess.lockfile.read import LockEntries, LockEntry
+    from prowess.lockfile.scopes import InstallScope, ScopeName
 
 SkillState = Literal["linked", "copied", "missing", "shadowed", "edited"]
 """How an agent has a skill: by a link, as real files, not at all, hidden by another of its name, changed by hand."""
@@ -32,7 +32,7 @@ class SkillCoverage:
     """One skill: its name, whose it is, the install that it belongs to (``""`` for none), and how each agent has it."""
 
     name: str
-    location: Location
+    location: ScopeName
     install: str
     states: Mapping[str, SkillState]
     """By the agent's id."""
@@ -46,9 +46,9 @@ class Coverage:
     skills: tuple[SkillCoverage, ...]
 
 
-def find_coverage(scopes: Sequence[Scope], agents: Sequence[str], limits: Limits) -> Coverage:
+def find_coverage(scopes: Sequence[InstallScope], agents: Sequence[str], limits: Limits) -> Coverage:
     """The matrix for those agents, and for whom skills are installed; ``scopes``: the first to win first."""
-    sights = [_Sight(scope, read_lock(scope.records, limits=limits), limits) for scope in scopes]
+    sights = [_ScopeView(scope, read_lock(scope.lock_folder, limits=limits), limits) for scope in scopes]
     installed_for = {agent for sight in sights for entry in sight.locked.values() for agent in entry.agents}
     columns = tuple(sorted({*agents, *(installed_for & AGENTS.keys())}))
     rows: list[SkillCoverage] = []
@@ -59,21 +59,21 @@ def find_coverage(scopes: Sequence[Scope], agents: Sequence[str], limits: Limits
     return Coverage(columns, tuple(sorted(rows, key=lambda row: (row.name, row.location))))
 
 
-class _Skill(NamedTuple):
+class _ScopeSkill(NamedTuple):
     """A skill of one scope: its entry in the lock file, or, where nobody installed it, the first folder that has it."""
 
     name: str
     link: str
     """What its folder is called where agents look."""
-    entry: LockedSkill | None = None
-    first: str = ""
+    entry: LockEntry | None = None
+    first_path: str = ""
 
     @property
     def install(self) -> str:
         return self.entry.name if self.entry is not None else ""
 
 
-def _state_for(skill: _Skill, agent: str, sights: Sequence[_Sight]) -> SkillState:
+def _state_for(skill: _ScopeSkill, agent: str, sights: Sequence[_ScopeView]) -> SkillState:
     """How an agent has a skill of the last of the scopes; another of its name in the scopes before it hides it."""
     *before, own = sights
     path = own.find_path(agent, skill.link)
@@ -81,37 +81,37 @@ def _state_for(skill: _Skill, agent: str, sights: Sequence[_Sight]) -> SkillStat
     if state == "missing":
         return state
     hiding = next((one for one in (sight.find_path(agent, skill.link) for sight in before) if one), "")
-    return "shadowed" if hiding and not own.is_equal(hiding, path) else state
+    return "shadowed" if hiding and not own.has_same_files(hiding, path) else state
 
 
-class _Sight:
+class _ScopeView:
     """What the agents see of one scope."""
 
-    def __init__(self, scope: Scope, locked: Locked, limits: Limits) -> None:
+    def __init__(self, scope: InstallScope, locked: LockEntries, limits: Limits) -> None:
         self.scope, self.locked, self._limits = scope, locked, limits
-        self._landings = Landings(scope)
+        self._landings = LinkFolders(scope)
         self._digests: dict[str, str] = {}
         self._differing: dict[str, list[str]] = {}
         # Many agents look in one folder: what lies there is listed, and compared with the lock file, once.
         self._homes: dict[str, list[str]] = {}
         self._states: dict[tuple[str, str], SkillState] = {}
 
-    def find_skills(self, agents: Sequence[str]) -> Iterator[_Skill]:
+    def find_skills(self, agents: Sequence[str]) -> Iterator[_ScopeSkill]:
         """The skills of the lock file, then those that lie where the agents look and are in no lock file."""
         recorded: set[str] = set()
         for entry in self.locked.values():
             recorded.update(os.path.basename(link) for link in entry.links)
             for name in entry.skills:
                 if link := link_name(name):
-                    yield _Skill(name, link, entry)
+                    yield _ScopeSkill(name, link, entry)
         own: dict[str, str] = {}
         homes = (folder for agent in agents for folder in self._home_folders(agent))
         for folder in dict.fromkeys((self._landings.shared, *homes)):
-            for name in _names_in(folder):
+            for name in _skill_names_in(folder):
                 own.setdefault(name, os.path.join(folder, name))
         for name, path in own.items():
             if name not in recorded:
-                yield _Skill(name, name, first=path)
+                yield _ScopeSkill(name, name, first_path=path)
 
     def find_path(self, agent: str, link: str) -> str:
         """Where an agent finds a skill of that name in this scope; ``""`` for nowhere."""
@@ -120,64 +120,64 @@ class _Sight:
 
     def _home_folders(self, agent: str) -> list[str]:
         if agent not in self._homes:
-            self._homes[agent] = self._landings.home_folders(agent)
+            self._homes[agent] = self._landings.folders_of_agent(agent)
         return self._homes[agent]
 
-    def state_at(self, path: str, skill: _Skill) -> SkillState:
+    def state_at(self, path: str, skill: _ScopeSkill) -> SkillState:
         """How a skill lies at a path where something is."""
         if (path, skill.install) not in self._states:
-            self._states[path, skill.install] = self._find_state(path, skill)
+            self._states[path, skill.install] = self._compute_state(path, skill)
         return self._states[path, skill.install]
 
-    def _find_state(self, path: str, skill: _Skill) -> SkillState:
+    def _compute_state(self, path: str, skill: _ScopeSkill) -> SkillState:
         if skill.entry is None:
-            return self._own_state(path, skill.first)
+            return self._unmanaged_state(path, skill.first_path)
         if is_link(path):
             return self._link_state(path, skill.entry)
-        if is_copy(skill.entry, path, self._limits):
+        if is_exact_copy(skill.entry, path, self._limits):
             return "copied"
-        return "edited" if self._landings.recorded(path) in skill.entry.links else "shadowed"
+        return "edited" if self._landings.to_lock_path(path) in skill.entry.links else "shadowed"
 
-    def _own_state(self, path: str, first: str) -> SkillState:
-        if folder_info(path) is None:
+    def _unmanaged_state(self, path: str, first: str) -> SkillState:
+        if stat_folder(path) is None:
             return "missing"  # a link that leads nowhere
-        if not self.is_equal(path, first):
+        if not self.has_same_files(path, first):
             return "shadowed"
         return "linked" if is_link(path) else "copied"
 
-    def _link_state(self, path: str, entry: LockedSkill) -> SkillState:
-        folder, place = entry.folder_of(os.path.basename(path)), self.scope.place(entry.name)
+    def _link_state(self, path: str, entry: LockEntry) -> SkillState:
+        folder, place = entry.folder_for_link(os.path.basename(path)), self.scope.install_folder(entry.name)
         target = os.path.join(place, *folder.split("/")) if folder else place
-        if folder_info(path) is None:
+        if stat_folder(path) is None:
             return "missing"
-        if entry.is_copied or not leads_to(path, target):
+        if entry.is_copied or not is_link_to(path, target):
             return "shadowed"
         within = f"{folder}/" if folder else ""
-        return "edited" if any(file.startswith(within) for file in self._edits(entry)) else "linked"
+        return "edited" if any(file.startswith(within) for file in self._find_edits(entry)) else "linked"
 
-    def _edits(self, entry: LockedSkill) -> list[str]:
+    def _find_edits(self, entry: LockEntry) -> list[str]:
         """The files of an install that somebody changed; compared once for all agents and skills."""
         if entry.name not in self._differing:
-            rows = compare_folder(entry.files, self.scope.place(entry.name), self._limits)
+            rows = compare_folder(entry.files, self.scope.install_folder(entry.name), self._limits)
             self._differing[entry.name] = [row.path for row in rows]
         return self._differing[entry.name]
 
-    def is_equal(self, one: str, other: str) -> bool:
+    def has_same_files(self, one: str, other: str) -> bool:
         """True when two folders have the same files; each is hashed once."""
-        return os.path.realpath(one) == os.path.realpath(other) or self._digest(one) == self._digest(other)
+        return os.path.realpath(one) == os.path.realpath(other) or self._digest_of(one) == self._digest_of(other)
 
-    def _digest(self, path: str) -> str:
+    def _digest_of(self, path: str) -> str:
         real = os.path.realpath(path)
         if real not in self._digests:
-            self._digests[real] = digest_of(hash_tree(real, self._limits).files)
+            self._digests[real] = digest_tree(hash_tree(real, self._limits).files)
         return self._digests[real]
 
 
-def _names_in(folder: str) -> list[str]:
+def _skill_names_in(folder: str) -> list[str]:
     """The skills in a folder where an agent looks, by the names of their folders; links count."""
-    if folder_info(folder) is None:
+    if stat_folder(folder) is None:
         return []
     with Folder(folder) as opened:
-        entries = opened.entries()
+        entries = opened.list_entries()
     names = (name for name in (*entries.folders, *entries.links) if is_safe_part(name) and not name.startswith("."))
-    return sorted(name for name in names if os.path.isfile(os.path.join(folder, name, FILENAME)))
+    return sorted(name for name in names if os.path.isfile(os.path.join(folder, name, SKILL_FILE)))

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-PREFIX = "PROWESS_TOKEN_"
+HOST_VARIABLE_PREFIX = "PROWESS_TOKEN_"
 _PLAIN_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 
 
@@ -29,7 +29,7 @@ def token_variable(address: str) -> str:
     if parts.scheme != "https" or _PLAIN_HOST.fullmatch(host) is None:
         return ""
     name = host.replace("-", "__").replace(".", "_").upper()
-    return f"{PREFIX}{name}___{port}" if port else f"{PREFIX}{name}"
+    return f"{HOST_VARIABLE_PREFIX}{name}___{port}" if port else f"{HOST_VARIABLE_PREFIX}{name}"
 
 
 def token_headers(address: str, env: Mapping[str, str] = os.environ) -> dict[str, str]:

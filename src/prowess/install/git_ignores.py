@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from prowess.errors import GitError, Issue
-from prowess.fetch.git.process import GitProgram, environment
+from prowess.fetch.git.process import GitProgram, make_environment
 from prowess.files.projects import NATIVE_PROJECT
 from prowess.files.temp import temporary_folder
 from prowess.lockfile.read import LOCK_FILE, read_lock
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prowess.limits import Limits
-    from prowess.lockfile.scopes import Scope
+    from prowess.lockfile.scopes import InstallScope
 
-_BASE = f"{NATIVE_PROJECT}/org/name/SKILL.md"
+_SAMPLE_INSTALL = f"{NATIVE_PROJECT}/org/name/SKILL.md"
 """What stands for everything in the install base: any pattern that covers it is good."""
 
 
-def find_ignore_issues(scope: Scope, limits: Limits, *, first: bool) -> tuple[Issue, ...]:
+def find_ignore_issues(scope: InstallScope, limits: Limits, *, first: bool) -> tuple[Issue, ...]:
     """What is not in ``.gitignore`` and belongs there, and what is and must not; nothing outside of a git work tree.
 
     ``first``: this is the first install of the project, so also say where git does not ignore the install base.
     """
     if scope.location != "project" or not scope.base.endswith(NATIVE_PROJECT.replace("/", os.sep)):
         return ()
-    entries = read_lock(scope.records, limits=limits).values()
+    entries = read_lock(scope.lock_folder, limits=limits).values()
     copies = sorted({copy for entry in entries if entry.is_copied for copy in entry.copies})
-    ignored = _find_ignored(scope.root, [_BASE, LOCK_FILE, *copies], limits)
+    ignored = _find_ignored_paths(scope.root, [_SAMPLE_INSTALL, LOCK_FILE, *copies], limits)
     if ignored is None:
         return ()
-    issues = [_ignored(path, scope.root) for path in (LOCK_FILE, *copies) if path in ignored]
-    if first and _BASE not in ignored:
+    issues = [_ignored_issue(path, scope.root) for path in (LOCK_FILE, *copies) if path in ignored]
+    if first and _SAMPLE_INSTALL not in ignored:
         what = "copies" if copies else "links"
         message = f"put .prowess/ into .gitignore, and commit {LOCK_FILE} and the {what} in the folders of agents"
         where = os.path.join(scope.root, ".gitignore")
@@ -42,16 +42,16 @@ def find_ignore_issues(scope: Scope, limits: Limits, *, first: bool) -> tuple[Is
     return tuple(issues)
 
 
-def _ignored(path: str, root: str) -> Issue:
+def _ignored_issue(path: str, root: str) -> Issue:
     why = "clones get other skills without it" if path == LOCK_FILE else "a copy is there to be committed"
     message = f"git ignores {path}: {why}"
     return Issue("ignored-by-git", path, message, os.path.join(root, ".gitignore"), 0, "warning")
 
 
-def _find_ignored(root: str, paths: Sequence[str], limits: Limits) -> set[str] | None:
+def _find_ignored_paths(root: str, paths: Sequence[str], limits: Limits) -> set[str] | None:
     """Those of the paths that git ignores; ``None`` where there is no work tree, or no git."""
     git = GitProgram(limits)
-    env = environment((), {"core.quotePath": "false"})
+    env = make_environment((), {"core.quotePath": "false"})
     with temporary_folder() as empty:  # git is watched for what it writes where it runs, and it writes nothing
         try:
             # --no-index: what is committed in spite of a pattern is not asked for, and the index is not read at all.

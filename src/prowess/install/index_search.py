@@ -12,27 +12,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue, SkillError, SourceError
-from prowess.fetch.cache import Cache, Kept
-from prowess.install.fetch_source import OLD_NEWS, load_site
-from prowess.install.plan import source_from
-from prowess.install.system_errors import typed
+from prowess.fetch.cache import Cache, CacheRecord
+from prowess.install.fetch_source import STALE_CODES, load_site_catalog
+from prowess.install.plan import parse_typed_source
+from prowess.install.system_errors import wrap_os_errors
 from prowess.install.tree import survey_source
 from prowess.limits import MAX_DESCRIPTION_LENGTH
-from prowess.progress_steps import stepped
-from prowess.skills.parse import FILENAME
+from prowess.progress_steps import report_steps
+from prowess.skills.parse import SKILL_FILE
 from prowess.skills.search import SearchIndex, tags_of
 from prowess.spec.redaction import hide_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from prowess.install.fetch_source import Reach
-    from prowess.install.tree import Bundle
+    from prowess.install.fetch_source import SourceAccess
+    from prowess.install.tree import SourceFiles
     from prowess.limits import Limits
     from prowess.skills.search import Searchable
     from prowess.spec.source_spec import SourceSpec
 
-_KEY = "prowess-skills-1:{address}#{commit}:{subpath}"
+_CACHE_KEY = "prowess-skills-1:{address}#{commit}:{subpath}"
 """Under which the skills of a commit are kept; the number changes with what is kept of them."""
 
 
@@ -76,7 +76,7 @@ class ListedSkill(NamedTuple):
         return {}
 
 
-def search_indexes(query: str, indexes: Sequence[str], reach: Reach, limit: int) -> IndexSearch:
+def search_indexes(query: str, indexes: Sequence[str], reach: SourceAccess, limit: int) -> IndexSearch:
     """Ask every index, and rank what all of them have together.
 
     Raises ``SourceError`` (``too-many-indexes``) for more than ``Limits.max_indexes``; whatever keeps one index from
@@ -89,7 +89,7 @@ def search_indexes(query: str, indexes: Sequence[str], reach: Reach, limit: int)
     skills: list[ListedSkill] = []
     unanswered: list[Issue] = []
     issues: list[Issue] = []
-    for address in stepped(wanted, hide_secrets):
+    for address in report_steps(wanted, hide_secrets):
         try:
             listed, noticed = _ask_index(address, reach)
         except SkillError as error:
@@ -97,53 +97,53 @@ def search_indexes(query: str, indexes: Sequence[str], reach: Reach, limit: int)
             continue
         skills += (skill._replace(address=address) for skill in listed)
         # A copy of old stands in for a site that is away: it has hits, and did not answer all the same.
-        unanswered += (_place(issue, address) for issue in noticed if issue.code in OLD_NEWS)
-        issues += (issue for issue in noticed if issue.code not in OLD_NEWS)
+        unanswered += (_with_index(issue, address) for issue in noticed if issue.code in STALE_CODES)
+        issues += (issue for issue in noticed if issue.code not in STALE_CODES)
     ranked = SearchIndex(skills).rank(query, len(skills))
     best = ranked[: max(limit, 0)]
     hits = tuple(IndexHit(skill.name, skill.description, skill.address, score) for skill, score in best)
     return IndexSearch(hits, tuple(unanswered), tuple(issues), len(skills), len(ranked))
 
 
-def _place(issue: Issue, address: str) -> Issue:
+def _with_index(issue: Issue, address: str) -> Issue:
     return Issue(issue.code, issue.field, issue.message, hide_secrets(address), 0, "warning")
 
 
-class _Listing(NamedTuple):
+class _IndexListing(NamedTuple):
     """The skills that an index has, and what is wrong in it."""
 
     skills: list[ListedSkill]
     issues: tuple[Issue, ...] = ()
 
 
-def _ask_index(address: str, reach: Reach) -> _Listing:
+def _ask_index(address: str, reach: SourceAccess) -> _IndexListing:
     """What one index has, or what its address chooses of it. Raises ``SkillError`` where it does not answer."""
-    spec = source_from(address)
+    spec = parse_typed_source(address)
     listing = _list_index(spec, reach)
     skills = [skill for skill in listing.skills if not spec.skills or skill.name in spec.skills]
     return listing._replace(skills=skills)
 
 
-def _list_index(spec: SourceSpec, reach: Reach) -> _Listing:
+def _list_index(spec: SourceSpec, reach: SourceAccess) -> _IndexListing:
     if spec.kind == "index":
-        catalog = load_site(spec, reach)
-        old_news = (issue for issue in catalog.issues if issue.code in OLD_NEWS)
-        return _Listing([_describe(skill) for skill in catalog.skills], (*catalog.failures, *old_news))
+        catalog = load_site_catalog(spec, reach)
+        old_news = (issue for issue in catalog.issues if issue.code in STALE_CODES)
+        return _IndexListing([_to_listed_skill(skill) for skill in catalog.skills], (*catalog.failures, *old_news))
     if spec.kind != "git":
-        with typed(), reach.opened(spec) as bundle:
+        with wrap_os_errors(), reach.open_source(spec) as bundle:
             return _list_skills(bundle, spec, reach.limits)
-    cache, remote = Cache(), reach.remote(spec)
-    remote.checked_address()  # what may not be asked is refused, whatever is kept of it
-    kept = _recall(cache, _key(spec, remote.newest(spec.ref)), reach.limits)
+    cache, remote = Cache(), reach.remote_for(spec)
+    remote.check_address()  # what may not be asked is refused, whatever is kept of it
+    kept = _load_listing(cache, _cache_key(spec, remote.resolve_ref(spec.ref)), reach.limits)
     if kept is not None:
         return kept
-    with typed(), reach.opened(spec) as bundle:
+    with wrap_os_errors(), reach.open_source(spec) as bundle:
         listing = _list_skills(bundle, spec, reach.limits)
-    _keep(cache, _key(spec, bundle.commit), listing)
+    _store_listing(cache, _cache_key(spec, bundle.commit), listing)
     return listing
 
 
-def _describe(skill: Searchable) -> ListedSkill:
+def _to_listed_skill(skill: Searchable) -> ListedSkill:
     """A skill as it is searched and shown; a description is as long as the specification allows."""
     return ListedSkill(skill.name, skill.description[:MAX_DESCRIPTION_LENGTH], tags_of(skill))
 
@@ -151,19 +151,19 @@ def _describe(skill: Searchable) -> ListedSkill:
 # -- repositories, folders and archives --------------------------------------------------------------------------------
 
 
-def _list_skills(bundle: Bundle, spec: SourceSpec, limits: Limits) -> _Listing:
+def _list_skills(bundle: SourceFiles, spec: SourceSpec, limits: Limits) -> _IndexListing:
     """The skills in what a source gave, as an install would find them; and what is wrong with others."""
-    if sum(path.rpartition("/")[2] == FILENAME for path in bundle.paths) > limits.max_index_entries:
+    if sum(path.rpartition("/")[2] == SKILL_FILE for path in bundle.paths) > limits.max_index_entries:
         message = f"the source has more than max_index_entries ({limits.max_index_entries}) skills"
         raise InstallError(message, code="too-many-entries")
     survey = survey_source(bundle, spec, limits)
-    skills = [_describe(skill.document.front) for skill in survey.skills if skill.shown]
-    return _Listing(
-        skills, tuple(_issue(issue.code, issue.field, issue.message, issue.path) for issue in survey.issues)
+    skills = [_to_listed_skill(skill.document.front) for skill in survey.skills if skill.is_default]
+    return _IndexListing(
+        skills, tuple(_to_issue(issue.code, issue.field, issue.message, issue.path) for issue in survey.issues)
     )
 
 
-def _issue(code: str, field: str, message: str, path: str) -> Issue:
+def _to_issue(code: str, field: str, message: str, path: str) -> Issue:
     """What is wrong with a skill of an index: as much as is kept of it, and never a reason to stop."""
     return Issue(code, field, message, path, 0, "warning")
 
@@ -171,27 +171,27 @@ def _issue(code: str, field: str, message: str, path: str) -> Issue:
 # -- what is kept of a commit ------------------------------------------------------------------------------------------
 
 
-def _key(spec: SourceSpec, commit: str) -> str:
-    return _KEY.format(address=spec.address, commit=commit, subpath=spec.subpath)
+def _cache_key(spec: SourceSpec, commit: str) -> str:
+    return _CACHE_KEY.format(address=spec.address, commit=commit, subpath=spec.subpath)
 
 
-def _keep(cache: Cache, key: str, listing: _Listing) -> None:
+def _store_listing(cache: Cache, key: str, listing: _IndexListing) -> None:
     """Keep what a commit has for the next search."""
     skills = [(skill.name, skill.description, skill.tags) for skill in listing.skills]
     issues = [(issue.code, issue.field, issue.message, issue.path) for issue in listing.issues]
     data = json.dumps({"skills": skills, "issues": issues}).encode()
-    cache.keep(Kept(key, key, cache.write(data), len(data), time.time(), 0))
+    cache.write_record(CacheRecord(key, key, cache.write(data), len(data), time.time(), 0))
 
 
-def _recall(cache: Cache, key: str, limits: Limits) -> _Listing | None:
+def _load_listing(cache: Cache, key: str, limits: Limits) -> _IndexListing | None:
     """What a commit has, as an earlier search kept it; ``None`` where none did, or it is damaged."""
-    kept = cache.record(key)
+    kept = cache.read_record(key)
     data = cache.read(kept.digest, limits.max_index_bytes) if kept is not None else None
     if data is None:
         return None
     try:
         rows = json.loads(data)
         skills = [ListedSkill(str(name), str(text), tuple(map(str, tags))) for name, text, tags in rows["skills"]]
-        return _Listing(skills, tuple(_issue(*map(str, row)) for row in rows["issues"]))
+        return _IndexListing(skills, tuple(_to_issue(*map(str, row)) for row in rows["issues"]))
     except (ValueError, TypeError, KeyError, RecursionError):
         return None

@@ -13,30 +13,30 @@ if TYPE_CHECKING:
 VENDORS = ("anthropic", "claude", "cloudflare", "github", "google", "huggingface", "microsoft", "openai", "vercel")
 """Words that a name may only begin with when they are its owner's."""
 
-_SHOWN = 5
-_LOOKS_LIKE = str.maketrans(
+_MAX_SHOWN = 5
+_LOOKALIKE_CHARACTERS = str.maketrans(
     "0157|аеорсухіјѕԁɡηνω",
     "olstlaeopcyxijsdgnvw",
 )
-_PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"))
+_LOOKALIKE_PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"))
 
 
-def resembles(one: str, other: str) -> bool:
+def is_lookalike(one: str, other: str) -> bool:
     """Whether two different names are within one edit of each other, or look alike."""
     if one == other:
         return False
-    return _within_one_edit(one, other) or skeleton(one) == skeleton(other)
+    return _is_within_one_edit(one, other) or name_skeleton(one) == name_skeleton(other)
 
 
-def skeleton(name: str) -> str:
+def name_skeleton(name: str) -> str:
     """What a reader in a hurry sees of a name."""
-    text = unicodedata.normalize("NFKC", name).casefold().translate(_LOOKS_LIKE)
-    for pair, letter in _PAIRS:
+    text = unicodedata.normalize("NFKC", name).casefold().translate(_LOOKALIKE_CHARACTERS)
+    for pair, letter in _LOOKALIKE_PAIRS:
         text = text.replace(pair, letter)
     return "".join(char for char in text if char.isalnum())
 
 
-def _within_one_edit(one: str, other: str) -> bool:
+def _is_within_one_edit(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     if len(long) - len(short) > 1:
         return False
@@ -45,10 +45,10 @@ def _within_one_edit(one: str, other: str) -> bool:
     return rest == long[start + 1 :]
 
 
-def near_names(names: Iterable[str], owner: str, known: Iterable[str]) -> Iterator[Issue]:
+def find_lookalike_issues(names: Iterable[str], owner: str, known: Iterable[str]) -> Iterator[Issue]:
     """One warning for all names that resemble known ones, and one for all that borrow a vendor's; none for none."""
     arriving = list(dict.fromkeys(names))
-    found = _find_alike(arriving, known)
+    found = _find_lookalikes(arriving, known)
     alike = [f"{name!a} is easily mistaken for {' and '.join(map(ascii, found[name]))}" for name in sorted(found)]
     borrowed = [
         f"{name!a} begins like something of {vendor}'s and comes from {owner!a}"
@@ -58,11 +58,11 @@ def near_names(names: Iterable[str], owner: str, known: Iterable[str]) -> Iterat
     ]
     for pairs in (alike, borrowed):
         if pairs:
-            more = f"; and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
-            yield Issue("near-name", "name", "; ".join(pairs[:_SHOWN]) + more, severity="warning")
+            more = f"; and {len(pairs) - _MAX_SHOWN} more" if len(pairs) > _MAX_SHOWN else ""
+            yield Issue("near-name", "name", "; ".join(pairs[:_MAX_SHOWN]) + more, severity="warning")
 
 
-def _find_alike(names: Sequence[str], known: Iterable[str]) -> dict[str, list[str]]:
+def _find_lookalikes(names: Sequence[str], known: Iterable[str]) -> dict[str, list[str]]:
     """The names that resemble known ones, each with those; ``org/a`` and ``org/b`` are left out where ``a`` has ``b``.
 
     Names within one edit share a form: themselves, or themselves without one character. So only names that share one
@@ -70,14 +70,14 @@ def _find_alike(names: Sequence[str], known: Iterable[str]) -> dict[str, list[st
     """
     by_form: dict[str, list[str]] = {}
     for name in names:
-        for form in _forms(name):
+        for form in _lookup_forms(name):
             by_form.setdefault(form, []).append(name)
     pairs = {
         (name, other)
         for other in known
-        for form in _forms(other)
+        for form in _lookup_forms(other)
         for name in by_form.get(form, ())
-        if resembles(name, other)
+        if is_lookalike(name, other)
     }
     alike: dict[str, list[str]] = {}
     for name, other in sorted(pairs):
@@ -87,7 +87,7 @@ def _find_alike(names: Sequence[str], known: Iterable[str]) -> dict[str, list[st
     return alike
 
 
-def _forms(name: str) -> set[str]:
+def _lookup_forms(name: str) -> set[str]:
     """What a name shares with those that resemble it: itself, itself without each character, its skeleton."""
     # A skeleton holds letters and digits alone: the mark keeps it apart from names that are written so.
-    return {name, *(name[:at] + name[at + 1 :] for at in range(len(name))), f"\0{skeleton(name)}"}
+    return {name, *(name[:at] + name[at + 1 :] for at in range(len(name))), f"\0{name_skeleton(name)}"}

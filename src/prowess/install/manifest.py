@@ -12,29 +12,29 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prowess.discovery.agents import agent_of
-from prowess.discovery.settings import MANIFEST_KEYS, TABLE
+from prowess.discovery.agents import get_agent
+from prowess.discovery.settings import MANIFEST_KEYS, SETTINGS_TABLE
 from prowess.errors import BadReferenceError, InstallError, SourceError
 from prowess.files.directory import exists
-from prowess.install.plan import source_from, with_name
+from prowess.install.plan import parse_typed_source, with_safe_name
 from prowess.lockfile.conflicts import find_marker
-from prowess.lockfile.read import COPY, read_text
+from prowess.lockfile.read import COPY_MODE, read_text
 from prowess.spec.redaction import show_address
 from prowess.spec.skill_ref import link_name
 from prowess.spec.source_spec import SourceSpec, with_parts
 
 if TYPE_CHECKING:
-    from prowess.install.manifest_text import Entry
+    from prowess.install.manifest_text import ManifestEntry
     from prowess.limits import Limits
 
 MANIFEST_FILE = "prowess.toml"
 _PYPROJECT = "pyproject.toml"
-_TOP_KEYS = tuple(sorted((*MANIFEST_KEYS, TABLE)))
-_KEYS = ("agents", "mode", "ref", "skills", "source")
+_TOP_KEYS = tuple(sorted((*MANIFEST_KEYS, SETTINGS_TABLE)))
+_ENTRY_KEYS = ("agents", "mode", "ref", "skills", "source")
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class Declaration:
     """One entry: the source, the agents it is linked for, and the entry as text, which the lock file repeats."""
 
     spec: SourceSpec
@@ -52,14 +52,14 @@ class Declared:
         return self.source + (version + chosen if self.source != self.text else "")
 
 
-class Defaults(NamedTuple):
+class ManifestDefaults(NamedTuple):
     """What a manifest says for every skill, also for one that is installed by hand."""
 
     agents: tuple[str, ...] = ()
     mode: str = ""
 
 
-class Manifest(NamedTuple):
+class ProjectManifest(NamedTuple):
     """A manifest as it is written, and what it declares."""
 
     folder: str
@@ -67,33 +67,33 @@ class Manifest(NamedTuple):
     text: str
     table: tuple[str, ...]
     """The table of the file that it is: none, or ``tool.prowess``."""
-    entries: tuple[Entry, ...]
-    """The entries as TOML has them, one for each of ``declared``."""
-    declared: tuple[Declared, ...]
-    defaults: Defaults
+    entries: tuple[ManifestEntry, ...]
+    """The entries as TOML has them, one for each of ``declarations``."""
+    declarations: tuple[Declaration, ...]
+    defaults: ManifestDefaults
     """What it says for all of them."""
 
 
-def read_manifest(folder: str, limits: Limits) -> tuple[Declared, ...] | None:
+def read_declarations(folder: str, limits: Limits) -> tuple[Declaration, ...] | None:
     """What the manifest in a folder declares; ``None`` when there is none."""
     manifest = load_manifest(folder, limits)
-    return manifest.declared if manifest is not None else None
+    return manifest.declarations if manifest is not None else None
 
 
-def load_manifest(folder: str, limits: Limits) -> Manifest | None:
+def load_manifest(folder: str, limits: Limits) -> ProjectManifest | None:
     """The manifest in a folder; ``None`` when there is none. Raises ``InstallError`` for one that makes no sense."""
-    text = _read(folder, MANIFEST_FILE, limits)
+    text = _read_text(folder, MANIFEST_FILE, limits)
     if text is not None:
-        return _manifest(folder, MANIFEST_FILE, text, (), _parsed(text, folder, MANIFEST_FILE))
-    text = _read(folder, _PYPROJECT, limits)
+        return _make_manifest(folder, MANIFEST_FILE, text, (), _parse_toml(text, folder, MANIFEST_FILE))
+    text = _read_text(folder, _PYPROJECT, limits)
     if text is None:
         return None
-    tool = _parsed(text, folder, _PYPROJECT).get("tool", {})
+    tool = _parse_toml(text, folder, _PYPROJECT).get("tool", {})
     table = tool.get("prowess") if isinstance(tool, dict) else None
-    return _manifest(folder, _PYPROJECT, text, ("tool", "prowess"), table) if isinstance(table, dict) else None
+    return _make_manifest(folder, _PYPROJECT, text, ("tool", "prowess"), table) if isinstance(table, dict) else None
 
 
-def _read(folder: str, file: str, limits: Limits) -> str | None:
+def _read_text(folder: str, file: str, limits: Limits) -> str | None:
     """The text of a file; ``None`` when there is none. Raises ``InstallError`` (``bad-manifest``) for a link."""
     try:
         return read_text(folder, file, limits)
@@ -101,29 +101,29 @@ def _read(folder: str, file: str, limits: Limits) -> str | None:
         raise InstallError(error.message, error.path, "bad-manifest") from None
 
 
-def _manifest(folder: str, file: str, text: str, path: tuple[str, ...], table: dict[str, Any]) -> Manifest:
-    declared = _declared(table, folder)
-    defaults = Defaults(_agents(table, folder), _mode(table, folder))
-    return Manifest(folder, file, text, path, tuple(table.get("skills", [])), declared, defaults)
+def _make_manifest(folder: str, file: str, text: str, path: tuple[str, ...], table: dict[str, Any]) -> ProjectManifest:
+    declared = _parse_declarations(table, folder)
+    defaults = ManifestDefaults(_read_agents(table, folder), _read_mode(table, folder))
+    return ProjectManifest(folder, file, text, path, tuple(table.get("skills", [])), declared, defaults)
 
 
-def parse_entry(entry: Entry, defaults: Defaults, folder: str) -> Declared:
+def parse_entry(entry: ManifestEntry, defaults: ManifestDefaults, folder: str) -> Declaration:
     """What an entry of a manifest in a folder declares, ``defaults`` being those of the whole manifest."""
-    return _entry(entry, defaults.agents, defaults.mode, folder)
+    return _parse_declaration(entry, defaults.agents, defaults.mode, folder)
 
 
-def places(one: Declared) -> list[str]:
+def declared_places(one: Declaration) -> list[str]:
     """The places that a declaration fills."""
     chosen = dict.fromkeys(f"{one.spec.org}/{link_name(skill)}" for skill in one.spec.skills)
     return list(chosen) or [one.spec.full_name]
 
 
-def manifest_file(folder: str) -> str:
+def manifest_file_name(folder: str) -> str:
     """What the manifest in a folder is called."""
     return MANIFEST_FILE if exists(os.path.join(folder, MANIFEST_FILE)) else _PYPROJECT
 
 
-def _parsed(text: str, folder: str, file: str) -> dict[str, Any]:
+def _parse_toml(text: str, folder: str, file: str) -> dict[str, Any]:
     import tomllib  # noqa: PLC0415 - only programs that install need it
 
     try:
@@ -133,74 +133,76 @@ def _parsed(text: str, folder: str, file: str) -> dict[str, Any]:
         if line:
             message = f"{file} is in conflict: it holds git's markers (line {line})"
             raise InstallError(message, folder, "manifest-conflict") from None
-        raise _bad(f"{file} is not TOML: {error}", folder) from None
+        raise _bad_manifest_error(f"{file} is not TOML: {error}", folder) from None
 
 
-def _declared(table: dict[str, Any], folder: str) -> tuple[Declared, ...]:
-    _refuse_unknown(table, _TOP_KEYS, "the manifest", folder)
+def _parse_declarations(table: dict[str, Any], folder: str) -> tuple[Declaration, ...]:
+    _refuse_unknown_keys(table, _TOP_KEYS, "the manifest", folder)
     entries = table.get("skills", [])
-    agents = _agents(table, folder)
+    agents = _read_agents(table, folder)
     if not isinstance(entries, list):
-        raise _bad("skills must be a list", folder)
-    mode = _mode(table, folder)
-    found = [_entry(entry, agents, mode, folder) for entry in entries]
+        raise _bad_manifest_error("skills must be a list", folder)
+    mode = _read_mode(table, folder)
+    found = [_parse_declaration(entry, agents, mode, folder) for entry in entries]
     if len({one.text for one in found}) != len(found):
-        raise _bad("a source is declared twice", folder)
-    _refuse_twice(found, folder)
+        raise _bad_manifest_error("a source is declared twice", folder)
+    _refuse_duplicates(found, folder)
     return tuple(found)
 
 
-def _refuse_twice(declared: list[Declared], folder: str) -> None:
+def _refuse_duplicates(declared: list[Declaration], folder: str) -> None:
     """Raise where two entries declare one install: both sides of a merge that were kept, mostly."""
-    first: dict[str, Declared] = {}
+    first: dict[str, Declaration] = {}
     for one in declared:
-        for place in places(one):
+        for place in declared_places(one):
             other = first.setdefault(place, one)
             if other is not one:
                 both = f"{show_address(other.source)} and {show_address(one.source)}"
-                raise _bad(f"{place} is declared twice, by {both}: keep one of them", folder)
+                raise _bad_manifest_error(f"{place} is declared twice, by {both}: keep one of them", folder)
 
 
-def _entry(entry: object, agents: tuple[str, ...], mode: str, folder: str) -> Declared:
+def _parse_declaration(entry: object, agents: tuple[str, ...], mode: str, folder: str) -> Declaration:
     table = {"source": entry} if isinstance(entry, str) else entry
     if isinstance(table, dict):
-        _refuse_unknown(table, _KEYS, "an entry of skills", folder)
+        _refuse_unknown_keys(table, _ENTRY_KEYS, "an entry of skills", folder)
     if not isinstance(table, dict) or not isinstance(table.get("source"), str):
         # Only the keys are named: a value may be an address with a secret.
         given = f"a table with {', '.join(table)}" if isinstance(table, dict) else type(entry).__name__
-        message = f"an entry is a source, or a table with {', '.join(_KEYS)}; this one is {given[:120]!a}"
-        raise _bad(message, folder)
-    skills = _texts(table.get("skills", []), "skills", folder)
-    own = _agents(table, folder)
+        message = f"an entry is a source, or a table with {', '.join(_ENTRY_KEYS)}; this one is {given[:120]!a}"
+        raise _bad_manifest_error(message, folder)
+    skills = _check_texts(table.get("skills", []), "skills", folder)
+    own = _read_agents(table, folder)
     ref = table.get("ref", "")
     if not isinstance(ref, str):
-        raise _bad(f"{show_address(table['source'])}: ref must be text, in quotes", folder)
+        raise _bad_manifest_error(f"{show_address(table['source'])}: ref must be text, in quotes", folder)
     try:
-        spec = with_parts(source_from(table["source"], folder), ref=ref, skills=skills)
-        spec = with_name(_beside(spec, folder))
+        spec = with_parts(parse_typed_source(table["source"], folder), ref=ref, skills=skills)
+        spec = with_safe_name(_relative_to(spec, folder))
     except BadReferenceError as error:
-        raise _bad(f"{show_address(table['source'])}: {error}", folder) from None
+        raise _bad_manifest_error(f"{show_address(table['source'])}: {error}", folder) from None
     text = table["source"] if table.keys() == {"source"} else json.dumps(table, sort_keys=True, ensure_ascii=False)
-    return Declared(spec, tuple(dict.fromkeys((*agents, *own))), text, table["source"], _mode(table, folder) or mode)
+    return Declaration(
+        spec, tuple(dict.fromkeys((*agents, *own))), text, table["source"], _read_mode(table, folder) or mode
+    )
 
 
-def _agents(table: dict[str, Any], folder: str) -> tuple[str, ...]:
+def _read_agents(table: dict[str, Any], folder: str) -> tuple[str, ...]:
     """The agents that the manifest, or an entry of it, names; refused, with the nearest, where one is not known."""
-    names = _texts(table.get("agents", []), "agents", folder)
+    names = _check_texts(table.get("agents", []), "agents", folder)
     try:
-        return tuple(agent_of(name).id for name in names)
+        return tuple(get_agent(name).id for name in names)
     except SourceError as error:
-        raise _bad(f"agents: {error.message}", folder) from None
+        raise _bad_manifest_error(f"agents: {error.message}", folder) from None
 
 
-def _mode(table: dict[str, Any], folder: str) -> str:
+def _read_mode(table: dict[str, Any], folder: str) -> str:
     mode = table.get("mode", "")
-    if "mode" in table and mode != COPY:
-        raise _bad(f'mode can only be "{COPY}"; without it skills are linked', folder)
-    return COPY if mode else ""
+    if "mode" in table and mode != COPY_MODE:
+        raise _bad_manifest_error(f'mode can only be "{COPY_MODE}"; without it skills are linked', folder)
+    return COPY_MODE if mode else ""
 
 
-def _refuse_unknown(table: dict[str, Any], known: tuple[str, ...], where: str, folder: str) -> None:
+def _refuse_unknown_keys(table: dict[str, Any], known: tuple[str, ...], where: str, folder: str) -> None:
     """Raise for a key that means nothing here: what it was to declare would silently not be declared."""
     for key in table:
         if key not in known:
@@ -208,19 +210,19 @@ def _refuse_unknown(table: dict[str, Any], known: tuple[str, ...], where: str, f
 
             close = get_close_matches(key[:80].lower(), known, n=1)
             meant = f"; did you mean {close[0]}?" if close else f"; it may have {', '.join(known)}"
-            raise _bad(f"{where} has no key {key[:80]!a}{meant}", folder)
+            raise _bad_manifest_error(f"{where} has no key {key[:80]!a}{meant}", folder)
 
 
-def _beside(spec: SourceSpec, folder: str) -> SourceSpec:
+def _relative_to(spec: SourceSpec, folder: str) -> SourceSpec:
     """A path is meant from the manifest's folder."""
     return replace(spec, base=folder) if spec.local else spec
 
 
-def _texts(value: object, key: str, folder: str) -> tuple[str, ...]:
+def _check_texts(value: object, key: str, folder: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise _bad(f"{key} must be a list of texts", folder)
+        raise _bad_manifest_error(f"{key} must be a list of texts", folder)
     return tuple(item for item in value if isinstance(item, str))
 
 
-def _bad(message: str, folder: str) -> InstallError:
+def _bad_manifest_error(message: str, folder: str) -> InstallError:
     return InstallError(f"the manifest makes no sense: {message}", folder, "bad-manifest")

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Entry = str | dict[str, Any]
+ManifestEntry = str | dict[str, Any]
 """An entry as TOML's parser gives it: a source, or a table."""
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _STRINGS = (('"""', True), ("'''", False), ('"', True), ("'", False))
-_BARE = re.compile(r"[^,\]}#\r\n]+")
+_BARE_VALUE = re.compile(r"[^,\]}#\r\n]+")
 _KEY = re.compile(r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[ \t.])+""")
 _HEADER = re.compile(r"\[\[?[^\n#]*\]")
-_FIRST = ("source", "ref", "skills", "agents")
+_KEY_ORDER = ("source", "ref", "skills", "agents")
 
 
 class UneditableError(Exception):
@@ -41,26 +41,36 @@ class EntryList(NamedTuple):
     entries: tuple[Span, ...]
 
 
-def change_entries(text: str, table: Sequence[str], edits: Mapping[int, Entry | None], added: Sequence[Entry]) -> str:
+def change_entries(
+    text: str, table: Sequence[str], edits: Mapping[int, ManifestEntry | None], added: Sequence[ManifestEntry]
+) -> str:
     """The text with entries replaced (``None``: taken out) by their index, and others put at the end of the list.
 
     ``table``: where ``skills`` stands, ``()`` or ``("tool", "prowess")``. Raises ``UneditableError`` where the list is
     not written as ``skills = [ … ]``.
     """
-    expected = _expected(text, table, edits, added)
+    expected = _expected_data(text, table, edits, added)
     changed = text
-    found = _find_list(text, table) if edits else None
+    found = _find_entry_list(text, table) if edits else None
     for index in sorted(edits, reverse=True):  # from behind: what is in front keeps its place, so it is found once
         entry = edits[index]
         if found is None or index >= len(found.entries):
             raise UneditableError
         span = found.entries[index]
-        changed = _without(changed, found, span) if entry is None else _cut(changed, span, entry_text(entry))
+        changed = (
+            _without_entry(changed, found, span)
+            if entry is None
+            else _replace_span(changed, span, manifest_entry_text(entry))
+        )
     for entry in added:
-        found = _find_list(changed, table)
-        changed = _with_list(changed, table, entry) if found is None else _with(changed, found, entry_text(entry))
+        found = _find_entry_list(changed, table)
+        changed = (
+            _with_new_list(changed, table, entry)
+            if found is None
+            else _with_entry(changed, found, manifest_entry_text(entry))
+        )
     try:
-        is_right = _load(changed) == expected
+        is_right = _parse_toml(changed) == expected
     except ValueError:
         is_right = False
     if not is_right:
@@ -68,27 +78,29 @@ def change_entries(text: str, table: Sequence[str], edits: Mapping[int, Entry | 
     return changed
 
 
-def _load(text: str) -> dict[str, Any]:
+def _parse_toml(text: str) -> dict[str, Any]:
     import tomllib  # noqa: PLC0415 - only where a manifest is edited
 
     return tomllib.loads(text)
 
 
-def entry_text(entry: Entry) -> str:
+def manifest_entry_text(entry: ManifestEntry) -> str:
     """An entry as TOML, on one line."""
     if isinstance(entry, str):
-        return _value(entry)
-    keys = [key for key in _FIRST if key in entry] + [key for key in entry if key not in _FIRST]
-    return f"{{ {', '.join(f'{key} = {_value(entry[key])}' for key in keys)} }}"
+        return _toml_value(entry)
+    keys = [key for key in _KEY_ORDER if key in entry] + [key for key in entry if key not in _KEY_ORDER]
+    return f"{{ {', '.join(f'{key} = {_toml_value(entry[key])}' for key in keys)} }}"
 
 
-def _value(value: object) -> str:
+def _toml_value(value: object) -> str:
     # JSON's escapes are TOML's for texts, and for lists of them.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _expected(text: str, table: Sequence[str], edits: Mapping[int, Entry | None], added: Sequence[Entry]) -> object:
-    data = _load(text)
+def _expected_data(
+    text: str, table: Sequence[str], edits: Mapping[int, ManifestEntry | None], added: Sequence[ManifestEntry]
+) -> object:
+    data = _parse_toml(text)
     inner = data
     for part in table:
         inner = inner.setdefault(part, {})
@@ -100,10 +112,10 @@ def _expected(text: str, table: Sequence[str], edits: Mapping[int, Entry | None]
 # -- finding the list --------------------------------------------------------------------------------------------------
 
 
-def _find_list(text: str, table: Sequence[str]) -> EntryList | None:
+def _find_entry_list(text: str, table: Sequence[str]) -> EntryList | None:
     """The list ``skills`` of a table, or ``None`` when the table has none."""
     here: tuple[str, ...] = ()
-    at = _skip(text, 0)
+    at = _skip_blanks(text, 0)
     while at < len(text):
         if text[at] == "[":
             header = _HEADER.match(text, at)
@@ -113,10 +125,10 @@ def _find_list(text: str, table: Sequence[str]) -> EntryList | None:
             if key is None or text[key.end() : key.end() + 1] != "=":
                 raise UneditableError
             at = _skip_spaces(text, key.end() + 1)
-            if (*here, *_path(key[0])) == (*table, "skills"):
-                return _read_list(text, at)
+            if (*here, *_split_key(key[0])) == (*table, "skills"):
+                return _read_entry_list(text, at)
             at = _value_end(text, at)
-        at = _skip(text, at)
+        at = _skip_blanks(text, at)
     return None
 
 
@@ -124,13 +136,13 @@ def _header_path(header: re.Match[str] | None) -> tuple[str, ...]:
     if header is None:
         raise UneditableError
     inner = header[0].strip("[]")
-    return (*_path(inner), "[]") if header[0].startswith("[[") else _path(inner)
+    return (*_split_key(inner), "[]") if header[0].startswith("[[") else _split_key(inner)
 
 
-def _path(key: str) -> tuple[str, ...]:
+def _split_key(key: str) -> tuple[str, ...]:
     """The parts of a dotted key, as TOML's own parser reads them."""
     try:
-        data: Any = _load(f"{key} = 0")
+        data: Any = _parse_toml(f"{key} = 0")
     except ValueError:
         raise UneditableError from None
     parts: list[str] = []
@@ -141,17 +153,17 @@ def _path(key: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _read_list(text: str, at: int) -> EntryList:
+def _read_entry_list(text: str, at: int) -> EntryList:
     if text[at : at + 1] != "[":
         raise UneditableError
     inner, entries = at + 1, []
-    at = _skip(text, inner)
+    at = _skip_blanks(text, inner)
     while text[at : at + 1] not in {"]", ""}:
         end = _value_end(text, at)
         entries.append(Span(at, end))
-        at = _skip(text, end)
+        at = _skip_blanks(text, end)
         if text[at : at + 1] == ",":
-            at = _skip(text, at + 1)
+            at = _skip_blanks(text, at + 1)
         elif text[at : at + 1] != "]":
             raise UneditableError
     return EntryList(Span(inner, at), tuple(entries))
@@ -164,14 +176,14 @@ def _value_end(text: str, at: int) -> int:
             return _string_end(text, at + len(quote), quote, has_escapes=has_escapes)
     if text[at : at + 1] in {"[", "{"}:
         close = "]" if text[at] == "[" else "}"
-        at = _skip(text, at + 1)
+        at = _skip_blanks(text, at + 1)
         while text[at : at + 1] != close:
             if at >= len(text):
                 raise UneditableError
             # A key of an inline table, its "=", a comma: none of them holds a bracket, and strings are passed whole.
-            at = _skip(text, at + 1 if text[at] in {",", "=", "."} else _value_end(text, at))
+            at = _skip_blanks(text, at + 1 if text[at] in {",", "=", "."} else _value_end(text, at))
         return at + 1
-    bare = _BARE.match(text, at)
+    bare = _BARE_VALUE.match(text, at)
     if bare is None:
         raise UneditableError
     # The key of an inline table ends at its "=", a value at what follows it.
@@ -193,7 +205,7 @@ def _string_end(text: str, at: int, quote: str, *, has_escapes: bool) -> int:
     raise UneditableError
 
 
-def _skip(text: str, at: int) -> int:
+def _skip_blanks(text: str, at: int) -> int:
     """Past blanks, line ends and comments."""
     match = _BLANK.match(text, at)
     return match.end() if match else at
@@ -208,14 +220,14 @@ def _skip_spaces(text: str, at: int) -> int:
 # -- changing it -------------------------------------------------------------------------------------------------------
 
 
-def _cut(text: str, span: Span, put: str) -> str:
+def _replace_span(text: str, span: Span, put: str) -> str:
     return text[: span.start] + put + text[span.end :]
 
 
-def _without(text: str, found: EntryList, span: Span) -> str:
+def _without_entry(text: str, found: EntryList, span: Span) -> str:
     """The text without an entry: its whole line where it stands alone on it, with what is said beside it."""
     begin = text.rfind("\n", 0, span.start) + 1
-    after = _skip(text, span.end)
+    after = _skip_blanks(text, span.end)
     has_comma = text[after : after + 1] == ","
     if has_comma and "\n" in text[span.end : after]:  # the comma stands on a line of its own, comments between
         return text[: span.start] + text[span.end : after] + text[after + 1 :]
@@ -230,31 +242,33 @@ def _without(text: str, found: EntryList, span: Span) -> str:
     return front.removesuffix(",") + text[span.end :]  # the last of several on one line
 
 
-def _with(text: str, found: EntryList, entry: str) -> str:
+def _with_entry(text: str, found: EntryList, entry: str) -> str:
     """The text with an entry at the end of the list, written as the others are."""
     newline = "\r\n" if "\r\n" in text else "\n"
     if not found.entries:
         if not text[found.inner.start : found.inner.end].strip():
-            return _cut(text, found.inner, f"{newline}  {entry},{newline}")
+            return _replace_span(text, found.inner, f"{newline}  {entry},{newline}")
         return text[: found.inner.end] + f"  {entry},{newline}" + text[found.inner.end :]
     last = found.entries[-1]
     begin = text.rfind("\n", 0, last.start) + 1
     indent = text[begin : last.start]
-    after = _skip(text, last.end)
+    after = _skip_blanks(text, last.end)
     has_comma = text[after : after + 1] == ","
     line_end = text.find("\n", after if has_comma else last.end)
     if begin <= found.inner.start or indent.strip() or not 0 <= line_end < found.inner.end:
-        return _cut(text, Span(last.end, last.end), f", {entry}")  # on one line with others, or with the bracket
+        return _replace_span(
+            text, Span(last.end, last.end), f", {entry}"
+        )  # on one line with others, or with the bracket
     put = f"{indent}{entry}{',' if has_comma else ''}{newline}"
     changed = text[: line_end + 1] + put + text[line_end + 1 :]
-    return changed if has_comma else _cut(changed, Span(last.end, last.end), ",")
+    return changed if has_comma else _replace_span(changed, Span(last.end, last.end), ",")
 
 
-def _with_list(text: str, table: Sequence[str], entry: Entry) -> str:
+def _with_new_list(text: str, table: Sequence[str], entry: ManifestEntry) -> str:
     """The text with a list of its own for the first entry: after the table's other keys, or in front of all tables."""
     newline = "\r\n" if "\r\n" in text else "\n"
-    put = f"skills = [{newline}  {entry_text(entry)},{newline}]{newline}"
-    begin = _table_begin(text, table)
+    put = f"skills = [{newline}  {manifest_entry_text(entry)},{newline}]{newline}"
+    begin = _find_table_start(text, table)
     header = re.compile(r"^[ \t]*\[", re.MULTILINE).search(text, begin)
     at = header.start() if header else len(text)
     front = text[:at]
@@ -263,11 +277,11 @@ def _with_list(text: str, table: Sequence[str], entry: Entry) -> str:
     return front + put + (newline if header and not table else "") + text[at:]
 
 
-def _table_begin(text: str, table: Sequence[str]) -> int:
+def _find_table_start(text: str, table: Sequence[str]) -> int:
     if not table:
         return 0
     for header in re.finditer(r"^[ \t]*\[[^\n#]*\][^\n]*\n?", text, re.MULTILINE):
         inner = _HEADER.search(header[0])
-        if inner and not inner[0].startswith("[[") and _path(inner[0].strip("[]")) == tuple(table):
+        if inner and not inner[0].startswith("[[") and _split_key(inner[0].strip("[]")) == tuple(table):
             return header.end()
     raise UneditableError

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from prowess.authoring.descriptions import description_issues
 from prowess.authoring.secrets import find_secret_issues
-from prowess.install.fetch_source import InMemory
+from prowess.install.fetch_source import InMemoryFiles
 from prowess.install.tree import survey_source
 from prowess.select.budget import listing_costs
 from prowess.skills.inventory import list_scripts
-from prowess.skills.parse import FILENAME, text_issues
+from prowess.skills.parse import SKILL_FILE, text_issues
 from prowess.skills.skill import Skill
 from prowess.spec.commands import find_commands
-from prowess.spec.rules import INERT
+from prowess.spec.rules import INERT_FIELDS
 from prowess.spec.skill_ref import link_name
 from prowess.spec.tokens import estimate_tokens
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from prowess.errors import Issue
-    from prowess.install.find_skills import Found
-    from prowess.install.tree import Bundle, Survey
+    from prowess.install.find_skills import TreeSkill
+    from prowess.install.tree import SourceFiles, SourceSurvey
     from prowess.limits import Limits
     from prowess.spec.source_spec import SourceSpec
 
@@ -78,7 +78,7 @@ class Offer:
     """By folder; of those that were chosen, in the order in which they were."""
     issues: tuple[Issue, ...] = ()
     """What the source has and cannot give."""
-    in_memory: InMemory | None = field(default=None, repr=False, compare=False)
+    in_memory: InMemoryFiles | None = field(default=None, repr=False, compare=False)
     """The files themselves, of a source that has no commit by which they could be had again."""
 
     def chosen(self, names: Sequence[str] = ()) -> tuple[OfferedSkill, ...]:
@@ -103,26 +103,26 @@ class Offer:
         return all(skill.is_complete for skill in self.skills)
 
 
-def make_offer(bundle: Bundle, spec: SourceSpec, limits: Limits) -> Offer:
+def make_offer(bundle: SourceFiles, spec: SourceSpec, limits: Limits) -> Offer:
     """The offer of a source that was opened; raises as ``survey_source`` does, and for a chosen skill it has not."""
     survey = survey_source(bundle, spec, limits)
-    wanted = survey.chosen(spec.skills) if spec.skills else sorted(survey.skills, key=lambda skill: skill.folder)
+    wanted = survey.choose_skills(spec.skills) if spec.skills else sorted(survey.skills, key=lambda skill: skill.folder)
     if spec.skills:  # who has chosen is likely to install them
-        survey.reader.bring([path for skill in wanted for path in survey.files_of(skill)])
-    skills = tuple(_offered(skill, survey, spec) for skill in wanted)
-    in_memory = bundle if isinstance(bundle, InMemory) else None
+        survey.reader.prefetch([path for skill in wanted for path in survey.files_of(skill)])
+    skills = tuple(_make_offered_skill(skill, survey, spec) for skill in wanted)
+    in_memory = bundle if isinstance(bundle, InMemoryFiles) else None
     return Offer(spec, bundle.commit, bundle.date, skills, survey.issues, in_memory)
 
 
-def _offered(skill: Found, survey: Survey, spec: SourceSpec) -> OfferedSkill:
+def _make_offered_skill(skill: TreeSkill, survey: SourceSurvey, spec: SourceSpec) -> OfferedSkill:
     front = skill.document.front
     # A listing names the place where agents find the skill; this is where a link of this project would lie.
-    listed = Skill(front, f".agents/skills/{link_name(skill.name) or 'skill'}/{FILENAME}")
-    body = skill.text[skill.document.body :].decode("utf-8", "replace").strip()
+    listed = Skill(front, f".agents/skills/{link_name(skill.name) or 'skill'}/{SKILL_FILE}")
+    body = skill.text[skill.document.body_offset :].decode("utf-8", "replace").strip()
     prefix = f"{skill.folder}/" if skill.folder else ""
     paths = survey.files_of(skill)
     files = tuple(path.removeprefix(prefix) for path in paths)
-    sizes = [survey.reader.size(path) for path in paths]
+    sizes = [survey.reader.size_of(path) for path in paths]
     return OfferedSkill(
         skill.name,
         listed.description,
@@ -134,18 +134,18 @@ def _offered(skill: Found, survey: Survey, spec: SourceSpec) -> OfferedSkill:
         None not in sizes,
         tuple(command.text for command in find_commands(body)),
         list_scripts(files),
-        tuple(key for key in front.extra if key in INERT - {"model"}),
-        not skill.shown,
-        tuple(_findings(skill, listed, survey, spec)),
+        tuple(key for key in front.extra if key in INERT_FIELDS - {"model"}),
+        not skill.is_default,
+        tuple(_find_issues(skill, listed, survey, spec)),
     )
 
 
-def _findings(skill: Found, listed: Skill, survey: Survey, spec: SourceSpec) -> Iterator[Issue]:
+def _find_issues(skill: TreeSkill, listed: Skill, survey: SourceSurvey, spec: SourceSpec) -> Iterator[Issue]:
     """What in a skill's folder is refused, and what ``check`` would say of its SKILL.md, with paths in the source."""
     # The rules compare the name with the folder's; a skill at the top has none of its own.
     folder = skill.folder.rpartition("/")[2] or skill.name
     found = (
-        *text_issues(skill.text, f"/{folder}/{FILENAME}", limits=survey.limits),
+        *text_issues(skill.text, f"/{folder}/{SKILL_FILE}", limits=survey.limits),
         *find_secret_issues(skill.text.decode("utf-8", "replace"), ""),
         *description_issues(listed),
     )

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 from prowess.arguments import check_text
 from prowess.discovery.agents import AGENTS
 from prowess.files.directory import exists
-from prowess.install.agent_links import Landings
-from prowess.install.lock_entries import local_path, recorded_source, refuse_own_source
-from prowess.spec.skill_ref import SkillRef, checked_part
-from prowess.spec.source_spec import SourceSpec, parse_source, spec_of, with_parts
+from prowess.install.agent_links import LinkFolders
+from prowess.install.entry_source import local_path, refuse_own_source, source_for_lock
+from prowess.spec.skill_ref import SkillRef, check_part
+from prowess.spec.source_spec import SourceSpec, parse_source, spec_from_ref, with_parts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prowess.errors import Issue
-    from prowess.install.install_tree import Wishes
     from prowess.install.offer import Offer
-    from prowess.lockfile.read import Locked
-    from prowess.lockfile.scopes import Location, Scope
+    from prowess.install.stage import InstallOptions
+    from prowess.lockfile.read import LockEntries
+    from prowess.lockfile.scopes import InstallScope, ScopeName
 
-_ODD = re.compile(r"[^A-Za-z0-9._-]+")
+_UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ class Plan:
     """One install to come: from where, to where, linked in which folders, in place of what."""
 
     spec: SourceSpec
-    location: Location
+    location: ScopeName
     source: str
     """The source as the lock file will have it."""
     places: tuple[str, ...]
     links: tuple[str, ...]
     """The folders in which each skill is linked, or copied where ``wishes.copy``."""
-    wishes: Wishes
+    wishes: InstallOptions
     replaces: tuple[str, ...] = ()
     unseen_by: tuple[str, ...] = ()
     """The agents that are found here and that will not see the skills, by id."""
@@ -66,20 +66,20 @@ class Plan:
         part = f", folder {self.spec.subpath}" if self.spec.subpath else ""
         rows = [f"fetch {self.source}{version}{part}"]
         rows += [f"put it at {place}" for place in self.places if not self.wishes.copy]
-        rows += dict.fromkeys(self._replacing(old) for old in self.replaces)
+        rows += dict.fromkeys(self._describe_replacement(old) for old in self.replaces)
         how = "copy each skill into" if self.wishes.copy else "link each skill in"
         rows += [f"{how} {folder}" for folder in self.links]
         rows += [f"{AGENTS[agent].title} will not see it (agent {agent})" for agent in self.unseen_by]
         rows.append("record it in prowess.lock")
         return "\n".join([*rows, *([f"declare it in {self.manifest}"] if self.manifest else [])])
 
-    def _replacing(self, old: str) -> str:
+    def _describe_replacement(self, old: str) -> str:
         if old == self.source:
             return "replace what is there, which came from the same source"
         return f"replace what came from {old or 'a folder that was adopted'}"
 
 
-def source_from(text: str, folder: str = "") -> SourceSpec:
+def parse_typed_source(text: str, folder: str = "") -> SourceSpec:
     """The source that people typed; ``GH_HOST`` names an enterprise server of GitHub, as other programs have it.
 
     ``folder``: where a relative path is meant from, where that is not the working folder.
@@ -92,27 +92,29 @@ def source_from(text: str, folder: str = "") -> SourceSpec:
     return parse_source(text, github=os.environ.get("GH_HOST", ""), is_there=is_there)
 
 
-def spec_for(ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None = None) -> SourceSpec:
+def to_spec(ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None = None) -> SourceSpec:
     """The source that a caller means, with the skills that it chose; raises where the source names others."""
     if isinstance(ref, SkillRef):
-        spec = spec_of(SkillRef.parse(str(ref)))
+        spec = spec_from_ref(SkillRef.parse(str(ref)))
     else:
-        spec = ref if isinstance(ref, SourceSpec) else source_from(ref)
+        spec = ref if isinstance(ref, SourceSpec) else parse_typed_source(ref)
     names = (select,) if isinstance(select, str) else tuple(select or ())
     return with_parts(spec, skills=names)
 
 
-def with_name(spec: SourceSpec) -> SourceSpec:
+def with_safe_name(spec: SourceSpec) -> SourceSpec:
     """A source whose name is safe in a path; of ``.`` only the disk knows it."""
     if not spec.local:
-        checked_part(spec.org)
-        checked_part(spec.name)
+        check_part(spec.org)
+        check_part(spec.name)
         return spec
     own = spec.name or os.path.basename(local_path(spec))
-    return replace(spec, name=checked_part(_ODD.sub("-", own).strip(".-")))
+    return replace(spec, name=check_part(_UNSAFE_CHARACTERS.sub("-", own).strip(".-")))
 
 
-def plan_install(spec: SourceSpec, scope: Scope, locked: Locked, wishes: Wishes, present: Sequence[str] = ()) -> Plan:
+def plan_install(
+    spec: SourceSpec, scope: InstallScope, locked: LockEntries, wishes: InstallOptions, present: Sequence[str] = ()
+) -> Plan:
     """The plan for one source in one scope; raises for a source that holds the install base.
 
     ``present``: the agents that are found here, of which those are named that will see the skills, and those that not.
@@ -120,14 +122,14 @@ def plan_install(spec: SourceSpec, scope: Scope, locked: Locked, wishes: Wishes,
     refuse_own_source(spec, scope.base)
     names = _install_names(spec)
     replaced = tuple(locked[name].source for name in names if name in locked)
-    landings = Landings(scope)
-    links = tuple(landings.folders(wishes.agents))
-    unseen_by = tuple(agent for agent in present if not set(links).intersection(landings.home_folders(agent)))
+    landings = LinkFolders(scope)
+    links = tuple(landings.folders_for(wishes.agents))
+    unseen_by = tuple(agent for agent in present if not set(links).intersection(landings.folders_of_agent(agent)))
     return Plan(
         spec,
         scope.location,
-        recorded_source(spec, scope),
-        tuple(scope.place(name) for name in names),
+        source_for_lock(spec, scope),
+        tuple(scope.install_folder(name) for name in names),
         links,
         wishes,
         replaced,

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from prowess.errors import GitError, Issue
 
 if TYPE_CHECKING:
-    from prowess.install.fetch_source import Reach
-    from prowess.lockfile.read import LockedSkill
+    from prowess.install.fetch_source import SourceAccess
+    from prowess.lockfile.read import LockEntry
     from prowess.spec.source_spec import SourceSpec
 
-_SHOWN = 12
+_SHOWN_DIGITS = 12
 
 
-def find_rollback(entry: LockedSkill, commit: str, spec: SourceSpec, reach: Reach) -> Issue | None:
+def find_rollback(entry: LockEntry, commit: str, spec: SourceSpec, reach: SourceAccess) -> Issue | None:
     """The issue that the version of an entry leads to ``commit`` now, which is no newer than the one installed.
 
     ``None`` when it went forward, when there is no commit to compare, or when going back is allowed. Raises
@@ -29,12 +29,13 @@ def find_rollback(entry: LockedSkill, commit: str, spec: SourceSpec, reach: Reac
         return None
     where = f"{spec.ref or 'the default branch'} of {entry.source}"
     try:
-        if reach.remote(spec).has_ancestor(commit, entry.commit):
+        if reach.remote_for(spec).has_ancestor(commit, entry.commit):
             return None
     except GitError as error:
         raise error.about(f"whether {where} went back cannot be told") from error.__cause__
     message = (
-        f"{where} leads to {commit[:_SHOWN]}, whose history does not hold {entry.commit[:_SHOWN]}, which is installed: "
+        f"{where} leads to {commit[:_SHOWN_DIGITS]}, whose history does not hold "
+        f"{entry.commit[:_SHOWN_DIGITS]}, which is installed: "
         "it went back, or was rewritten"
     )
     return Issue("rolled-back", entry.name, message, "", 0, "warning")

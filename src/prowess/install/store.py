@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError
 from prowess.files import syscalls
-from prowess.files.delete import remove_tree
-from prowess.files.directory import Folder, exists, folder_info
-from prowess.files.lock import held
-from prowess.files.paths import inode, is_link
-from prowess.files.write import make_folders, sync_tree, write_new, write_tree
-from prowess.install.agent_links import Landings, stage_link
-from prowess.install.backups import BACKUP, back_up
-from prowess.install.journal import Journals, new_token
-from prowess.lockfile.journal import Move, find_interrupted, has_journal, journal_path
+from prowess.files.delete import delete_tree
+from prowess.files.directory import Folder, exists, stat_folder
+from prowess.files.lock import lock_folder
+from prowess.files.paths import is_link, read_inode
+from prowess.files.write import make_folders, sync_tree, write_new_file, write_tree
+from prowess.install.agent_links import LinkFolders, stage_link
+from prowess.install.backups import BACKUP_FOLDER, back_up
+from prowess.install.journal import ScopeJournal, new_token
+from prowess.lockfile.journal import Move, find_interrupted_change, has_journal, journal_path
 from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
-from prowess.lockfile.scopes import STORE, installed_names
-from prowess.lockfile.write import EMPTY_TEXT, lock_text
-from prowess.progress_steps import stepped
+from prowess.lockfile.scopes import STORE_FOLDER, list_install_names
+from prowess.lockfile.write import EMPTY_LOCK_TEXT, lock_text
+from prowess.progress_steps import report_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,49 +33,49 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.files.write import NewFile
     from prowess.limits import Limits
-    from prowess.lockfile.read import Locked, LockedSkill
-    from prowess.lockfile.scopes import Scope
+    from prowess.lockfile.read import LockEntries, LockEntry
+    from prowess.lockfile.scopes import InstallScope
 
-_HOLDER = "holder"
-_TOKEN = re.compile(r"([0-9a-f]{11,14})-[0-9a-f]{12}\.(new|old)(\.spare)?")
-_LEFTOVER = re.compile(rf"\.{_HOLDER}\.[0-9a-f]{{12}}\.tmp")
+_HOLDER_FILE = "holder"
+_STAGED_NAME = re.compile(r"([0-9a-f]{11,14})-[0-9a-f]{12}\.(new|old)(\.spare)?")
+_HOLDER_TEMP_NAME = re.compile(rf"\.{_HOLDER_FILE}\.[0-9a-f]{{12}}\.tmp")
 
 
-class Link(NamedTuple):
+class AgentLink(NamedTuple):
     """A link to be made: its path, the folder it leads to, and the files to copy where links cannot be made."""
 
     path: str
     target: str
     files: Sequence[NewFile] = ()
-    keep: str = ""
+    backup_reason: str = ""
     """Why what stands there is kept as a backup; empty when it is not kept."""
     copy: bool = False
     """Whether the files are to be copied, also where links can be made."""
 
 
-class Taken:
+class TakenNames:
     """Places and links of a scope by name, so that staging many trees does not go through all installs for each."""
 
-    def __init__(self, scope: Scope, locked: Locked) -> None:
+    def __init__(self, scope: InstallScope, locked: LockEntries) -> None:
         self._places: dict[str, str] = {}
-        for name in installed_names(scope):
+        for name in list_install_names(scope):
             self._places.setdefault(name.lower(), name)
         self._entries = {name.lower(): name for name in locked}
         self._links = {link: name for name, entry in locked.items() for link in entry.links}
 
-    def place_like(self, name: str) -> str:
+    def find_place(self, name: str) -> str:
         """The install on the disk with that name, in whatever case; ``""`` for none."""
         return self._places.get(name.lower(), "")
 
-    def entry_like(self, name: str) -> str:
+    def find_entry(self, name: str) -> str:
         """The lock entry with that name, in whatever case; ``""`` for none."""
         return self._entries.get(name.lower(), "")
 
-    def holder_of(self, link: str) -> str:
+    def find_link_holder(self, link: str) -> str:
         """The last entry that recorded a link; ``""`` for none. It may have lost the link since."""
         return self._links.get(link, "")
 
-    def add(self, entry: LockedSkill) -> None:
+    def add_entry(self, entry: LockEntry) -> None:
         """Count an entry that is staged."""
         self._entries[entry.name.lower()] = entry.name
         self._links |= dict.fromkeys(entry.links, entry.name)
@@ -84,208 +84,218 @@ class Taken:
 class Store:
     """One scope, held by this process."""
 
-    def __init__(self, scope: Scope, limits: Limits) -> None:
+    def __init__(self, scope: InstallScope, limits: Limits) -> None:
         self.scope, self.limits = scope, limits
-        self.landings = Landings(scope)
-        self._journals = Journals(scope, self.landings, limits)
-        self._folder = os.path.join(scope.base, STORE)
-        self._text = read_text(scope.records, LOCK_FILE, limits)
-        self.locked: Locked = (
-            {} if self._text is None else parse_lock(self._text, os.path.join(scope.records, LOCK_FILE))
+        self.link_folders = LinkFolders(scope)
+        self._journal = ScopeJournal(scope, self.link_folders, limits)
+        self._folder = os.path.join(scope.base, STORE_FOLDER)
+        self._lock_text = read_text(scope.lock_folder, LOCK_FILE, limits)
+        self.locked: LockEntries = (
+            {} if self._lock_text is None else parse_lock(self._lock_text, os.path.join(scope.lock_folder, LOCK_FILE))
         )
         self._moves: list[Move] = []
         self.copies: set[str] = set()
         self.issues: tuple[Issue, ...] = ()
         """What was met on the way: a change that waits, a journal that is not believed, each backup that was made."""
-        self._taken: Taken | None = None
+        self._taken_names: TakenNames | None = None
 
     @property
-    def taken(self) -> Taken:
+    def taken_names(self) -> TakenNames:
         """Which places and links of the scope are taken, found out once for all that is staged together."""
-        if self._taken is None:
-            self._taken = Taken(self.scope, self.locked)
-        return self._taken
+        if self._taken_names is None:
+            self._taken_names = TakenNames(self.scope, self.locked)
+        return self._taken_names
 
     # -- what a change does ------------------------------------------------------------------------------------------
 
-    def put(self, name: str, files: Sequence[NewFile], *, keep: str = "") -> None:
+    def stage_tree(self, name: str, files: Sequence[NewFile], *, keep: str = "") -> None:
         """Stage a tree for the place ``name``; ``keep``: why what is there goes to the backups, if it does."""
         make_folders(self._folder)
-        place = self._checked_place(name)
+        place = self._check_place(name)
         make_folders(os.path.dirname(place), durable=True)
-        move = Move(name, new_token(), keep=keep, old=inode(place))
-        staged = self._journals.spot(move).staged
+        move = Move(name, new_token(), keep=keep, old=read_inode(place))
+        staged = self._journal.paths_of(move).staged
         try:
             syscalls.make_folder(staged, 0o755)
-            write_tree(staged, stepped(files, lambda file: file.path))
+            write_tree(staged, report_steps(files, lambda file: file.path))
             sync_tree(staged)
         finally:
-            self._moves.append(_with_new(move, inode(staged)))
+            self._moves.append(_with_new_inode(move, read_inode(staged)))
 
-    def drop(self, name: str, *, keep: str = "") -> None:
+    def stage_removal(self, name: str, *, keep: str = "") -> None:
         """Have a place emptied; ``keep``: why what is there goes to the backups, if it does."""
-        place = self._checked_place(name)
+        place = self._check_place(name)
         make_folders(self._folder)
-        self._moves.append(Move(name, new_token(), old=inode(place), keep=keep))
+        self._moves.append(Move(name, new_token(), old=read_inode(place), keep=keep))
 
-    def _checked_place(self, name: str) -> str:
+    def _check_place(self, name: str) -> str:
         """The folder of an install; raises where the one around it is not ours."""
-        place = self.scope.place(name)
-        _refuse_foreign(os.path.dirname(place), self.scope)
+        place = self.scope.install_folder(name)
+        _refuse_foreign_folder(os.path.dirname(place), self.scope)
         return place
 
-    def link(self, link: Link) -> None:
+    def stage_link(self, link: AgentLink) -> None:
         """Stage a link."""
-        self.landings.prepare(os.path.dirname(link.path))
-        move = Move(self.landings.recorded(link.path), new_token(), old=inode(link.path), link=True, keep=link.keep)
-        staged = self._journals.spot(move).staged
+        self.link_folders.make_folder(os.path.dirname(link.path))
+        move = Move(
+            self.link_folders.to_lock_path(link.path),
+            new_token(),
+            old=read_inode(link.path),
+            link=True,
+            keep=link.backup_reason,
+        )
+        staged = self._journal.paths_of(move).staged
         try:
             if stage_link(link.target, staged, link.path, link.files, copy=link.copy):
                 self.copies.add(move.name)
         finally:
-            self._moves.append(_with_new(move, inode(staged)))
+            self._moves.append(_with_new_inode(move, read_inode(staged)))
 
-    def unlink(self, path: str, *, keep: str = "") -> None:
+    def stage_unlink(self, path: str, *, keep: str = "") -> None:
         """Have a link taken away."""
         if exists(path):
-            self._moves.append(Move(self.landings.recorded(path), new_token(), old=inode(path), link=True, keep=keep))
+            self._moves.append(
+                Move(self.link_folders.to_lock_path(path), new_token(), old=read_inode(path), link=True, keep=keep)
+            )
 
-    def commit(self, locked: Locked) -> None:
+    def commit(self, locked: LockEntries) -> None:
         """Make everything that was staged happen, together with the lock file."""
         text = lock_text(locked)
-        if text is None and self._text == EMPTY_TEXT:
-            text = EMPTY_TEXT  # it records nothing already, and stays as its owner has it
-        if not self._moves and text == self._text:
+        if text is None and self._lock_text == EMPTY_LOCK_TEXT:
+            text = EMPTY_LOCK_TEXT  # it records nothing already, and stays as its owner has it
+        if not self._moves and text == self._lock_text:
             return
         make_folders(self._folder, durable=True)
-        for folder in sorted({os.path.dirname(self._journals.spot(move).staged) for move in self._moves if move.new}):
+        for folder in sorted(
+            {os.path.dirname(self._journal.paths_of(move).staged) for move in self._moves if move.new}
+        ):
             syscalls.sync_folder(folder)
-        self.issues += self._journals.run(tuple(self._moves), self._text, text)
+        self.issues += self._journal.run_moves(tuple(self._moves), self._lock_text, text)
         self._moves.clear()
-        self._text, self.locked, self._taken = text, locked, None
+        self._lock_text, self.locked, self._taken_names = text, locked, None
 
     @property
-    def staged(self) -> int:
+    def staged_count(self) -> int:
         """How many moves are staged and not committed."""
         return len(self._moves)
 
-    def discard(self, since: int = 0) -> None:
+    def discard_staged(self, since: int = 0) -> None:
         """Delete what was staged and not committed; ``since``: but for the first so many moves."""
         for move in self._moves[since:]:
             if move.new and not exists(journal_path(self.scope)):
                 with suppress(OSError):
-                    remove_tree(self._journals.spot(move).staged)
+                    delete_tree(self._journal.paths_of(move).staged)
         del self._moves[since:]
 
     # -- beginning and end -------------------------------------------------------------------------------------------
 
-    def sweep(self) -> None:
+    def delete_leftovers(self) -> None:
         """Delete what nobody needs any more: staged trees that never got their place, trees replaced a while ago."""
-        self._journals.sweep_records()
-        for path in self.landings.litter():
+        self._journal.delete_temp_files()
+        for path in self.link_folders.find_leftovers():
             with suppress(OSError):
-                self._sweep_link(path)
-        if folder_info(self._folder) is None:
+                self._delete_staged_link(path)
+        if stat_folder(self._folder) is None:
             return
         with Folder(self._folder) as opened:
-            entries = opened.entries()
+            entries = opened.list_entries()
         for name in (*entries.folders, *entries.files, *entries.links):
-            if self._is_spent(name):
+            if self._is_deletable(name):
                 with suppress(OSError):
-                    remove_tree(os.path.join(self._folder, name))
+                    delete_tree(os.path.join(self._folder, name))
 
-    def _sweep_link(self, path: str) -> None:
+    def _delete_staged_link(self, path: str) -> None:
         """Delete a link that never got its place. A folder is kept: without its journal nobody knows whose it was."""
         if is_link(path):
-            syscalls.delete(path)
+            syscalls.delete_file(path)
         else:
             self.issues += (back_up(path, self.scope, os.path.basename(path), "interrupted", new_token()),)
 
-    def _is_spent(self, name: str) -> bool:
-        match = _TOKEN.fullmatch(name)
+    def _is_deletable(self, name: str) -> bool:
+        match = _STAGED_NAME.fullmatch(name)
         if match is None:
-            return _LEFTOVER.fullmatch(name) is not None
+            return _HOLDER_TEMP_NAME.fullmatch(name) is not None
         age = time.time() - int(match[1], 16) / 1000
         return match[2] == "new" or not 0 <= age < self.limits.keep_replaced_seconds
 
-    def announce(self) -> None:
+    def write_holder(self) -> None:
         """Say who is at work, for those who wait."""
-        if folder_info(self.scope.base) is None:
+        if stat_folder(self.scope.base) is None:
             return
         make_folders(self._folder)
         text = f"process {os.getpid()} on {platform.node() or 'this machine'}"
-        staged = os.path.join(self._folder, f".{_HOLDER}.{secrets.token_hex(6)}.tmp")
+        staged = os.path.join(self._folder, f".{_HOLDER_FILE}.{secrets.token_hex(6)}.tmp")
         with suppress(OSError):
-            write_new(staged, text.encode("ascii", "replace"), mode=0o644)
-            syscalls.rename(staged, os.path.join(self._folder, _HOLDER))
+            write_new_file(staged, text.encode("ascii", "replace"), mode=0o644)
+            syscalls.rename(staged, os.path.join(self._folder, _HOLDER_FILE))
 
-    def leave(self) -> None:
+    def delete_holder(self) -> None:
         """Take the name off again, and the store itself when it is empty."""
         with suppress(OSError):
-            syscalls.delete(os.path.join(self._folder, _HOLDER))
+            syscalls.delete_file(os.path.join(self._folder, _HOLDER_FILE))
         with suppress(OSError):
             syscalls.delete_folder(self._folder)
 
 
-def _with_new(move: Move, number: int) -> Move:
+def _with_new_inode(move: Move, number: int) -> Move:
     return Move(move.name, move.token, number, move.old, move.link, move.keep)
 
 
 @contextmanager
-def opened(scope: Scope, limits: Limits, *, keep_lock: bool = False) -> Iterator[Store]:
+def open_store(scope: InstallScope, limits: Limits, *, keep_lock: bool = False) -> Iterator[Store]:
     """The store of a scope for this process alone; whatever was interrupted is ended first.
 
     ``keep_lock``: raises ``InstallError`` (``interrupted-change``) where that would change the lock file.
     """
-    check_folders(scope)
+    check_scope_folders(scope)
     make_folders(scope.base, durable=True)
-    with held(scope.base, seconds=limits.max_lock_seconds, holder=holder_of(scope)):
-        issues = Journals(scope, Landings(scope), limits).recover(keep_lock=keep_lock)
+    with lock_folder(scope.base, seconds=limits.max_lock_seconds, holder=holder_path(scope)):
+        issues = ScopeJournal(scope, LinkFolders(scope), limits).recover(keep_lock=keep_lock)
         store = Store(scope, limits)
         store.issues = issues
-        store.sweep()
+        store.delete_leftovers()
         try:
-            store.announce()
+            store.write_holder()
             yield store
         finally:
-            store.discard()
-            store.leave()
+            store.discard_staged()
+            store.delete_holder()
 
 
 @contextmanager
-def look_into(scope: Scope, limits: Limits) -> Iterator[Store]:
+def open_store_read_only(scope: InstallScope, limits: Limits) -> Iterator[Store]:
     """The store of a scope while no process changes it, for those who only look: nothing is changed, nor recovered."""
-    check_folders(scope)
-    if folder_info(scope.base) is None:
-        yield _as_it_is(scope, limits)
+    check_scope_folders(scope)
+    if stat_folder(scope.base) is None:
+        yield _read_store(scope, limits)
         return
-    with held(scope.base, seconds=limits.max_lock_seconds, holder=holder_of(scope)):
-        yield _as_it_is(scope, limits)
+    with lock_folder(scope.base, seconds=limits.max_lock_seconds, holder=holder_path(scope)):
+        yield _read_store(scope, limits)
 
 
-def _as_it_is(scope: Scope, limits: Limits) -> Store:
+def _read_store(scope: InstallScope, limits: Limits) -> Store:
     store = Store(scope, limits)
-    store.issues = find_interrupted(scope, limits)
+    store.issues = find_interrupted_change(scope, limits)
     return store
 
 
-def holder_of(scope: Scope) -> str:
+def holder_path(scope: InstallScope) -> str:
     """The file that says who is changing a scope."""
-    return os.path.join(scope.base, STORE, _HOLDER)
+    return os.path.join(scope.base, STORE_FOLDER, _HOLDER_FILE)
 
 
-def recover(scope: Scope, limits: Limits, *, keep_lock: bool = False) -> tuple[Issue, ...]:
+def recover_scope(scope: InstallScope, limits: Limits, *, keep_lock: bool = False) -> tuple[Issue, ...]:
     """End what was interrupted, if anything was; a warning for a journal that is not believed.
 
     ``keep_lock``: raises ``InstallError`` (``interrupted-change``) where that would change the lock file.
     """
     if not has_journal(scope):
         return ()
-    with opened(scope, limits, keep_lock=keep_lock) as store:
+    with open_store(scope, limits, keep_lock=keep_lock) as store:
         return store.issues
 
 
-def check_folders(scope: Scope) -> None:
+def check_scope_folders(scope: InstallScope) -> None:
     """Raise ``InstallError`` unless the folders of a scope are ours: a repository may hold links that lead anywhere.
 
     In a project that is every folder from the project's own down to the base, and the store and the backups in it.
@@ -294,11 +304,11 @@ def check_folders(scope: Scope) -> None:
     inner = os.path.relpath(scope.base, scope.root) if scope.location == "project" else os.curdir
     parts = () if inner == os.curdir else inner.split(os.sep)
     folders = [os.path.join(scope.root, *parts[: depth + 1]) for depth in range(len(parts))]
-    for path in (*folders, os.path.join(scope.base, STORE), os.path.join(scope.base, BACKUP)):
-        _refuse_foreign(path, scope)
+    for path in (*folders, os.path.join(scope.base, STORE_FOLDER), os.path.join(scope.base, BACKUP_FOLDER)):
+        _refuse_foreign_folder(path, scope)
 
 
-def _refuse_foreign(path: str, scope: Scope) -> None:
+def _refuse_foreign_folder(path: str, scope: InstallScope) -> None:
     """Raise unless a folder of ours is not there, or is a real folder of this user, of root, or of the root's owner.
 
     The owner of the project counts because a container often runs as root in a project of somebody else.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def typed() -> Iterator[None]:
+def wrap_os_errors() -> Iterator[None]:
     """Turn every ``OSError`` inside into an ``InstallError`` that names the path."""
     try:
         yield

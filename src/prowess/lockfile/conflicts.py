@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 _MARKER = re.compile(r"^(<{7,}|\|{7,}|={7,}|>{7,})(?: (.*))?$")
 _ANY_MARKER = re.compile(r"^(?:<{7}|>{7}|\|{7})(?:[ <>|]|\r?$)|^={7}\r?$", re.MULTILINE)
-_ENTRY = "[[skill]]"
+_ENTRY_HEADER = "[[skill]]"
 _NAME = re.compile(r'name = "([^"\\]{1,200})"')
 
 
@@ -66,14 +66,14 @@ def find_differing_entries(sides: ConflictSides) -> tuple[str, ...]:
 
     The text is compared, not what it says: a side may make no sense as a whole, and must be told of all the same.
     """
-    ours, theirs = _entries(sides.ours), _entries(sides.theirs)
+    ours, theirs = _split_entries(sides.ours), _split_entries(sides.theirs)
     return tuple(sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)))
 
 
-def _entries(text: str) -> dict[str, str]:
+def _split_entries(text: str) -> dict[str, str]:
     """The text of each entry by its name."""
     entries: dict[str, str] = {}
-    for part in f"\n{text}".split(f"\n{_ENTRY}")[1:]:
+    for part in f"\n{text}".split(f"\n{_ENTRY_HEADER}")[1:]:
         match = _NAME.search(part)
         if match is not None:
             entries[match[1]] = part.strip()

@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any
 
 from prowess.errors import InstallError, Issue
 from prowess.files.directory import exists
-from prowess.files.paths import inode
+from prowess.files.paths import read_inode
 from prowess.lockfile.read import LOCK_FILE, read_text
-from prowess.lockfile.scopes import STORE
+from prowess.lockfile.scopes import STORE_FOLDER
 
 if TYPE_CHECKING:
     from prowess.limits import Limits
-    from prowess.lockfile.scopes import Scope
+    from prowess.lockfile.scopes import InstallScope
 
-JOURNAL = ".prowess.journal"
-OLD_JOURNAL = "journal.json"
+JOURNAL_FILE = ".prowess.journal"
+OLD_JOURNAL_FILE = "journal.json"
 """What older versions called theirs, in the store."""
 VERSION = 2
 _TOKEN = re.compile(r"[0-9a-f]{12}")
@@ -81,100 +81,102 @@ def digest_text(text: str | None) -> str:
     return hashlib.sha256(text.encode()).hexdigest() if text is not None else ""
 
 
-def journal_path(scope: Scope) -> str:
+def journal_path(scope: InstallScope) -> str:
     """Where the journal of a scope is while there is one."""
-    return os.path.join(scope.records, JOURNAL)
+    return os.path.join(scope.lock_folder, JOURNAL_FILE)
 
 
-def old_journal_path(scope: Scope) -> str:
+def old_journal_path(scope: InstallScope) -> str:
     """Where older versions kept theirs: in a folder that a cache may fill, so it is never read."""
-    return os.path.join(scope.base, STORE, OLD_JOURNAL)
+    return os.path.join(scope.base, STORE_FOLDER, OLD_JOURNAL_FILE)
 
 
-def has_journal(scope: Scope) -> bool:
+def has_journal(scope: InstallScope) -> bool:
     """Whether there is a journal, to be believed or not."""
     return exists(journal_path(scope)) or exists(old_journal_path(scope))
 
 
-def journal_text(journal: Journal, scope: Scope) -> str:
+def format_journal(journal: Journal, scope: InstallScope) -> str:
     """A journal as it is written for the folders of a scope."""
     lock = asdict(journal.lock) if journal.lock is not None else None
     moves = [asdict(move) for move in journal.moves]
-    return json.dumps({"version": VERSION, "here": _numbers(scope), "moves": moves, "lock": lock}, indent=1)
+    return json.dumps({"version": VERSION, "here": _inode_numbers(scope), "moves": moves, "lock": lock}, indent=1)
 
 
-def read_journal(scope: Scope, limits: Limits) -> Journal | None:
+def read_journal(scope: InstallScope, limits: Limits) -> Journal | None:
     """The journal of a scope; ``None`` when there is none. Raises ``InstallError`` for one that is not believed."""
     if exists(old_journal_path(scope)):
-        raise _bad("it lies where older versions kept theirs, and is not read there", old_journal_path(scope))
+        raise _bad_journal_error(
+            "it lies where older versions kept theirs, and is not read there", old_journal_path(scope)
+        )
     try:
-        text = read_text(scope.records, JOURNAL, limits)
+        text = read_text(scope.lock_folder, JOURNAL_FILE, limits)
     except InstallError as error:
-        raise _bad(error.message, journal_path(scope)) from None
+        raise _bad_journal_error(error.message, journal_path(scope)) from None
     if text is None:
         return None
     try:
-        return _parse(json.loads(text), scope)
+        return _parse_journal(json.loads(text), scope)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise _bad("it cannot be read", journal_path(scope)) from None
+        raise _bad_journal_error("it cannot be read", journal_path(scope)) from None
 
 
-def _parse(data: dict[str, Any], scope: Scope) -> Journal:
+def _parse_journal(data: dict[str, Any], scope: InstallScope) -> Journal:
     if data["version"] != VERSION:
-        raise _bad(f"it has version {data['version']!r}", journal_path(scope))
-    if data["here"] != _numbers(scope):
-        raise _bad("it was written for other folders than these", journal_path(scope))
-    moves = tuple(map(_move, data["moves"]))
+        raise _bad_journal_error(f"it has version {data['version']!r}", journal_path(scope))
+    if data["here"] != _inode_numbers(scope):
+        raise _bad_journal_error("it was written for other folders than these", journal_path(scope))
+    moves = tuple(map(_parse_move, data["moves"]))
     lock = LockChange(**data["lock"]) if data["lock"] is not None else None
     texts = [text for move in moves for text in (move.name, move.token, move.keep)]
     numbers = [number for move in moves for number in (move.new, move.old)]
     if lock is not None:
         texts += (lock.token, lock.before, lock.after)
     if not all(isinstance(text, str) for text in texts) or not all(isinstance(number, int) for number in numbers):
-        raise _bad("it cannot be read", journal_path(scope))
+        raise _bad_journal_error("it cannot be read", journal_path(scope))
     if lock is not None and not _TOKEN.fullmatch(lock.token):
-        raise _bad(f"it names {lock.token[:80]!a}", journal_path(scope))
+        raise _bad_journal_error(f"it names {lock.token[:80]!a}", journal_path(scope))
     return Journal(moves, lock)
 
 
-def _move(data: dict[str, Any]) -> Move:
+def _parse_move(data: dict[str, Any]) -> Move:
     keep = data.get("keep") or ""
     return Move(**{**data, "keep": "edited" if keep is True else keep})  # an older version says whether, and not why
 
 
-def _numbers(scope: Scope) -> list[int]:
-    return [inode(scope.records), inode(scope.base)]
+def _inode_numbers(scope: InstallScope) -> list[int]:
+    return [read_inode(scope.lock_folder), read_inode(scope.base)]
 
 
-def read_staged_lock(scope: Scope, limits: Limits) -> str | None:
+def read_staged_lock(scope: InstallScope, limits: Limits) -> str | None:
     """The text that the lock file will have once the change under way is done; ``None`` when none is under way."""
     journal = read_journal(scope, limits)
-    return read_text(scope.records, journal.lock.staged, limits) if journal is not None and journal.lock else None
+    return read_text(scope.lock_folder, journal.lock.staged, limits) if journal is not None and journal.lock else None
 
 
-def ending_command(scope: Scope) -> str:
+def recovery_command(scope: InstallScope) -> str:
     """The command that ends an interrupted change of a scope."""
     return "prowess sync --user" if scope.location == "user" else "prowess sync"
 
 
-def find_interrupted(scope: Scope, limits: Limits) -> tuple[Issue, ...]:
+def find_interrupted_change(scope: InstallScope, limits: Limits) -> tuple[Issue, ...]:
     """A warning where a change waits to be ended, or a journal lies that is not believed; nothing is changed."""
     try:
         journal = read_journal(scope, limits)
     except InstallError as error:
-        message = f"{error.message}; '{ending_command(scope)}' sets it aside"
+        message = f"{error.message}; '{recovery_command(scope)}' sets it aside"
         return (Issue(error.code, "", message, error.path, 0, "warning"),)
     if journal is None:
         return ()
-    message = f"a change was interrupted, or is under way: '{ending_command(scope)}' ends it"
+    message = f"a change was interrupted, or is under way: '{recovery_command(scope)}' ends it"
     return (Issue("interrupted-change", "", message, journal_path(scope), 0, "warning"),)
 
 
-def interrupted_error(scope: Scope) -> InstallError:
+def interrupted_error(scope: InstallScope) -> InstallError:
     """What is raised where a change that is about the lock file waits, and the lock file is to stay as it is."""
-    message = f"an interrupted change of the lock file waits here: '{ending_command(scope)}' ends it"
+    message = f"an interrupted change of the lock file waits here: '{recovery_command(scope)}' ends it"
     return InstallError(message, journal_path(scope), "interrupted-change")
 
 
-def _bad(why: str, path: str) -> InstallError:
+def _bad_journal_error(why: str, path: str) -> InstallError:
     return InstallError(f"the journal of an interrupted change is not believed: {why}", path, "bad-journal")

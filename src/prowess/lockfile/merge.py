@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from prowess.errors import InstallError
 from prowess.lockfile.conflicts import split_conflict
 from prowess.lockfile.read import parse_lock
-from prowess.lockfile.write import EMPTY_TEXT, entry_text
+from prowess.lockfile.write import EMPTY_LOCK_TEXT, lock_entry_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from prowess.lockfile.read import Locked, LockedSkill
+    from prowess.lockfile.read import LockEntries, LockEntry
 
 Side = Literal["ours", "theirs"]
-_SHOWN = 12
+_SHOWN_DIGITS = 12
 _NO_LINKS: dict[str, Any] = {"agents": (), "links": (), "copies": ()}
 """The fields of an entry that say for whom it is linked, which is no part of what is installed."""
 _AS_INSTALLED: dict[str, Any] = {**_NO_LINKS, "declared": ""}
@@ -56,7 +56,9 @@ def merge_locks(base: str, ours: str, theirs: str, *, choices: Mapping[str, Side
     empty: a lock file that was not there. Raises ``InstallError`` (``bad-lock``, ``lock-conflict``), which says which
     of the three texts it is, for one that is no lock file.
     """
-    sides = [_by_key(locked) for locked in (_read_base(base), _read(ours, "ours"), _read(theirs, "theirs"))]
+    sides = [
+        _entries_by_key(locked) for locked in (_read_base(base), _read_side(ours, "ours"), _read_side(theirs, "theirs"))
+    ]
     chosen = {name.lower(): side for name, side in (choices or {}).items()}
     rows: list[tuple[str, str]] = []
     conflicts: list[LockConflict] = []
@@ -64,55 +66,55 @@ def merge_locks(base: str, ours: str, theirs: str, *, choices: Mapping[str, Side
         before, mine, other = (side.get(key) for side in sides)
         name = next(entry.name for entry in (mine, other, before) if entry is not None)
         if None in (mine, other) and before is not None:  # removed by one: how the other declares it does not matter
-            mine, other = _undeclared_otherwise(mine, before), _undeclared_otherwise(other, before)
+            mine, other = _ignoring_declaration(mine, before), _ignoring_declaration(other, before)
         if other in (mine, before) or chosen.get(key) == "ours":
-            rows.append((name, _text_of(mine)))
+            rows.append((name, _entry_text(mine)))
         elif mine == before or chosen.get(key) == "theirs":
-            rows.append((name, _text_of(other)))
+            rows.append((name, _entry_text(other)))
         elif (linked := _merge_links(before, mine, other)) is not None:
-            rows.append((name, _text_of(linked)))
+            rows.append((name, _entry_text(linked)))
         else:
-            conflicts.append(LockConflict(name, _describe(mine, other), _describe(other, mine)))
-            rows.append((name, _marked(before, mine, other)))
-    text = EMPTY_TEXT + "".join(f"\n{row}" for _, row in sorted(rows) if row)
+            conflicts.append(LockConflict(name, _describe_entry(mine, other), _describe_entry(other, mine)))
+            rows.append((name, _with_conflict_markers(before, mine, other)))
+    text = EMPTY_LOCK_TEXT + "".join(f"\n{row}" for _, row in sorted(rows) if row)
     return LockMerge(text, tuple(sorted(conflicts, key=lambda conflict: conflict.name)))
 
 
-def _by_key(locked: Locked) -> dict[str, LockedSkill]:
+def _entries_by_key(locked: LockEntries) -> dict[str, LockEntry]:
     """Entries by name without its case: a lock file that has one name in two cases is refused when it is read."""
     return {name.lower(): entry for name, entry in locked.items()}
 
 
-def _read(text: str, side: str) -> Locked:
+def _read_side(text: str, side: str) -> LockEntries:
     return parse_lock(text, side) if text.strip() else {}
 
 
-def _read_base(text: str) -> Locked:
+def _read_base(text: str) -> LockEntries:
     """What both sides began with.
 
     Two branches with several common ancestors have a base that git made by merging these, and that may be in conflict
     itself: then only the entries count that both of its sides have alike, and the rest is told by our two sides.
     """
     try:
-        return _read(text, "base")
+        return _read_side(text, "base")
     except InstallError as error:
         if error.code != "lock-conflict":
             raise
     inner = split_conflict(text)
     if inner is None:
-        raise _torn_base("its markers do not pair")
+        raise _torn_base_error("its markers do not pair")
     try:
-        one, two = _read(inner.ours, "base"), _read(inner.theirs, "base")
+        one, two = _read_side(inner.ours, "base"), _read_side(inner.theirs, "base")
     except InstallError as error:
-        raise _torn_base(error.message) from None
+        raise _torn_base_error(error.message) from None
     return {name: entry for name, entry in one.items() if two.get(name) == entry}
 
 
-def _torn_base(why: str) -> InstallError:
+def _torn_base_error(why: str) -> InstallError:
     return InstallError(f"what both sides began with is in conflict itself: {why}", "base", "torn-conflict")
 
 
-def _merge_links(base: LockedSkill | None, ours: LockedSkill | None, theirs: LockedSkill | None) -> LockedSkill | None:
+def _merge_links(base: LockEntry | None, ours: LockEntry | None, theirs: LockEntry | None) -> LockEntry | None:
     """The entry that one side alone updated, or none, with the links as both sides together changed them.
 
     ``None`` where one side removed it, where both updated it, and where the update has other skills: which links these
@@ -127,19 +129,19 @@ def _merge_links(base: LockedSkill | None, ours: LockedSkill | None, theirs: Loc
     if newer.declared == (base.declared if base is not None else ""):
         newer = replace(newer, declared=older.declared)
     if ours.skills.keys() != theirs.skills.keys():
-        return newer if _links_of(older) == _links_of(base) else None
+        return newer if _link_values(older) == _link_values(base) else None
     merged: dict[str, Any] = {
         key: _merge_sets(*(getattr(side, key, ()) for side in (base, ours, theirs))) for key in _NO_LINKS
     }
     return replace(newer, **merged)
 
 
-def _undeclared_otherwise(entry: LockedSkill | None, base: LockedSkill) -> LockedSkill | None:
+def _ignoring_declaration(entry: LockEntry | None, base: LockEntry) -> LockEntry | None:
     """The base itself for an entry that only the manifest declares otherwise; any other entry as it is."""
     return base if entry is not None and replace(entry, declared=base.declared) == base else entry
 
 
-def _links_of(entry: LockedSkill | None) -> list[tuple[str, ...]]:
+def _link_values(entry: LockEntry | None) -> list[tuple[str, ...]]:
     return [getattr(entry, key, ()) for key in _NO_LINKS]
 
 
@@ -149,31 +151,33 @@ def _merge_sets(base: Iterable[str], ours: Iterable[str], theirs: Iterable[str])
     return tuple(sorted((mine & other) | (mine - before) | (other - before)))
 
 
-def _text_of(entry: LockedSkill | None) -> str:
-    return "" if entry is None else entry_text(entry)
+def _entry_text(entry: LockEntry | None) -> str:
+    return "" if entry is None else lock_entry_text(entry)
 
 
-def _marked(base: LockedSkill | None, ours: LockedSkill | None, theirs: LockedSkill | None) -> str:
+def _with_conflict_markers(base: LockEntry | None, ours: LockEntry | None, theirs: LockEntry | None) -> str:
     """The versions of one entry between markers, in git's style ``diff3``."""
-    return f"<<<<<<< ours\n{_text_of(ours)}||||||| base\n{_text_of(base)}=======\n{_text_of(theirs)}>>>>>>> theirs\n"
+    first = f"<<<<<<< ours\n{_entry_text(ours)}||||||| base\n{_entry_text(base)}"
+    return f"{first}=======\n{_entry_text(theirs)}>>>>>>> theirs\n"
 
 
-def _describe(entry: LockedSkill | None, other: LockedSkill | None) -> str:
+def _describe_entry(entry: LockEntry | None, other: LockEntry | None) -> str:
     """The version of an entry for people, with its source and its place in the manifest where the other has another."""
     if entry is None:
         return ""
     source = f"{entry.source} at " if other is not None and other.source != entry.source else ""
     declared = f", in the manifest as {entry.declared}" if entry.declared else ", not in the manifest"
-    return f"{source}{_version_of(entry)}{declared if other is not None and other.declared != entry.declared else ''}"
+    differs = other is not None and other.declared != entry.declared
+    return f"{source}{_describe_version(entry)}{declared if differs else ''}"
 
 
-def _version_of(entry: LockedSkill) -> str:
+def _describe_version(entry: LockEntry) -> str:
     """What was asked for, and what it was then."""
-    exact = f"commit {entry.commit[:_SHOWN]}" if entry.commit else f"digest {entry.digest[:_SHOWN]}"
+    exact = f"commit {entry.commit[:_SHOWN_DIGITS]}" if entry.commit else f"digest {entry.digest[:_SHOWN_DIGITS]}"
     return f"{entry.ref}, {exact}" if entry.ref and entry.ref != entry.commit else exact
 
 
-def find_shared_links(locked: Locked) -> dict[str, tuple[str, ...]]:
+def find_shared_links(locked: LockEntries) -> dict[str, tuple[str, ...]]:
     """The places that more than one entry records as its link, each with the names of those entries.
 
     Two people who installed a skill of one name from two sources come to that: git and the merge see two entries.
@@ -185,7 +189,7 @@ def find_shared_links(locked: Locked) -> dict[str, tuple[str, ...]]:
     return {link: tuple(several) for link, several in names.items() if len(several) > 1}
 
 
-def wrap_whole(ours: str, theirs: str) -> str:
+def wrap_in_markers(ours: str, theirs: str) -> str:
     """Both texts as a whole between git's markers, for those that cannot be merged entry by entry."""
     first, second = (text if not text or text.endswith("\n") else f"{text}\n" for text in (ours, theirs))
     return f"<<<<<<< ours\n{first}=======\n{second}>>>>>>> theirs\n"

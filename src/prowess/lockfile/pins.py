@@ -8,23 +8,23 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue, ResourceError, SkillValidationError
-from prowess.files.paths import Trails, inner_path, is_inside
+from prowess.files.paths import PathResolver, is_inside, path_inside
 from prowess.lockfile.compare import compare_folder
 from prowess.lockfile.journal import read_staged_lock
 from prowess.lockfile.read import parse_lock, read_lock
-from prowess.names import resource_parts
+from prowess.names import split_resource_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from prowess.files.tree import FileHash
     from prowess.limits import Limits
-    from prowess.lockfile.read import Locked, LockedSkill
-    from prowess.lockfile.scopes import Scope
+    from prowess.lockfile.read import LockEntries, LockEntry
+    from prowess.lockfile.scopes import InstallScope
     from prowess.skills.skill import Skill
 
-_CODE = "changed-since-locked"
-_TRIES = 100  # only as long as the lock file keeps changing under our eyes
+_CHANGED_CODE = "changed-since-locked"
+_MAX_TRIES = 100  # only as long as the lock file keeps changing under our eyes
 
 
 class Pin(NamedTuple):
@@ -34,11 +34,11 @@ class Pin(NamedTuple):
 
     def check_tree(self, folder: str, location: str, limits: Limits) -> None:
         """Raise ``SkillValidationError`` unless the whole folder is what the lock file says."""
-        wrong = self.difference(folder, limits)
+        wrong = self.find_difference(folder, limits)
         if wrong:
-            raise SkillValidationError(wrong, location, _CODE)
+            raise SkillValidationError(wrong, location, _CHANGED_CODE)
 
-    def difference(self, folder: str, limits: Limits) -> str:
+    def find_difference(self, folder: str, limits: Limits) -> str:
         """The first thing that is not as the lock file says, or ``""``."""
         try:
             return next(map(str, compare_folder(self.files, folder, limits)), "")
@@ -47,118 +47,121 @@ class Pin(NamedTuple):
 
     def check_instructions(self, file: str, data: bytes, location: str) -> None:
         """Raise ``SkillValidationError`` unless these are the bytes of the SKILL.md that the lock file means."""
-        if not self._is(file, data):
-            raise SkillValidationError(f"{file} is not what the lock file says", location, _CODE)
+        if not self._is_recorded(file, data):
+            raise SkillValidationError(f"{file} is not what the lock file says", location, _CHANGED_CODE)
 
     def check_resource(self, path: str, data: bytes) -> None:
         """Raise ``ResourceError`` unless these are the bytes of the file that the lock file means."""
-        if not self._is("/".join(resource_parts(path)), data):
-            raise ResourceError(f"{path!r} is not what the lock file says", path, _CODE)
+        if not self._is_recorded("/".join(split_resource_path(path)), data):
+            raise ResourceError(f"{path!r} is not what the lock file says", path, _CHANGED_CODE)
 
-    def _is(self, path: str, data: bytes) -> bool:
+    def _is_recorded(self, path: str, data: bytes) -> bool:
         known = self.files.get(path)
         return known is not None and known.sha256 == hashlib.sha256(data).hexdigest()
 
 
-def find_link_inside(skill: Skill, base: str, trails: Trails) -> str | None:
+def find_link_inside(skill: Skill, base: str, trails: PathResolver) -> str | None:
     """The first link on the way to a skill that lies in an install base, by its real path; ``None`` for none.
 
     Nothing that is installed holds a link, so such a link is not ours. What it leads to may lie anywhere, also where no
     lock file has a say, and would pass for installed.
     """
-    links = (link for way in dict.fromkeys(skill.ways) for link in trails.follow(way).links)
+    links = (link for way in dict.fromkeys(skill.ways) for link in trails.resolve(way).links)
     return next((link for link in links if is_inside(link, base)), None)
 
 
-class Pins:
+class LockVerifier:
     """The lock files of several scopes, and which of the skills found they vouch for."""
 
-    def __init__(self, scopes: tuple[Scope, ...], limits: Limits) -> None:
-        self._trails = Trails()
+    def __init__(self, scopes: tuple[InstallScope, ...], limits: Limits) -> None:
+        self._trails = PathResolver()
         self.records = tuple(LockRecords(scope, limits, self._trails) for scope in scopes)
         self._limits = limits
 
-    def sift(self, skills: list[Skill]) -> tuple[list[Skill], list[Issue]]:
+    def verify_skills(self, skills: list[Skill]) -> tuple[list[Skill], list[Issue]]:
         """The skills that count, those that are in a lock file pinned to it; and an issue for each of the others."""
         kept: list[Skill] = []
         issues: list[Issue] = []
         for skill in skills:
-            judged = self.judge(skill)
+            judged = self.verify_skill(skill)
             if isinstance(judged, Issue):
                 issues.append(judged)
             else:
                 kept.append(skill if judged is None else skill.placed(pin=judged))
         return kept, issues
 
-    def judge(self, skill: Skill) -> Pin | Issue | None:
+    def verify_skill(self, skill: Skill) -> Pin | Issue | None:
         """The pin of an installed skill that is what its lock file says, or the issue that says why it is not.
 
         ``None`` for a skill that is not installed: no lock file has a say in it.
         """
-        folder = self._trails.follow(skill.real_folder).end
+        folder = self._trails.resolve(skill.real_folder).end
         for records in self.records:
             link = find_link_inside(skill, records.base, self._trails)
             if link is not None:
-                return Issue(_CODE, "", f"{link} is a link, not what was installed", skill.location)
-            where = records.where(folder)
+                return Issue(_CHANGED_CODE, "", f"{link} is a link, not what was installed", skill.location)
+            where = records.locate_folder(folder)
             if where is not None:
-                return self._pinned(skill, folder, records, where)
+                return self._pin_skill(skill, folder, records, where)
         return None
 
-    def find_entry(self, folder: str) -> tuple[LockedSkill, str] | None:
+    def find_entry(self, folder: str) -> tuple[LockEntry, str] | None:
         """The entry of a lock file that a skill's folder belongs to, and its path in the install; ``None`` for none."""
-        real = self._trails.follow(folder).end
+        real = self._trails.resolve(folder).end
         for records in self.records:
-            where = records.where(real)
+            where = records.locate_folder(real)
             entry = records.locked.get(where[0]) if where is not None else None
             if where is not None and entry is not None:
                 return entry, where[1]
         return None
 
-    def _pinned(self, skill: Skill, folder: str, records: LockRecords, where: tuple[str, str]) -> Pin | Issue:
+    def _pin_skill(self, skill: Skill, folder: str, records: LockRecords, where: tuple[str, str]) -> Pin | Issue:
         wrong, code = "", "not-in-lock"
-        for _ in range(_TRIES):
-            for locked in (records.recorded, records.pending):  # in this order: what is pending is recorded next
-                pin = _pin(locked(), where)
-                wrong = pin.difference(folder, self._limits) if pin is not None else wrong
+        for _ in range(_MAX_TRIES):
+            for locked in (
+                records.get_recorded,
+                records.read_pending,
+            ):  # in this order: what is pending is recorded next
+                pin = _make_pin(locked(), where)
+                wrong = pin.find_difference(folder, self._limits) if pin is not None else wrong
                 if pin is not None and not wrong:
                     return pin
-                code = code if pin is None else _CODE
+                code = code if pin is None else _CHANGED_CODE
             if not records.reread():
                 break
-        trouble = records.trouble
+        trouble = records.read_error
         if trouble is not None and not wrong:
             code, wrong = trouble.code if trouble.code == "lock-conflict" else code, trouble.message
         return Issue(code, "", wrong or "is in no lock file", skill.location)
 
 
-def _pin(locked: Locked, where: tuple[str, str]) -> Pin | None:
+def _make_pin(locked: LockEntries, where: tuple[str, str]) -> Pin | None:
     entry = locked.get(where[0])
-    files = entry.below(where[1]) if entry is not None else None
+    files = entry.files_below(where[1]) if entry is not None else None
     return Pin(files) if files else None
 
 
 class LockRecords:
     """What the lock file of one scope says, and what is on its way there."""
 
-    def __init__(self, scope: Scope, limits: Limits, trails: Trails) -> None:
+    def __init__(self, scope: InstallScope, limits: Limits, trails: PathResolver) -> None:
         self.scope = scope
         self._limits = limits
         self._trails = trails
         self.base = os.path.realpath(scope.base)
-        self.trouble: InstallError | None = None
+        self.read_error: InstallError | None = None
         """What keeps the lock file from being read."""
         self.locked = self._read()
         self._copies: dict[str, tuple[str, str]] | None = None
 
-    def _read(self) -> Locked:
+    def _read(self) -> LockEntries:
         try:
-            return read_lock(self.scope.records, limits=self._limits)
+            return read_lock(self.scope.lock_folder, limits=self._limits)
         except InstallError as error:
-            self.trouble = error
+            self.read_error = error
             return {}
 
-    def recorded(self) -> Locked:
+    def get_recorded(self) -> LockEntries:
         """What the lock file said when it was last read."""
         return self.locked
 
@@ -167,7 +170,7 @@ class LockRecords:
         before, self.locked, self._copies = self.locked, self._read(), None
         return before != self.locked
 
-    def pending(self) -> Locked:
+    def read_pending(self) -> LockEntries:
         """What the lock file will say once the change that another process is making is done.
 
         Its text waits beside the lock file; nothing below the install base has a say in it.
@@ -177,9 +180,9 @@ class LockRecords:
             return parse_lock(text) if text is not None else {}
         return {}
 
-    def where(self, folder: str) -> tuple[str, str] | None:
+    def locate_folder(self, folder: str) -> tuple[str, str] | None:
         """The install that a folder belongs to and its path in there; ``None`` when this scope has not put it there."""
-        inner = inner_path(folder, self.base)
+        inner = path_inside(folder, self.base)
         if inner is not None:
             parts = inner.split(os.sep)
             return "/".join(parts[:2]), "/".join(parts[2:])
@@ -195,7 +198,7 @@ class LockRecords:
         root = os.path.realpath(self.scope.root)
         for entry in self.locked.values():
             for link in entry.copies:
-                place = entry.name, entry.folder_of(os.path.basename(link))
-                folder = self._trails.follow(os.path.join(self.scope.root, link)).end
+                place = entry.name, entry.folder_for_link(os.path.basename(link))
+                folder = self._trails.resolve(os.path.join(self.scope.root, link)).end
                 if self.scope.location == "user" or is_inside(folder, root):
                     yield folder, place

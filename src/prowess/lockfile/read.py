@@ -20,9 +20,9 @@ from prowess.errors import (
     ResourceNotFoundError,
 )
 from prowess.files.read import OpenFile
-from prowess.files.tree import FileHash, digest_of
+from prowess.files.tree import FileHash, digest_tree
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import folders_above, relative_parts
+from prowess.names import folders_above, split_relative_path
 from prowess.spec.redaction import hide_secrets, scrub_text
 from prowess.spec.rules import is_usable_name
 from prowess.spec.skill_ref import is_commit, is_safe_part, link_name
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 LOCK_FILE = "prowess.lock"
 NPM_LOCK_FILE = "skills-lock.json"
 VERSION = 1
-COPY = "copy"
+COPY_MODE = "copy"
 """The mode of an install that is copies, not links."""
-_TRIES = 100
-_HEAD = re.compile(r"\s*\[\[\s*skill\s*\]\]")
-_ROW = re.compile(r"([0-9a-f]{64}) ([x-]) (\d{1,15}) (.+)", re.ASCII)
-_FILES = re.compile(r'(?:  "[^"\\\n]*+",\n)*+')
-_PLAIN = re.compile(r'("?)([A-Za-z0-9_-]++)\1 = (?:"([^"\\]*+)"|\["([^"\\]*+)"\])')
+_MAX_TRIES = 100
+_ENTRY_HEADER = re.compile(r"\s*\[\[\s*skill\s*\]\]")
+_FILE_ROW = re.compile(r"([0-9a-f]{64}) ([x-]) (\d{1,15}) (.+)", re.ASCII)
+_FILE_LIST = re.compile(r'(?:  "[^"\\\n]*+",\n)*+')
+_PLAIN_ROW = re.compile(r'("?)([A-Za-z0-9_-]++)\1 = (?:"([^"\\]*+)"|\["([^"\\]*+)"\])')
 """A key with one text, or with a list of one text: nothing in it is escaped."""
 _TEXT_GROUP = 3
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -49,7 +49,7 @@ _CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
-class LockedSkill:
+class LockEntry:
     """What the lock file says of one install: where it came from, what it holds, where it is linked."""
 
     name: str
@@ -79,9 +79,9 @@ class LockedSkill:
     @property
     def is_copied(self) -> bool:
         """True when the copies where agents look are the install: there is no tree in the install base."""
-        return self.mode == COPY
+        return self.mode == COPY_MODE
 
-    def below(self, folder: str) -> dict[str, FileHash]:
+    def files_below(self, folder: str) -> dict[str, FileHash]:
         """The files of one folder of it, named from there."""
         # An install of a repository may hold thousands of skills, and each is asked for: going through all files once
         # for all of them keeps that from being quadratic.
@@ -92,7 +92,7 @@ class LockedSkill:
         prefix = f"{folder}/" if folder else ""
         return {path.removeprefix(prefix): hash_ for path, hash_ in self.files.items() if path.startswith(prefix)}
 
-    def folder_of(self, link: str) -> str:
+    def folder_for_link(self, link: str) -> str:
         """The folder, below the install, of the skill that a link of that name leads to."""
         if len(self.skills) == 1 and "" in self.skills.values():  # the install is the skill, whatever it is called
             return ""
@@ -111,11 +111,11 @@ class LockedSkill:
         return groups
 
 
-Locked = dict[str, LockedSkill]
+LockEntries = dict[str, LockEntry]
 """Every install of a scope by ``org/name``."""
 
 
-def read_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS, file: str = LOCK_FILE) -> Locked:
+def read_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS, file: str = LOCK_FILE) -> LockEntries:
     """What the lock file in ``folder`` says; nothing when there is none. ``InstallError`` when it makes no sense."""
     text = read_text(folder, file, limits)
     return parse_lock(text, f"{folder}/{file}") if text is not None else {}
@@ -135,35 +135,35 @@ def read_text(folder: str, file: str, limits: Limits = DEFAULT_LIMITS) -> str | 
 
 def _read_whole(folder: str, file: str, limits: Limits) -> bytes:
     """The bytes of a file that may be replaced at any moment: the old ones or the new ones."""
-    for _ in range(_TRIES):
+    for _ in range(_MAX_TRIES):
         with suppress(ResourceChangedError), OpenFile(folder, (file,)) as found:
             return found.read_all(limits.max_lock_bytes)
     raise ResourceChangedError(f"{file!r} is replaced all the time", file)
 
 
-def parse_lock(text: str, path: str = "") -> Locked:
+def parse_lock(text: str, path: str = "") -> LockEntries:
     """The installs that a lock file's text records; ``InstallError`` names the line, and the entry, that is wrong.
 
     A text with git's conflict markers is an ``InstallError`` with the code ``lock-conflict``.
     """
-    data = _as_written(text)
+    data = _parse_fast(text)
     if data is None:  # no row with a marker is written by Prowess, so whole files are not searched for markers
         _refuse_conflict(text, path)
-        data = _as_toml(text, path)
+        data = _parse_toml(text, path)
     if data.get("version") != VERSION:
         message = f"the lock file has version {data.get('version')!r}; this Prowess reads {VERSION}"
-        raise _bad(_at_line(message, text, 0, "version"), path)
+        raise _bad_lock_error(_with_line(message, text, 0, "version"), path)
     entries = data.get("skill", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise _bad(_at_line("the lock file must hold [[skill]] entries", text, 0, "skill"), path)
-    locked: Locked = {}
+        raise _bad_lock_error(_with_line("the lock file must hold [[skill]] entries", text, 0, "skill"), path)
+    locked: LockEntries = {}
     names: set[str] = set()
     for number, data_of_one in enumerate(entries, 1):
         try:
-            entry = _entry(data_of_one, names)
+            entry = _parse_entry(data_of_one, names)
         except _BadEntryError as error:
-            shown = _at_line(f"{error.message}{_naming(data_of_one, error.message)}", text, number, error.mark)
-            raise _bad(shown, path) from None
+            shown = _with_line(f"{error.message}{_name_entry(data_of_one, error.message)}", text, number, error.mark)
+            raise _bad_lock_error(shown, path) from None
         names.add(entry.name.lower())
         locked[entry.name] = entry
     return locked
@@ -196,19 +196,19 @@ class _BadEntryError(Exception):
         self.message, self.mark = message, mark
 
 
-def _naming(data: dict[str, Any], message: str) -> str:
+def _name_entry(data: dict[str, Any], message: str) -> str:
     """Which entry it is, where the message does not say so."""
     name = data.get("name")
     return f", in the entry {name[:80]!a}" if isinstance(name, str) and name and name not in message else ""
 
 
-def _at_line(message: str, text: str, entry: int, mark: str) -> str:
+def _with_line(message: str, text: str, entry: int, mark: str) -> str:
     """A message with the line of the first row of an entry (0: above them all) that begins with, or holds, a mark.
 
     The line of the entry itself where there is no such row; no line for one that is written in another way.
     """
     rows = text.split("\n")
-    heads = [at for at, row in enumerate(rows) if _HEAD.match(row)]
+    heads = [at for at, row in enumerate(rows) if _ENTRY_HEADER.match(row)]
     if entry > len(heads):
         return message
     begin = heads[entry - 1] if entry else 0
@@ -220,16 +220,16 @@ def _at_line(message: str, text: str, entry: int, mark: str) -> str:
     return f"{message} (line {line + 1})"
 
 
-def _as_toml(text: str, path: str) -> dict[str, Any]:
+def _parse_toml(text: str, path: str) -> dict[str, Any]:
     import tomllib  # noqa: PLC0415 - only for files that somebody else wrote
 
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a number of thousands of digits is a plain ValueError
-        raise _bad(f"the lock file is not TOML: {error}", path) from None
+        raise _bad_lock_error(f"the lock file is not TOML: {error}", path) from None
 
 
-def _as_written(text: str) -> dict[str, Any] | None:
+def _parse_fast(text: str) -> dict[str, Any] | None:
     """What a TOML parser gives for a file as Prowess writes it, in a tenth of the time; ``None`` for any other."""
     if _CONTROLS.search(text):
         return None  # TOML refuses most of them, even in a comment
@@ -240,7 +240,7 @@ def _as_written(text: str) -> dict[str, Any] | None:
     for part in (head, *parts):
         if part is not head:
             files, mark, part = part.partition("]\n")  # noqa: PLW2901 - the rest, after the list
-            if not mark or "files" in table or _FILES.fullmatch(files) is None:
+            if not mark or "files" in table or _FILE_LIST.fullmatch(files) is None:
                 return None
             table["files"] = files[3:-3].split('",\n  "') if files else []
         for row in part.split("\n"):
@@ -249,14 +249,14 @@ def _as_written(text: str) -> dict[str, Any] | None:
                 data["skill"].append(table)
             elif row == "[skill.skills]" and data["skill"] and table is data["skill"][-1] and "skills" not in table:
                 table["skills"] = table = {}
-            elif row and row[0] != "#" and not _took(row, table):
+            elif row and row[0] != "#" and not _add_row(row, table):
                 return None
     return data if data["skill"] else None
 
 
-def _took(row: str, table: dict[str, Any]) -> bool:
+def _add_row(row: str, table: dict[str, Any]) -> bool:
     """Put a row into the table and return True when it is a key with a value that JSON writes as TOML does."""
-    plain_row = _PLAIN.fullmatch(row)  # Fast path of nearly every row: what follows gives the same for these.
+    plain_row = _PLAIN_ROW.fullmatch(row)  # Fast path of nearly every row: what follows gives the same for these.
     if plain_row is not None and plain_row[2] not in table:
         table[plain_row[2]] = plain_row[3] if plain_row.lastindex == _TEXT_GROUP else [plain_row[4]]
         return True
@@ -282,19 +282,19 @@ def _took(row: str, table: dict[str, Any]) -> bool:
     return True
 
 
-_TEXTS = ("name", "source", "kind", "ref", "commit", "subpath", "select", "digest", "declared", "mode")
-_LISTS = ("links", "copies", "agents")
+_TEXT_KEYS = ("name", "source", "kind", "ref", "commit", "subpath", "select", "digest", "declared", "mode")
+_LIST_KEYS = ("links", "copies", "agents")
 _ONLY_TEXT = frozenset((str,))
 
 
-def _entry(data: dict[str, Any], taken: set[str]) -> LockedSkill:
+def _parse_entry(data: dict[str, Any], taken: set[str]) -> LockEntry:
     # Fast path: to check each text by itself makes verifying small installs slower by a tenth.
-    texts: dict[str, Any] = {key: data.get(key, "") for key in _TEXTS}
+    texts: dict[str, Any] = {key: data.get(key, "") for key in _TEXT_KEYS}
     if not _ONLY_TEXT.issuperset(map(type, texts.values())):
-        texts = {key: _text(data, key) for key in _TEXTS}
+        texts = {key: _check_text(data, key) for key in _TEXT_KEYS}
     # A file that somebody else wrote may hold a secret; what is read from here on is shown and written again.
     texts["source"], texts["declared"] = hide_secrets(texts["source"]), scrub_text(texts["declared"])
-    lists: dict[str, Any] = {key: tuple(_texts(data.get(key, []), key)) for key in _LISTS}
+    lists: dict[str, Any] = {key: tuple(_check_texts(data.get(key, []), key)) for key in _LIST_KEYS}
     if "\0" in "".join((*texts.values(), *(text for texts_of_one in lists.values() for text in texts_of_one))):
         raise _BadEntryError("the lock file holds a NUL character, which no path can hold", "\\u0000")
     if texts["commit"] and not is_commit(texts["commit"]):
@@ -306,58 +306,58 @@ def _entry(data: dict[str, Any], taken: set[str]) -> LockedSkill:
         raise _BadEntryError(f"the lock file names {texts['name'][:80]!r}, which is no org/name", "name")
     if texts["name"].lower() in taken:
         raise _BadEntryError("the lock file records one name twice", "name")
-    if texts["mode"] not in {"", COPY}:
-        raise _BadEntryError(f"the lock file's mode is {texts['mode'][:80]!r}; it can only be {COPY!r}", "mode")
-    files = dict(map(_file, _texts(data.get("files", []), "files")))
-    if digest_of(files) != texts["digest"]:
+    if texts["mode"] not in {"", COPY_MODE}:
+        raise _BadEntryError(f"the lock file's mode is {texts['mode'][:80]!r}; it can only be {COPY_MODE!r}", "mode")
+    files = dict(map(_parse_file_row, _check_texts(data.get("files", []), "files")))
+    if digest_tree(files) != texts["digest"]:
         raise _BadEntryError(f"the lock file's digest of {texts['name']} does not fit its list of files", "digest")
-    return LockedSkill(**texts, **lists, skills=_skills(data.get("skills", {})), files=files)
+    return LockEntry(**texts, **lists, skills=_check_skills(data.get("skills", {})), files=files)
 
 
-def _text(data: dict[str, Any], key: str) -> str:
+def _check_text(data: dict[str, Any], key: str) -> str:
     value = data.get(key, "")
     if not isinstance(value, str):
         raise _BadEntryError(f"the lock file's {key} must be text", key)
     return value
 
 
-def _texts(value: object, key: str) -> list[str]:
+def _check_texts(value: object, key: str) -> list[str]:
     if not isinstance(value, list) or not _ONLY_TEXT.issuperset(map(type, value)):
         raise _BadEntryError(f"the lock file's {key} must be a list of texts", key)
     return value
 
 
-def _skills(value: object) -> dict[str, str]:
+def _check_skills(value: object) -> dict[str, str]:
     if not isinstance(value, dict) or not all(isinstance(folder, str) for folder in value.values()):
         raise _BadEntryError("the lock file's skills must be names with folders", "[skill.skills]")
     for name, folder in value.items():
-        if not is_usable_name(name) or (folder and _safe_path(folder) != folder):
+        if not is_usable_name(name) or (folder and _check_path(folder) != folder):
             raise _BadEntryError(f"the lock file names the skill {name[:80]!r} in {folder[:80]!r}", json.dumps(name))
     return dict(value)
 
 
-def _file(row: str) -> tuple[str, FileHash]:
-    match = _ROW.fullmatch(row)
+def _parse_file_row(row: str) -> tuple[str, FileHash]:
+    match = _FILE_ROW.fullmatch(row)
     if match is None:
         raise _BadEntryError(f"the lock file lists a file as {row[:120]!r}", row)
     content, mode, size, name = match.groups()
-    return _safe_path(name), FileHash(int(size), mode == "x", content)
+    return _check_path(name), FileHash(int(size), mode == "x", content)
 
 
-def _safe_path(name: str) -> str:
+def _check_path(name: str) -> str:
     try:
-        return _normal(name)
+        return _normalise_path(name)
     except PathTraversalError as error:
         raise _BadEntryError(f"the lock file lists a file that leads elsewhere: {error.message}", name) from None
 
 
 @lru_cache(4096)
-def _normal(name: str) -> str:
+def _normalise_path(name: str) -> str:
     """A relative path, checked; most skills name their files alike."""
-    return "/".join(relative_parts(name))
+    return "/".join(split_relative_path(name))
 
 
-def _bad(message: str, path: str) -> InstallError:
+def _bad_lock_error(message: str, path: str) -> InstallError:
     return InstallError(message, path, "bad-lock")
 
 
@@ -365,7 +365,7 @@ def _bad(message: str, path: str) -> InstallError:
 
 
 @dataclass(frozen=True, slots=True)
-class NpmLocked:
+class NpmLockEntry:
     """What ``skills-lock.json`` says of one skill."""
 
     name: str
@@ -387,55 +387,55 @@ _NPM_KEYS = {
 }
 
 
-def read_npm_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS) -> dict[str, NpmLocked]:
+def read_npm_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS) -> dict[str, NpmLockEntry]:
     """The skills that the npm ``skills`` tool has recorded in ``folder``, by name; nothing when it has not."""
     text = read_text(folder, NPM_LOCK_FILE, limits)
     return parse_npm_lock(text, f"{folder}/{NPM_LOCK_FILE}") if text is not None else {}
 
 
-def parse_npm_lock(text: str, path: str = "") -> dict[str, NpmLocked]:
+def parse_npm_lock(text: str, path: str = "") -> dict[str, NpmLockEntry]:
     """The skills that such a file's text records; entries with unusable names are left out."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise _bad(f"{NPM_LOCK_FILE} is not JSON{where}", path) from None
+        raise _bad_lock_error(f"{NPM_LOCK_FILE} is not JSON{where}", path) from None
     skills = data.get("skills") if isinstance(data, dict) else None
     if not isinstance(skills, dict):
-        raise _bad(f"{NPM_LOCK_FILE} holds no skills", path)
-    return {name: _npm_entry(name, entry) for name, entry in skills.items() if _is_npm(name, entry)}
+        raise _bad_lock_error(f"{NPM_LOCK_FILE} holds no skills", path)
+    return {name: _parse_npm_entry(name, entry) for name, entry in skills.items() if _is_npm_entry(name, entry)}
 
 
-def _is_npm(name: str, entry: object) -> bool:
+def _is_npm_entry(name: str, entry: object) -> bool:
     return is_usable_name(name) and isinstance(entry, dict)
 
 
-def _npm_entry(name: str, entry: dict[str, Any]) -> NpmLocked:
+def _parse_npm_entry(name: str, entry: dict[str, Any]) -> NpmLockEntry:
     values = {ours: str(entry.get(theirs) or "") for theirs, ours in _NPM_KEYS.items()}
-    return NpmLocked(name, **values)
+    return NpmLockEntry(name, **values)
 
 
 _PUNCTUATION = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
 
 
-def npm_hash(files: Iterable[tuple[str, bytes]]) -> str:
+def compute_npm_hash(files: Iterable[tuple[str, bytes]]) -> str:
     """The ``computedHash`` of a skill: SHA-256 over each path and its bytes, sorted as JavaScript's locale compares."""
     total = hashlib.sha256()
-    for path, content in sorted(files, key=lambda file: _collated(file[0])):
+    for path, content in sorted(files, key=lambda file: _collation_key(file[0])):
         total.update(path.encode())
         total.update(content)
     return total.hexdigest()
 
 
-def _collated(text: str) -> tuple[list[tuple[int, int | str]], list[str], list[bool]]:
+def _collation_key(text: str) -> tuple[list[tuple[int, int | str]], list[str], list[bool]]:
     """Letters first, then accents, then case: lower before upper. Punctuation comes before digits and letters."""
     plain = unicodedata.normalize("NFD", text)
     base = [char for char in plain if not unicodedata.combining(char)]
-    first = [_weight(char) for char in base]
+    first = [_collation_weight(char) for char in base]
     return first, [char for char in plain if unicodedata.combining(char)], [char.isupper() for char in base]
 
 
-def _weight(char: str) -> tuple[int, int | str]:
+def _collation_weight(char: str) -> tuple[int, int | str]:
     at = _PUNCTUATION.find(char)
     if at >= 0:
         return 0, at

@@ -5,57 +5,60 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from prowess.files.tree import digest_of
+from prowess.files.tree import digest_tree
 from prowess.lockfile.read import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prowess.files.tree import FileHash
-    from prowess.lockfile.read import Locked, LockedSkill
+    from prowess.lockfile.read import LockEntries, LockEntry
 
-EMPTY_TEXT = (
+EMPTY_LOCK_TEXT = (
     "# What is installed, byte for byte. Prowess writes this file; keep it under version control.\n"
     f"version = {VERSION}\n"
 )
 """A lock file that records nothing, which every entry follows."""
-_OPTIONAL = ("ref", "commit", "subpath", "select", "declared", "mode")
+_OPTIONAL_KEYS = ("ref", "commit", "subpath", "select", "declared", "mode")
 
 
-def lock_text(locked: Locked) -> str | None:
+def lock_text(locked: LockEntries) -> str | None:
     """The text of the lock file; ``None`` when there is nothing to record."""
     if not locked:
         return None
-    return EMPTY_TEXT + "".join(f"\n{entry_text(locked[name])}" for name in sorted(locked))
+    return EMPTY_LOCK_TEXT + "".join(f"\n{lock_entry_text(locked[name])}" for name in sorted(locked))
 
 
-def entry_text(entry: LockedSkill) -> str:
+def lock_entry_text(entry: LockEntry) -> str:
     """The text of one entry of the lock file."""
     rows = [
         "[[skill]]",
-        f"name = {_text(entry.name)}",
-        f"source = {_text(entry.source)}",
-        f"kind = {_text(entry.kind)}",
+        f"name = {_toml_string(entry.name)}",
+        f"source = {_toml_string(entry.source)}",
+        f"kind = {_toml_string(entry.kind)}",
     ]
-    rows += [f"{key} = {_text(getattr(entry, key))}" for key in _OPTIONAL if getattr(entry, key)]
-    rows.append(f"digest = {_text(digest_of(dict(entry.files)))}")
-    rows += _list("agents", sorted(entry.agents))
-    rows += _list("links", sorted(entry.links))
-    rows += _list("copies", sorted(entry.copies))
-    rows += ["files = [", *(f"  {_text(row)}," for row in _files(entry.files)), "]"]
-    rows += ["[skill.skills]", *(f"{_text(name)} = {_text(entry.skills[name])}" for name in sorted(entry.skills))]
+    rows += [f"{key} = {_toml_string(getattr(entry, key))}" for key in _OPTIONAL_KEYS if getattr(entry, key)]
+    rows.append(f"digest = {_toml_string(digest_tree(dict(entry.files)))}")
+    rows += _list_rows("agents", sorted(entry.agents))
+    rows += _list_rows("links", sorted(entry.links))
+    rows += _list_rows("copies", sorted(entry.copies))
+    rows += ["files = [", *(f"  {_toml_string(row)}," for row in _file_rows(entry.files)), "]"]
+    rows += [
+        "[skill.skills]",
+        *(f"{_toml_string(name)} = {_toml_string(entry.skills[name])}" for name in sorted(entry.skills)),
+    ]
     return "\n".join(rows) + "\n"
 
 
-def _list(key: str, values: list[str]) -> list[str]:
-    return [f"{key} = [{', '.join(_text(value) for value in values)}]"] if values else []
+def _list_rows(key: str, values: list[str]) -> list[str]:
+    return [f"{key} = [{', '.join(_toml_string(value) for value in values)}]"] if values else []
 
 
-def _files(files: Mapping[str, FileHash]) -> list[str]:
+def _file_rows(files: Mapping[str, FileHash]) -> list[str]:
     ordered = sorted(files, key=lambda path: path.encode())
     return [f"{files[p].sha256} {'x' if files[p].executable else '-'} {files[p].size} {p}" for p in ordered]
 
 
-def _text(value: str) -> str:
+def _toml_string(value: str) -> str:
     """A TOML string; JSON's escapes are TOML's for whatever may stand here."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -10,76 +10,76 @@ from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.discovery.scan import find, standard
-from prowess.discovery.walk import Rules
-from prowess.discovery.watch import Following, linked_folders
+from prowess.discovery.scan import find_skills, resolve_standard_places
+from prowess.discovery.walk import ScanRules
+from prowess.discovery.watch import Reloader, linked_folders
 from prowess.errors import SkillError
 from prowess.files.directory import Folder
 from prowess.limits import DEFAULT_LIMITS
-from prowess.mcp.handlers import Answers
-from prowess.mcp.manifests import Manifests
-from prowess.mcp.options import ServeOptions, root_folders
+from prowess.mcp.handlers import SkillHandlers
+from prowess.mcp.manifests import ManifestCache
+from prowess.mcp.options import ServeOptions, resolve_roots
 from prowess.mcp.prompts import Prompts
-from prowess.mcp.served_skills import Shelf, build_shelf, shelf_of
+from prowess.mcp.served_skills import ServedSkills, build_from_catalog, build_from_scan
 from prowess.mcp.tools import ModelTools
-from prowess.mcp.uris import SKILL_MD, uri_of
+from prowess.mcp.uris import SKILL_FILE, make_uri
 from prowess.model import Place
-from prowess.spec.document import Policy
+from prowess.spec.document import LoadPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from prowess.discovery.file_changes import Notice
+    from prowess.discovery.file_changes import WatchMethod
     from prowess.limits import Limits
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
 
-    Announce = Callable[["News"], None]
-    Hear = Callable[["Work", "Made"], None]
+    AnnounceChanges = Callable[["SnapshotChanges"], None]
+    DeliverResult = Callable[["LoadThread", "LoadResult"], None]
 
 logger = logging.getLogger("prowess.mcp")
 
 _DEFAULT_OPTIONS = ServeOptions()
-_MOST_NEWS = 1_000
-_PATIENCE = 5.0
+_MAX_UPDATED_URIS = 1_000
+_RELOAD_SECONDS = 5.0
 
 
-class Offer(NamedTuple):
+class ServerSnapshot(NamedTuple):
     """Everything that is answered from one shelf."""
 
-    answers: Answers
+    handlers: SkillHandlers
     tools: ModelTools
     prompts: Prompts
 
     @property
-    def shelf(self) -> Shelf:
-        return self.answers.shelf
+    def served(self) -> ServedSkills:
+        return self.handlers.served
 
 
-class News(NamedTuple):
+class SnapshotChanges(NamedTuple):
     """What a new offer changed for clients."""
 
     tools: bool
     prompts: bool
-    updated: tuple[str, ...]
+    updated_uris: tuple[str, ...]
     """The addresses of files that are not what they were."""
     listed_before: tuple[Skill, ...] = ()
     """The skills that models were told of before."""
 
 
-class Loader:
+class SkillLoader:
     """How the shelf is loaded: from folders that are named, or from the standard places."""
 
     def __init__(self, roots: tuple[str, ...], limits: Limits) -> None:
         self._roots = roots
         self._limits = limits
-        self._rules = Rules(Policy(limits=limits), nested=True)
+        self._rules = ScanRules(LoadPolicy(limits=limits), nested=True)
 
-    def load(self) -> Shelf:
+    def load(self) -> ServedSkills:
         places, allowed = self._places()
-        return build_shelf(find(places, self._rules, allowed=allowed), self._limits)
+        return build_from_scan(find_skills(places, self._rules, allowed=allowed), self._limits)
 
-    def folders(self, shelf: Shelf | None) -> Iterable[str]:
+    def watched_folders(self, shelf: ServedSkills | None) -> Iterable[str]:
         """What to watch."""
         linked = linked_folders(shelf.skills.values()) if shelf is not None else ()
         return (*(place.path for place in self._places()[0]), *linked)
@@ -94,7 +94,7 @@ class Loader:
         while waiting:
             try:
                 with Folder(waiting.pop()) as folder:
-                    entries = folder.entries(left)
+                    entries = folder.list_entries(left)
             except OSError:  # it is not there, or cannot be looked at, and then it costs nothing
                 continue
             left -= sum(map(len, entries[:-1]))
@@ -106,23 +106,23 @@ class Loader:
     def _places(self) -> tuple[tuple[Place, ...], tuple[str, ...] | None]:
         if self._roots:
             return tuple(Place(root) for root in self._roots), None
-        return standard()
+        return resolve_standard_places()
 
 
-class Work:
+class LoadThread:
     """The thread behind a keeper, and who hears of what it makes."""
 
-    def __init__(self, work: Callable[[Work], None], hear: Hear) -> None:
-        self.following: Following[Shelf] | None = None
-        self.is_over = False
+    def __init__(self, work: Callable[[LoadThread], None], hear: DeliverResult) -> None:
+        self.following: Reloader[ServedSkills] | None = None
+        self.is_closed = False
         self._work = work
-        self.give = partial(hear, self)
+        self.deliver = partial(hear, self)
         self.thread = Thread(target=self._run, name="prowess-keeper", daemon=True)
         self.thread.start()
 
     def close(self) -> None:
         """End it, soon."""
-        self.is_over = True
+        self.is_closed = True
         if self.following is not None:
             self.following.close()
 
@@ -130,36 +130,38 @@ class Work:
         try:
             self._work(self)
         except BaseException as error:
-            self.give(Made(None, None, error))
+            self.deliver(LoadResult(None, None, error))
             raise
 
 
-class Made(NamedTuple):
+class LoadResult(NamedTuple):
     """An offer and what is new in it, or the error that kept one from being made."""
 
-    offer: Offer | None
-    news: News | None = None
+    snapshot: ServerSnapshot | None
+    changes: SnapshotChanges | None = None
     error: BaseException | None = None
 
 
-class Keeper:
+class LiveCatalog:
     """Loads the shelf in a thread of its own, and again after every change; asked from one event loop at a time."""
 
-    def __init__(self, loader: Loader | Shelf, limits: Limits, options: ServeOptions, *, notice: Notice | None) -> None:
+    def __init__(
+        self, loader: SkillLoader | ServedSkills, limits: Limits, options: ServeOptions, *, notice: WatchMethod | None
+    ) -> None:
         self._loader = loader
         self._limits = limits
         self._options = options
-        self._notice: Notice | None = notice
-        self._manifests = Manifests(limits)
+        self._notice: WatchMethod | None = notice
+        self._manifests = ManifestCache(limits)
         self._users = 0
-        self._work: Work | None = None
-        self._first: asyncio.Future[None] | None = None
-        self._offer: Offer | None = None
-        self._swapped = asyncio.Event()
-        self._looks = asyncio.Lock()
-        self._next_look: asyncio.Task[Offer | None] | None = None
-        self.announce: Announce | None = None
-        self._loaded: Callable[[Shelf], None] | None = None
+        self._load_thread: LoadThread | None = None
+        self._first_load: asyncio.Future[None] | None = None
+        self._snapshot: ServerSnapshot | None = None
+        self._snapshot_replaced = asyncio.Event()
+        self._reload_lock = asyncio.Lock()
+        self._next_reload: asyncio.Task[ServerSnapshot | None] | None = None
+        self.announce: AnnounceChanges | None = None
+        self._on_loaded: Callable[[ServedSkills], None] | None = None
 
     # -- from the event loop -----------------------------------------------------------------------------------------
 
@@ -169,121 +171,121 @@ class Keeper:
         if self._users > 1:
             return
         loop = asyncio.get_running_loop()
-        self._looks, self._next_look = asyncio.Lock(), None
-        self._first = loop.create_future()
-        self._first.add_done_callback(lambda future: future.cancelled() or future.exception())
+        self._reload_lock, self._next_reload = asyncio.Lock(), None
+        self._first_load = loop.create_future()
+        self._first_load.add_done_callback(lambda future: future.cancelled() or future.exception())
 
-        def hear(work: Work, made: Made) -> None:
+        def deliver(work: LoadThread, made: LoadResult) -> None:
             with suppress(RuntimeError):  # the loop has ended, and with it everybody who could ask
-                loop.call_soon_threadsafe(self._heard, work, made)
+                loop.call_soon_threadsafe(self._accept_result, work, made)
 
-        self._work = Work(self._keep, hear)
+        self._load_thread = LoadThread(self._load_and_watch, deliver)
 
     async def stop(self) -> None:
         """End watching."""
         self._users -= 1
-        if self._users or self._work is None:
+        if self._users or self._load_thread is None:
             return
-        work, self._work, self._offer = self._work, None, None
+        work, self._load_thread, self._snapshot = self._load_thread, None, None
         work.close()
         await asyncio.to_thread(work.thread.join, 5)
 
-    async def offer(self) -> Offer:
+    async def get_snapshot(self) -> ServerSnapshot:
         """What is offered now; waits for the first load."""
-        if self._offer is None:
-            assert self._first is not None  # noqa: S101 - a request comes after the start
-            await asyncio.shield(self._first)
-        assert self._offer is not None  # noqa: S101 - set before the future
-        return self._offer
+        if self._snapshot is None:
+            assert self._first_load is not None  # noqa: S101 - a request comes after the start
+            await asyncio.shield(self._first_load)
+        assert self._snapshot is not None  # noqa: S101 - set before the future
+        return self._snapshot
 
-    async def newer(self, than: Offer) -> Offer | None:
+    async def wait_for_newer(self, than: ServerSnapshot) -> ServerSnapshot | None:
         """What is offered once that is no more; ``None`` where nobody watches, or nothing comes in time."""
-        if self._work is None or self._work.following is None:
+        if self._load_thread is None or self._load_thread.following is None:
             return None
         with suppress(TimeoutError):
-            async with asyncio.timeout(_PATIENCE + self._limits.watch_seconds):
-                while self._offer is than:
-                    await self._swapped.wait()
-                return self._offer
+            async with asyncio.timeout(_RELOAD_SECONDS + self._limits.watch_seconds):
+                while self._snapshot is than:
+                    await self._snapshot_replaced.wait()
+                return self._snapshot
         return None
 
-    async def look(self) -> Offer | None:
+    async def reload(self) -> ServerSnapshot | None:
         """An offer of what lies on the disk now, loaded after this was asked; ``None`` where nobody watches.
 
         Changes are noticed some time after they happen, so what this offers may not have been announced yet. Loads run
         one at a time, and everybody who asks during one shares the next.
         """
-        if self._work is None or self._work.following is None or isinstance(self._loader, Shelf):
+        if self._load_thread is None or self._load_thread.following is None or isinstance(self._loader, ServedSkills):
             return None
-        known = await self.offer()
-        if self._next_look is None:
-            self._next_look = asyncio.create_task(self._look(self._loader, known))
-        return await asyncio.shield(self._next_look)
+        known = await self.get_snapshot()
+        if self._next_reload is None:
+            self._next_reload = asyncio.create_task(self._reload(self._loader, known))
+        return await asyncio.shield(self._next_reload)
 
-    async def _look(self, loader: Loader, known: Offer) -> Offer | None:
-        async with self._looks:
-            self._next_look = None  # whoever asks from here on may ask about something that this load does not see
+    async def _reload(self, loader: SkillLoader, known: ServerSnapshot) -> ServerSnapshot | None:
+        async with self._reload_lock:
+            self._next_reload = None  # whoever asks from here on may ask about something that this load does not see
             try:
                 shelf = await asyncio.to_thread(loader.load)
             except Exception:
                 logger.exception("the skills could not be loaded again; answered from what was loaded before")
                 return None
-        shelf.remember_names(known.shelf)
-        return self._make_offer(shelf)
+        shelf.remember_names(known.served)
+        return self._make_snapshot(shelf)
 
-    async def settle(self, seconds: float) -> Offer | None:
+    async def get_snapshot_within(self, seconds: float) -> ServerSnapshot | None:
         """What is offered: waited for where little has to be loaded, else ``None`` if it is not there in time."""
-        if self._offer is not None or await asyncio.to_thread(self._is_small):
-            return await self.offer()
+        if self._snapshot is not None or await asyncio.to_thread(self._is_small):
+            return await self.get_snapshot()
         try:
-            return await asyncio.wait_for(self.offer(), seconds)
+            return await asyncio.wait_for(self.get_snapshot(), seconds)
         except TimeoutError:
             return None
 
     def _is_small(self) -> bool:
-        return isinstance(self._loader, Shelf) or self._loader.is_small()
+        return isinstance(self._loader, ServedSkills) or self._loader.is_small()
 
-    def _heard(self, work: Work, made: Made) -> None:
-        if work is not self._work or self._first is None:
+    def _accept_result(self, work: LoadThread, made: LoadResult) -> None:
+        if work is not self._load_thread or self._first_load is None:
             return
-        self._offer = made.offer or self._offer
-        swapped, self._swapped = self._swapped, asyncio.Event()
+        self._snapshot = made.snapshot or self._snapshot
+        swapped, self._snapshot_replaced = self._snapshot_replaced, asyncio.Event()
         swapped.set()
-        if not self._first.done():
+        if not self._first_load.done():
             if made.error is None:
-                self._first.set_result(None)
-                self._tell_loaded()
+                self._first_load.set_result(None)
+                self._call_on_loaded()
             else:
-                self._first.set_exception(made.error)
-        if made.news is not None and self.announce is not None:
-            self.announce(made.news)
+                self._first_load.set_exception(made.error)
+        if made.changes is not None and self.announce is not None:
+            self.announce(made.changes)
 
-    def when_loaded(self, told: Callable[[Shelf], None]) -> None:
+    def call_when_loaded(self, told: Callable[[ServedSkills], None]) -> None:
         """Call ``told`` with the first shelf, once: now if it is there."""
-        self._loaded = told
-        self._tell_loaded()
+        self._on_loaded = told
+        self._call_on_loaded()
 
-    def _tell_loaded(self) -> None:
-        if self._loaded is not None and self._offer is not None:
-            told, self._loaded = self._loaded, None
-            told(self._offer.shelf)
+    def _call_on_loaded(self) -> None:
+        if self._on_loaded is not None and self._snapshot is not None:
+            told, self._on_loaded = self._on_loaded, None
+            told(self._snapshot.served)
 
     # -- in the thread -----------------------------------------------------------------------------------------------
 
-    def _keep(self, work: Work) -> None:
-        if isinstance(self._loader, Shelf) or self._notice is None:
-            shelf = self._loader if isinstance(self._loader, Shelf) else self._loader.load()
-            work.give(Made(self._offered(shelf)))
+    def _load_and_watch(self, work: LoadThread) -> None:
+        if isinstance(self._loader, ServedSkills) or self._notice is None:
+            shelf = self._loader if isinstance(self._loader, ServedSkills) else self._loader.load()
+            work.deliver(LoadResult(self._make_next_snapshot(shelf)))
             return
-        work.following = following = Following(
+        work.following = following = Reloader(
             self._loader.load,
-            self._loader.folders,
+            self._loader.watched_folders,
             every=self._limits.watch_seconds,
             notice=self._notice,
             limits=self._limits,
         )
-        before: Offer | None = None
-        while not work.is_over:
+        before: ServerSnapshot | None = None
+        while not work.is_closed:
             try:
                 found = following.next()
             except Exception:
@@ -294,52 +296,54 @@ class Keeper:
             if found is None:
                 break
             if before is not None:
-                found.remember_names(before.shelf)
-            fresh = self._offered(found)
-            work.give(Made(fresh, None if before is None else self._news(before, fresh)))
+                found.remember_names(before.served)
+            fresh = self._make_next_snapshot(found)
+            work.deliver(LoadResult(fresh, None if before is None else self._compare_snapshots(before, fresh)))
             before = fresh
         following.close()
 
-    def _offered(self, shelf: Shelf) -> Offer:
+    def _make_next_snapshot(self, shelf: ServedSkills) -> ServerSnapshot:
         self._manifests.keep_only(shelf.skills.values())
-        return self._make_offer(shelf)
+        return self._make_snapshot(shelf)
 
-    def _make_offer(self, shelf: Shelf) -> Offer:
+    def _make_snapshot(self, shelf: ServedSkills) -> ServerSnapshot:
         tools = ModelTools(shelf, self._options)
-        answers = Answers(shelf, self._manifests, self._limits)
-        return Offer(answers, tools, Prompts(shelf, tools, self._limits))
+        answers = SkillHandlers(shelf, self._manifests, self._limits)
+        return ServerSnapshot(answers, tools, Prompts(shelf, tools, self._limits))
 
-    def _news(self, old: Offer, new: Offer) -> News:
-        updated = [uri for path, skill in new.shelf.skills.items() for uri in self._updated(path, skill, old.shelf)]
+    def _compare_snapshots(self, old: ServerSnapshot, new: ServerSnapshot) -> SnapshotChanges:
+        updated = [
+            uri for path, skill in new.served.skills.items() for uri in self._find_updated_uris(path, skill, old.served)
+        ]
         tools = old.tools.definitions != new.tools.definitions
         prompts = old.prompts.names != new.prompts.names
-        return News(tools, prompts, tuple(updated[:_MOST_NEWS]), old.tools.listed)
+        return SnapshotChanges(tools, prompts, tuple(updated[:_MAX_UPDATED_URIS]), old.tools.listed_skills)
 
-    def _updated(self, path: str, skill: Skill, old: Shelf) -> list[str]:
+    def _find_updated_uris(self, path: str, skill: Skill, old: ServedSkills) -> list[str]:
         """The files of a skill that are not what was told of them; its SKILL.md where nothing was told."""
-        told = self._manifests.known(skill)
+        told = self._manifests.get_cached(skill)
         if told is None:
             before = old.skills.get(path)
             same = before is not None and before.identity == skill.identity
-            return [] if same else [uri_of(path, SKILL_MD)]
+            return [] if same else [make_uri(path, SKILL_FILE)]
         try:
-            now = self._manifests.of(skill)
+            now = self._manifests.get_manifest(skill)
         except SkillError:
-            return [uri_of(path, SKILL_MD)]
+            return [make_uri(path, SKILL_FILE)]
         if now is told:
             return []
         digests = {file.path: file.hashed.digest for file in told.files}
-        return [uri_of(path, file.path) for file in now.files if digests.get(file.path) != file.hashed.digest]
+        return [make_uri(path, file.path) for file in now.files if digests.get(file.path) != file.hashed.digest]
 
 
-def keeper_of(
+def make_live_catalog(
     roots: Iterable[str | os.PathLike[str]],
     catalog: Catalog | None = None,
     limits: Limits = DEFAULT_LIMITS,
     options: ServeOptions = _DEFAULT_OPTIONS,
     *,
-    notice: Notice | None = "auto",
-) -> Keeper:
+    notice: WatchMethod | None = "auto",
+) -> LiveCatalog:
     """A keeper of what lies below folders (none: the standard places), or of a catalogue."""
-    loader = Loader(root_folders(roots), limits) if catalog is None else shelf_of(catalog, limits)
-    return Keeper(loader, limits, options, notice=notice)
+    loader = SkillLoader(resolve_roots(roots), limits) if catalog is None else build_from_catalog(catalog, limits)
+    return LiveCatalog(loader, limits, options, notice=notice)

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 PARTS = ("extension", "tools", "instructions", "prompts")
-PLACES = ("instructions", "tools")
+LISTING_PLACES = ("instructions", "tools")
 """Where the listing may stand: in the answer to the handshake, and in the description of the tool that loads."""
-BUDGET = 1_000
-MAX_CHARS = 4_000
+DEFAULT_BUDGET = 1_000
+DEFAULT_MAX_CHARS = 4_000
 """Claude Code shows the first 4,096 characters of what a server says; other clients show more."""
 
 
@@ -28,10 +28,10 @@ class ServeOptions(NamedTuple):
     instructions: bool = True
     """What a model is told in the answer to the handshake."""
     prompts: bool = True
-    listing: tuple[str, ...] = PLACES
-    budget: int | None = BUDGET
+    listing: tuple[str, ...] = LISTING_PLACES
+    budget: int | None = DEFAULT_BUDGET
     """Tokens for the text in each place of the listing."""
-    max_chars: int | None = MAX_CHARS
+    max_chars: int | None = DEFAULT_MAX_CHARS
     """The text in each place has fewer characters."""
     show_folders: bool = True
     """Whether clients are told where the skills lie on this machine."""
@@ -41,7 +41,7 @@ class ServeOptions(NamedTuple):
         return place in self.listing and bool(getattr(self, place))
 
 
-def root_folders(roots: Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
+def resolve_roots(roots: Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
     """The folders that ``roots`` mean, absolute; ``~`` is expanded, since clients start programs without a shell."""
     return tuple(os.path.abspath(os.path.expanduser(os.fspath(root))) for root in roots)
 
@@ -58,7 +58,9 @@ def make_options(
     check_count(budget, "budget", optional=True)
     check_count(max_chars, "max_chars", optional=True)
     places = check_texts(listing, "listing")
-    unknown = [place for place in places if place not in PLACES]
+    unknown = [place for place in places if place not in LISTING_PLACES]
     if unknown:
-        raise SourceError(f"listing names places for the listing ({', '.join(PLACES)}), not {unknown[0][:64]!r}")
+        raise SourceError(
+            f"listing names places for the listing ({', '.join(LISTING_PLACES)}), not {unknown[0][:64]!r}"
+        )
     return ServeOptions(**parts, listing=places, budget=budget, max_chars=max_chars, show_folders=show_folders)

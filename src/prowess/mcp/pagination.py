@@ -11,16 +11,16 @@ from prowess.errors import SourceError
 if TYPE_CHECKING:
     from prowess.spec.frontmatter.json_types import Json
 
-FRESH: dict[str, Json] = {"ttlMs": 0, "cacheScope": "private"}
+NO_CACHE: dict[str, Json] = {"ttlMs": 0, "cacheScope": "private"}
 """How long an answer may be kept: it is stale as soon as it is given, since files change without notice."""
 
 
-def cursor_after(item: str) -> str:
+def encode_cursor(item: str) -> str:
     """What continues a listing after ``item``."""
     return base64.urlsafe_b64encode(item.encode()).decode("ascii")
 
 
-def item_before(cursor: str | None) -> str:
+def decode_cursor(cursor: str | None) -> str:
     """The item after which a listing goes on, ``""`` for its beginning."""
     if cursor is None:
         return ""
@@ -30,7 +30,7 @@ def item_before(cursor: str | None) -> str:
         raise SourceError("the cursor is none that this server gave") from None
 
 
-def complete(key: str, items: list[Json], last: str | None) -> dict[str, Json]:
+def make_page(key: str, items: list[Json], last: str | None) -> dict[str, Json]:
     """A page of a listing; ``last``: the item after which there is more."""
-    more: dict[str, Json] = {} if last is None else {"nextCursor": cursor_after(last)}
-    return {"resultType": "complete", key: items, **more, **FRESH}
+    more: dict[str, Json] = {} if last is None else {"nextCursor": encode_cursor(last)}
+    return {"resultType": "complete", key: items, **more, **NO_CACHE}

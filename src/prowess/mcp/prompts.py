@@ -9,51 +9,51 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import ResourceNotFoundError, SkillError, SourceError
-from prowess.mcp.handlers import current_answer
-from prowess.mcp.pagination import complete, item_before
-from prowess.mcp.uris import TEMPLATE
-from prowess.spec.hidden_characters import one_line
-from prowess.spec.placeholders import argument_names
+from prowess.mcp.handlers import ensure_current
+from prowess.mcp.pagination import decode_cursor, make_page
+from prowess.mcp.uris import URI_TEMPLATE
+from prowess.spec.hidden_characters import to_one_line
+from prowess.spec.placeholders import parse_argument_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prowess.limits import Limits
-    from prowess.mcp.served_skills import Shelf
+    from prowess.mcp.served_skills import ServedSkills
     from prowess.mcp.tools import ModelTools
     from prowess.skills.skill import Skill
     from prowess.spec.frontmatter.json_types import Json
 
     Result = dict[str, Json]
 
-_ANY = "arguments"
-_WORDS = re.compile(r"[\[<(]([^\]>)]*)[\]>)]|(\S+)")
-_MOST_VALUES = 100
-_MOST_CHARS = 200
+_FREE_ARGUMENT = "arguments"
+_HINT_PARTS = re.compile(r"[\[<(]([^\]>)]*)[\]>)]|(\S+)")
+_MAX_VALUES = 100
+_MAX_HINT_CHARS = 200
 
 
-class Argument(NamedTuple):
+class PromptArgument(NamedTuple):
     """One argument of a prompt, and the values that its hint lists."""
 
     name: str
-    about: str = ""
+    hint: str = ""
     values: tuple[str, ...] = ()
 
 
-def arguments_of(skill: Skill) -> tuple[Argument, ...]:
+def list_arguments(skill: Skill) -> tuple[PromptArgument, ...]:
     """The arguments that a skill names, each with its part of the hint; else one for everything that is said."""
     front = skill.peek()
     hint = front.extra.get("argument-hint")
-    said = one_line(hint)[:_MOST_CHARS] if isinstance(hint, str) else ""
-    names = argument_names(front.extra.get("arguments"))
+    said = to_one_line(hint)[:_MAX_HINT_CHARS] if isinstance(hint, str) else ""
+    names = parse_argument_names(front.extra.get("arguments"))
     if not names:
-        return (Argument(_ANY, said, _values(said)),)
-    parts = [match[1] or match[2] for match in _WORDS.finditer(said)]
+        return (PromptArgument(_FREE_ARGUMENT, said, _parse_choices(said)),)
+    parts = [match[1] or match[2] for match in _HINT_PARTS.finditer(said)]
     parts += [""] * (len(names) - len(parts))
-    return tuple(Argument(name, part, _values(part)) for name, part in zip(names, parts, strict=False))
+    return tuple(PromptArgument(name, part, _parse_choices(part)) for name, part in zip(names, parts, strict=False))
 
 
-def _values(hint: str) -> tuple[str, ...]:
+def _parse_choices(hint: str) -> tuple[str, ...]:
     """``low|high`` in a hint, also after a colon, is a choice."""
     choice = hint.strip("[]<>()").rpartition(":")[2].strip()
     values = tuple(value.strip() for value in choice.split("|"))
@@ -63,80 +63,88 @@ def _values(hint: str) -> tuple[str, ...]:
 class Prompts:
     """The prompts for one shelf."""
 
-    def __init__(self, shelf: Shelf, tools: ModelTools, limits: Limits) -> None:
-        self._shelf = shelf
+    def __init__(self, shelf: ServedSkills, tools: ModelTools, limits: Limits) -> None:
+        self._served = shelf
         self._tools = tools
         self._limits = limits
 
     @cached_property
     def names(self) -> list[str]:
         """The skills that people may call, by name."""
-        return [skill.name for skill in self._shelf.catalog if skill.user_invocable]
+        return [skill.name for skill in self._served.catalog if skill.user_invocable]
 
-    def page(self, cursor: str | None) -> Result:
+    def list_prompts(self, cursor: str | None) -> Result:
         """A page of prompts."""
-        after, most = item_before(cursor), self._limits.max_page_entries
+        after, most = decode_cursor(cursor), self._limits.max_page_entries
         begin = bisect_right(self.names, after) if after else 0
         page = self.names[begin : begin + most]
         more = begin + most < len(self.names)
-        return complete("prompts", [self._row(self._shelf.catalog[name]) for name in page], page[-1] if more else None)
+        return make_page(
+            "prompts", [self._describe_prompt(self._served.catalog[name]) for name in page], page[-1] if more else None
+        )
 
-    def _row(self, skill: Skill) -> Json:
+    def _describe_prompt(self, skill: Skill) -> Json:
         rows: list[Json] = [
-            {"name": arg.name, **({"description": arg.about} if arg.about else {}), "required": False}
-            for arg in arguments_of(skill)
+            {"name": arg.name, **({"description": arg.hint} if arg.hint else {}), "required": False}
+            for arg in list_arguments(skill)
         ]
-        return {"name": skill.name, "description": one_line(skill.description), "arguments": rows}
+        return {"name": skill.name, "description": to_one_line(skill.description), "arguments": rows}
 
-    def get(self, name: str, given: Mapping[str, str]) -> Result:
+    def get_prompt(self, name: str, given: Mapping[str, str]) -> Result:
         """The text that the call of a skill sends to the model."""
-        skill = self._callable(name)
-        known = [argument.name for argument in arguments_of(skill)]
+        skill = self._find_prompt_skill(name)
+        known = [argument.name for argument in list_arguments(skill)]
         unknown = [key for key in given if key not in known]
         if unknown:
             raise SourceError(f"prompt {name!r} has no argument {unknown[0][:64]!r}; known: {', '.join(known)}")
-        said = given.get(_ANY, "") if known == [_ANY] else _line([given.get(key, "") for key in known])
-        text = self._tools.write_call(skill, said)
+        said = (
+            given.get(_FREE_ARGUMENT, "")
+            if known == [_FREE_ARGUMENT]
+            else _quote_words([given.get(key, "") for key in known])
+        )
+        text = self._tools.write_user_call(skill, said)
         message: Json = {"role": "user", "content": {"type": "text", "text": text}}
-        said_about = one_line(skill.description)
+        said_about = to_one_line(skill.description)
         answer: Result = {"resultType": "complete", "description": said_about, "messages": [message]}
-        return current_answer(skill, answer)
+        return ensure_current(skill, answer)
 
-    def _callable(self, name: str) -> Skill:
-        skill = self._shelf.catalog.get(name)
+    def _find_prompt_skill(self, name: str) -> Skill:
+        skill = self._served.catalog.get(name)
         if skill is None or not skill.user_invocable:
             raise ResourceNotFoundError(f"no prompt {name[:64]!r}")
         return skill
 
     # -- completion --------------------------------------------------------------------------------------------------
 
-    def complete(self, ref: Mapping[str, object], name: str, value: str, said: Mapping[str, str]) -> Result:
+    def complete_argument(self, ref: Mapping[str, object], name: str, value: str, said: Mapping[str, str]) -> Result:
         """The values that an argument of a prompt, or of the template of resources, may have."""
         if ref.get("type") == "ref/prompt":
-            skill = self._callable(str(ref.get("name")))
-            known = next((argument for argument in arguments_of(skill) if argument.name == name), None)
+            skill = self._find_prompt_skill(str(ref.get("name")))
+            known = next((argument for argument in list_arguments(skill) if argument.name == name), None)
             found = [one for one in (known.values if known else ()) if one.startswith(value)]
-        elif ref.get("uri") == TEMPLATE:
-            found = self._paths(value) if name == "skill" else self._files(said.get("skill", ""), value)
+        elif ref.get("uri") == URI_TEMPLATE:
+            found = (
+                self._complete_paths(value) if name == "skill" else self._complete_files(said.get("skill", ""), value)
+            )
         else:
             raise ResourceNotFoundError(f"nothing to complete for {str(ref.get('uri'))[:200]!r}")
-        values: list[Json] = [*found[:_MOST_VALUES]]
-        shown: Json = {"values": values, "total": len(found), "hasMore": len(found) > _MOST_VALUES}
+        values: list[Json] = [*found[:_MAX_VALUES]]
+        shown: Json = {"values": values, "total": len(found), "hasMore": len(found) > _MAX_VALUES}
         return {"resultType": "complete", "completion": shown}
 
-    def _paths(self, begin: str) -> list[str]:
-        listed = self._shelf.listed
+    def _complete_paths(self, begin: str) -> list[str]:
+        listed = self._served.listed_paths
         return listed[bisect_left(listed, begin) : bisect_left(listed, begin + "\U0010ffff")]
 
-    def _files(self, path: str, begin: str) -> list[str]:
-        skill = self._shelf.skills.get(path)
+    def _complete_files(self, path: str, begin: str) -> list[str]:
+        skill = self._served.skills.get(path)
         try:
             return [file for file in skill.files() if file.startswith(begin)] if skill is not None else []
         except SkillError:
             return []
 
 
-def _line(words: list[str]) -> str:
+def _quote_words(words: list[str]) -> str:
     """Words as one line that splits into them again; missing ones at the end are left out."""
     while words and not words[-1]:
         words.pop()

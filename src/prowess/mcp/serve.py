@@ -9,14 +9,14 @@ from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import SkillError, SourceError
-from prowess.files.directory import folder_info
+from prowess.files.directory import stat_folder
 from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.http.bind import check_token, is_loopback, parse_bind
-from prowess.mcp.live_catalog import Loader
-from prowess.mcp.manifests import Manifests
-from prowess.mcp.options import root_folders
+from prowess.mcp.live_catalog import SkillLoader
+from prowess.mcp.manifests import ManifestCache
+from prowess.mcp.options import resolve_roots
 from prowess.mcp.served_skills import Refused
-from prowess.skills.mcp_rules import reasons
+from prowess.skills.mcp_rules import as_issues
 
 if TYPE_CHECKING:
     import os
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from prowess.mcp.served_skills import LeftOut
     from prowess.mcp.server import Server
 
-_LEAST, _PART = 0.05, 10
+_MIN_HANDSHAKE_SECONDS, _HANDSHAKE_DIVISOR = 0.05, 10
 
 
 def serve(
@@ -46,16 +46,16 @@ def serve(
     ``left_out`` is called with how many skills are not served, if any are not (``check`` says which, and why).
     ``options`` are those of ``Server``. Returns when the client is gone, or when the process is told to end.
     """
-    _find_folders(roots)
+    _check_folders(roots)
     host = parse_bind(http)[0] if http is not None else ""
     if http is not None:
         check_token(host, token)
     # A further name is that of a proxy: it asks from this machine, and its clients are elsewhere.
     options.setdefault("show_folders", http is None or (is_loopback(host) and not hosts))
     began = time.monotonic()
-    made = server_class()
+    made = load_server_class()
     limits = options.get("limits") or DEFAULT_LIMITS
-    options["limits"] = in_step(limits, time.monotonic() - began)
+    options["limits"] = with_handshake_seconds(limits, time.monotonic() - began)
     server = made(*roots, **options)
     with suppress(KeyboardInterrupt):
         if http is None:
@@ -66,30 +66,35 @@ def serve(
             return
         from prowess.mcp.http.app import run_http  # noqa: PLC0415 - not needed for stdio
 
-        def started(url: str) -> None:
+        def report_ready(url: str) -> None:
             if ready is not None:
                 ready(url)
             if left_out is not None:
                 server.tell_left_out(left_out)
 
-        run_http(server, http, token, hosts, origins, started)
+        run_http(server, http, token, hosts, origins, report_ready)
 
 
-def in_step(limits: Limits, spent: float) -> Limits:
+def with_handshake_seconds(limits: Limits, spent: float) -> Limits:
     """The limits with a first answer that waits for a large listing no longer than a small part of the start took."""
-    return replace(limits, max_handshake_seconds=min(limits.max_handshake_seconds, max(_LEAST, spent / _PART)))
+    return replace(
+        limits,
+        max_handshake_seconds=min(
+            limits.max_handshake_seconds, max(_MIN_HANDSHAKE_SECONDS, spent / _HANDSHAKE_DIVISOR)
+        ),
+    )
 
 
-def _find_folders(roots: tuple[str | os.PathLike[str], ...]) -> tuple[str, ...]:
+def _check_folders(roots: tuple[str | os.PathLike[str], ...]) -> tuple[str, ...]:
     """The folders that were named; raises ``SourceError`` for one that is not there: a configuration is wrong."""
-    folders = root_folders(roots)
+    folders = resolve_roots(roots)
     for folder in folders:
-        if folder_info(folder) is None:
+        if stat_folder(folder) is None:
             raise SourceError(f"there is no folder {folder!r}", code="missing-root")
     return folders
 
 
-def server_class() -> type[Server]:
+def load_server_class() -> type[Server]:
     """The class of servers. The SDK makes many objects that all stay, so collecting garbage meanwhile is in vain."""
     import gc  # noqa: PLC0415 - only when serving
 
@@ -111,12 +116,12 @@ def run_stdio(server: Server) -> None:
     """Serve one client on standard input and output, until it closes them."""
     import asyncio  # noqa: PLC0415 - only when serving
 
-    with _ended_by_interrupt():
-        asyncio.run(_stdio(server))
+    with _exit_on_interrupt():
+        asyncio.run(_serve_stdio(server))
 
 
 @contextmanager
-def _ended_by_interrupt() -> Iterator[None]:
+def _exit_on_interrupt() -> Iterator[None]:
     """Let an interrupt end the process at once: a thread waits for input, and no exception wakes it up."""
     import signal  # noqa: PLC0415 - only when serving
 
@@ -130,7 +135,7 @@ def _ended_by_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-async def _stdio(server: Server) -> None:
+async def _serve_stdio(server: Server) -> None:
     from mcp.server.stdio import stdio_server  # noqa: PLC0415 - the SDK takes a second to load
 
     async with stdio_server() as (read, write):
@@ -162,16 +167,16 @@ def survey(*roots: str | os.PathLike[str], limits: Limits | None = None) -> Surv
     Raises ``SourceError`` for a folder that is not there.
     """
     bounds = limits or DEFAULT_LIMITS
-    shelf = Loader(_find_folders(roots), bounds).load()
-    manifests = Manifests(bounds)
+    shelf = SkillLoader(_check_folders(roots), bounds).load()
+    manifests = ManifestCache(bounds)
     different = {lost.location for lost in shelf.catalog.shadowed} if shelf.copies else set()
     found = [*shelf.refused, *(copy for copy in shelf.copies if copy.location in different)]
     served = 0
     for skill in shelf.skills.values():
         try:
-            manifests.of(skill)
+            manifests.get_manifest(skill)
         except SkillError as error:
-            found.append(Refused(skill.location, reasons(error), shelf.catalog.get(skill.name) is skill))
+            found.append(Refused(skill.location, as_issues(error), shelf.catalog.get(skill.name) is skill))
         else:
             served += 1
     found += [Refused(issue.path, (issue,), loads=False) for issue in shelf.failures]

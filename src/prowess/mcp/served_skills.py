@@ -13,14 +13,14 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import Issue
-from prowess.files.paths import inner_path
+from prowess.files.paths import path_inside
 from prowess.skills.catalog import Catalog, may_be_equal
-from prowess.skills.mcp_rules import why_not_served
+from prowess.skills.mcp_rules import find_refusals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from prowess.discovery.scan import Found
+    from prowess.discovery.scan import ScanResult
     from prowess.limits import Limits
     from prowess.model import Place
     from prowess.skills.skill import Skill
@@ -44,7 +44,7 @@ class LeftOut(NamedTuple):
     """Those that cannot be loaded, which nothing serves."""
 
 
-class Shelf:
+class ServedSkills:
     """An immutable set of served skills; a reload builds another.
 
     ``skills`` are those of the extension, by path; ``catalog`` holds every skill that loads. ``copies`` are not served
@@ -58,7 +58,7 @@ class Shelf:
         refused: Iterable[Refused] = (),
         copies: Iterable[Refused] = (),
     ) -> None:
-        self._former: dict[str, str] = {}
+        self._former_names: dict[str, str] = {}
         self.skills = skills
         self.catalog = catalog
         self.refused = tuple(refused)
@@ -66,7 +66,9 @@ class Shelf:
         self._paths = {id(skill): path for path, skill in skills.items()}
         # Among themselves: a skill that the extension leaves out takes no name from one that it serves.
         first = Catalog(skills.values()).get
-        self.listed = sorted(p for p, skill in skills.items() if first(skill.name) is skill and skill.model_invocable)
+        self.listed_paths = sorted(
+            p for p, skill in skills.items() if first(skill.name) is skill and skill.model_invocable
+        )
 
     def __len__(self) -> int:
         return len(self.skills)
@@ -76,15 +78,15 @@ class Shelf:
         """What was wrong with files and folders that hold no skill."""
         return self.catalog.failures
 
-    def remember_names(self, before: Shelf) -> None:
+    def remember_names(self, before: ServedSkills) -> None:
         """Know by which names skills went before this shelf that cannot be loaded now."""
         failing = {issue.path for issue in self.failures}
-        names = {**before._former, **{skill.name: skill.location for skill in before.catalog}} if failing else {}
-        self._former = {name: location for name, location in names.items() if location in failing}
+        names = {**before._former_names, **{skill.name: skill.location for skill in before.catalog}} if failing else {}
+        self._former_names = {name: location for name, location in names.items() if location in failing}
 
     def find_failure(self, name: str) -> Issue | None:
         """What keeps a skill from being loaded that went by that name, or whose folder has it; else ``None``."""
-        former = self._former.get(name)
+        former = self._former_names.get(name)
         for issue in self.failures:
             if issue.path == former or os.path.basename(os.path.dirname(issue.path)) == name:
                 return issue
@@ -99,7 +101,7 @@ class Shelf:
         """Under which path the extension serves a skill of this shelf; ``""`` for one that it leaves out."""
         return self._paths.get(id(skill), "")
 
-    def resolve(self, parts: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
+    def resolve_path(self, parts: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
         """The path of the innermost skill that ``parts`` lead into, and the rest of the way."""
         for length in range(len(parts), 0, -1):
             path = "/".join(parts[:length])
@@ -107,21 +109,21 @@ class Shelf:
                 return path, tuple(parts[length:])
         return None
 
-    def after(self, path: str, most: int) -> list[str]:
+    def next_paths(self, path: str, most: int) -> list[str]:
         """The next paths in the listing."""
-        begin = bisect_right(self.listed, path) if path else 0
-        return self.listed[begin : begin + most]
+        begin = bisect_right(self.listed_paths, path) if path else 0
+        return self.listed_paths[begin : begin + most]
 
 
-def build_shelf(found: Found, limits: Limits) -> Shelf:
+def build_from_scan(found: ScanResult, limits: Limits) -> ServedSkills:
     """The shelf of what a scan found."""
     catalog = Catalog(found.skills, issues=found.issues)
     skills: dict[str, Skill] = {}
     refused: list[Refused] = []
     copies: list[Refused] = []
     for skill in found.skills:
-        path = _path_of(skill, found.places)
-        problems = why_not_served(skill, path, limits)
+        path = _served_path(skill, found.places)
+        problems = find_refusals(skill, path, limits)
         if not problems and path in skills:
             where = skills[path].location
             problems = [Issue("duplicate-name", "", f"its path, {path}, is taken by {where}", skill.location)]
@@ -131,31 +133,31 @@ def build_shelf(found: Found, limits: Limits) -> Shelf:
             (copies if is_copy else refused).append(Refused(skill.location, tuple(problems), winner is skill))
         else:
             skills[path] = skill
-    return Shelf(skills, catalog, refused, copies)
+    return ServedSkills(skills, catalog, refused, copies)
 
 
-def shelf_of(catalog: Catalog, limits: Limits) -> Shelf:
+def build_from_catalog(catalog: Catalog, limits: Limits) -> ServedSkills:
     """The shelf of a catalogue: each skill under its name; the extension leaves out those that are no folder here."""
     skills: dict[str, Skill] = {}
     refused: list[Refused] = []
     for skill in catalog:
-        problems = why_not_served(skill, skill.name, limits) if skill.is_local else [_no_folder(skill)]
+        problems = find_refusals(skill, skill.name, limits) if skill.is_local else [_make_folder_issue(skill)]
         if problems:
             refused.append(Refused(skill.location, tuple(problems)))
         else:
             skills[skill.name] = skill
-    return Shelf(skills, catalog, refused)
+    return ServedSkills(skills, catalog, refused)
 
 
-def _no_folder(skill: Skill) -> Issue:
+def _make_folder_issue(skill: Skill) -> Issue:
     return Issue("no-files", "", "the extension serves only skills in a folder", skill.location)
 
 
-def _path_of(skill: Skill, places: Sequence[Place]) -> str:
+def _served_path(skill: Skill, places: Sequence[Place]) -> str:
     if not skill.is_linked:
         return "/".join(skill.parts) or skill.folder_name
     for place in places:
-        inner = inner_path(skill.folder, place.path)
+        inner = path_inside(skill.folder, place.path)
         if inner:
             return inner.replace(os.sep, "/")
     return skill.folder_name

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.skills.instructions import LoadedSkill
     from prowess.skills.skill import Skill
-    from prowess.spec.commands import Leave, Span
+    from prowess.spec.commands import Permission, Span
 
-ALREADY = "it was active already"
-NOT_ASKED = f"{ALREADY}; whether it has changed since could not be asked"
-CHANGED = "it has changed since it was loaded before"
-ALLOWED_OTHERWISE = "what it may run has changed since it was loaded before"
-_GONE = "the skill no longer exists; this is what was loaded before"
+ALREADY_ACTIVE = "it was active already"
+CHANGE_UNKNOWN = f"{ALREADY_ACTIVE}; whether it has changed since could not be asked"
+CHANGED_SINCE_LOAD = "it has changed since it was loaded before"
+GRANTS_CHANGED = "what it may run has changed since it was loaded before"
+_NO_LONGER_EXISTS = "the skill no longer exists; this is what was loaded before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,16 @@ class Activation:
     """The instructions as the file has them, with no command run."""
 
 
-class Standing(NamedTuple):
+class CommandDecision(NamedTuple):
     """By what the commands of a skill ran, or that they did not; and the grants as they were then."""
 
-    leave: Leave
+    permission: Permission
     digest: str
-    grants: object
+    grants_mark: object
     """A mark of them."""
 
 
-class Active(NamedTuple):
+class ActiveSkill(NamedTuple):
     """What a session remembers of an active skill."""
 
     loaded: LoadedSkill
@@ -58,9 +58,9 @@ class Active(NamedTuple):
     preloaded: bool = False
     stale: bool = False
     gone: bool = False
-    unrun: bool = False
+    commands_unrun: bool = False
     """Its commands were left for whoever reads the text."""
-    standing: Standing | None = None
+    command_decision: CommandDecision | None = None
     """``None`` without commands."""
     written: str | None = None
     """The instructions before their commands ran; ``None`` where none ran, so that no text is kept twice."""
@@ -68,14 +68,14 @@ class Active(NamedTuple):
     @property
     def is_ready(self) -> bool:
         """Whether activating again gives what is here."""
-        return not self.stale and not self.unrun
+        return not self.stale and not self.commands_unrun
 
-    def is_usable(self, *, run: bool) -> bool:
+    def can_reuse(self, *, run: bool) -> bool:
         """Whether its text need not be read again; commands that were not run matter only to who wants them run."""
         return self.is_ready or not (run or self.stale)
 
 
-Step = Literal["refuse-filtered", "refuse-full", "keep", "check-grant", "read", "remember"]
+ActivationStep = Literal["refuse-filtered", "refuse-full", "keep", "check-grant", "read", "remember"]
 """What an activation does next."""
 
 
@@ -87,14 +87,14 @@ class ActivationState(NamedTuple):
     """Whether one more skill may be active."""
     run: bool
     """Whether the commands of the instructions are to run."""
-    active: Active | None
+    active: ActiveSkill | None
     """What the session remembers of the skill now; ``None`` while it is not active."""
     is_read: bool = False
-    before: Active | None = None
+    before: ActiveSkill | None = None
     """What the session remembered when the file began to be read."""
 
 
-def next_step(state: ActivationState) -> Step:
+def next_step(state: ActivationState) -> ActivationStep:
     """What an activation does next; it decides from ``state`` alone, which the session collects under its lock.
 
     ``keep``: answer with what is active. ``check-grant``: do so if the grants for its commands stand as they did, and
@@ -108,21 +108,21 @@ def next_step(state: ActivationState) -> Step:
     if state.is_read:
         # Another thread may have activated it meanwhile: both get the text of whoever was first.
         return "keep" if active is not None and active is not state.before and active.is_ready else "remember"
-    if active is None or not active.is_usable(run=state.run):
+    if active is None or not active.can_reuse(run=state.run):
         return "read"
     # Grants are looked up on the disk, so they are asked about outside of the lock, and only where it matters.
-    return "keep" if active.standing is None or active.gone or not state.run else "check-grant"
+    return "keep" if active.command_decision is None or active.gone or not state.run else "check-grant"
 
 
-def again(entry: Active, note: str | None = None) -> Activation:
+def make_activation(entry: ActiveSkill, note: str | None = None) -> Activation:
     """What activating an active skill gives: what was loaded, and ``note`` (``None``: that it was active already)."""
     loaded = entry.loaded
     if note is None:
-        note = _GONE if entry.gone else ALREADY
+        note = _NO_LONGER_EXISTS if entry.gone else ALREADY_ACTIVE
     written = loaded.instructions if entry.written is None else entry.written
     return Activation(loaded.skill, loaded.instructions, entry.tools, note, entry.outputs, entry.issues, written)
 
 
-def tools_of(entries: Iterable[Active]) -> set[str]:
+def collect_tools(entries: Iterable[ActiveSkill]) -> set[str]:
     """The tools that active skills bring."""
     return {tool for entry in entries for tool in entry.tools}

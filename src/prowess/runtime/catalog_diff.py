@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, ref
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from prowess.runtime.activation import Active
+    from prowess.runtime.activation import ActiveSkill
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
 
@@ -25,7 +25,7 @@ class Refreshed:
     vanished: tuple[str, ...] = ()
 
 
-class _Difference(NamedTuple):
+class _CatalogDifference(NamedTuple):
     """What differs between two catalogues, by name."""
 
     added: tuple[str, ...]
@@ -33,48 +33,48 @@ class _Difference(NamedTuple):
     changed: frozenset[str]
 
 
-_lock = Lock()
-_known: WeakKeyDictionary[Catalog, tuple[ref[Catalog], _Difference]] = WeakKeyDictionary()
+_cache_lock = Lock()
+_difference_cache: WeakKeyDictionary[Catalog, tuple[ref[Catalog], _CatalogDifference]] = WeakKeyDictionary()
 """The last difference to each new catalogue: a reload is compared once, not by each of 10,000 sessions."""
 
 
-def difference(old: Catalog, new: Catalog, active: Mapping[str, Active]) -> Refreshed:
+def compare_catalogs(old: Catalog, new: Catalog, active: Mapping[str, ActiveSkill]) -> Refreshed:
     """What differs between two catalogues, and between the new one and what is active."""
-    between = _compare(old, new)
+    between = _find_difference(old, new)
     edited = {
         name
         for name, entry in active.items()
-        if name in new and not entry.gone and has_changed(entry.loaded.skill, new[name])
+        if name in new and not entry.gone and may_differ(entry.loaded.skill, new[name])
     }
     vanished = sorted(name for name in active if name not in new)
     return Refreshed(between.added, between.removed, tuple(sorted(between.changed | edited)), tuple(vanished))
 
 
-def _compare(old: Catalog, new: Catalog) -> _Difference:
-    with _lock:
-        known = _known.get(new)
+def _find_difference(old: Catalog, new: Catalog) -> _CatalogDifference:
+    with _cache_lock:
+        known = _difference_cache.get(new)
         if known is not None and known[0]() is old:
             return known[1]
     before, after = set(old.names), set(new.names)
-    changed = frozenset(name for name in before & after if has_changed(old[name], new[name]))
-    between = _Difference(tuple(sorted(after - before)), tuple(sorted(before - after)), changed)
-    with _lock:
-        _known[new] = (ref(old), between)
+    changed = frozenset(name for name in before & after if may_differ(old[name], new[name]))
+    between = _CatalogDifference(tuple(sorted(after - before)), tuple(sorted(before - after)), changed)
+    with _cache_lock:
+        _difference_cache[new] = (ref(old), between)
     return between
 
 
-def carried_over(active: Mapping[str, Active], new: Catalog, report: Refreshed) -> dict[str, Active]:
+def update_entries(active: Mapping[str, ActiveSkill], new: Catalog, report: Refreshed) -> dict[str, ActiveSkill]:
     """The active skills under a new catalogue: each with whether it is gone, or to be loaded again."""
-    return {name: _carried(name, entry, new, report) for name, entry in active.items()}
+    return {name: _update_entry(name, entry, new, report) for name, entry in active.items()}
 
 
-def _carried(name: str, entry: Active, new: Catalog, report: Refreshed) -> Active:
+def _update_entry(name: str, entry: ActiveSkill, new: Catalog, report: Refreshed) -> ActiveSkill:
     gone = name not in new
     stale = entry.stale or name in report.changed or (entry.gone and not gone)
     return entry._replace(gone=gone, stale=stale and not gone)
 
 
-def has_changed(one: Skill, other: Skill) -> bool:
+def may_differ(one: Skill, other: Skill) -> bool:
     """Whether two skills of one name may differ; files are compared by their state, not read."""
     if one is other:
         return False

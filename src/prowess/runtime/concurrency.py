@@ -15,14 +15,14 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from prowess.errors import SkillError
-from prowess.thread_work import current_work, run_in_thread, stop_with
+from prowess.thread_work import call_on_cancel, current_work, run_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prowess.limits import Limits
 
-    Begin = Callable[[], None]
+    OnStart = Callable[[], None]
 
 T = TypeVar("T")
 
@@ -35,10 +35,10 @@ class Pool:
         self._parallel = parallel
         self._waiting = waiting
         self._taken = 0
-        self._queue: deque[Begin] = deque()
+        self._queue: deque[OnStart] = deque()
         self._lock = threading.Lock()
 
-    def enter(self, begin: Begin) -> None:
+    def enter(self, begin: OnStart) -> None:
         """Call ``begin`` as soon as there is a place: now, or later in the thread that leaves one.
 
         Raises ``SkillError`` (code ``busy``) when too many wait already.
@@ -53,7 +53,7 @@ class Pool:
             self._taken += 1
         begin()
 
-    def withdraw(self, begin: Begin) -> bool:
+    def withdraw(self, begin: OnStart) -> bool:
         """Wait no longer; ``False`` when ``begin`` has got its place already."""
         with self._lock:
             if begin not in self._queue:
@@ -78,11 +78,11 @@ class Pool:
         """
         work = current_work()
         if work is not None:
-            work.leave_place()  # a read of another conversation does not wait for this script
+            work.release_slot()  # a read of another conversation does not wait for this script
         turn = threading.Event()
         self.enter(turn.set)
         try:
-            with stop_with(turn.set):
+            with call_on_cancel(turn.set):
                 turn.wait()
         except BaseException:
             if not self.withdraw(turn.set):
@@ -111,7 +111,7 @@ class Pools(NamedTuple):
     forks: Pool
 
 
-def pools_for(limits: Limits) -> Pools:
+def get_pools(limits: Limits) -> Pools:
     """Return the pools that everything with these bounds shares."""
     return _make_pools(
         limits.max_parallel_reads,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from prowess.runtime.acting.trust import Permission, Trust, TrustRequest
-    from prowess.runtime.events import Teller
+    from prowess.runtime.events import EventEmitter
     from prowess.skills.skill import Skill
 
 
@@ -24,7 +24,7 @@ class Consent:
     """
 
     def __init__(
-        self, trust: Trust | None, events: Teller, *, parent: Consent | None = None, refused: Iterable[str] = ()
+        self, trust: Trust | None, events: EventEmitter, *, parent: Consent | None = None, refused: Iterable[str] = ()
     ) -> None:
         """``parent``: the consent that a sub-agent works under; ``refused``: ids of what was refused before."""
         self.trust = trust
@@ -33,7 +33,7 @@ class Consent:
         self._decisions: dict[str, bool] = dict.fromkeys(refused, False)
         self._approved_digests: set[str] = set()
         self._pending_ids: set[str] = set()
-        self._changes = 0
+        self._decision_count = 0
 
     def open_child(self) -> Consent:
         """The consent of a sub-agent: decisions of its own, after those of this conversation."""
@@ -50,13 +50,15 @@ class Consent:
         """Allow exactly this call, as often as this conversation makes it, while the skill is in this state."""
         self._decide(request, allowed=True)
         self._approved_digests.add(request.digest)
-        self._events.say("approved", request.skill.name, **_describe(request), by="session", scope="conversation")
+        self._events.emit(
+            "approved", request.skill.name, **_request_detail(request), by="session", scope="conversation"
+        )
 
     def refuse(self, request: TrustRequest) -> None:
         """Refuse exactly this call; nobody is asked about it again in this conversation."""
         self._decide(request, allowed=False)
         decided = {"by": "session", "scope": "conversation", "code": "refused-by-person"}
-        self._events.say("refused", request.skill.name, **_describe(request), **decided)
+        self._events.emit("refused", request.skill.name, **_request_detail(request), **decided)
 
     def _decide(self, request: TrustRequest, *, allowed: bool) -> None:
         from prowess.runtime.acting.trust import TrustRequest  # noqa: PLC0415 - only where somebody decides
@@ -68,7 +70,7 @@ class Consent:
         if self.trust is None:
             raise NotTrustedError("this session has no trust: nothing can be allowed in it", code="no-trust")
         self._decisions[request.id] = allowed
-        self._changes += 1
+        self._decision_count += 1
 
     def find_decision(self, request_id: str) -> bool | None:
         """What a person decided on a request, here or above; ``None``: nothing. A refusal anywhere counts."""
@@ -97,7 +99,7 @@ class Consent:
         try:
             permission = self.trust.require(request)
         except NotTrustedError as error:
-            self._tell_refusal(request, error, asked=standing == "ask")
+            self._report_refusal(request, error, asked=standing == "ask")
             raise
         except Exception as error:
             if not isinstance(error, SkillError):  # the grants cannot be read: that is not the host's ``ask``
@@ -105,23 +107,23 @@ class Consent:
             raise
         if standing == "ask":
             scope = "always" if permission == "granted" else "once"
-            self._events.say("approved", request.skill.name, **_describe(request), by="ask", scope=scope)
+            self._events.emit("approved", request.skill.name, **_request_detail(request), by="ask", scope=scope)
         elif request.id in self._pending_ids:  # a grant may come from another process, so it is told when it is used
             self._pending_ids.discard(request.id)
-            self._events.say("approved", request.skill.name, **_describe(request), by="grant", scope="always")
+            self._events.emit("approved", request.skill.name, **_request_detail(request), by="grant", scope="always")
         return permission
 
-    def _tell_refusal(self, request: TrustRequest, error: NotTrustedError, *, asked: bool) -> None:
+    def _report_refusal(self, request: TrustRequest, error: NotTrustedError, *, asked: bool) -> None:
         if error.code == "needs-approval":
             self._pending_ids.add(request.id)
-            self._events.say("pending", request.skill.name, **_describe(request))
+            self._events.emit("pending", request.skill.name, **_request_detail(request))
         elif asked and error.code == "not-trusted":
             decided = {"by": "ask", "scope": "once", "code": error.code}
-            self._events.say("refused", request.skill.name, **_describe(request), **decided)
+            self._events.emit("refused", request.skill.name, **_request_detail(request), **decided)
 
-    def has_approved_of(self, skill: Skill) -> bool:
+    def has_approval_for(self, skill: Skill) -> bool:
         """Whether anything of a skill, as it is now, was approved in this conversation or in one above."""
-        if self._parent is not None and self._parent.has_approved_of(skill):
+        if self._parent is not None and self._parent.has_approval_for(skill):
             return True
         try:
             return bool(self._approved_digests) and skill.digest() in self._approved_digests
@@ -132,10 +134,10 @@ class Consent:
         """Return what stays equal while nobody changes the grants or decides anything, here or above."""
         if self.trust is None:
             return None
-        return self.trust.mark() if self._parent is None else self._parent.mark(), self._changes
+        return self.trust.mark() if self._parent is None else self._parent.mark(), self._decision_count
 
 
-def _describe(request: TrustRequest) -> dict[str, object]:
+def _request_detail(request: TrustRequest) -> dict[str, object]:
     """The particulars of a request for an event."""
     runs = {"script": request.script, "arguments": request.arguments} if request.script else {}
     return {"id": request.id, "digest": request.digest, "commands": request.commands, **runs}

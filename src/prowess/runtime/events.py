@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
-Kind = Literal[
+EventKind = Literal[
     "listed",
     "cut",
     "activated",
@@ -36,9 +36,9 @@ Kind = Literal[
     "host-failed",
 ]
 
-Decision = Literal["", "allowed", "refused", "pending", "approved"]
+EventDecision = Literal["", "allowed", "refused", "pending", "approved"]
 
-_DECISIONS: dict[str, Decision] = {
+_DECISIONS: dict[str, EventDecision] = {
     "activated": "allowed",
     "read": "allowed",
     "expanded": "allowed",
@@ -51,11 +51,11 @@ _DECISIONS: dict[str, Decision] = {
 }
 """What an event of a kind says was decided; nothing is decided in the others."""
 
-_WARNINGS = frozenset(("refused", "not-expanded", "selector-failed", "host-failed"))
+_WARNING_KINDS = frozenset(("refused", "not-expanded", "selector-failed", "host-failed"))
 """The kinds that a log has as warnings."""
 
-_BEGAN: ContextVar[float | None] = ContextVar("prowess_began", default=None)
-_TOLD: ContextVar[list[str] | None] = ContextVar("prowess_told", default=None)
+_CALL_START: ContextVar[float | None] = ContextVar("prowess_began", default=None)
+_RECORDED_KINDS: ContextVar[list[str] | None] = ContextVar("prowess_told", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Event:
     The session adds the rest when it tells of the event.
     """
 
-    kind: Kind
+    kind: EventKind
     skill: str = ""
     detail: Mapping[str, object] = field(default_factory=dict)
     time: float = 0.0
@@ -74,7 +74,7 @@ class Event:
     """The id of the session."""
     seconds: float | None = None
     """How long it took: the script, the command, or the call that it ended; ``None`` where nothing was measured."""
-    decision: Decision = ""
+    decision: EventDecision = ""
     """What was decided: ``allowed``, ``refused`` (``code`` in the particulars says why), or ``""`` for nothing."""
 
     def attributes(self) -> dict[str, object]:
@@ -84,7 +84,7 @@ class Event:
         return {**named, **{known[key]: value for key, value in self.detail.items() if key in known}}
 
 
-class Teller:
+class EventEmitter:
     """Passes the events of one conversation on to whoever listens."""
 
     __slots__ = ("on_event", "session")
@@ -93,87 +93,87 @@ class Teller:
         self.on_event = on_event
         self.session = session
 
-    def tell(self, event: Event) -> None:
+    def send(self, event: Event) -> None:
         """Pass an event on; a listener that fails does not disturb the conversation."""
-        told = _TOLD.get()
+        told = _RECORDED_KINDS.get()
         if told is not None:
             told.append(event.kind)
         if self.on_event is None:
             return
         try:
-            self.on_event(stamp(event, self.session))
+            self.on_event(stamp_event(event, self.session))
         except Exception as error:  # noqa: BLE001 - the listener is the host's; the conversation goes on
             log_host_error("on_event", error)
             if event.kind == "host-failed":  # it cannot take even this
                 return
-            self.say("host-failed", event.skill, where="on_event", error=type(error).__name__)
+            self.emit("host-failed", event.skill, where="on_event", error=type(error).__name__)
 
-    def say(self, kind: Kind, skill: str, **detail: object) -> None:
+    def emit(self, kind: EventKind, skill: str, **detail: object) -> None:
         """The same for an event that is made only if somebody listens."""
         if self.on_event is None:
-            told = _TOLD.get()
+            told = _RECORDED_KINDS.get()
             if told is not None:
                 told.append(kind)
             return
-        self.tell(Event(kind, skill, detail))
+        self.send(Event(kind, skill, detail))
 
     def report_host_error(self, where: str, error: Exception, skill: str = "") -> None:
         """Log an exception that the host's own code raised, with its traceback, and tell of it."""
         if log_host_error(where, error):
-            self.say("host-failed", skill, where=where, error=type(error).__name__)
+            self.emit("host-failed", skill, where=where, error=type(error).__name__)
 
 
-def stamp(event: Event, session: str) -> Event:
+def stamp_event(event: Event, session: str) -> Event:
     """The event with the time of now, its session, how long it took and what was decided, where it does not say so."""
     return replace(
         event,
         time=event.time or time.time(),
         session=event.session or session,
-        seconds=event.seconds if event.seconds is not None else _seconds_of(event),
+        seconds=event.seconds if event.seconds is not None else _event_seconds(event),
         decision=event.decision or _DECISIONS.get(event.kind, ""),
     )
 
 
-def _seconds_of(event: Event) -> float | None:
+def _event_seconds(event: Event) -> float | None:
     """How long a program ran, where one did; else the time since the call began that is measured."""
     ran = event.detail.get("seconds")
     if isinstance(ran, float):
         return ran
-    began = _BEGAN.get()
+    began = _CALL_START.get()
     return None if began is None else time.perf_counter() - began
 
 
-def measured() -> Callable[[F], F]:
+def measure_call() -> Callable[[F], F]:
     """Return a decorator that measures calls: events told inside of one took as long as it has been running by then.
 
     Of calls inside one another the innermost counts. For functions that are not asynchronous.
     """
-    return _measure_calls
+    return _wrap_function
 
 
-def _measure_calls(function: F) -> F:
+def _wrap_function(function: F) -> F:
     # A plain wrapper, not ``contextlib.contextmanager`` as a decorator: that makes a generator and two objects at each
     # call, 5 % of the bench row "load_skill, first call", which passes two of these.
     @wraps(function)
-    def call_measured(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - whatever the function takes and returns
-        token = _BEGAN.set(time.perf_counter())
+    def call_and_measure(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - whatever the function takes and returns
+        token = _CALL_START.set(time.perf_counter())
         try:
             return function(*args, **kwargs)
         finally:
-            _BEGAN.reset(token)
+            _CALL_START.reset(token)
 
-    return cast("F", call_measured)
+    return cast("F", call_and_measure)
 
 
 @contextmanager
-def overheard() -> Iterator[list[str]]:
+def record_event_kinds() -> Iterator[list[str]]:
     """The kinds of events that are told inside the block, by this thread or task."""
     kinds: list[str] = []
-    token = _TOLD.set(kinds)
+    token = _RECORDED_KINDS.set(kinds)
     try:
         yield kinds
     finally:
-        _TOLD.reset(token)
+        _RECORDED_KINDS.reset(token)
 
 
 def log_events(logger_name: str = "prowess") -> OnEvent:
@@ -182,8 +182,8 @@ def log_events(logger_name: str = "prowess") -> OnEvent:
 
     logger = logging.getLogger(logger_name)
 
-    def write(event: Event) -> None:
-        level = logging.WARNING if event.kind in _WARNINGS else logging.INFO
+    def write_event(event: Event) -> None:
+        level = logging.WARNING if event.kind in _WARNING_KINDS else logging.INFO
         logger.log(level, "%s %r %r", event.kind, event.skill, dict(event.detail))
 
-    return write
+    return write_event

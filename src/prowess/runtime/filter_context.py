@@ -11,7 +11,7 @@ from prowess.arguments import check_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_AMBIENT: ContextVar[tuple[str, ...]] = ContextVar("prowess_skill_filter", default=())
+_AMBIENT_FILTERS: ContextVar[tuple[str, ...]] = ContextVar("prowess_skill_filter", default=())
 
 
 @contextmanager
@@ -21,18 +21,18 @@ def skill_filter(pattern: str) -> Iterator[None]:
     Raises ``SourceError`` for a pattern that is no text, before the block begins.
     """
     check_text(pattern, "pattern")
-    token = _AMBIENT.set((*_AMBIENT.get(), pattern) if pattern else _AMBIENT.get())
+    token = _AMBIENT_FILTERS.set((*_AMBIENT_FILTERS.get(), pattern) if pattern else _AMBIENT_FILTERS.get())
     try:
         yield
     finally:
-        _AMBIENT.reset(token)
+        _AMBIENT_FILTERS.reset(token)
 
 
 def current_skill_filter() -> str:
     """The innermost ambient filter, ``""`` outside of any."""
-    return (_AMBIENT.get() or ("",))[-1]
+    return (_AMBIENT_FILTERS.get() or ("",))[-1]
 
 
 def ambient_filters() -> tuple[str, ...]:
     """Every filter around the caller, outermost first."""
-    return _AMBIENT.get()
+    return _AMBIENT_FILTERS.get()

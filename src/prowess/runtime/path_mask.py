@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # One run of backslashes counts as one, however long: JSON in JSON doubles them. It is looked at from its first place
 # only (the lookbehind), and never partly (++): a script can print 64 KiB of them.
-_ESCAPED = re.compile(
+_ESCAPE_SEQUENCE = re.compile(
     r"""
     (?<!\\)(?:
         (?P<wide>(?:\\++u[0-9A-Fa-f]{4})+)      # JSON: \u00e4
@@ -43,9 +43,9 @@ def mask_paths(text: str, folders: Iterable[str]) -> str:
         return text
     # A name that only begins alike is another folder: ``/srv/skills2`` is none of ``/srv/skills``.
     path = re.compile(rf"(?:{known})(?:([/\\])|(?![\w-]|\.\w))")
-    if _ESCAPED.search(text) is None:
+    if _ESCAPE_SEQUENCE.search(text) is None:
         return path.sub(lambda match: "" if match[1] else ".", text)
-    plain, spans = _unescape(text)
+    plain, spans = _unescape_text(text)
     kept, at = [], 0
     for match in path.finditer(plain):
         begin, end = spans[match.start()][0], spans[match.end() - 1][1]
@@ -54,14 +54,14 @@ def mask_paths(text: str, folders: Iterable[str]) -> str:
     return "".join([*kept, text[at:]])
 
 
-def _unescape(text: str) -> tuple[str, list[tuple[int, int]]]:
+def _unescape_text(text: str) -> tuple[str, list[tuple[int, int]]]:
     """The text with nothing escaped, and where each of its characters stands in ``text``, from where to where."""
     plain: list[str] = []
     spans: list[tuple[int, int]] = []
     at = 0
-    for match in _ESCAPED.finditer(text):
+    for match in _ESCAPE_SEQUENCE.finditer(text):
         begin, end = match.span()
-        meant = _decode(match)
+        meant = _decode_escape(match)
         plain += [text[at:begin], meant]
         spans += [(place, place + 1) for place in range(at, begin)]
         spans += [(begin, end)] * len(meant)
@@ -71,7 +71,7 @@ def _unescape(text: str) -> tuple[str, list[tuple[int, int]]]:
     return "".join(plain), spans
 
 
-def _decode(escaped: re.Match[str]) -> str:
+def _decode_escape(escaped: re.Match[str]) -> str:
     """The characters that stand for themselves in place of an escape, or of several in a row."""
     kind, written = escaped.lastgroup, escaped[0]
     if kind in {"quote", "backslashes"}:
@@ -85,7 +85,7 @@ def _decode(escaped: re.Match[str]) -> str:
     return bytes(int(one, base) & 0xFF for one in digits).decode("utf-8", "replace")
 
 
-def host_folders(session: Session) -> set[str]:
+def find_host_folders(session: Session) -> set[str]:
     """The folders whose paths say something about the host: those of skills, of the project, the home, temporary ones.
 
     Found anew each time, since catalogues and environments change; for 500 skills that takes well below a millisecond.

@@ -26,33 +26,40 @@ from prowess.errors import (
 )
 from prowess.limits import DEFAULT_LIMITS, Limits
 from prowess.runtime.activation import (
-    ALLOWED_OTHERWISE,
-    ALREADY,
-    CHANGED,
-    NOT_ASKED,
+    ALREADY_ACTIVE,
+    CHANGE_UNKNOWN,
+    CHANGED_SINCE_LOAD,
+    GRANTS_CHANGED,
     Activation,
     ActivationState,
-    Active,
-    again,
+    ActiveSkill,
+    collect_tools,
+    make_activation,
     next_step,
-    tools_of,
 )
 from prowess.runtime.active_skills import ActiveSkills
-from prowess.runtime.catalog_diff import Refreshed, has_changed
+from prowess.runtime.catalog_diff import Refreshed, may_differ
 from prowess.runtime.consent import Consent
-from prowess.runtime.events import measured, overheard
+from prowess.runtime.events import measure_call, record_event_kinds
 from prowess.runtime.filter_context import ambient_filters
-from prowess.runtime.instructions import Instructions
-from prowess.runtime.session_arguments import check_arguments, check_catalog, read_ceiling
-from prowess.runtime.session_json import Bounds, as_json, bounds_of, from_json, older_issue, resumed
-from prowess.runtime.source_labels import tagged
-from prowess.runtime.user_call import called, parse_call
-from prowess.runtime.visibility import Sight, filtered_out
+from prowess.runtime.instruction_loader import InstructionLoader
+from prowess.runtime.session_arguments import check_catalog, check_session_arguments, parse_ceiling
+from prowess.runtime.session_json import (
+    SessionBounds,
+    merge_bounds,
+    older_save_issue,
+    reactivate_skills,
+    session_as_json,
+    session_from_json,
+)
+from prowess.runtime.source_labels import with_source_label
+from prowess.runtime.user_call import parse_call, render_call
+from prowess.runtime.visibility import Visibility, make_filter_error
 from prowess.skills.instructions import LoadedSkill
 from prowess.spec.commands import may_have_commands
-from prowess.spec.hidden_characters import hidden_points
-from prowess.spec.plural import counted
-from prowess.spec.tool_rules import judged
+from prowess.spec.hidden_characters import find_hidden_points
+from prowess.spec.quantities import format_count
+from prowess.spec.tool_rules import judge_call
 
 if TYPE_CHECKING:
     import os
@@ -62,28 +69,28 @@ if TYPE_CHECKING:
     from prowess.discovery.live import Live
     from prowess.errors import Issue
     from prowess.runtime.acting.trust import Trust, TrustRequest
-    from prowess.runtime.activation import Step
+    from prowess.runtime.activation import ActivationStep
     from prowess.runtime.events import Event, OnEvent
-    from prowess.runtime.instructions import Prepared
+    from prowess.runtime.instruction_loader import PreparedInstructions
     from prowess.select.selectors import Selector
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
-    from prowess.spec.commands import Expanded
-    from prowess.spec.tool_rules import Answer
+    from prowess.spec.commands import ExpandedText
+    from prowess.spec.tool_rules import ToolAnswer
 
 
-class _Wish(NamedTuple):
+class _ActivationRequest(NamedTuple):
     """What one call of ``activate`` asks for; the ambient filters are those that surrounded it when it began."""
 
     name: str
-    ambient: tuple[str, ...]
-    instead: str | None = None
+    ambient_filters: tuple[str, ...]
+    filter_override: str | None = None
     """The filter that replaces the session's for this call."""
     arguments: str = ""
     run: bool = True
 
 
-class Session(Sight):
+class Session(Visibility):
     """The active skills of one conversation over one catalogue, or over a live one, which it follows.
 
     ``tools``: the tools that skills may approve by their ``allowed-tools``, and the most that the host allows (``[]``:
@@ -115,7 +122,7 @@ class Session(Sight):
         command_env: Iterable[str] = (),
         explicit_only: Iterable[str] = (),
     ) -> None:
-        check_arguments(catalog, max_active, selector, filter, trust, limits=limits, on_event=on_event)
+        check_session_arguments(catalog, max_active, selector, filter, trust, limits=limits, on_event=on_event)
         if id is not None:
             check_text(id, "id")
         super().__init__(
@@ -133,29 +140,29 @@ class Session(Sight):
         self._limits = limits
         self._consent = Consent(trust, self._events, refused=self._refused_before)
         variables = check_variables(command_env, "command_env")
-        self._instructions = Instructions(self._consent, self._base, self.limits, self._events, variables)
-        self._active = ActiveSkills(read_ceiling(tools), max_active)
+        self._instructions = InstructionLoader(self._consent, self._base_dir, self.limits, self._events, variables)
+        self._active = ActiveSkills(parse_ceiling(tools), max_active)
         for skill in self._catalog:
             if skill.preload:
-                self._preload(skill)
+                self._preload_skill(skill)
 
-    def _preload(self, skill: Skill) -> None:
+    def _preload_skill(self, skill: Skill) -> None:
         """Active from the start, under the name that the catalogue has; one that cannot be loaded is left out."""
         try:
             prepared, unrun = self._prepare_preload(skill)
         except SkillError as error:
-            self._events.say("refused", skill.name, code=error.code)
+            self._events.emit("refused", skill.name, code=error.code)
             return
         self._active.remember(skill.name, prepared, preloaded=True, unrun=unrun)
 
-    def _prepare_preload(self, skill: Skill) -> tuple[Prepared, bool]:
+    def _prepare_preload(self, skill: Skill) -> tuple[PreparedInstructions, bool]:
         """Return a skill made ready, and whether its commands were left for later: no call is there to answer yet."""
         try:
-            return self._instructions.prepared(skill), False
+            return self._instructions.prepare(skill), False
         except NotTrustedError as error:
             if error.request is None:
                 raise
-            return self._instructions.prepared(skill, run=False), True
+            return self._instructions.prepare(skill, run=False), True
 
     def __repr__(self) -> str:
         """How many skills, which are active."""
@@ -211,21 +218,21 @@ class Session(Sight):
     @property
     def active_skills(self) -> tuple[str, ...]:
         """The names of the active skills, sorted; what the filter hides is not among them."""
-        return tuple(sorted(self._visible()))
+        return tuple(sorted(self._visible_entries()))
 
     @property
     def active_tools(self) -> tuple[str, ...]:
         """The tools that the active skills bring, each once, sorted."""
-        return tuple(sorted(tools_of(self._visible().values())))
+        return tuple(sorted(collect_tools(self._visible_entries().values())))
 
-    def _visible(self) -> dict[str, Active]:
-        self._follow()
-        filters = self._filters()
+    def _visible_entries(self) -> dict[str, ActiveSkill]:
+        self._sync_live_catalog()
+        filters = self._current_filters()
         with self._lock:
             entries = self._active.entries.items()
-            return {name: entry for name, entry in entries if self._passes(entry.loaded.skill, filters)}
+            return {name: entry for name, entry in entries if self._passes_filters(entry.loaded.skill, filters)}
 
-    def allows(self, tool: str, command: str | None = None) -> Answer:
+    def allows(self, tool: str, command: str | None = None) -> ToolAnswer:
         """Whether the active skills pre-approve a call: ``allowed``, ``refused``, or ``not-mentioned`` by any.
 
         ``refused``: beyond the ceiling, or mentioned and not covered; a command with a shell operator, a substitution
@@ -236,7 +243,7 @@ class Session(Sight):
             check_text(command, "command")
         if self._active.is_beyond_ceiling(tool, command):
             return "refused"
-        return judged(tool, command, self.active_tools)
+        return judge_call(tool, command, self.active_tools)
 
     # -- what may be seen --------------------------------------------------------------------------------------------
 
@@ -247,28 +254,28 @@ class Session(Sight):
     def available(self, name: str) -> Skill | None:
         """That skill, or ``None``."""
         name = self.resolve_name(name)
-        filters = self._filters()
+        filters = self._current_filters()
         with self._lock:
             active = self._active.entries.get(name)
             found = active.loaded.skill if active is not None and active.gone else self._catalog.get(name)
-            return found if found is not None and self._passes(found, filters) else None
+            return found if found is not None and self._passes_filters(found, filters) else None
 
-    @measured()
+    @measure_call()
     def set_filter(self, pattern: str) -> tuple[str, ...]:
         """Filter from now on; the names of the skills that this deactivated, sorted."""
         check_text(pattern, "pattern")
         with self._lock:
             self._filter = pattern
             filters = (pattern, *self._bounds)
-            ended = self._active.end_where(lambda skill: not self._passes(skill, filters))
+            ended = self._active.deactivate_where(lambda skill: not self._passes_filters(skill, filters))
             self._revision += 1
         for name in ended:
-            self._events.say("deactivated", name, reason="filter", filter=pattern)
+            self._events.emit("deactivated", name, reason="filter", filter=pattern)
         return tuple(ended)
 
     # -- activation --------------------------------------------------------------------------------------------------
 
-    @measured()
+    @measure_call()
     def activate(
         self,
         name: str,
@@ -286,20 +293,22 @@ class Session(Sight):
         if filter is not None:
             check_text(filter, "filter")
         name = self.resolve_name(name)
-        wish = _Wish(name, ambient_filters(), filter, run=run)
+        wish = _ActivationRequest(name, ambient_filters(), filter, run=run)
         try:
             activation = self._activate(wish)
         except SkillError as error:
-            self._tell_refusal(name, error)
+            self._emit_refusal(name, error)
             raise
         # It may be active with its commands run, by the host or as a preloaded skill.
         return activation if run else replace(activation, instructions=activation.written, outputs=(), issues=())
 
-    def _decide(self, wish: _Wish, skill: Skill, *, is_read: bool = False, before: Active | None = None) -> Step:
+    def _decide_step(
+        self, wish: _ActivationRequest, skill: Skill, *, is_read: bool = False, before: ActiveSkill | None = None
+    ) -> ActivationStep:
         """What the activation of ``skill`` does next; under the lock. Raises when it may not go on."""
-        filters = self._filters_of(wish)
+        filters = self._request_filters(wish)
         state = ActivationState(
-            passes_filter=self._passes(skill, filters),
+            passes_filter=self._passes_filters(skill, filters),
             has_room=self._active.has_room(),
             run=wish.run,
             active=self._active.entries.get(wish.name),
@@ -308,67 +317,75 @@ class Session(Sight):
         )
         step = next_step(state)
         if step == "refuse-filtered":
-            raise filtered_out(wish.name, filters)
+            raise make_filter_error(wish.name, filters)
         if step == "refuse-full":
-            most = counted(self._active.most, "active skill")
+            most = format_count(self._active.max_active, "active skill")
             raise MaxActiveError(f"cannot activate {wish.name!r}: the session allows {most} at once")
         return step
 
-    def _filters_of(self, wish: _Wish) -> tuple[str, ...]:
-        return (self._filter if wish.instead is None else wish.instead, *self._bounds, *wish.ambient)
+    def _request_filters(self, wish: _ActivationRequest) -> tuple[str, ...]:
+        return (
+            self._filter if wish.filter_override is None else wish.filter_override,
+            *self._bounds,
+            *wish.ambient_filters,
+        )
 
-    def _activate(self, wish: _Wish, before: Callable[[Skill], None] | None = None) -> Activation:
+    def _activate(self, wish: _ActivationRequest, before: Callable[[Skill], None] | None = None) -> Activation:
         """Make a skill active. ``before`` gets what was read; what it raises leaves the skill inactive."""
-        self._follow()
+        self._sync_live_catalog()
         with self._lock:
             catalog = self._catalog
-            skill = self._known(wish.name)
-            step = self._decide(wish, skill)
+            skill = self._require_known(wish.name)
+            step = self._decide_step(wish, skill)
             active = self._active.entries.get(wish.name)
         changes = ""
-        if active is not None and (step == "keep" or (step == "check-grant" and self._stands(wish.name, active))):
+        if active is not None and (
+            step == "keep" or (step == "check-grant" and self._is_decision_current(wish.name, active))
+        ):
             try:
                 changes = "" if active.gone else active.loaded.skill.find_changes()
             except FetchError:
-                return again(active, NOT_ASKED)
+                return make_activation(active, CHANGE_UNKNOWN)
             if not changes:
-                return again(active)
-        prepared = self._instructions.prepared(skill, wish.arguments, run=wish.run)
+                return make_activation(active)
+        prepared = self._instructions.prepare(skill, wish.arguments, run=wish.run)
         if before is not None:
             before(prepared.loaded.skill)
         with self._lock:  # whatever happened while the file was read counts
             now = self._catalog.get(wish.name)
-            second = self._decide(wish, now or skill, is_read=True, before=active)
+            second = self._decide_step(wish, now or skill, is_read=True, before=active)
             raced = self._active.entries.get(wish.name)
             if raced is not None and second == "keep":
-                return again(raced)
-            changed = self._catalog is not catalog and now is not None and has_changed(prepared.loaded.skill, now)
+                return make_activation(raced)
+            changed = self._catalog is not catalog and now is not None and may_differ(prepared.loaded.skill, now)
             preloaded = raced is not None and raced.preloaded
             unrun = not wish.run and may_have_commands(prepared.loaded.instructions)
             states = {"preloaded": preloaded, "stale": changed, "gone": now is None, "unrun": unrun}
             entry = self._active.remember(wish.name, prepared, **states)
             self._revision += 1
-        self._say_activated(wish.name, skill, entry)
+        self._emit_activation(wish.name, skill, entry)
         if changes:
-            return again(entry, f"{CHANGED} ({changes})")
-        note = ALLOWED_OTHERWISE if step == "check-grant" else CHANGED if raced is not None and raced.stale else ""
-        return again(entry, note)
+            return make_activation(entry, f"{CHANGED_SINCE_LOAD} ({changes})")
+        note = (
+            GRANTS_CHANGED if step == "check-grant" else CHANGED_SINCE_LOAD if raced is not None and raced.stale else ""
+        )
+        return make_activation(entry, note)
 
-    def _say_activated(self, name: str, skill: Skill, entry: Active) -> None:
+    def _emit_activation(self, name: str, skill: Skill, entry: ActiveSkill) -> None:
         if self._events.on_event is not None:  # looking for hidden text costs as much as reading it
-            hidden = {"issues": ("hidden-text",)} if hidden_points(entry.loaded.instructions) else {}
-            self._events.say("activated", name, location=skill.location, tools=entry.tools, **hidden)
+            hidden = {"issues": ("hidden-text",)} if find_hidden_points(entry.loaded.instructions) else {}
+            self._events.emit("activated", name, location=skill.location, tools=entry.tools, **hidden)
 
-    def _stands(self, name: str, active: Active) -> bool:
+    def _is_decision_current(self, name: str, active: ActiveSkill) -> bool:
         """Whether the commands of an active skill may run, or not, as they could before."""
-        assert active.standing is not None  # noqa: S101 - who asks has looked
-        now = self._instructions.still(active.loaded.skill, active.standing)
-        if now is not None and now != active.standing:
+        assert active.command_decision is not None  # noqa: S101 - who asks has looked
+        now = self._instructions.recheck_decision(active.loaded.skill, active.command_decision)
+        if now is not None and now != active.command_decision:
             with self._lock:
-                self._active.update_standing(name, active, now)
+                self._active.update_decision(name, active, now)
         return now is not None
 
-    @measured()
+    @measure_call()
     def activate_text(self, name: str, *, whole: bool = False, run: bool = True) -> str:
         """Activate a skill; its body as the file has it now (``whole``: the file), commands run if it is trusted.
 
@@ -378,32 +395,32 @@ class Session(Sight):
         texts: list[str] = []
 
         def make_text(skill: Skill) -> None:
-            texts.append(self._instructions.text(skill, whole=whole, run=run))
+            texts.append(self._instructions.read_text(skill, whole=whole, run=run))
 
         try:
-            skill = self._activate(_Wish(name, ambient_filters(), run=False), make_text).skill
+            skill = self._activate(_ActivationRequest(name, ambient_filters(), run=False), make_text).skill
             if not texts:  # it was active already
                 make_text(skill)
         except SkillError as error:
-            self._tell_refusal(name, error)
+            self._emit_refusal(name, error)
             raise
         return texts[0]
 
-    def _tell_refusal(self, name: str, error: SkillError) -> None:
+    def _emit_refusal(self, name: str, error: SkillError) -> None:
         """Tell of a refusal; what waits for a person's approval is none, and was told already."""
         if error.code != "needs-approval":
-            self._events.say("refused", name, code=error.code)
+            self._events.emit("refused", name, code=error.code)
 
     def read_text(self, name: str, *, whole: bool = False) -> str:
         """The same of a skill that is not activated by it."""
-        return self._instructions.text(self.skill(name), whole=whole)
+        return self._instructions.read_text(self.skill(name), whole=whole)
 
-    def read_expanded(self, name: str) -> Expanded:
+    def read_expanded(self, name: str) -> ExpandedText:
         """The whole file of a skill that is not activated by it, and where in it stands what a command printed.
 
         Always that of the catalogue, also of an active skill: a sub-agent begins with what there is now.
         """
-        return self._instructions.expanded_text(self._reachable(name), whole=True)
+        return self._instructions.expand_text(self._require_visible(name), whole=True)
 
     def resolve_name(self, name: str) -> str:
         """The name that a skill goes by: ``name``, unless that only stands in the file of a skill of the catalogue.
@@ -412,7 +429,7 @@ class Session(Sight):
         text.
         """
         check_name(name, "pass skill.name")
-        self._follow()
+        self._sync_live_catalog()
         with self._lock:
             skill = None if name in self._active.entries else self._catalog.get(name)
         return name if skill is None else skill.name
@@ -422,23 +439,23 @@ class Session(Sight):
         skills = {name: self._catalog.get(name) for name in names}
         return frozenset(name if skill is None else skill.name for name, skill in skills.items())
 
-    def _known(self, name: str) -> Skill:
+    def _require_known(self, name: str) -> Skill:
         active = self._active.entries.get(name)
         if active is not None and active.gone:
             return active.loaded.skill
         skill = self._catalog.get(name)
         if skill is None:
-            raise self._catalog.make_unknown_error(name, self._names(), self.limits.max_listed_names)
+            raise self._catalog.make_unknown_error(name, self._visible_names(), self.limits.max_listed_names)
         return skill
 
-    @measured()
+    @measure_call()
     def deactivate(self, name: str) -> tuple[str, ...]:
         """End a skill; the tools that no other active skill needs, sorted."""
         name = self.resolve_name(name)
         with self._lock:
-            removed = self._active.end(name)
+            removed = self._active.deactivate(name)
             self._revision += 1
-        self._events.say("deactivated", name, reason="asked", tools=removed)
+        self._events.emit("deactivated", name, reason="asked", tools=removed)
         return removed
 
     def preloaded(self) -> tuple[LoadedSkill, ...]:
@@ -447,11 +464,11 @@ class Session(Sight):
 
     def preloads(self) -> tuple[Activation, ...]:
         """The same with where their instructions hold what a command printed."""
-        return tuple(again(entry) for _, entry in sorted(self._visible().items()) if entry.preloaded)
+        return tuple(make_activation(entry) for _, entry in sorted(self._visible_entries().items()) if entry.preloaded)
 
     def listing_key(self) -> Hashable:
         """What a listing for a model depends on besides its catalogue and selector: equal keys, equal listings."""
-        visible = sorted(self._visible().items())
+        visible = sorted(self._visible_entries().items())
         preloaded = tuple(
             (entry.loaded.skill.location, entry.loaded.instructions, entry.outputs, entry.written)
             for _, entry in visible
@@ -459,7 +476,7 @@ class Session(Sight):
         )
         grants = None if self.trust is None else (self.trust, self.trust.mark())
         active = tuple(name for name, _ in visible)
-        return self._filters(), self._base, active, preloaded, grants, self._explicit_only
+        return self._current_filters(), self._base_dir, active, preloaded, grants, self._explicit_only
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -470,32 +487,32 @@ class Session(Sight):
         announced since: files of another state must not stand beside its instructions. Raises ``UnknownSkillError`` or
         ``SkillFilteredError``.
         """
-        skill = self._reachable(name)
+        skill = self._require_visible(name)
         with self._lock:
             active = self._active.entries.get(skill.name)
         return skill if active is None or active.loaded.skill.is_local else active.loaded.skill
 
-    def _reachable(self, name: str) -> Skill:
+    def _require_visible(self, name: str) -> Skill:
         """The skill of the catalogue, whose head decides who may call it; raises where none can be seen."""
         skill = self.available(name)
         if skill is not None:
             return skill
         with self._lock:
-            self._known(name)
-        raise filtered_out(name, self._filters())
+            self._require_known(name)
+        raise make_filter_error(name, self._current_filters())
 
-    @measured()
+    @measure_call()
     def read_resource(self, name: str, path: str, max_bytes: int | None = None) -> str:
         """The text of a file of a skill that the filter lets through."""
         usual = ... if self._limits is None else self._limits.max_resource_bytes
         most = usual if max_bytes is None else max_bytes
         try:
             skill = self.skill(name)
-            text = tagged(skill, skill.read_resource(path, most))
+            text = with_source_label(skill, skill.read_resource(path, most))
         except SkillError as error:
-            self._events.say("refused", name, code=error.code, path=path)
+            self._events.emit("refused", name, code=error.code, path=path)
             raise
-        self._events.say("read", name, path=path, characters=len(text))
+        self._events.emit("read", name, path=path, characters=len(text))
         return text
 
     # -- a sub-agent's -----------------------------------------------------------------------------------------------
@@ -506,10 +523,10 @@ class Session(Sight):
         It begins with the preloaded skills that are active here. ``tools`` lowers its ceiling. The filters of now, also
         the ambient ones, hold for as long as it lives: whoever runs the sub-agent may do so in another place.
         """
-        self._follow()
+        self._sync_live_catalog()
         child = Session.__new__(type(self))  # not by __init__, which would run the commands of preloaded skills again
         with self._lock:
-            filters = tuple(dict.fromkeys(pattern for pattern in self._filters() if pattern))
+            filters = tuple(dict.fromkeys(pattern for pattern in self._current_filters() if pattern))
             vars(child).update(vars(self), _lock=RLock(), _active=self._active.open_child(tools), _bounds=filters)
             consent = self._consent.open_child()
             vars(child).update(_consent=consent, _instructions=replace(self._instructions, consent=consent))
@@ -517,7 +534,7 @@ class Session(Sight):
 
     # -- another catalogue -------------------------------------------------------------------------------------------
 
-    @measured()
+    @measure_call()
     def refresh(self, catalog: Catalog) -> Refreshed:
         """Use another catalogue from now on; what was added, removed and changed. A live one is followed no longer.
 
@@ -528,31 +545,31 @@ class Session(Sight):
         with self._lock:
             self._live = None
             report = self._replace_catalog(catalog)
-        self._say_refreshed(report)
+        self._emit_refresh(report)
         return report
 
-    def _take_over(self) -> None:
+    def _adopt_live_catalog(self) -> None:
         with self._lock:
             # Looked up under the lock: two threads must not take over two catalogues in the wrong order.
             if self._live is None or self._live.catalog is self._catalog:
                 return
             report = self._replace_catalog(self._live.catalog)
-        self._say_refreshed(report)
+        self._emit_refresh(report)
 
     def _replace_catalog(self, catalog: Catalog) -> Refreshed:
-        report = self._active.carry_over(self._catalog, catalog)
+        report = self._active.switch_catalog(self._catalog, catalog)
         self._catalog = catalog
         self._revision += 1
         return report
 
-    def _say_refreshed(self, report: Refreshed) -> None:
-        self._events.say("refreshed", "", added=report.added, removed=report.removed, changed=report.changed)
+    def _emit_refresh(self, report: Refreshed) -> None:
+        self._events.emit("refreshed", "", added=report.added, removed=report.removed, changed=report.changed)
 
     # -- saying what happens -----------------------------------------------------------------------------------------
 
     def tell(self, event: Event) -> None:
         """Pass an event on to whoever listens; a listener that fails does not disturb the conversation."""
-        self._events.tell(event)
+        self._events.send(event)
 
     def report_host_error(self, where: str, error: Exception, skill: str = "") -> None:
         """Log an exception of the host's own code with its traceback, and tell of it as an event."""
@@ -565,15 +582,15 @@ class Session(Sight):
 
     def overheard(self) -> AbstractContextManager[list[str]]:
         """The kinds of events that are told inside the block, by this thread or task."""
-        return overheard()
+        return record_event_kinds()
 
     def note_read(self, name: str, path: str, size: int) -> None:
         """Say that a file was read for the model."""
-        self._events.say("read", name, path=path, characters=size)
+        self._events.emit("read", name, path=path, characters=size)
 
     # -- a user's explicit call --------------------------------------------------------------------------------------
 
-    @measured()
+    @measure_call()
     def expand(self, message: str, *, inline_forks: bool = False) -> str:
         """The text to send to the model for ``/name arguments`` (or ``$name arguments``); ``""`` for anything else.
 
@@ -584,47 +601,47 @@ class Session(Sight):
         to call.
         """
         check_text(message, "message")
-        self._follow()
+        self._sync_live_catalog()
         call = parse_call(message)
         if call is None or (call[0] not in self._catalog and call[0] not in self._active.entries):
             return ""
         name, arguments = self.resolve_name(call[0]), call[1]
         try:
-            skill = self._reachable(name)
+            skill = self._require_visible(name)
             if not skill.user_invocable:
                 raise SkillFilteredError(f"skill {name!r} is not for people to call", code="not-for-people")
         except SkillError as error:
-            self._events.say("refused", name, code=error.code)
+            self._events.emit("refused", name, code=error.code)
             raise
         if skill.is_fork and not inline_forks:
             return ""
-        activation = self._called(name, arguments)
-        return called(activation, arguments, self._base)
+        activation = self._activate_for_call(name, arguments)
+        return render_call(activation, arguments, self._base_dir)
 
-    def _called(self, name: str, arguments: str) -> Activation:
+    def _activate_for_call(self, name: str, arguments: str) -> Activation:
         """The skill active, and its commands run for these arguments."""
         try:
-            activation = self._activate(_Wish(name, ambient_filters(), arguments=arguments))
+            activation = self._activate(_ActivationRequest(name, ambient_filters(), arguments=arguments))
         except SkillError as error:
-            self._tell_refusal(name, error)
+            self._emit_refusal(name, error)
             raise
-        if not activation.outputs or activation.note != ALREADY:
+        if not activation.outputs or activation.note != ALREADY_ACTIVE:
             return activation
         # active before: what was printed then is not now
-        prepared = self._instructions.prepared(activation.skill, arguments)
-        instructions, found = prepared.loaded.instructions, prepared.found
+        prepared = self._instructions.prepare(activation.skill, arguments)
+        instructions, found = prepared.loaded.instructions, prepared.expanded
         return replace(activation, instructions=instructions, outputs=found.outputs, issues=found.issues)
 
     # -- saved and restored ------------------------------------------------------------------------------------------
 
     def save(self) -> str:
         """The session as JSON: its bounds, the active skills with the digests of their folders, what was refused."""
-        self._follow()
+        self._sync_live_catalog()
         with self._lock:
             active = {name: entry.loaded.skill for name, entry in self._active.entries.items()}
             kept = tuple(sorted(self._explicit_only))
-            bounds = Bounds(self._active.ceiling, self._active.most, self._filter, self._bounds, kept)
-        return as_json(bounds, active, self._consent.refused_ids)
+            bounds = SessionBounds(self._active.ceiling, self._active.max_active, self._filter, self._bounds, kept)
+        return session_as_json(bounds, active, self._consent.refused_ids)
 
     @classmethod
     def restore(
@@ -657,9 +674,9 @@ class Session(Sight):
         and may run them. Raises ``SourceError`` for text that is no saved session.
         """
         check_text(saved, "saved")
-        known = from_json(saved)
+        known = session_from_json(saved)
         given = None if explicit_only is None else check_texts(explicit_only, "explicit_only")
-        bounds = bounds_of(known, read_ceiling(tools), max_active, filter, given, widen=widen)
+        bounds = merge_bounds(known, parse_ceiling(tools), max_active, filter, given, widen=widen)
         session = cls.__new__(cls)
         vars(session).update(_refused_before=known.refused)  # before __init__: preloaded skills ask for consent there
         cls.__init__(
@@ -677,15 +694,15 @@ class Session(Sight):
             command_env=command_env,
             explicit_only=given or (),
         )
-        session._resume(known.active, bounds)  # noqa: SLF001 - its own class
-        issues = (older_issue(),) if known.is_older and not widen else ()
+        session._apply_saved_bounds(known.active, bounds)  # noqa: SLF001 - its own class
+        issues = (older_save_issue(),) if known.is_older and not widen else ()
         # No command runs: what it printed is in the host's transcript, and approvals, which are not saved, would be
         # missing. Whoever activates the skill again gets what is granted, or asks, then.
-        return session, (*issues, *resumed(known.active, partial(session.activate, run=False)))
+        return session, (*issues, *reactivate_skills(known.active, partial(session.activate, run=False)))
 
-    def _resume(self, active: Mapping[str, str], bounds: Bounds) -> None:
+    def _apply_saved_bounds(self, active: Mapping[str, str], bounds: SessionBounds) -> None:
         """Hold to the bounds of a save, and end what is preloaded and was ended before it was saved."""
         self._bounds = bounds.filters
         self._explicit_only = self._resolve_names(bounds.explicit_only)  # unchecked: what was saved may be gone since
-        self._active.end_others(active)
-        self._active.hold_to(bounds.ceiling)
+        self._active.deactivate_others(active)
+        self._active.set_ceiling(bounds.ceiling)

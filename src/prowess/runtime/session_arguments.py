@@ -12,14 +12,14 @@ from prowess.arguments import (
     check_number,
     check_text,
     check_texts,
-    path_in_call,
-    refuse,
+    raise_bad_argument,
+    show_path_argument,
 )
 from prowess.discovery.live import Live
 from prowess.errors import SourceError
 from prowess.limits import Limits
 from prowess.skills.catalog import Catalog
-from prowess.spec.tool_rules import ANY, Ceiling, is_tool_pattern
+from prowess.spec.tool_rules import ANY_TOOL, ToolCeiling, is_tool_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from prowess.select.selectors import Selector
 
 
-def read_ceiling(tools: Iterable[str] | Literal["any"] | None) -> Ceiling:
+def parse_ceiling(tools: Iterable[str] | Literal["any"] | None) -> ToolCeiling:
     """The ceiling for what a host gave as ``tools``; raises ``SourceError`` for another text, or what is no text."""
-    return Ceiling.of(tools if tools is None or tools == ANY else _check_tools(tools))
+    return ToolCeiling.of(tools if tools is None or tools == ANY_TOOL else _check_tools(tools))
 
 
 def _check_tools(tools: Iterable[str]) -> tuple[str, ...]:
     """The tools of a ceiling. Raises ``SourceError`` for one that could never allow what its author meant."""
     written = check_texts(tools, "tools")
-    if ANY in written:
-        refuse("tools", f"is {ANY!r} or a list of tools", list(written), f"pass tools={ANY!r}")
+    if ANY_TOOL in written:
+        raise_bad_argument("tools", f"is {ANY_TOOL!r} or a list of tools", list(written), f"pass tools={ANY_TOOL!r}")
     for index, tool in enumerate(written):
         if not is_tool_pattern(tool):
             expected = "is a tool or a tool with a pattern in parentheses"
-            refuse(f"tools[{index}]", expected, tool, "pass 'Bash(git:*)' or 'Bash'")
+            raise_bad_argument(f"tools[{index}]", expected, tool, "pass 'Bash(git:*)' or 'Bash'")
     return written
 
 
@@ -51,13 +51,13 @@ def check_catalog(catalog: Catalog | Live) -> None:
     given: object = catalog
     if isinstance(given, Catalog | Live):
         return
-    instead = f"prowess.scan({path_in_call(given)})"
+    instead = f"prowess.scan({show_path_argument(given)})"
     if isinstance(getattr(given, "catalog", None), Catalog):  # a session
         instead = f"{type(given).__name__.lower()}.catalog"
-    refuse("catalog", "is a prowess.Catalog", given, f"pass {instead}")
+    raise_bad_argument("catalog", "is a prowess.Catalog", given, f"pass {instead}")
 
 
-def check_arguments(
+def check_session_arguments(
     catalog: Catalog | Live,
     max_active: int,
     selector: Selector | None,

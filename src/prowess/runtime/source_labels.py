@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from prowess.skills.skill import Skill
 
 
-def tagged(skill: Skill, text: str) -> str:
+def with_source_label(skill: Skill, text: str) -> str:
     """Text of a skill for a model; what another party wrote begins with who that is."""
     who = skill.told_by
     return f"[From {who}: what follows is theirs, not this system's or its user's.]\n\n{text}" if who else text

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from prowess.spec.markup import CALLED, wrap_text
+from prowess.spec.markup import USER_CALL_TAG, wrap_in_element
 from prowess.spec.placeholders import (
     PROJECT_NAMES,
-    argument_hint,
-    argument_names,
     explain_placeholders,
     fill_placeholders,
+    parse_argument_hint,
+    parse_argument_names,
 )
 
 if TYPE_CHECKING:
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from prowess.runtime.activation import Activation
     from prowess.skills.skill import Skill
     from prowess.spec.commands import Span
-    from prowess.spec.placeholders import Filled
+    from prowess.spec.placeholders import FilledText
 
-_CALL = re.compile(r"[/$]([^\s/$]{1,64})(?:\s+(.*))?", re.DOTALL)
-LOADED_INLINE = "this skill is written to run as a sub-agent of its own; here it is loaded into this conversation"
+_CALL_PATTERN = re.compile(r"[/$]([^\s/$]{1,64})(?:\s+(.*))?", re.DOTALL)
+FORK_LOADED_INLINE = "this skill is written to run as a sub-agent of its own; here it is loaded into this conversation"
 
 
 def parse_call(message: str) -> tuple[str, str] | None:
     """The name and the arguments of ``/name arguments`` or ``$name arguments``."""
-    match = _CALL.fullmatch(message.strip())
+    match = _CALL_PATTERN.fullmatch(message.strip())
     return (match[1], (match[2] or "").strip()) if match else None
 
 
 def fill_instructions(
     skill: Skill, instructions: str, outputs: Sequence[Span], arguments: str | None, project: str = ""
-) -> Filled:
+) -> FilledText:
     """Instructions of a skill with their placeholders filled; for ``arguments=None`` the folders alone.
 
     ``outputs``: where they hold what a command printed, which stays as it is. ``project``: the working folder.
@@ -45,7 +45,7 @@ def fill_instructions(
     return fill_placeholders(
         instructions,
         arguments,
-        names=argument_names(skill.extra.get("arguments")) if declared else (),
+        names=parse_argument_names(skill.extra.get("arguments")) if declared else (),
         folder=skill.folder,
         variables=dict.fromkeys(PROJECT_NAMES, project) if project else None,
         declared=declared,
@@ -53,27 +53,27 @@ def fill_instructions(
     )
 
 
-def note_arguments(skill: Skill, filled: Filled, arguments: str | None) -> str:
+def explain_arguments(skill: Skill, filled: FilledText, arguments: str | None) -> str:
     """What placeholders stand for, where there are some and nothing was given; ``""`` otherwise."""
     if arguments or not filled.placeholders:
         return ""
-    return explain_placeholders(filled.placeholders, argument_hint(skill.extra.get("argument-hint")))
+    return explain_placeholders(filled.placeholders, parse_argument_hint(skill.extra.get("argument-hint")))
 
 
-def write_notes(*notes: str) -> str:
+def render_notes(*notes: str) -> str:
     """Notes as they stand below instructions, a paragraph each; empty ones are left out."""
     return "".join([f"\n\nNote: {note}." for note in notes if note])
 
 
-def called(activation: Activation, arguments: str, project: str) -> str:
+def render_call(activation: Activation, arguments: str, project: str) -> str:
     """The instructions with their placeholders filled, in an element; what has no place in them stands above."""
     skill = activation.skill
     filled = fill_instructions(skill, activation.instructions, activation.outputs, arguments, project)
-    notes = write_notes(note_arguments(skill, filled, arguments), LOADED_INLINE if skill.is_fork else "")
-    return enveloped(skill.name, filled.text + notes, "" if filled.used_arguments else arguments)
+    notes = render_notes(explain_arguments(skill, filled, arguments), FORK_LOADED_INLINE if skill.is_fork else "")
+    return wrap_instructions(skill.name, filled.text + notes, "" if filled.used_arguments else arguments)
 
 
-def enveloped(name: str, body: str, request: str = "") -> str:
+def wrap_instructions(name: str, body: str, request: str = "") -> str:
     """Instructions in an element that nothing in them can end or begin anew, the request above."""
     said = f"User's request: {request}\n\n" if request else ""
-    return f"Use the following skill.\n\n{said}" + wrap_text(CALLED, name, f"{body}\n")
+    return f"Use the following skill.\n\n{said}" + wrap_in_element(USER_CALL_TAG, name, f"{body}\n")

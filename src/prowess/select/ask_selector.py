@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     Steps = Generator[Any, Any, tuple[Skill, ...]]
 
 
-def choose(
+def ask_selector(
     selector: Selector | None, query: str, candidates: Sequence[Skill], failed: OnFailure | None = None
 ) -> tuple[Skill, ...]:
     """The candidates that ``selector`` picks. One that must be awaited runs in a thread with a loop of its own."""
-    steps = _chosen(selector, query, candidates, failed)
+    steps = _ask_chain(selector, query, candidates, failed)
     try:
         waiting = next(steps)
         while True:
             try:
-                answer = in_thread(waiting)
+                answer = run_awaitable(waiting)
             except Exception as error:  # noqa: BLE001 - the selector's; the steps decide
                 waiting = steps.throw(error)
             else:
@@ -37,11 +37,11 @@ def choose(
         return tuple(done.value)
 
 
-async def achoose(
+async def ask_selector_async(
     selector: Selector | None, query: str, candidates: Sequence[Skill], failed: OnFailure | None = None
 ) -> tuple[Skill, ...]:
     """The same, awaiting in the caller's loop."""
-    steps = _chosen(selector, query, candidates, failed)
+    steps = _ask_chain(selector, query, candidates, failed)
     try:
         waiting = next(steps)
         while True:
@@ -55,7 +55,7 @@ async def achoose(
         return tuple(done.value)
 
 
-def _chosen(
+def _ask_chain(
     selector: Selector | SelectorChain | None, query: str, candidates: Sequence[Skill], failed: OnFailure | None
 ) -> Steps:
     """Yields whatever must be awaited, so that both callers share the rules."""
@@ -63,13 +63,13 @@ def _chosen(
     if selector is None:
         return left
     if not isinstance(selector, SelectorChain):
-        return (yield from _asked(selector, query, left, failed))
+        return (yield from _ask_one(selector, query, left, failed))
     for part in selector.selectors:
-        left = yield from _chosen(part, query, left, failed)
+        left = yield from _ask_chain(part, query, left, failed)
     return left
 
 
-def _asked(selector: Selector, query: str, candidates: tuple[Skill, ...], failed: OnFailure | None) -> Steps:
+def _ask_one(selector: Selector, query: str, candidates: tuple[Skill, ...], failed: OnFailure | None) -> Steps:
     strict = bool(getattr(selector, "strict", False))
     if not query and not strict:
         return candidates
@@ -84,7 +84,7 @@ def _asked(selector: Selector, query: str, candidates: tuple[Skill, ...], failed
     return picked if picked or strict else candidates
 
 
-def in_thread(awaitable: Any) -> Any:  # noqa: ANN401 - whatever the selector answers
+def run_awaitable(awaitable: Any) -> Any:  # noqa: ANN401 - whatever the selector answers
     """Return the result of an awaitable: on the loop of the host that awaits this work, else in a loop of its own.
 
     Where a loop is already running here, that is in another thread.

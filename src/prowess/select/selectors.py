@@ -60,17 +60,17 @@ class LexicalSelector:
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         check_count(limit, "limit")
         self.limit = limit
-        self._last: tuple[tuple[Skill, ...], Catalog] | None = None
+        self._last_catalog: tuple[tuple[Skill, ...], Catalog] | None = None
 
     def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:
         """At most ``limit`` names, best first."""
-        return [hit.name for hit in self._catalog(tuple(candidates)).search(query, self.limit)]
+        return [hit.name for hit in self._catalog_for(tuple(candidates)).search(query, self.limit)]
 
-    def _catalog(self, candidates: tuple[Skill, ...]) -> Catalog:
+    def _catalog_for(self, candidates: tuple[Skill, ...]) -> Catalog:
         """A catalogue of the candidates, so that its index serves the next query over the same ones."""
-        last = self._last
+        last = self._last_catalog
         if last is None or last[0] != candidates:
-            last = self._last = (candidates, Catalog(candidates))
+            last = self._last_catalog = (candidates, Catalog(candidates))
         return last[1]
 
 
@@ -84,6 +84,6 @@ class SelectorChain:
 
     def select(self, query: str, candidates: Sequence[Skill]) -> list[str]:
         """The names that are left at the end; a session asks the parts themselves."""
-        from prowess.select.ask_selector import choose  # noqa: PLC0415 - choosing knows the chain
+        from prowess.select.ask_selector import ask_selector  # noqa: PLC0415 - choosing knows the chain
 
-        return [skill.name for skill in choose(self, query, candidates)]
+        return [skill.name for skill in ask_selector(self, query, candidates)]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, overload
 
-from prowess.arguments import check_method, check_name, check_text, path_in_call, refuse
+from prowess.arguments import check_method, check_name, check_text, raise_bad_argument, show_path_argument
 from prowess.errors import (
     MAX_LISTED_NAMES,
     DuplicateSkillError,
@@ -19,21 +19,21 @@ from prowess.errors import (
     SourceError,
     UnknownSkillError,
 )
-from prowess.files.directory import folder_beneath
+from prowess.files.directory import open_folder_beneath
 from prowess.model import Explanation, Place, Shadowed, SkillScope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Literal, Self
 
-    from prowess.files.directory import Entries
+    from prowess.files.directory import FolderEntries
     from prowess.limits import Bound
     from prowess.model import OnDuplicate
     from prowess.skills.instructions import LoadedSkill, OnBadBytes
     from prowess.skills.search import SearchHit, SearchIndex
     from prowess.skills.skill import Skill
 
-_QUIET = frozenset(("unknown-field",))
+_AUTHOR_ONLY_CODES = frozenset(("unknown-field",))
 """Findings for authors that say nothing about loading: ``validate`` has them, a catalogue does not."""
 
 _NOT_PICKLED = frozenset(("__weakref__", "_index", "_lock"))
@@ -78,8 +78,8 @@ class Catalog:
         if on_duplicate not in {"first", "last", "error"}:
             raise SourceError(f"on_duplicate must be 'first', 'last' or 'error', not {on_duplicate!r}")
         if isinstance(skills, str | os.PathLike):
-            remedy = f"pass prowess.scan({path_in_call(skills)}) to look in a folder"
-            refuse("skills", "is a list of prowess.Skill", skills, remedy)
+            remedy = f"pass prowess.scan({show_path_argument(skills)}) to look in a folder"
+            raise_bad_argument("skills", "is a list of prowess.Skill", skills, remedy)
         self._found = tuple(issues)
         self._places = tuple(places)
         self._by_name: dict[str, Skill] = {}
@@ -95,18 +95,20 @@ class Catalog:
             try:
                 other = by_name.setdefault(skill._name, skill)
             except AttributeError:
-                refuse(f"skills[{index}]", "is a prowess.Skill", skill)
+                raise_bad_argument(f"skills[{index}]", "is a prowess.Skill", skill)
             if other is not skill:
-                self._collide(other, skill, on_duplicate, shadowed)
+                self._resolve_duplicate(other, skill, on_duplicate, shadowed)
         self._shadowed = tuple(replace(lost, winner=by_name[lost.name].location) for lost in shadowed)
 
-    def _collide(self, first: Skill, second: Skill, on_duplicate: OnDuplicate, shadowed: list[Shadowed]) -> None:
-        _check_servers(first, second)
-        if _same_file(first, second):  # one skill found twice, perhaps under two names for its folder
+    def _resolve_duplicate(
+        self, first: Skill, second: Skill, on_duplicate: OnDuplicate, shadowed: list[Shadowed]
+    ) -> None:
+        _check_server_labels(first, second)
+        if _is_same_file(first, second):  # one skill found twice, perhaps under two names for its folder
             self._by_name[first.name] = first if on_duplicate == "first" else second
             return
         if on_duplicate == "error":
-            if may_be_equal(first, second) and _equal_locations({first.name: first}, {second.location: second}):
+            if may_be_equal(first, second) and _find_identical_copies({first.name: first}, {second.location: second}):
                 return
             message = f"two skills are named {first.name!r}: {first.location} and {second.location}"
             raise DuplicateSkillError(message, second.location)
@@ -114,7 +116,9 @@ class Catalog:
         self._by_name[winner.name] = winner
         if may_be_equal(winner, loser):
             self._maybe_equal[loser.location] = loser
-        shadowed.append(Shadowed(loser.name, loser.location, winner.location, _why(winner, loser, on_duplicate)))
+        shadowed.append(
+            Shadowed(loser.name, loser.location, winner.location, _shadow_reason(winner, loser, on_duplicate))
+        )
 
     # -- copied ------------------------------------------------------------------------------------------------------
 
@@ -145,10 +149,10 @@ class Catalog:
         such an error: what is known of the skills of one would be taken for the other's.
         """
         found: list[Catalog] = []
-        sources = _checked_sources(sources)
+        sources = _check_sources(sources)
         _check_namespaces(sources)
         for source in sources:  # those that have to be waited for are waited for side by side
-            getattr(source, "begin", _nothing)()
+            getattr(source, "begin", _do_nothing)()
         for index, source in enumerate(sources):
             try:
                 found.append(source.load())
@@ -178,14 +182,14 @@ class Catalog:
         return len(self._by_name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._by_name or self._written_as(name) is not None
+        return name in self._by_name or self._find_by_written_name(name) is not None
 
     def __getitem__(self, name: str) -> Skill:
         """The skill of that name; ``UnknownSkillError`` (a ``KeyError``) lists those that exist, nearest first."""
         check_name(name, "catalog.skills is in order")
         skill = self.get(name)
         if skill is None:
-            raise self.make_unknown_error(name, self._by_name, why=self._why_not(name))
+            raise self.make_unknown_error(name, self._by_name, why=self._explain_absence(name))
         return skill
 
     def make_unknown_error(
@@ -199,7 +203,7 @@ class Catalog:
         there = [place.path for place in self._places if place.state != "missing" and os.path.isabs(place.path)]
         return UnknownSkillError(name, names, most, reasons, there)
 
-    def _why_not(self, name: str) -> str:
+    def _explain_absence(self, name: str) -> str:
         """What kept a skill in a folder of that name from loading, or which root there is none of."""
         found = (i for i in self._found if os.path.basename(os.path.dirname(i.path)) == name and i.severity == "error")
         missing = self._missing_roots()
@@ -229,9 +233,9 @@ class Catalog:
     def get(self, name: str) -> Skill | None:
         """The skill that goes by that name, or whose file has it with a colon, or ``None``."""
         skill = self._by_name.get(name)
-        return skill if skill is not None else self._written_as(name)
+        return skill if skill is not None else self._find_by_written_name(name)
 
-    def _written_as(self, name: object) -> Skill | None:
+    def _find_by_written_name(self, name: object) -> Skill | None:
         """The skill whose file has this name, with a colon, and that goes by one with a hyphen."""
         if not isinstance(name, str) or ":" not in name:
             return None
@@ -257,8 +261,8 @@ class Catalog:
         """The skills whose virtual path lies under ``folder``, whole segments compared; all of them for ``""``."""
         if not folder:
             return self.skills
-        wanted = _absolute(folder)
-        return tuple(s for s in self.skills if not s.is_inline and _lies_under(_absolute(s.virtual_path), wanted))
+        wanted = _absolute_path(folder)
+        return tuple(s for s in self.skills if not s.is_inline and _is_under(_absolute_path(s.virtual_path), wanted))
 
     def preloaded(self) -> tuple[LoadedSkill, ...]:
         """The skills marked for preloading, with instructions; one that cannot be loaded is left out."""
@@ -333,7 +337,7 @@ class Catalog:
         Whether two have the same files is looked at when this is first asked for: to load skills nothing is hashed.
         """
         if self._maybe_equal:
-            equal = _equal_locations(self._by_name, self._maybe_equal)
+            equal = _find_identical_copies(self._by_name, self._maybe_equal)
             self._shadowed = tuple(one for one in self._shadowed if one.location not in equal)
             self._maybe_equal = {}
         return self._shadowed
@@ -348,7 +352,7 @@ class Catalog:
             found = [*self._found, *_shadow_issues(self.shadowed, self._by_name)]
             known = {skill.location for skill in self.skills}
             for skill in self.skills:
-                found += (issue for issue in _skill_issues(skill) if not _is_found_after_all(issue, known))
+                found += (issue for issue in _skill_issues(skill) if not _is_listed_itself(issue, known))
             found += _folder_collisions(self.skills)
             self._issues = tuple(sorted(found, key=lambda issue: (issue.path, issue.line, issue.code)))
         return self._issues
@@ -368,14 +372,16 @@ class Catalog:
         skill = self.get(name)
         name = name if skill is None else skill.name
         lost = tuple(s for s in self.shadowed if s.name == name)
-        about = tuple(i for i in self.issues if _concerns(i, name, skill, lost))
+        about = tuple(i for i in self.issues if _is_about(i, name, skill, lost))
         if skill is None:
             reasons = (UnknownSkillError(name, self._by_name).message,)
             return Explanation(name, None, visible=False, reasons=reasons, issues=about, places=self._places)
-        return Explanation(name, skill.location, skill.model_invocable, _reasons(skill), lost, about, self._places)
+        return Explanation(
+            name, skill.location, skill.model_invocable, _explain_skill(skill), lost, about, self._places
+        )
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Most sources need no time."""
 
 
@@ -386,15 +392,19 @@ def _share_preload(skills: Iterable[Skill]) -> list[Skill]:
     return [skill.placed(preload=True) if skill.name in preloaded else skill for skill in given]
 
 
-def _checked_sources(sources: Iterable[SkillSource]) -> tuple[SkillSource, ...]:
+def _check_sources(sources: Iterable[SkillSource]) -> tuple[SkillSource, ...]:
     """The sources; raises ``SourceError`` for a path, or anything else without a ``load``, in their place."""
     if isinstance(sources, str | os.PathLike):
-        refuse("sources", "is a list of sources", sources, f"pass [Source.directory({path_in_call(sources)})]")
+        raise_bad_argument(
+            "sources", "is a list of sources", sources, f"pass [Source.directory({show_path_argument(sources)})]"
+        )
     if not hasattr(sources, "__iter__"):
-        refuse("sources", "is a list of sources", sources, "pass [source]" if hasattr(sources, "load") else "")
+        raise_bad_argument(
+            "sources", "is a list of sources", sources, "pass [source]" if hasattr(sources, "load") else ""
+        )
     given = tuple(sources)
     for index, source in enumerate(given):
-        check_method(source, f"sources[{index}]", "load", f"pass Source.directory({path_in_call(source)})")
+        check_method(source, f"sources[{index}]", "load", f"pass Source.directory({show_path_argument(source)})")
     return given
 
 
@@ -409,18 +419,18 @@ def _check_namespaces(sources: tuple[SkillSource, ...]) -> None:
             raise SourceError(message, code="duplicate-label")
 
 
-def _check_servers(one: Skill, other: Skill) -> None:
+def _check_server_labels(one: Skill, other: Skill) -> None:
     """Raise where two servers have one label: no skill of one may stand for a skill of the other."""
     if not one.told_by or one.told_by != other.told_by:
         return
-    from prowess.skills.skill_files import server  # noqa: PLC0415 - only where names collide
+    from prowess.skills.skill_files import get_server  # noqa: PLC0415 - only where names collide
 
-    if server(one._home.contents) != server(other._home.contents):
+    if get_server(one._home.contents) != get_server(other._home.contents):
         message = f"{one.name!r} is a skill of two servers, and both are {one.told_by}"
         raise SourceError(message, one.location, "duplicate-label")
 
 
-def _same_file(one: Skill, other: Skill) -> bool:
+def _is_same_file(one: Skill, other: Skill) -> bool:
     return one.identity is not None and other.identity is not None and one.identity[:2] == other.identity[:2]
 
 
@@ -431,13 +441,13 @@ def may_be_equal(one: Skill, other: Skill) -> bool:
     return bool(one._home.base and other._home.base) and one.identity[2] == other.identity[2]
 
 
-def _equal_locations(winners: dict[str, Skill], losers: dict[str, Skill]) -> set[str]:
+def _find_identical_copies(winners: dict[str, Skill], losers: dict[str, Skill]) -> set[str]:
     """The locations of the losers that have the same files as the winner of their name; each is hashed once."""
-    digests = {name: _digest(winners[name]) for name in {lost.name for lost in losers.values()} if name in winners}
-    return {location for location, lost in losers.items() if (digests.get(lost.name) or "none") == _digest(lost)}
+    digests = {name: _try_digest(winners[name]) for name in {lost.name for lost in losers.values()} if name in winners}
+    return {location for location, lost in losers.items() if (digests.get(lost.name) or "none") == _try_digest(lost)}
 
 
-def _digest(skill: Skill) -> str:
+def _try_digest(skill: Skill) -> str:
     """The digest of a skill; ``""`` for a folder that cannot be hashed, which is then like no other."""
     try:
         return skill.digest()
@@ -445,7 +455,7 @@ def _digest(skill: Skill) -> str:
         return ""
 
 
-def _why(winner: Skill, loser: Skill, on_duplicate: OnDuplicate) -> str:
+def _shadow_reason(winner: Skill, loser: Skill, on_duplicate: OnDuplicate) -> str:
     if winner.scope is SkillScope.PROJECT and loser.scope is SkillScope.USER:
         return "a project's skill wins over the user's"
     return f"the {on_duplicate} one found wins"
@@ -462,20 +472,20 @@ def _shadow_issues(shadowed: tuple[Shadowed, ...], winners: dict[str, Skill]) ->
 
 def _skill_issues(skill: Skill) -> list[Issue]:
     """The findings about one skill; discovery leaves those of the commonest heads for now."""
-    issues = [issue for issue in skill.issues if issue.code not in _QUIET]
+    issues = [issue for issue in skill.issues if issue.code not in _AUTHOR_ONLY_CODES]
     if not skill._home.body_seen:
-        issues += _blank_body(skill)
+        issues += _blank_body_issues(skill)
     if skill._home.base:
         issues += _folder_issues(skill)
     return issues
 
 
-def _is_found_after_all(issue: Issue, known: set[str]) -> bool:
+def _is_listed_itself(issue: Issue, known: set[str]) -> bool:
     """True for the information that a skill lies inside another when another root has led to it."""
     return issue.code == "nested-skill" and issue.path in known
 
 
-def _blank_body(skill: Skill) -> list[Issue]:
+def _blank_body_issues(skill: Skill) -> list[Issue]:
     try:
         blank = not skill.read_body().strip()
     except SkillError as error:
@@ -487,16 +497,16 @@ def _blank_body(skill: Skill) -> list[Issue]:
 def _folder_issues(skill: Skill) -> list[Issue]:
     """The findings about the entries of a skill's folder: other spellings of its file, and skills further down."""
     try:
-        with folder_beneath(skill._home.base, skill._parts()) as folder:
-            found = folder.entries(skill._home.policy.limits.max_entries_per_skill)
+        with open_folder_beneath(skill._home.base, skill._parts()) as folder:
+            found = folder.list_entries(skill._home.policy.limits.max_entries_per_skill)
     except OSError:
         return []
     issues = _filename_collisions(skill, found)
     # Most skills have no folders, and of those nothing needs to be listed.
-    return issues + _nested_skills(skill) if found.folders and not skill._home.searched else issues
+    return issues + _nested_skill_issues(skill) if found.folders and not skill._home.searched else issues
 
 
-def _nested_skills(skill: Skill) -> list[Issue]:
+def _nested_skill_issues(skill: Skill) -> list[Issue]:
     """The files below a skill that would be skills of their own had the search not ended at this one."""
     own = skill._home.file.lower()
     try:
@@ -511,7 +521,7 @@ def _nested_skills(skill: Skill) -> list[Issue]:
     ]
 
 
-def _filename_collisions(skill: Skill, found: Entries) -> list[Issue]:
+def _filename_collisions(skill: Skill, found: FolderEntries) -> list[Issue]:
     own = skill._home.file
     if not found.complete:
         message = "the folder holds too many entries to look for another spelling of the file"
@@ -534,14 +544,14 @@ def _folder_collisions(skills: tuple[Skill, ...]) -> Iterator[Issue]:
             yield Issue("folder-collision", "", message, skill.location, 0, "warning")
 
 
-def _concerns(issue: Issue, name: str, skill: Skill | None, lost: tuple[Shadowed, ...]) -> bool:
+def _is_about(issue: Issue, name: str, skill: Skill | None, lost: tuple[Shadowed, ...]) -> bool:
     if skill is not None and issue.path == skill.location:
         return True
     folder = os.path.basename(os.path.dirname(issue.path))
     return folder == name or os.path.basename(issue.path) == name or any(issue.path == s.location for s in lost)
 
 
-def _reasons(skill: Skill) -> tuple[str, ...]:
+def _explain_skill(skill: Skill) -> tuple[str, ...]:
     places = {"url": "found on a site", "mcp": f"found on {skill.told_by}"}
     where = places.get(skill.origin, f"found in a {skill.origin}")
     whose = f"found in the {skill.scope.value}'s folders" if skill.scope else where
@@ -550,9 +560,9 @@ def _reasons(skill: Skill) -> tuple[str, ...]:
     return (whose, sees, calls)
 
 
-def _absolute(path: str) -> str:
+def _absolute_path(path: str) -> str:
     return os.path.normpath(os.path.abspath(path)).replace(os.sep, "/")
 
 
-def _lies_under(path: str, folder: str) -> bool:
+def _is_under(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.errors import SkillValidationError
-from prowess.spec.allowed_tools import quick_tools
-from prowess.spec.frontmatter.fields import frontmatter_of
-from prowess.spec.frontmatter.plain_yaml import parse_plain
-from prowess.spec.invocation import model_invocable, user_invocable
+from prowess.spec.allowed_tools import parse_plain_tools
+from prowess.spec.frontmatter.fields import build_frontmatter
+from prowess.spec.frontmatter.plain_yaml import parse_plain_yaml
+from prowess.spec.invocation import is_model_invocable, is_user_invocable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prowess.spec.frontmatter.fields import Frontmatter
 
 
-class Head:
+class SkillHead:
     """The head of a SKILL.md: name and description at once, every other field when it is first asked for.
 
     What every ``Skill`` begins with; not an object in it, because discovery makes one for each of thousands of folders.
@@ -50,12 +50,12 @@ class Head:
         """Every field of the head."""
         front = self._front
         if front is None:
-            front = self._front = _front_of(self._raw)
+            front = self._front = _parse_front(self._raw)
         return front
 
     def peek(self) -> Frontmatter:
         """Every field of the head, parsed again at each call: for one look at each of many skills."""
-        return self._front if self._front is not None else _front_of(self._raw)
+        return self._front if self._front is not None else _parse_front(self._raw)
 
     @property
     def plain_head(self) -> bytes | None:
@@ -82,7 +82,7 @@ class Head:
     @property
     def allowed_tools(self) -> tuple[str, ...]:
         if self._front is None:  # asked for at each activation, long before anything else
-            found = quick_tools(self._raw)
+            found = parse_plain_tools(self._raw)
             if found is not None:
                 return found
         return self.frontmatter.allowed_tools
@@ -133,14 +133,14 @@ class Head:
         """Whether people may call it by name."""
         if self._front is None and b"nvo" not in self._raw:
             return True
-        return user_invocable(self.frontmatter)
+        return is_user_invocable(self.frontmatter)
 
     @property
     def model_invocable(self) -> bool:
         """Whether models see it in listings."""
         if self._front is None and b"nvoca" not in self._raw:
             return True
-        return model_invocable(self.frontmatter)
+        return is_model_invocable(self.frontmatter)
 
     @property
     def repairs(self) -> tuple[Issue, ...]:
@@ -148,10 +148,10 @@ class Head:
         return tuple(issue for issue in self._issues or () if issue.code.startswith("repaired-"))
 
 
-def _front_of(raw: bytes) -> Frontmatter:
+def _parse_front(raw: bytes) -> Frontmatter:
     """The fields of a head that ``glance`` has understood, hence plain."""
-    parsed = parse_plain(raw.decode())
+    parsed = parse_plain_yaml(raw.decode())
     if parsed is None:  # pragma: no cover - glance accepts only what parse_plain reads; a test compares them
         raise SkillValidationError("the head was understood at first and is not now")
     values, lines = parsed
-    return frontmatter_of(values, {key: line + 2 for key, line in lines.items()}, raw)
+    return build_frontmatter(values, {key: line + 2 for key, line in lines.items()}, raw)

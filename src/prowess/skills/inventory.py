@@ -55,9 +55,9 @@ class Inventory:
 def inventory(skill: Skill) -> Inventory:
     """What is in a skill; what cannot be read is in ``issues``."""
     issues: list[Issue] = []
-    body = _body(skill, issues)
+    body = _read_body(skill, issues)
     found = skill.files()
-    files = tuple(_info(skill, path, issues) for path in found)
+    files = tuple(_describe_file(skill, path, issues) for path in found)
     scripts = list_scripts(found)
     commands = tuple(command.text for command in find_commands(body.strip()))
     return Inventory(files, commands, scripts, estimate_tokens(body.strip()), (*found.issues, *issues))
@@ -68,7 +68,7 @@ def list_scripts(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(path for path in paths if path.startswith(_SCRIPTS) and not path.rsplit("/", 1)[1].startswith("."))
 
 
-def _body(skill: Skill, issues: list[Issue]) -> str:
+def _read_body(skill: Skill, issues: list[Issue]) -> str:
     try:
         return skill.read_body()
     except SkillError as error:
@@ -76,25 +76,29 @@ def _body(skill: Skill, issues: list[Issue]) -> str:
         return ""
 
 
-def _info(skill: Skill, path: str, issues: list[Issue]) -> FileInfo:
+def _describe_file(skill: Skill, path: str, issues: list[Issue]) -> FileInfo:
     try:
-        return _local(skill, path) if skill.is_local else _counted(path, skill.read_bytes(path), executable=False)
+        return (
+            _describe_local(skill, path)
+            if skill.is_local
+            else _describe_data(path, skill.read_bytes(path), executable=False)
+        )
     except ResourceError as error:
         issues.append(Issue(error.code, path, error.message, skill.location, 0, "warning"))
         return FileInfo(path, 0, None)
 
 
-def _local(skill: Skill, path: str) -> FileInfo:
+def _describe_local(skill: Skill, path: str) -> FileInfo:
     with OpenFile(skill.base, (*skill.parts, *path.split("/"))) as file:
         executable = is_executable(file)
         try:
             data = file.read_all(skill.limits.max_body_bytes)
         except ResourceTooLargeError:
             return FileInfo(path, file.info.st_size, None, executable)
-    return _counted(path, data, executable=executable)
+    return _describe_data(path, data, executable=executable)
 
 
-def _counted(path: str, data: bytes, *, executable: bool) -> FileInfo:
+def _describe_data(path: str, data: bytes, *, executable: bool) -> FileInfo:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.skills import skill_files
-from prowess.skills.head import Head
-from prowess.spec.document import Policy
+from prowess.skills.head import SkillHead
+from prowess.spec.document import LoadPolicy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from prowess.files.read import Identity
     from prowess.limits import Limits
     from prowess.model import SkillScope
-    from prowess.skills.skill_files import Contents, FilePin
+    from prowess.skills.skill_files import FilePin, SkillFiles
 
 
-class Home(NamedTuple):
+class SkillLocation(NamedTuple):
     """Where and how skills were found; most skills of a root share one."""
 
     base: str = ""
     """The folder that the caller gave, or that a link was allowed to lead to: reads stay below it."""
     file: str = ""
     scope: SkillScope | None = None
-    policy: Policy = Policy()
+    policy: LoadPolicy = LoadPolicy()
     origin: str = "directory"
     shown: str | None = None
     """The folder as it was found, where that is a link."""
@@ -39,18 +39,18 @@ class Home(NamedTuple):
     """Whether discovery saw that the body is not blank."""
     searched: bool = False
     """Whether discovery looked below its folder for further skills."""
-    contents: Contents | None = None
+    contents: SkillFiles | None = None
     """What gives the files of a skill that has no folder here."""
     pin: FilePin | None = None
     """What a lock file says of its files; every read is compared with it."""
 
 
-class Housed(Head):
+class LocatedHead(SkillHead):
     """A head with a home: what is asked of a skill about its place, answered without opening anything."""
 
     __slots__ = ("_home", "_identity", "_offset", "_rel")
 
-    _home: Home
+    _home: SkillLocation
     _identity: Identity | None
     _offset: int
     _rel: str
@@ -148,7 +148,7 @@ class Housed(Head):
     @property
     def told_by(self) -> str:
         """Who says what is in it, where a model must be told; ``""``: it is the user's own."""
-        return skill_files.told_by(self._home.contents)
+        return skill_files.get_source_label(self._home.contents)
 
     def find_changes(self) -> str:
         """Ask the server that it comes from, if it comes from one, which files differ there now, in one line.

@@ -18,13 +18,13 @@ from prowess.errors import (
     SkillLoadError,
     SkillValidationError,
 )
-from prowess.files.identity import marked_files
+from prowess.files.identity import list_identities
 from prowess.files.read import as_resource_error
 from prowess.limits import MAX_DESCRIPTION_LENGTH
-from prowess.names import relative_parts
-from prowess.skills.parse import FILENAME
-from prowess.spec.document import STRICT, read_document
-from prowess.spec.frontmatter.json_types import field_types, typed_frontmatter
+from prowess.names import split_relative_path
+from prowess.skills.parse import SKILL_FILE
+from prowess.spec.document import STRICT_POLICY, read_document
+from prowess.spec.frontmatter.json_types import find_type_issues, parse_typed_frontmatter
 from prowess.spec.hidden_characters import has_hidden
 from prowess.spec.rules import field_issues
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from prowess.skills.skill import Skill
     from prowess.spec.frontmatter.json_types import Json
 
-_SUSPECT = re.compile(
+_SUSPECT_VALUE = re.compile(
     rb"(?m):[ \t]+(?:[-+]?\.?[0-9][0-9a-fA-FoxE.+-]*|[Tt]rue|TRUE|[Ff]alse|FALSE|[Nn]ull|NULL|~|[-+]?\.\w+)"
     rb"[ \t]*(?:#.*)?$"
     rb"|^(?:license|compatibility|allowed-tools):[ \t]*(?:$|[\[{>|'\"])|^metadata:[ \t]*\S|^[ \t]+[^\n:]*:[ \t]*$"
@@ -44,31 +44,31 @@ _SUSPECT = re.compile(
 """Values that may be no text to a reader that types them, or that a rule may refuse: worth parsing the head for."""
 
 
-def why_not_served(skill: Skill, path: str, limits: Limits) -> list[Issue]:
+def find_refusals(skill: Skill, path: str, limits: Limits) -> list[Issue]:
     """Every reason for which the extension does not serve a skill under ``path``; none for most skills.
 
     The files are listed and not read, except for SKILL.md where its head holds something that a rule may refuse.
     """
     try:
-        relative_parts(path)
-        found = [] if _is_surely_valid(skill) else _head_problems(skill, limits)
+        split_relative_path(path)
+        found = [] if _is_surely_valid(skill) else _head_issues(skill, limits)
         if not found:
-            served_files(skill, limits)
+            list_served_files(skill, limits)
     except PathTraversalError as error:
         return [Issue("bad-file-name", "", error.message, skill.location)]
     except SkillError as error:
-        return [replace(issue, path=skill.location) for issue in reasons(error)]
+        return [replace(issue, path=skill.location) for issue in as_issues(error)]
     return found
 
 
-def _head_problems(skill: Skill, limits: Limits) -> list[Issue]:
+def _head_issues(skill: Skill, limits: Limits) -> list[Issue]:
     front = skill.peek()
     fields = field_issues(front, mode="strict", folder=skill.folder_name, path=skill.location)
     found = [*skill.mended, *(issue for issue in fields if issue.severity == "error")]
-    if skill.file_name != FILENAME:
+    if skill.file_name != SKILL_FILE:
         found.append(Issue("filename-case", "", f"the file is named {skill.file_name}", skill.location))
     if not found:
-        strict_fields(skill.read_bytes(FILENAME, limits.max_served_bytes), skill, limits)
+        parse_strict_fields(skill.read_bytes(SKILL_FILE, limits.max_served_bytes), skill, limits)
     return found
 
 
@@ -78,58 +78,58 @@ def _is_surely_valid(skill: Skill) -> bool:
     return (
         head is not None
         and skill.name == skill.folder_name
-        and _says(head, skill.name)
-        and skill.file_name == FILENAME
+        and _has_name_line(head, skill.name)
+        and skill.file_name == SKILL_FILE
         and len(skill.description) <= MAX_DESCRIPTION_LENGTH
         and not has_hidden(skill.description)
-        and not _SUSPECT.search(head)
+        and not _SUSPECT_VALUE.search(head)
     )
 
 
-def _says(head: bytes, name: str) -> bool:
+def _has_name_line(head: bytes, name: str) -> bool:
     """Whether the head itself gives that name: it may be the folder's, taken in the place of one that breaks rules."""
     line = b"name: %s\n" % name.encode()
     return head.startswith(line) or b"\n" + line in head
 
 
-def served_files(skill: Skill, limits: Limits) -> list[tuple[str, Identity]]:
+def list_served_files(skill: Skill, limits: Limits) -> list[tuple[str, Identity]]:
     """Every file of a skill with its identity; raises ``SkillError`` where they are not such as can be served."""
     most = limits.max_served_files
     try:
-        files, bound = marked_files(skill.base, skill.parts, limits, most)
+        files, bound = list_identities(skill.base, skill.parts, limits, most)
     except OSError as error:
         raise as_resource_error(error, skill.folder_name) from None
     if bound:
         raise SkillValidationError(f"more than {most} files, or not all of them can be listed", "", bound)
-    refuse_size(sum(mark[2] for _, mark in files), limits)
+    check_total_size(sum(mark[2] for _, mark in files), limits)
     for path, _ in files:
         try:
-            relative_parts(path)
+            split_relative_path(path)
         except PathTraversalError as error:
             raise SkillValidationError(error.message, "", "bad-file-name") from None
-    if not any(path == FILENAME for path, _ in files):
-        raise SkillValidationError(f"{skill.folder_name} holds no {FILENAME}", "", "missing-skill-md")
+    if not any(path == SKILL_FILE for path, _ in files):
+        raise SkillValidationError(f"{skill.folder_name} holds no {SKILL_FILE}", "", "missing-skill-md")
     return files
 
 
-def refuse_size(size: int, limits: Limits) -> None:
+def check_total_size(size: int, limits: Limits) -> None:
     """Raise ``SkillValidationError`` where files of so many bytes together are more than is served."""
     if size > limits.max_served_bytes:
         raise SkillValidationError(f"{size} bytes; at most {limits.max_served_bytes} are served", "", "too-many-bytes")
 
 
-def strict_fields(data: bytes, skill: Skill, limits: Limits) -> dict[str, Json]:
+def parse_strict_fields(data: bytes, skill: Skill, limits: Limits) -> dict[str, Json]:
     """The frontmatter, typed; raises ``SkillError`` for what the specification does not allow."""
     most = limits.max_frontmatter_bytes
     whole = len(data) <= most
-    read_document(data[:most], whole=whole, policy=STRICT, folder=skill.folder_name)
-    fields = typed_frontmatter(data[:most], whole=whole, limits=limits)
-    if problems := field_types(fields):
+    read_document(data[:most], whole=whole, policy=STRICT_POLICY, folder=skill.folder_name)
+    fields = parse_typed_frontmatter(data[:most], whole=whole, limits=limits)
+    if problems := find_type_issues(fields):
         raise SkillLoadError(problems)
     return fields
 
 
-def reasons(error: SkillError) -> tuple[Issue, ...]:
+def as_issues(error: SkillError) -> tuple[Issue, ...]:
     """An error about a skill as the findings that it stands for."""
     if isinstance(error, SkillLoadError):
         return error.issues

@@ -7,24 +7,24 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import Issue, ResourceError, SkillLoadError, SkillValidationError
-from prowess.files.directory import folder_info, names_of
+from prowess.files.directory import count_hard_links, stat_folder
 from prowess.files.read import OpenFile
 from prowess.files.tree import list_tree
 from prowess.limits import DEFAULT_LIMITS
-from prowess.skills.location import Home
+from prowess.skills.location import SkillLocation
 from prowess.skills.resources import git_issues, tree_issues
-from prowess.skills.skill import Skill, documented
-from prowess.spec.document import Policy, checked_mode, read_document, strict_issues
-from prowess.spec.frontmatter.parse import needs_more
-from prowess.spec.hidden_characters import hidden_points
+from prowess.skills.skill import Skill, make_skill_from_document
+from prowess.spec.document import LoadPolicy, check_mode, find_strict_issues, read_document
+from prowess.spec.frontmatter.parse import needs_more_bytes
+from prowess.spec.hidden_characters import find_hidden_points
 
 if TYPE_CHECKING:
-    from prowess.files.tree import Tree
+    from prowess.files.tree import TreeListing
     from prowess.limits import Limits
     from prowess.model import Mode
     from prowess.spec.frontmatter.fields import Frontmatter
 
-FILENAME = "SKILL.md"
+SKILL_FILE = "SKILL.md"
 _NEVER_REFUSED = frozenset(("empty-body", "hidden-text"))
 """Warnings that both modes give: no rule of the specification is broken."""
 
@@ -56,27 +56,29 @@ def parse_skill(
     Strict raises ``SkillLoadError`` with every violation; lenient returns them as issues where it can live with them,
     and repairs what real files get wrong (unless ``repair=False``). ``check_dir``: the name must be the folder's.
     """
-    checked_mode(mode)
+    check_mode(mode)
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     where = "" if path is None else os.path.abspath(os.fspath(path))
     whole = len(data) <= limits.max_frontmatter_bytes
-    return _parsed(data, where, Policy(mode, repair, limits), whole=whole, check_dir=check_dir)
+    return _parse_bytes(data, where, LoadPolicy(mode, repair, limits), whole=whole, check_dir=check_dir)
 
 
-def _parsed(data: bytes, where: str, policy: Policy, *, whole: bool, check_dir: bool) -> ParsedSkill:
+def _parse_bytes(data: bytes, where: str, policy: LoadPolicy, *, whole: bool, check_dir: bool) -> ParsedSkill:
     """``whole``: the file ends within the bytes among which its frontmatter must lie."""
     limits = policy.limits
     head = data[: limits.max_frontmatter_bytes]
     folder = os.path.basename(os.path.dirname(where)) if where else None
     found = read_document(head, whole=whole, policy=policy, folder=folder, path=where, check_dir=check_dir)
-    body = _body_text(data[found.body :], found.body, where, limits)
+    body = _decode_body(data[found.body_offset :], found.body_offset, where, limits)
     base, file = os.path.split(where)
-    home = Home(base, file, policy=policy) if where else Home(policy=policy, origin="inline", body=body)
+    home = (
+        SkillLocation(base, file, policy=policy) if where else SkillLocation(policy=policy, origin="inline", body=body)
+    )
     issues = (*found.issues, *_body_issues(body, found.front, where))
-    return ParsedSkill(documented(home, "", found, None), body.strip(), issues)
+    return ParsedSkill(make_skill_from_document(home, "", found, None), body.strip(), issues)
 
 
-def _body_text(data: bytes, at: int, where: str, limits: Limits) -> str:
+def _decode_body(data: bytes, at: int, where: str, limits: Limits) -> str:
     if len(data) > limits.max_body_bytes:
         message = f"has more than {limits.max_body_bytes} bytes"
         raise SkillLoadError([Issue("body-too-large", "body", message, where)], where)
@@ -92,7 +94,7 @@ def _body_issues(body: str, front: Frontmatter, where: str) -> list[Issue]:
     issues: list[Issue] = []
     if not body.strip():
         issues.append(Issue("empty-body", "body", "there are no instructions", where, line, "warning"))
-    if points := hidden_points(body):
+    if points := find_hidden_points(body):
         message = f"holds hidden characters ({', '.join(points[:8])})"
         issues.append(Issue("hidden-text", "body", message, where, line, "warning"))
     return issues
@@ -110,29 +112,29 @@ def parse_skill_file(
 
     Raises ``SkillValidationError`` when the file cannot be read, ``SkillLoadError`` as ``parse_skill`` does.
     """
-    checked_mode(mode)
-    where = _file_of(path)
-    policy = Policy(mode, repair, limits)
-    data, whole = _read(where, policy)
-    return _parsed(data, where, policy, whole=whole, check_dir=check_dir)
+    check_mode(mode)
+    where = _skill_file_path(path)
+    policy = LoadPolicy(mode, repair, limits)
+    data, whole = _read_file(where, policy)
+    return _parse_bytes(data, where, policy, whole=whole, check_dir=check_dir)
 
 
-def _read(where: str, policy: Policy) -> tuple[bytes, bool]:
+def _read_file(where: str, policy: LoadPolicy) -> tuple[bytes, bool]:
     """The file as far as it is needed, and whether it ends among the bytes of its head."""
     try:
-        with OpenFile(*_split(where)) as file:
+        with OpenFile(*_split_path(where)) as file:
             data, whole = _read_head(file, policy)
-            if whole or not needs_more(data, repair=policy.repairs):
+            if whole or not needs_more_bytes(data, repair=policy.repairs):
                 data += file.read(policy.limits.max_body_bytes + 1, len(data))
     except ResourceError as error:
         raise SkillValidationError(f"cannot read the file: {error.message}", where, error.code) from None
     return data, whole
 
 
-def _read_head(file: OpenFile, policy: Policy) -> tuple[bytes, bool]:
+def _read_head(file: OpenFile, policy: LoadPolicy) -> tuple[bytes, bool]:
     limits = policy.limits
     return file.read_head(
-        limits.head_step, limits.max_frontmatter_bytes, lambda head: needs_more(head, repair=policy.repairs)
+        limits.head_step, limits.max_frontmatter_bytes, lambda head: needs_more_bytes(head, repair=policy.repairs)
     )
 
 
@@ -145,11 +147,11 @@ def read_metadata(
     limits: Limits = DEFAULT_LIMITS,
 ) -> Skill:
     """The skill in a SKILL.md (or a folder that holds one); only the head of the file is read."""
-    checked_mode(mode)
-    where = _file_of(path)
-    policy = Policy(mode, repair, limits)
+    check_mode(mode)
+    where = _skill_file_path(path)
+    policy = LoadPolicy(mode, repair, limits)
     try:
-        with OpenFile(*_split(where)) as file:
+        with OpenFile(*_split_path(where)) as file:
             head, whole = _read_head(file, policy)
             identity = file.identity
     except ResourceError as error:
@@ -157,14 +159,14 @@ def read_metadata(
     folder = os.path.basename(os.path.dirname(where))
     found = read_document(head, whole=whole, policy=policy, folder=folder, path=where, check_dir=check_dir)
     base, own = os.path.split(where)
-    return documented(Home(base, own, policy=policy), "", found, identity, head)
+    return make_skill_from_document(SkillLocation(base, own, policy=policy), "", found, identity, head)
 
 
 def validate(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> tuple[Issue, ...]:
     """Every finding about a skill's folder (or its SKILL.md) under the strict rules; never raises for a bad skill."""
-    where = _file_of(path)
+    where = _skill_file_path(path)
     try:
-        found = list(_text_findings(where, limits))
+        found = list(_file_issues(where, limits))
         tree = list_tree(os.path.dirname(where), (), limits)
     except SkillValidationError as error:
         code = "missing-skill-md" if error.code == "not-found" else error.code
@@ -173,15 +175,15 @@ def validate(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -
         return (*found, Issue("unreadable-directory", "", f"cannot be listed: {error.strerror}", where))
     return (
         *found,
-        *_missing_references(where, found, tree, limits),
+        *_missing_file_issues(where, found, tree, limits),
         *tree_issues(tree, where, limits),
         *git_issues(tree, where),
-        *_hard_links(os.path.dirname(where), tree.files, where),
+        *_hard_link_issues(os.path.dirname(where), tree.files, where),
     )
 
 
-def _missing_references(where: str, found: list[Issue], tree: Tree, limits: Limits) -> tuple[Issue, ...]:
-    from prowess.skills.missing_files import missing_references  # noqa: PLC0415 - loading a skill needs none of it
+def _missing_file_issues(where: str, found: list[Issue], tree: TreeListing, limits: Limits) -> tuple[Issue, ...]:
+    from prowess.skills.missing_files import find_missing_files  # noqa: PLC0415 - loading a skill needs none of it
 
     if any(issue.code == "frontmatter-too-large" for issue in found):  # it is not read yet another time
         return ()
@@ -189,21 +191,21 @@ def _missing_references(where: str, found: list[Issue], tree: Tree, limits: Limi
         body = read_metadata(where, "lenient", limits=limits).body_offset
     except SkillValidationError:  # where the instructions begin is not known
         return ()
-    return tuple(missing_references(where, body, tree, limits))
+    return tuple(find_missing_files(where, body, tree, limits))
 
 
-def _hard_links(folder: str, files: list[str], where: str) -> list[Issue]:
+def _hard_link_issues(folder: str, files: list[str], where: str) -> list[Issue]:
     """A file with several names changes with each of them, whoever writes to it."""
-    names = [path for path in files if names_of(os.path.join(folder, path)) > 1]
+    names = [path for path in files if count_hard_links(os.path.join(folder, path)) > 1]
     return [Issue("hard-link", path, "has other names elsewhere", where, 0, "warning") for path in names]
 
 
-def _text_findings(where: str, limits: Limits) -> tuple[Issue, ...]:
+def _file_issues(where: str, limits: Limits) -> tuple[Issue, ...]:
     try:
         return parse_skill_file(where, limits=limits).issues
     except SkillLoadError as error:
-        data, whole = _read(where, Policy(limits=limits))
-        return _with_rest(error.issues, data, where, limits, whole=whole)
+        data, whole = _read_file(where, LoadPolicy(limits=limits))
+        return _with_later_issues(error.issues, data, where, limits, whole=whole)
 
 
 def text_issues(text: str | bytes, path: str, *, limits: Limits = DEFAULT_LIMITS) -> tuple[Issue, ...]:
@@ -212,28 +214,30 @@ def text_issues(text: str | bytes, path: str, *, limits: Limits = DEFAULT_LIMITS
         return parse_skill(text, path, limits=limits).issues
     except SkillLoadError as error:
         data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-        return _with_rest(error.issues, data, path, limits, whole=len(data) <= limits.max_frontmatter_bytes)
+        return _with_later_issues(error.issues, data, path, limits, whole=len(data) <= limits.max_frontmatter_bytes)
 
 
-def _with_rest(first: tuple[Issue, ...], data: bytes, where: str, limits: Limits, *, whole: bool) -> tuple[Issue, ...]:
+def _with_later_issues(
+    first: tuple[Issue, ...], data: bytes, where: str, limits: Limits, *, whole: bool
+) -> tuple[Issue, ...]:
     """What was found, and what can be said beyond the first obstacle."""
     folder = os.path.basename(os.path.dirname(where))
     rest: list[Issue] = []
     with suppress(SkillValidationError):
-        head, rest = strict_issues(
+        head, rest = find_strict_issues(
             data[: limits.max_frontmatter_bytes], whole=whole, folder=folder, path=where, limits=limits
         )
-        rest += _body_issues(_body_text(data[head.body :], head.body, where, limits), head.front, where)
+        rest += _body_issues(_decode_body(data[head.body_offset :], head.body_offset, where, limits), head.front, where)
     known = {(issue.code, issue.field) for issue in first}
     more = (i for i in rest if (i.code, i.field) not in known and not i.code.startswith("repaired-"))
     return (*first, *more)
 
 
-def _file_of(path: str | os.PathLike[str]) -> str:
+def _skill_file_path(path: str | os.PathLike[str]) -> str:
     where = os.path.abspath(os.fspath(path))
-    return os.path.join(where, FILENAME) if folder_info(where) is not None else where
+    return os.path.join(where, SKILL_FILE) if stat_folder(where) is not None else where
 
 
-def _split(where: str) -> tuple[str, tuple[str, ...]]:
+def _split_path(where: str) -> tuple[str, tuple[str, ...]]:
     folder, name = os.path.split(where)
     return folder, (name,)

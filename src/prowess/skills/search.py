@@ -16,7 +16,7 @@ _WORD = re.compile(r"\w+")
 _UNSPACED = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af])")
 _MAX_WORDS = 64
 _WEIGHTS = (6.0, 1.0, 3.0)  # name, description, tags
-_STOP = frozenset(
+_STOP_WORDS = frozenset(
     (
         *(
             "a",
@@ -86,18 +86,20 @@ class SearchIndex(Generic[S]):
         self._db.execute(
             "CREATE VIRTUAL TABLE skills USING fts5(name, description, tags, tokenize='porter unicode61')",
         )
-        self._db.executemany("INSERT INTO skills(rowid, name, description, tags) VALUES (?, ?, ?, ?)", self._rows())
+        self._db.executemany(
+            "INSERT INTO skills(rowid, name, description, tags) VALUES (?, ?, ?, ?)", self._index_rows()
+        )
 
-    def _rows(self) -> list[tuple[int, str, str, str]]:
+    def _index_rows(self) -> list[tuple[int, str, str, str]]:
         return [
-            (at, _spaced(skill.name), _spaced(skill.description), _spaced(" ".join(tags_of(skill))))
+            (at, _add_spaces(skill.name), _add_spaces(skill.description), _add_spaces(" ".join(tags_of(skill))))
             for at, skill in enumerate(self._skills)
         ]
 
     def rank(self, query: str, limit: int) -> list[tuple[S, float]]:
         """At most ``limit`` of the skills that fit, best first, each with its score; none for a query without words."""
-        words = list(dict.fromkeys(word.lower() for word in _WORD.findall(_spaced(query))))
-        telling = [word for word in words if word not in _STOP] or words
+        words = list(dict.fromkeys(word.lower() for word in _WORD.findall(_add_spaces(query))))
+        telling = [word for word in words if word not in _STOP_WORDS] or words
         if not telling or limit <= 0:
             return []
         match = " OR ".join(f'"{word}"' for word in telling[:_MAX_WORDS])
@@ -115,5 +117,5 @@ def tags_of(skill: Searchable) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*skill.tags, *(tag for tag in more if tag))))
 
 
-def _spaced(text: str) -> str:
+def _add_spaces(text: str) -> str:
     return text.replace("_", " ") if text.isascii() else _UNSPACED.sub(r" \1 ", text.replace("_", " "))

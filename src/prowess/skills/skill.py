@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, overload
 
 from prowess.arguments import check_text
 from prowess.errors import EmptySkillBodyError, ResourceNotFoundError, SkillError, SourceError
-from prowess.limits import bound_of
+from prowess.limits import resolve_bound
 from prowess.skills import resources, skill_files
-from prowess.skills.head import Head
-from prowess.skills.instructions import LoadedSkill, body_of, loaded, text_of
-from prowess.skills.location import Home, Housed
-from prowess.spec.render import skill_xml
+from prowess.skills.head import SkillHead
+from prowess.skills.instructions import LoadedSkill, load_skill, read_skill_body, read_skill_text
+from prowess.skills.location import LocatedHead, SkillLocation
+from prowess.spec.render import render_skill_xml
 from prowess.spec.rules import field_issues
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from prowess.skills.instructions import OnBadBytes
     from prowess.skills.skill_files import FilePin
     from prowess.spec.document import Document
-    from prowess.spec.frontmatter.fast_match import Glance
+    from prowess.spec.frontmatter.fast_match import HeadMatch
     from prowess.spec.frontmatter.fields import Frontmatter
 
-_STATE = (*Head.__slots__, *Housed.__slots__)
+_ALL_SLOTS = (*SkillHead.__slots__, *LocatedHead.__slots__)
 
 
-class Skill(Housed):
+class Skill(LocatedHead):
     """A skill that was found, read from text, or made by a program.
 
     Read-only. What discovery did not need (fields beyond name and description) is parsed from the bytes of the head
@@ -54,7 +54,7 @@ class Skill(Housed):
         self._raw = b""
         self._name = frontmatter.name
         self._description = frontmatter.description.strip()
-        self._home = Home(
+        self._home = SkillLocation(
             base, file, scope, origin="directory" if base else "inline", body=None if base else body or ""
         )
         self._rel = ""
@@ -82,7 +82,7 @@ class Skill(Housed):
         if self._home.contents is not None:
             message = f"skill {self._name!r} cannot be pickled: its files are given by another machine"
             raise SkillError(message, self.location, "not-picklable")
-        return None, {slot: getattr(self, slot) for slot in _STATE}
+        return None, {slot: getattr(self, slot) for slot in _ALL_SLOTS}
 
     @property
     def issues(self) -> tuple[Issue, ...]:
@@ -106,7 +106,7 @@ class Skill(Housed):
         """A copy that differs in what a source decides."""
         home = self._home
         other = Skill.__new__(Skill)
-        for slot in _STATE:
+        for slot in _ALL_SLOTS:
             setattr(other, slot, getattr(self, slot))
         other._home = home._replace(
             virtual=home.virtual if virtual_path is None else virtual_path,
@@ -154,7 +154,7 @@ class Skill(Housed):
         if errors not in {"strict", "replace", "bytes"}:
             raise SourceError(f"errors must be 'strict', 'replace' or 'bytes', not {errors!r}")
         if self._home.body is None:
-            text = body_of(self, errors, bound_of(max_bytes, self.limits.max_body_bytes))
+            text = read_skill_body(self, errors, resolve_bound(max_bytes, self.limits.max_body_bytes))
         else:
             text = self._home.body.encode() if errors == "bytes" else self._home.body
         if not strip:
@@ -165,11 +165,11 @@ class Skill(Housed):
 
     def read_text(self) -> str:
         """The whole file, frontmatter included; the text alone of a skill without a file."""
-        return text_of(self)
+        return read_skill_text(self)
 
     def load(self) -> LoadedSkill:
         """The skill as its file is now, with its instructions; the file is parsed again, whatever discovery saw."""
-        return loaded(self)
+        return load_skill(self)
 
     def resources(self) -> Resources:
         """Its scripts, references, assets and other files, one level deep, by name."""
@@ -198,13 +198,13 @@ class Skill(Housed):
             return skill_files.known_paths(home.contents) or skill_files.readable_paths(home.contents)
         # Fast path: nearly every skill has files in the usual places or none, and needs no walk of its whole folder.
         plain = resources.list_plain_paths(home.base, self._parts(), home.file, home.policy.limits)
-        if plain is not None and (plain.paths or not plain.has_more):
+        if plain is not None and (plain.paths or not plain.has_folders):
             return plain.paths
         return self.resources().paths or resources.find_readable(self.files(), home.file)
 
     def may_have_files(self) -> bool:
         """Whether it has a supporting file, or might have one that only fetching it would tell."""
-        if self._home.contents is not None and self._home.contents.names() is None:
+        if self._home.contents is not None and self._home.contents.known_files() is None:
             return True
         return bool(self.readable_paths())
 
@@ -221,17 +221,17 @@ class Skill(Housed):
         bound. ``truncate=True`` cuts instead, at a character, and says so in the last line.
         """
         check_text(path, "path")
-        most = bound_of(max_bytes, self.limits.max_resource_bytes)
+        most = resolve_bound(max_bytes, self.limits.max_resource_bytes)
         try:
-            return self._resource_text(path, most, truncate=truncate)
+            return self._read_resource_text(path, most, truncate=truncate)
         except ResourceNotFoundError as error:
-            raise self._name_nearest(error, path) from None
+            raise self._with_suggestions(error, path) from None
 
-    def _resource_text(self, path: str, most: int, *, truncate: bool) -> str:
+    def _read_resource_text(self, path: str, most: int, *, truncate: bool) -> str:
         if self._home.contents is not None:
             return skill_files.read_text(self._home.contents, path, most, truncate=truncate)
         if self._home.pin is not None:
-            return resources.shown_text(self._pinned_bytes(path), path, most, truncate=truncate)
+            return resources.decode_bounded(self._read_pinned_bytes(path), path, most, truncate=truncate)
         return resources.read_text(self._home.base, self._parts(), path, most, truncate=truncate)
 
     def read_bytes(self, path: str, max_bytes: Bound = ...) -> bytes:
@@ -239,27 +239,27 @@ class Skill(Housed):
 
         ``max_bytes`` is ``Limits.max_file_bytes`` (10 MiB) unless the caller says otherwise; ``None`` lifts the bound.
         """
-        most = bound_of(max_bytes, self.limits.max_file_bytes)
+        most = resolve_bound(max_bytes, self.limits.max_file_bytes)
         try:
-            return self._resource_bytes(path, most)
+            return self._read_resource_bytes(path, most)
         except ResourceNotFoundError as error:
-            raise self._name_nearest(error, path) from None
+            raise self._with_suggestions(error, path) from None
 
-    def _resource_bytes(self, path: str, most: int) -> bytes:
+    def _read_resource_bytes(self, path: str, most: int) -> bytes:
         if self._home.contents is not None:
             return skill_files.read_bytes(self._home.contents, path, most)
         if self._home.pin is not None:
-            return resources.within(self._pinned_bytes(path), path, most)
+            return resources.check_size(self._read_pinned_bytes(path), path, most)
         return resources.read_bytes(self._home.base, self._parts(), path, most)
 
-    def _name_nearest(self, error: ResourceNotFoundError, path: str) -> ResourceNotFoundError:
+    def _with_suggestions(self, error: ResourceNotFoundError, path: str) -> ResourceNotFoundError:
         """The error with the files that may have been meant, as far as they are known without fetching anything."""
         try:
-            return resources.name_nearest(error, path, self.readable_paths())
+            return resources.with_suggestions(error, path, self.readable_paths())
         except SkillError:  # a folder that cannot be listed
             return error
 
-    def _pinned_bytes(self, path: str) -> bytes:
+    def _read_pinned_bytes(self, path: str) -> bytes:
         """The whole file, which is what the lock file says: what is given is what was hashed."""
         data = resources.read_bytes(self._home.base, self._parts(), path, self.limits.max_install_bytes)
         if self._home.pin is not None:
@@ -269,8 +269,8 @@ class Skill(Housed):
     def digest(self) -> str:
         """The SHA-256 (hex) of everything in its folder; links, special files and limits are errors."""
         if self._home.contents is not None:
-            return skill_files.digest(self._home.contents, self.limits)
-        return resources.digest(self._home.base, self._parts(), self.location, self._home.policy.limits)
+            return skill_files.digest_files(self._home.contents, self.limits)
+        return resources.digest_folder(self._home.base, self._parts(), self.location, self._home.policy.limits)
 
     # -- how it is shown ---------------------------------------------------------------------------------------------
 
@@ -293,10 +293,10 @@ class Skill(Housed):
 
     def to_xml(self) -> str:
         """Its entry in an XML listing, with its location; fields escaped and on one line."""
-        return skill_xml(self)
+        return render_skill_xml(self)
 
 
-def glanced(home: Home, rel: str, seen: Glance, identity: Identity) -> Skill:
+def make_skill_from_match(home: SkillLocation, rel: str, seen: HeadMatch, identity: Identity) -> Skill:
     """The skill behind a head of the commonest shape: discovery's inner loop, hence no constructor."""
     skill = Skill.__new__(Skill)
     skill._name, skill._description, skill._raw, skill._offset = seen
@@ -307,19 +307,21 @@ def glanced(home: Home, rel: str, seen: Glance, identity: Identity) -> Skill:
     return skill
 
 
-def documented(home: Home, rel: str, found: Document, identity: Identity | None, head: bytes = b"") -> Skill:
+def make_skill_from_document(
+    home: SkillLocation, rel: str, found: Document, identity: Identity | None, head: bytes = b""
+) -> Skill:
     """The skill behind a head that was read and judged; ``head`` is kept to tell it again."""
     skill = Skill(found.front)
-    skill._raw = head[: found.body]
+    skill._raw = head[: found.body_offset]
     skill._home = home
     skill._rel = rel
-    skill._offset = found.body
+    skill._offset = found.body_offset
     skill._identity = identity
     skill._issues = found.issues
     return skill
 
 
-def announced(home: Home, front: Frontmatter, issues: tuple[Issue, ...] = ()) -> Skill:
+def make_remote_skill(home: SkillLocation, front: Frontmatter, issues: tuple[Issue, ...] = ()) -> Skill:
     """A skill of which a source has told the name and the description, and holds the rest."""
     skill = Skill(front)
     skill._home = home

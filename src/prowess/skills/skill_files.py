@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from prowess.errors import Issue, ResourceNotFoundError, SkillValidationError
-from prowess.files.read import too_large
-from prowess.files.tree import digest_of, hash_bytes
+from prowess.files.read import too_large_error
+from prowess.files.tree import digest_tree, hash_bytes
 from prowess.model import FileList, Resources
-from prowess.names import resource_parts
-from prowess.skills.resources import cut_text, decoded, find_readable, grouped_names
+from prowess.names import split_resource_path
+from prowess.skills.resources import decode_text, find_readable, group_resources, truncate_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.spec.frontmatter.fields import Frontmatter
 
-OWN = "SKILL.md"
+SKILL_FILE = "SKILL.md"
 
 
-class Contents(Protocol):
+class SkillFiles(Protocol):
     """Where a skill's files are instead of in a folder. Paths are relative, with ``/``; SKILL.md is among them.
 
     Whatever cannot be had raises ``FetchError``; bytes that are not what was announced are never given.
@@ -38,7 +38,7 @@ class Contents(Protocol):
         """Differs when the source announces other content; known without fetching."""
         ...
 
-    def names(self) -> tuple[str, ...] | None:
+    def known_files(self) -> tuple[str, ...] | None:
         """Its files as far as they are known without fetching; ``None``: only fetching tells."""
         ...
 
@@ -50,7 +50,7 @@ class Contents(Protocol):
         """The bytes of one of its files."""
         ...
 
-    def everything(self) -> Iterable[NewFile]:
+    def read_all(self) -> Iterable[NewFile]:
         """All its files with their bytes."""
         ...
 
@@ -76,11 +76,11 @@ class FilePin(Protocol):
 
 
 @runtime_checkable
-class Foreign(Protocol):
+class ServerFiles(Protocol):
     """Contents whose source proves every field itself, names the skill, and is to be named to models."""
 
     @property
-    def told_by(self) -> str:
+    def source_label(self) -> str:
         """Who says what is in it."""
         ...
 
@@ -89,11 +89,11 @@ class Foreign(Protocol):
         """What it is read from, to be compared."""
         ...
 
-    def admitted(self, front: Frontmatter, name: str) -> Frontmatter:
+    def admit_fields(self, front: Frontmatter, name: str) -> Frontmatter:
         """The fields that count, under the name that the skill goes by."""
         ...
 
-    def renew(self) -> Contents:
+    def renew(self) -> SkillFiles:
         """The contents to load from: itself, or others where the source has changed since; raises ``FetchError``."""
         ...
 
@@ -102,58 +102,58 @@ class Foreign(Protocol):
         ...
 
 
-def told_by(contents: object) -> str:
+def get_source_label(contents: object) -> str:
     """Whom to name to a model that reads it; ``""``: nobody."""
     # Asking a protocol costs about as much as reading a SKILL.md, and most skills lie in folders: they have none.
-    return contents.told_by if contents is not None and isinstance(contents, Foreign) else ""
+    return contents.source_label if contents is not None and isinstance(contents, ServerFiles) else ""
 
 
-def server(contents: object) -> object:
+def get_server(contents: object) -> object:
     """What a model is told by name; ``None``: nobody."""
-    return contents.server if isinstance(contents, Foreign) else None
+    return contents.server if isinstance(contents, ServerFiles) else None
 
 
-def admitted(contents: object, front: Frontmatter, name: str) -> Frontmatter:
+def admit_fields(contents: object, front: Frontmatter, name: str) -> Frontmatter:
     """The fields of a fetched file that count, under the name that was announced."""
-    return contents.admitted(front, name) if isinstance(contents, Foreign) else front.renamed(name)
+    return contents.admit_fields(front, name) if isinstance(contents, ServerFiles) else front.renamed(name)
 
 
-def renew(contents: Contents) -> Contents:
+def renew(contents: SkillFiles) -> SkillFiles:
     """The contents that a skill is to be loaded from: those of now where its source can tell that they changed."""
-    return contents.renew() if isinstance(contents, Foreign) else contents
+    return contents.renew() if isinstance(contents, ServerFiles) else contents
 
 
 def find_changes(contents: object) -> str:
     """What differs now at a source that can be asked; ``""``: nothing, or it cannot be. Raises ``FetchError``."""
-    return contents.find_changes() if contents is not None and isinstance(contents, Foreign) else ""
+    return contents.find_changes() if contents is not None and isinstance(contents, ServerFiles) else ""
 
 
-def read_bytes(contents: Contents, path: str, most: int) -> bytes:
+def read_bytes(contents: SkillFiles, path: str, most: int) -> bytes:
     """The bytes of a file; at most ``most``."""
-    data = _read(contents, path)
+    data = _read_file(contents, path)
     if len(data) > most:
-        raise too_large(path, len(data), most)
+        raise too_large_error(path, len(data), most)
     return data
 
 
-def read_text(contents: Contents, path: str, most: int, *, truncate: bool) -> str:
+def read_text(contents: SkillFiles, path: str, most: int, *, truncate: bool) -> str:
     """The text of a file."""
-    data = _read(contents, path)
+    data = _read_file(contents, path)
     if len(data) <= most:
-        return decoded(data, path)
+        return decode_text(data, path)
     if not truncate:
-        raise too_large(path, len(data), most)
-    return cut_text(data, most, len(data), path)
+        raise too_large_error(path, len(data), most)
+    return truncate_text(data, most, len(data), path)
 
 
-def _read(contents: Contents, path: str) -> bytes:
-    wanted = "/".join(resource_parts(path))
+def _read_file(contents: SkillFiles, path: str) -> bytes:
+    wanted = "/".join(split_resource_path(path))
     if wanted not in contents.files():
         raise ResourceNotFoundError(f"no file {wanted!r}", wanted)
     return contents.read(wanted)
 
 
-def list_files(contents: Contents, limits: Limits) -> FileList:
+def list_files(contents: SkillFiles, limits: Limits) -> FileList:
     """Every file in byte order, hidden ones too. Sources let no ``.git`` in."""
     found = contents.files()
     files = FileList(sorted(found, key=str.encode)[: limits.max_files_per_skill])
@@ -164,38 +164,38 @@ def list_files(contents: Contents, limits: Limits) -> FileList:
     return files
 
 
-def list_resources(contents: Contents) -> Resources:
+def list_resources(contents: SkillFiles) -> Resources:
     """Names one level deep, as of a folder."""
-    return grouped_names(contents.files(), OWN)
+    return group_resources(contents.files(), SKILL_FILE)
 
 
-def known_paths(contents: Contents) -> tuple[str, ...]:
+def known_paths(contents: SkillFiles) -> tuple[str, ...]:
     """The paths of the resources as far as they are known without fetching."""
-    return grouped_names(contents.names() or (), OWN).paths
+    return group_resources(contents.known_files() or (), SKILL_FILE).paths
 
 
-def readable_paths(contents: Contents) -> tuple[str, ...]:
+def readable_paths(contents: SkillFiles) -> tuple[str, ...]:
     """The paths of every file that may be named to a model, as far as they are known without fetching."""
-    return find_readable(sorted(contents.names() or ()), OWN)
+    return find_readable(sorted(contents.known_files() or ()), SKILL_FILE)
 
 
-def digest(contents: Contents, limits: Limits) -> str:
+def digest_files(contents: SkillFiles, limits: Limits) -> str:
     """The digest that a folder with these files has."""
     if not list_files(contents, limits).complete:
         message = f"cannot be hashed: it has more than {limits.max_files_per_skill} files"
         raise SkillValidationError(message, contents.location, "too-many-files")
     hashes: dict[str, FileHash] = {}
     left = limits.max_digest_bytes
-    for file in contents.everything():
+    for file in contents.read_all():
         left -= len(file.content)
         if left < 0:
             message = f"cannot be hashed within {limits.max_digest_bytes} bytes"
             raise SkillValidationError(message, contents.location, "too-many-bytes")
         hashes[file.path] = hash_bytes(file.content, executable=file.executable)
-    return digest_of(hashes)
+    return digest_tree(hashes)
 
 
-def differences(front: Frontmatter, name: str, description: str, location: str) -> list[Issue]:
+def find_differences(front: Frontmatter, name: str, description: str, location: str) -> list[Issue]:
     """How a file differs from what was announced of it."""
     pairs = (("name", front.name, name), ("description", front.description.strip(), description))
     return [

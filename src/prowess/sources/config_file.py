@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
-from prowess.arguments import as_optional_absolute, check_instance, check_number, check_texts, refuse
+from prowess.arguments import as_optional_absolute, check_instance, check_number, check_texts, raise_bad_argument
 from prowess.discovery.scan import check_options
 from prowess.discovery.walk import MAX_DEPTH, SKIP_PREFIXES
 from prowess.errors import ResourceError, SourceError
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from prowess.model import Mode
     from prowess.skills.catalog import SkillSource
 
-_TRUE = frozenset(("true", "yes", "on", "1"))
-_FALSE = frozenset(("false", "no", "off", "0", ""))
-_NOTHING = frozenset(("", "~", "null", "none"))
-_FIELDS = ("dir", "path", "name", "description", "instructions", "mount_as", "preload")
+_TRUE_WORDS = frozenset(("true", "yes", "on", "1"))
+_FALSE_WORDS = frozenset(("false", "no", "off", "0", ""))
+_NULL_WORDS = frozenset(("", "~", "null", "none"))
+_ENTRY_FIELDS = ("dir", "path", "name", "description", "instructions", "mount_as", "preload")
 # A file of another tool may have its list under "skills", or no list, beside a name and a description of its own; these
 # keys are there only where an entry stands in place of the list, or the list under another name.
-_MISPLACED = ("sources", "dir", "path", "instructions", "mount_as", "preload")
+_MISPLACED_FIELDS = ("sources", "dir", "path", "instructions", "mount_as", "preload")
 
 
-class _NoSource:
+class _EmptySource:
     """An entry that says nothing; it keeps its place, so that errors count sources as the list does."""
 
     def load(self) -> Catalog:
@@ -80,14 +80,14 @@ def load_sources(
     chosen = as_optional_absolute(base_dir, "base_dir")
     if isinstance(file_or_mapping, str | os.PathLike):
         where = os.path.abspath(os.fspath(file_or_mapping))
-        listed = _parse_text(_text(where, bounds), where, bounds)
+        listed = _parse_text(_read_config(where, bounds), where, bounds)
         folder = os.path.dirname(where) if chosen is None else chosen
     else:
         where, listed, folder = "", file_or_mapping, os.getcwd() if chosen is None else chosen
-    return [_source(entry, index, folder, usual) for index, entry in enumerate(_entries(listed, where))]
+    return [_make_source(entry, index, folder, usual) for index, entry in enumerate(_list_entries(listed, where))]
 
 
-def _text(where: str, limits: Limits) -> str:
+def _read_config(where: str, limits: Limits) -> str:
     folder, name = os.path.split(where)
     try:
         with OpenFile(folder, (name,)) as found:
@@ -107,8 +107,8 @@ def _parse_text(text: str, where: str, limits: Limits) -> object:
         raise SourceError(f"not JSON: {error}", where) from None
 
 
-def _entries(value: object, where: str) -> list[dict[str, object]]:
-    if isinstance(value, Mapping) and "skills" not in value and any(key in value for key in _MISPLACED):
+def _list_entries(value: object, where: str) -> list[dict[str, object]]:
+    if isinstance(value, Mapping) and "skills" not in value and any(key in value for key in _MISPLACED_FIELDS):
         raise SourceError("the mapping has no list of sources: write it as 'skills', or give the list alone", where)
     listed = value.get("skills") if isinstance(value, Mapping) else value
     if listed in (None, ""):
@@ -123,52 +123,52 @@ def _entries(value: object, where: str) -> list[dict[str, object]]:
     return [dict(entry) for entry in listed]
 
 
-def _source(entry: dict[str, object], index: int, folder: str, usual: Mapping[str, Any]) -> SkillSource:
+def _make_source(entry: dict[str, object], index: int, folder: str, usual: Mapping[str, Any]) -> SkillSource:
     try:
-        return _checked_source(entry, folder, usual)
+        return _build_source(entry, folder, usual)
     except SourceError as error:
         raise SourceError(f"sources[{index}]: {error.message}", error.path, error.code) from None
 
 
-def _checked_source(entry: dict[str, object], folder: str, usual: Mapping[str, Any]) -> SkillSource:
-    unknown = [key for key in entry if key not in _FIELDS and key not in _OPTIONS and key != "base_dir"]
+def _build_source(entry: dict[str, object], folder: str, usual: Mapping[str, Any]) -> SkillSource:
+    unknown = [key for key in entry if key not in _ENTRY_FIELDS and key not in _OPTION_READERS and key != "base_dir"]
     if unknown:
-        known = (*_FIELDS, "base_dir", *_OPTIONS)
+        known = (*_ENTRY_FIELDS, "base_dir", *_OPTION_READERS)
         raise SourceError(f"unknown field {unknown[0]!r}; known: {', '.join(known)}")
-    path = _path(entry, "dir") or _path(entry, "path")
+    path = _read_path(entry, "dir") or _read_path(entry, "path")
     preload = _read_flag(entry.get("preload") or "", "preload", usual)
-    mount = _str(entry, "mount_as")
+    mount = _read_text(entry, "mount_as")
     if not path:
-        return _text_source(entry, mount, preload=preload)
-    options = _options(entry, usual)
+        return _make_inline_source(entry, mount, preload=preload)
+    options = _read_options(entry, usual)
     if path.startswith("@"):
         from prowess.sources.installed import InstalledSource  # noqa: PLC0415 - only for those who install
 
         return InstalledSource(path, mount_as=mount, preload=preload, options=options)
-    base = os.path.join(folder, _path(entry, "base_dir"))
+    base = os.path.join(folder, _read_path(entry, "base_dir"))
     return DirectorySource(os.path.join(base, path), mount_as=mount, preload=preload, options=options)
 
 
-def _text_source(entry: dict[str, object], mount: str, *, preload: bool) -> SkillSource:
+def _make_inline_source(entry: dict[str, object], mount: str, *, preload: bool) -> SkillSource:
     if not any(entry.get(key) for key in ("name", "description", "instructions")):
-        return _NoSource()
+        return _EmptySource()
     if mount:
         raise SourceError("mount_as is only for folders, not for inline skills")
-    odd = next((key for key in ("base_dir", *_OPTIONS) if key in entry), None)
+    odd = next((key for key in ("base_dir", *_OPTION_READERS) if key in entry), None)
     if odd is not None:
         raise SourceError(f"{odd} is only for folders, not for inline skills")
-    texts = (_str(entry, key) for key in ("name", "description", "instructions"))
+    texts = (_read_text(entry, key) for key in ("name", "description", "instructions"))
     return InlineSource(*texts, preload=preload)
 
 
-def _str(entry: dict[str, object], key: str) -> str:
+def _read_text(entry: dict[str, object], key: str) -> str:
     value = entry.get(key) or ""
     if not isinstance(value, str):
         raise SourceError(f"{key} must be text")
     return value
 
 
-def _path(entry: dict[str, object], key: str) -> str:
+def _read_path(entry: dict[str, object], key: str) -> str:
     value = entry.get(key) or ""
     path = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(path, str):
@@ -179,9 +179,9 @@ def _path(entry: dict[str, object], key: str) -> str:
 # -- how the folder of an entry is scanned -----------------------------------------------------------------------------
 
 
-def _options(entry: dict[str, object], usual: Mapping[str, Any]) -> dict[str, Any]:
+def _read_options(entry: dict[str, object], usual: Mapping[str, Any]) -> dict[str, Any]:
     """The keywords with which the folder of an entry is scanned: its own, and the usual ones for the rest."""
-    own = {key: read(entry[key], key, usual) for key, read in _OPTIONS.items() if key in entry}
+    own = {key: read(entry[key], key, usual) for key, read in _OPTION_READERS.items() if key in entry}
     options = {**usual, **own}
     check_options(mode=options["mode"], missing=options["missing"], max_depth=options["max_depth"])
     return options
@@ -189,21 +189,21 @@ def _options(entry: dict[str, object], usual: Mapping[str, Any]) -> dict[str, An
 
 def _read_word(value: object, key: str, _usual: Mapping[str, Any]) -> str:
     if not isinstance(value, str):
-        refuse(key, "is a text", value)
+        raise_bad_argument(key, "is a text", value)
     return value
 
 
 def _read_flag(value: object, key: str, _usual: Mapping[str, Any]) -> bool:
     """A yes or a no: a file of YAML holds text, whatever it says."""
     word = str(value).strip().lower()
-    if word not in _TRUE and word not in _FALSE and key != "preload":
-        refuse(key, "is true or false", value)
-    return word in _TRUE
+    if word not in _TRUE_WORDS and word not in _FALSE_WORDS and key != "preload":
+        raise_bad_argument(key, "is true or false", value)
+    return word in _TRUE_WORDS
 
 
 def _read_depth(value: object, key: str, _usual: Mapping[str, Any]) -> int | None:
     """A whole number, or ``None`` for what YAML and JSON call null."""
-    if value is None or (isinstance(value, str) and value.strip().lower() in _NOTHING):
+    if value is None or (isinstance(value, str) and value.strip().lower() in _NULL_WORDS):
         return None
     number = _read_number(value, key)
     check_number(number, key)
@@ -219,7 +219,7 @@ def _read_limits(value: object, key: str, usual: Mapping[str, Any]) -> Limits:
     if isinstance(value, Limits):
         return value
     if not isinstance(value, Mapping):
-        refuse(key, "is a mapping of the limits to change", value)
+        raise_bad_argument(key, "is a mapping of the limits to change", value)
     known = {field.name for field in fields(Limits)}
     unknown = next((name for name in value if name not in known), None)
     if unknown is not None:
@@ -244,11 +244,11 @@ def _read_number(value: object, key: str) -> float:
         with suppress(ValueError):
             return float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        refuse(key, "is a number", value)
+        raise_bad_argument(key, "is a number", value)
     return value
 
 
-_OPTIONS: dict[str, Callable[[object, str, Mapping[str, Any]], object]] = {
+_OPTION_READERS: dict[str, Callable[[object, str, Mapping[str, Any]], object]] = {
     "mode": _read_word,
     "missing": _read_word,
     "max_depth": _read_depth,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from prowess.arguments import check_path
 from prowess.discovery.scan import root_folder, scan
 from prowess.errors import SourceError
-from prowess.skills.parse import FILENAME
+from prowess.skills.parse import SKILL_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
 
-_GLOB = frozenset("*?[")
+_GLOB_CHARACTERS = frozenset("*?[")
 
 
 class DirectorySource:
@@ -38,7 +38,7 @@ class DirectorySource:
     ) -> None:
         self._path = check_path(path, "path")
         # Absolute from now on: a program may change its working folder before it loads.
-        self._folder = root_folder(self._path, str((options or {}).get("filename", FILENAME)))
+        self._folder = root_folder(self._path, str((options or {}).get("filename", SKILL_FILE)))
         self._mount_as = mount_as
         self._preload = preload
         self._scope = scope
@@ -63,9 +63,9 @@ class DirectorySource:
         """What lies there now."""
         check_mount(self._mount_as)
         found = scan(self._folder, **self._options)
-        return found.mapped(lambda skill: self._place(skill, self._folder))
+        return found.mapped(lambda skill: self._mount_skill(skill, self._folder))
 
-    def _place(self, skill: Skill, root: str) -> Skill:
+    def _mount_skill(self, skill: Skill, root: str) -> Skill:
         virtual = None
         if self._mount_as:
             folder = os.path.relpath(skill.folder, root).replace(os.sep, "/")
@@ -75,7 +75,7 @@ class DirectorySource:
 
 def check_mount(mount_as: str) -> None:
     """Raise ``SourceError`` unless ``mount_as`` is a literal folder."""
-    if _GLOB & set(mount_as):
+    if _GLOB_CHARACTERS & set(mount_as):
         raise SourceError(f"mount_as must be a literal folder, not a pattern: {mount_as!r}")
     if ".." in mount_as.replace("\\", "/").split("/"):
         raise SourceError(f"mount_as must not contain '..': {mount_as!r}")

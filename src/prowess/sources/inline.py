@@ -60,11 +60,11 @@ class InlineSource:
 
     def load(self) -> Catalog:
         """The one skill; raises ``SourceError`` when its text would not make a skill in a file either."""
-        self._check()
+        self._check_fields()
         skill = Skill(self._front, body=self._instructions)
         return Catalog([skill.placed(preload=self._preload)])
 
-    def _check(self) -> None:
+    def _check_fields(self) -> None:
         front = self._front
         _refuse_odd_text(front.name, f"{front.description}\n{self._instructions}")
         if not is_usable_name(front.name) or any(char.isspace() for char in front.name):

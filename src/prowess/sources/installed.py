@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import BadReferenceError, InstallError, Issue, NotInstalledError, SourceError
 from prowess.lockfile.read import read_lock
-from prowess.lockfile.scopes import copied_folders, project_scope, resolve, user_scope
+from prowess.lockfile.scopes import find_copies, find_install, project_scope, user_scope
 from prowess.skills.catalog import Catalog
 from prowess.sources.directory import DirectorySource, check_mount
 from prowess.spec.skill_ref import SkillRef
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
-    from prowess.lockfile.scopes import Scope
+    from prowess.lockfile.scopes import InstallScope
 
 
 class InstalledSource:
@@ -51,53 +51,53 @@ class InstalledSource:
         check_mount(self._mount_as)
         if self._verify not in {None, "lock"}:
             raise SourceError(f"verify must be 'lock' or None, not {self._verify!r}")
-        ref = self._parsed()
-        scope, place = self._resolved(ref)
+        ref = self._parse_ref()
+        scope, place = self._resolve_ref(ref)
         found = Catalog()
-        copies = _copies(ref, scope)
+        copies = _find_copies(ref, scope)
         for folder in copies or [place]:
             mount_as = self._mount_as
             if mount_as and len(copies) > 1:  # one folder for each skill: they must not all be one virtual folder
                 mount_as = f"{mount_as}/{os.path.basename(folder)}"
             found |= DirectorySource(folder, mount_as=mount_as, preload=self._preload, options=self._options).load()
         if self._verify == "lock":
-            found = _sifted(found, scope)
-        return found | Catalog(issues=_version(ref, scope, place))
+            found = _drop_unverified(found, scope)
+        return found | Catalog(issues=_check_version(ref, scope, place))
 
-    def _parsed(self) -> SkillRef:
+    def _parse_ref(self) -> SkillRef:
         try:
             return SkillRef.parse(str(self._ref))
         except BadReferenceError as error:
             raise SourceError(f"parsing skill reference: {error.message}", code=error.code) from None
 
-    def _resolved(self, ref: SkillRef) -> tuple[Scope, str]:
+    def _resolve_ref(self, ref: SkillRef) -> tuple[InstallScope, str]:
         user, project = self._bases
         try:
-            return resolve(ref, (project_scope(project), user_scope(user)))
+            return find_install(ref, (project_scope(project), user_scope(user)))
         except NotInstalledError as error:
             message = f"resolving skill reference {ref}: {error.message}"
             raise SourceError(message, code=error.code) from None
 
 
-def _copies(ref: SkillRef, scope: Scope) -> list[str]:
+def _find_copies(ref: SkillRef, scope: InstallScope) -> list[str]:
     """The folders of an install that is copies, one a skill; nothing for any other, or where the lock file is bad."""
     with suppress(InstallError):
-        return copied_folders(read_lock(scope.records).get(ref.full_name), scope)
+        return find_copies(read_lock(scope.lock_folder).get(ref.full_name), scope)
     return []
 
 
-def _sifted(found: Catalog, scope: Scope) -> Catalog:
+def _drop_unverified(found: Catalog, scope: InstallScope) -> Catalog:
     from prowess.limits import DEFAULT_LIMITS  # noqa: PLC0415
-    from prowess.lockfile.pins import Pins  # noqa: PLC0415 - only for those who ask
+    from prowess.lockfile.pins import LockVerifier  # noqa: PLC0415 - only for those who ask
 
-    kept, refused = Pins((scope,), DEFAULT_LIMITS).sift(list(found.skills))
+    kept, refused = LockVerifier((scope,), DEFAULT_LIMITS).verify_skills(list(found.skills))
     return Catalog(kept, issues=(*found._found, *refused))  # noqa: SLF001 - what was met on the way stays known
 
 
-def _version(ref: SkillRef, scope: Scope, place: str) -> list[Issue]:
+def _check_version(ref: SkillRef, scope: InstallScope, place: str) -> list[Issue]:
     """Which version is installed is the lock file's business; that it is another one is worth knowing."""
     try:
-        entry = read_lock(scope.records).get(ref.full_name)
+        entry = read_lock(scope.lock_folder).get(ref.full_name)
     except InstallError as error:
         return [Issue(error.code, "", error.message, error.path, 0, "warning")]
     if not ref.version or entry is None or ref.version in {entry.ref, entry.commit}:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Ahead(Generic[T]):
+class Prefetch(Generic[T]):
     """Calls a function in a thread of its own, and gives what it gave, or raises what it raised."""
 
     def __init__(self, ask: Callable[[], T]) -> None:

@@ -13,32 +13,32 @@ from urllib.parse import urlsplit
 
 from prowess.errors import FetchError, Issue, SkillError, SourceError
 from prowess.fetch.cache import Cache
-from prowess.fetch.client import AWAY, Fetcher
-from prowess.fetch.http_cache import Downloads, Request
-from prowess.fetch.url_policy import Allowed, checked_headers, origin_of, shown
+from prowess.fetch.cached_fetcher import CachedFetcher, DownloadRequest
+from prowess.fetch.client import UNREACHABLE_CODES, Fetcher
+from prowess.fetch.url_policy import UrlPolicy, check_headers, display_url, parse_origin
 from prowess.limits import DEFAULT_LIMITS
 from prowess.model import Place
 from prowess.skills.catalog import Catalog
-from prowess.skills.location import Home
-from prowess.skills.skill import announced
-from prowess.sources.site_files import contents_of
-from prowess.sources.site_index import PLACES, index_states, read_index
-from prowess.spec.document import Policy
+from prowess.skills.location import SkillLocation
+from prowess.skills.skill import make_remote_skill
+from prowess.sources.site_files import open_skill_files
+from prowess.sources.site_index import INDEX_PATHS, list_states, read_index
+from prowess.spec.document import LoadPolicy
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
     from typing import Literal
 
-    from prowess.fetch.http_cache import Copy
+    from prowess.fetch.cached_fetcher import Download
     from prowess.limits import Limits
     from prowess.model import OnDuplicate
     from prowess.skills.skill import Skill
-    from prowess.sources.site_files import RemoteContents
-    from prowess.sources.site_index import Entry, Index
+    from prowess.sources.site_files import RemoteSkillFiles
+    from prowess.sources.site_index import SiteEntry, SiteIndex
 
-_OWN = "SKILL.md"
-_HTML = frozenset(("text/html", "application/xhtml+xml"))
+_SKILL_FILE = "SKILL.md"
+_HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
 
 
 class UrlSource:
@@ -49,7 +49,7 @@ class UrlSource:
         base: str,
         *,
         prefetch: bool = False,
-        allowed: Allowed = Allowed(),  # noqa: B008 - a frozen default
+        allowed: UrlPolicy = UrlPolicy(),  # noqa: B008 - a frozen default
         headers: Mapping[str, str] | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
         missing: Literal["ignore", "error"] = "ignore",
@@ -71,99 +71,99 @@ class UrlSource:
 
     def __repr__(self) -> str:
         """The address; what goes with it stays unsaid."""
-        return f"Source.url({shown(self._base)})"
+        return f"Source.url({display_url(self._base)})"
 
     def load(self) -> Catalog:
         """What the site announces now; what cannot be had is in ``issues``, unless ``missing="error"``.
 
         Raises ``SourceError`` for an address that is none.
         """
-        downloads = self._downloads()
+        downloads = self._make_fetcher()
         try:
-            index, notes = self._index(downloads)
+            index, notes = self._fetch_index(downloads)
         except FetchError as error:
             if self._missing == "error":
                 raise
-            return self._nothing(error)
+            return self._empty_catalog(error)
         notes += index.issues
-        skills = [self._skill(entry, downloads, notes) for entry in index.entries]
+        skills = [self._make_skill(entry, downloads, notes) for entry in index.entries]
         place = Place(self._base, found=len(skills))
         return Catalog(skills, self._on_duplicate, issues=notes, places=[place])
 
-    def _downloads(self) -> Downloads:
+    def _make_fetcher(self) -> CachedFetcher:
         if self._missing not in {"ignore", "error"}:
             raise SourceError(f"missing must be 'ignore' or 'error', not {self._missing!r}")
         try:
-            fetcher = Fetcher(self._address, self._allowed, self._limits, checked_headers(self._headers))
+            fetcher = Fetcher(self._address, self._allowed, self._limits, check_headers(self._headers))
         except FetchError as error:
             raise SourceError(error.message, code=error.code) from None
         if "#" in self._address:
-            raise SourceError(f"{shown(self._base)} has a fragment", code="bad-address")
-        return Downloads(fetcher, Cache(self._cache_dir), self._limits, allow_rollback=self._allow_rollback)
+            raise SourceError(f"{display_url(self._base)} has a fragment", code="bad-address")
+        return CachedFetcher(fetcher, Cache(self._cache_dir), self._limits, allow_rollback=self._allow_rollback)
 
-    def _nothing(self, error: FetchError) -> Catalog:
+    def _empty_catalog(self, error: FetchError) -> Catalog:
         issue = Issue(error.code, "", error.message, error.path or self._base)
         return Catalog(issues=[issue], places=[Place(self._base, state="not fetched")])
 
     # -- the index ---------------------------------------------------------------------------------------------------
 
-    def _index(self, downloads: Downloads) -> tuple[Index, list[Issue]]:
+    def _fetch_index(self, downloads: CachedFetcher) -> tuple[SiteIndex, list[Issue]]:
         """The first index that the site has and that can be read, with what was noticed on the way."""
         notes: list[Issue] = []
         if not downloads.cache.is_usable():
             message = "cannot be written to by its owner alone, so nothing is kept"
             notes.append(Issue("cache-unusable", "", message, downloads.cache.folder, 0, "warning"))
-        for place in PLACES:
-            copy = self._copy(place, downloads)
+        for place in INDEX_PATHS:
+            copy = self._download_index(place, downloads)
             if copy is None:
                 continue
             try:
-                index = read_index(copy.body, copy.url, self._limits, downloads.fetcher.check)
+                index = read_index(copy.body, copy.url, self._limits, downloads.fetcher.check_url)
             except FetchError as error:
                 if error.code != "unknown-schema":
                     raise
                 notes.append(Issue(error.code, "", error.message, copy.url, 0, "warning"))
                 continue
-            if copy.stale:
-                message = f"is what the site announced before: {copy.stale}"
+            if copy.stale_reason:
+                message = f"is what the site announced before: {copy.stale_reason}"
                 notes.append(Issue("stale-index", "", message, copy.url, 0, "warning"))
-            if copy.older:
-                message = f"is the newest that was seen, since the site went back: {copy.older}"
+            if copy.rollback_reason:
+                message = f"is the newest that was seen, since the site went back: {copy.rollback_reason}"
                 notes.append(Issue("rolled-back", "", message, copy.url, 0, "warning"))
             return index, notes
-        raise FetchError(f"{shown(self._base)} publishes no index of skills", self._base, _only(notes))
+        raise FetchError(f"{display_url(self._base)} publishes no index of skills", self._base, _choose_code(notes))
 
-    def _copy(self, place: str, downloads: Downloads) -> Copy | None:
+    def _download_index(self, place: str, downloads: CachedFetcher) -> Download | None:
         """An index, or ``None`` where there is none; the one kept of any version while the server is away."""
         try:
-            copy = downloads.get(self._request(place))
+            copy = downloads.get(self._make_request(place))
         except FetchError as error:
-            if error.code not in AWAY:
+            if error.code not in UNREACHABLE_CODES:
                 raise
-            copies = (downloads.kept(self._request(other), error) for other in PLACES)
+            copies = (downloads.get_stale(self._make_request(other), error) for other in INDEX_PATHS)
             kept = next((copy for copy in copies if copy is not None), None)
             if kept is None:
                 raise
             return kept
-        return copy if copy is not None and copy.media_type not in _HTML else None
+        return copy if copy is not None and copy.media_type not in _HTML_TYPES else None
 
-    def _request(self, place: str) -> Request:
+    def _make_request(self, place: str) -> DownloadRequest:
         limits = self._limits
-        states_of = partial(index_states, limits=limits)
-        return Request(f"{self._base}{place}", limits.max_index_bytes, "max_index_bytes", 0, states_of)
+        states_of = partial(list_states, limits=limits)
+        return DownloadRequest(f"{self._base}{place}", limits.max_index_bytes, "max_index_bytes", 0, states_of)
 
     # -- skills ------------------------------------------------------------------------------------------------------
 
-    def _skill(self, entry: Entry, downloads: Downloads, notes: list[Issue]) -> Skill:
+    def _make_skill(self, entry: SiteEntry, downloads: CachedFetcher, notes: list[Issue]) -> Skill:
         """The skill as it is announced, or as its file says where a copy of that is here."""
-        contents = contents_of(entry, downloads)
-        failed = _prefetched(contents) if self._prefetch else []
+        contents = open_skill_files(entry, downloads)
+        failed = _prefetch_files(contents) if self._prefetch else []
         notes += failed
-        virtual = f"{origin_of(self._base).host}{urlsplit(self._base).path}/{entry.front.name}"
-        policy = Policy(limits=self._limits)
-        home = Home(file=_OWN, policy=policy, origin="url", virtual=virtual, contents=contents)
-        skill = announced(home, entry.front, entry.issues)
-        if failed or not (self._prefetch or contents.is_here()):
+        virtual = f"{parse_origin(self._base).host}{urlsplit(self._base).path}/{entry.front.name}"
+        policy = LoadPolicy(limits=self._limits)
+        home = SkillLocation(file=_SKILL_FILE, policy=policy, origin="url", virtual=virtual, contents=contents)
+        skill = make_remote_skill(home, entry.front, entry.issues)
+        if failed or not (self._prefetch or contents.is_cached()):
             return skill
         try:
             return skill.load().skill
@@ -171,15 +171,15 @@ class UrlSource:
             return skill
 
 
-def _only(notes: list[Issue]) -> str:
+def _choose_code(notes: list[Issue]) -> str:
     """An index of an unknown version is a better reason than no index."""
     return next((note.code for note in notes if note.code == "unknown-schema"), "no-index")
 
 
-def _prefetched(contents: RemoteContents) -> list[Issue]:
+def _prefetch_files(contents: RemoteSkillFiles) -> list[Issue]:
     """Fetch every file of a skill; one that cannot be had stays listed, with an issue."""
     try:
-        for _ in contents.everything():
+        for _ in contents.read_all():
             pass
     except SkillError as error:
         return [Issue(error.code, "", f"cannot be fetched: {error.message}", contents.location, 0, "warning")]

@@ -12,29 +12,29 @@ from urllib.parse import quote
 
 from prowess.errors import FetchError, Issue, ResourceNotFoundError
 from prowess.fetch.archive.unpack import unpack
-from prowess.fetch.http_cache import Request
-from prowess.fetch.url_policy import shown
+from prowess.fetch.cached_fetcher import DownloadRequest
+from prowess.fetch.url_policy import display_url
 from prowess.files.write import NewFile
-from prowess.skills.skill_files import Contents
+from prowess.skills.skill_files import SkillFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.fetch.http_cache import Copy, Downloads
-    from prowess.sources.site_index import Entry
+    from prowess.fetch.cached_fetcher import CachedFetcher, Download
+    from prowess.sources.site_index import SiteEntry
 
-_OWN = "SKILL.md"
+_SKILL_FILE = "SKILL.md"
 
 
-class RemoteContents(Contents, Protocol):
+class RemoteSkillFiles(SkillFiles, Protocol):
     """The same of a skill that another machine holds."""
 
-    def is_here(self) -> bool:
+    def is_cached(self) -> bool:
         """Whether its SKILL.md can be read without asking the server."""
         ...
 
 
-def contents_of(entry: Entry, downloads: Downloads) -> RemoteContents:
+def open_skill_files(entry: SiteEntry, downloads: CachedFetcher) -> RemoteSkillFiles:
     """What gives the files of an announced skill."""
     if entry.files:
         return ListedFiles(entry, downloads)
@@ -44,9 +44,9 @@ def contents_of(entry: Entry, downloads: Downloads) -> RemoteContents:
 class PinnedFile:
     """A skill that is one SKILL.md, pinned by its digest."""
 
-    def __init__(self, entry: Entry, downloads: Downloads) -> None:
+    def __init__(self, entry: SiteEntry, downloads: CachedFetcher) -> None:
         self._entry = entry
-        self._downloads = downloads
+        self._fetcher = downloads
 
     @property
     def location(self) -> str:
@@ -56,58 +56,58 @@ class PinnedFile:
     def state(self) -> str:
         return f"sha256:{self._entry.digest}"
 
-    def names(self) -> tuple[str, ...] | None:
-        return (_OWN,)
+    def known_files(self) -> tuple[str, ...] | None:
+        return (_SKILL_FILE,)
 
     def files(self) -> tuple[str, ...]:
-        return (_OWN,)
+        return (_SKILL_FILE,)
 
     def read(self, path: str) -> bytes:
-        if path != _OWN:
+        if path != _SKILL_FILE:
             raise ResourceNotFoundError(f"no file {path!r}", path)
-        return self._bytes()
+        return self._fetch_bytes()
 
-    def everything(self) -> tuple[NewFile, ...]:
-        return (NewFile(_OWN, self._bytes()),)
+    def read_all(self) -> tuple[NewFile, ...]:
+        return (NewFile(_SKILL_FILE, self._fetch_bytes()),)
 
     def issues(self) -> tuple[Issue, ...]:
         return ()
 
-    def is_here(self) -> bool:
+    def is_cached(self) -> bool:
         """Whether its SKILL.md can be read without asking the server."""
-        return self._downloads.is_here(self._entry.digest)
+        return self._fetcher.is_cached(self._entry.digest)
 
-    def _bytes(self) -> bytes:
-        return self._downloads.pinned(self._entry.url, self._entry.digest, self._entry.size)
+    def _fetch_bytes(self) -> bytes:
+        return self._fetcher.get_pinned(self._entry.url, self._entry.digest, self._entry.size)
 
 
 class PinnedArchive(PinnedFile):
     """A skill that is an archive, pinned by its digest; unpacked in memory whenever it is asked for."""
 
-    def __init__(self, entry: Entry, downloads: Downloads) -> None:
+    def __init__(self, entry: SiteEntry, downloads: CachedFetcher) -> None:
         super().__init__(entry, downloads)
         self._names: tuple[str, ...] | None = None
 
-    def names(self) -> tuple[str, ...] | None:
+    def known_files(self) -> tuple[str, ...] | None:
         return self._names
 
-    def is_here(self) -> bool:
+    def is_cached(self) -> bool:
         """Not without unpacking it, which a listing is not worth."""
         return False
 
     def files(self) -> tuple[str, ...]:
         if self._names is None:
-            self.everything()
+            self.read_all()
         return self._names or ()
 
     def read(self, path: str) -> bytes:
-        for file in self.everything():
+        for file in self.read_all():
             if file.path == path:
                 return file.content
         raise ResourceNotFoundError(f"no file {path!r}", path)
 
-    def everything(self) -> tuple[NewFile, ...]:
-        found = unpack(self._bytes(), name=self.location, limits=self._downloads.limits)
+    def read_all(self) -> tuple[NewFile, ...]:
+        found = unpack(self._fetch_bytes(), name=self.location, limits=self._fetcher.limits)
         self._names = tuple(file.path for file in found)
         return found
 
@@ -115,9 +115,9 @@ class PinnedArchive(PinnedFile):
 class ListedFiles:
     """A skill whose files an index lists, each at its own URL."""
 
-    def __init__(self, entry: Entry, downloads: Downloads) -> None:
+    def __init__(self, entry: SiteEntry, downloads: CachedFetcher) -> None:
         self._entry = entry
-        self._downloads = downloads
+        self._fetcher = downloads
         self._notes: dict[str, tuple[str, str]] = {}
 
     @property
@@ -129,7 +129,7 @@ class ListedFiles:
         said = "\0".join((self._entry.front.name, self._entry.front.description, *self._entry.files))
         return hashlib.sha256(said.encode()).hexdigest()
 
-    def names(self) -> tuple[str, ...] | None:
+    def known_files(self) -> tuple[str, ...] | None:
         return self._entry.files
 
     def files(self) -> tuple[str, ...]:
@@ -138,35 +138,35 @@ class ListedFiles:
     def read(self, path: str) -> bytes:
         if path not in self._entry.files:
             raise ResourceNotFoundError(f"no file {path!r}", path)
-        limits, url = self._downloads.limits, self._url(path)
-        copy = self._downloads.get(
-            Request(url, limits.max_download_bytes, "max_download_bytes", limits.default_cache_seconds)
+        limits, url = self._fetcher.limits, self._file_url(path)
+        copy = self._fetcher.get(
+            DownloadRequest(url, limits.max_download_bytes, "max_download_bytes", limits.default_cache_seconds)
         )
         if copy is None:
-            raise FetchError(f"{shown(url)} is listed in the index and is not there", code="http-status")
-        self._note(path, copy)
+            raise FetchError(f"{display_url(url)} is listed in the index and is not there", code="http-status")
+        self._note_stale(path, copy)
         return copy.body
 
-    def _url(self, path: str) -> str:
+    def _file_url(self, path: str) -> str:
         return f"{self._entry.url}{quote(path, safe='/')}"
 
-    def _note(self, path: str, copy: Copy) -> None:
+    def _note_stale(self, path: str, copy: Download) -> None:
         """Remember why a file is a copy of before, until it is read anew."""
         self._notes.pop(path, None)
-        if copy.stale:
-            self._notes[path] = ("stale-file", f"is a copy of before: {copy.stale}")
-        if copy.older:
-            self._notes[path] = ("rolled-back", f"is the newest copy that was seen: {copy.older}")
+        if copy.stale_reason:
+            self._notes[path] = ("stale-file", f"is a copy of before: {copy.stale_reason}")
+        if copy.rollback_reason:
+            self._notes[path] = ("rolled-back", f"is the newest copy that was seen: {copy.rollback_reason}")
 
-    def everything(self) -> Iterator[NewFile]:
+    def read_all(self) -> Iterator[NewFile]:
         return (NewFile(path, self.read(path)) for path in self._entry.files)
 
     def issues(self) -> tuple[Issue, ...]:
         return tuple(
-            Issue(code, path, message, self._url(path), 0, "warning")
+            Issue(code, path, message, self._file_url(path), 0, "warning")
             for path, (code, message) in sorted(self._notes.items())
         )
 
-    def is_here(self) -> bool:
+    def is_cached(self) -> bool:
         """Whether its SKILL.md can be read without asking the server."""
-        return self._downloads.is_fresh(self._url(_OWN))
+        return self._fetcher.is_fresh(self._file_url(_SKILL_FILE))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urljoin
 
 from prowess.errors import FetchError, Issue, PathTraversalError
-from prowess.names import relative_parts
+from prowess.names import split_relative_path
 from prowess.spec.frontmatter.fields import Frontmatter
 from prowess.spec.redaction import hide_secrets
 from prowess.spec.rules import field_issues, is_usable_name
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
-PLACES = ("/.well-known/agent-skills/index.json", "/.well-known/skills/index.json")
+INDEX_PATHS = ("/.well-known/agent-skills/index.json", "/.well-known/skills/index.json")
 _SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _TYPES = ("skill-md", "archive")
-_PINNED = frozenset(("type", "url", "digest"))
+_PINNED_KEYS = frozenset(("type", "url", "digest"))
 """What only entries of the newer version have."""
-_IN_URLS = re.compile(r"[%?#]")
-_OWN = "SKILL.md"
-_BRACKETS = 8  # per entry, those in its texts included
-_SHORT = 80
+_URL_CHARACTERS = re.compile(r"[%?#]")
+_SKILL_FILE = "SKILL.md"
+_MAX_BRACKETS = 8  # per entry, those in its texts included
+_MAX_SHOWN_CHARS = 80
 
 
-class Entry(NamedTuple):
+class SiteEntry(NamedTuple):
     """A skill that an index announces: pinned by a digest, or a list of files."""
 
     front: Frontmatter
@@ -60,85 +60,85 @@ class Entry(NamedTuple):
     @property
     def location(self) -> str:
         """The URL of its SKILL.md, or of the archive that holds it, as it is shown: a query may be a signature."""
-        return f"{self.url}{_OWN}" if self.files else hide_secrets(self.url)
+        return f"{self.url}{_SKILL_FILE}" if self.files else hide_secrets(self.url)
 
 
-class Index(NamedTuple):
+class SiteIndex(NamedTuple):
     """The entries of an index that can be used, and why the others cannot."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[SiteEntry, ...]
     issues: tuple[Issue, ...]
 
 
-class _RefusedError(ValueError):
+class _SiteEntryError(ValueError):
     def __init__(self, code: str, field: str, message: str) -> None:
         super().__init__(message)
         self.code = code
         self.field = field
 
 
-def read_index(body: bytes, url: str, limits: Limits, check: Callable[[str], object]) -> Index:
+def read_index(body: bytes, url: str, limits: Limits, check: Callable[[str], object]) -> SiteIndex:
     """What an index announces. ``check`` raises ``FetchError`` for URLs that may not be asked.
 
     Raises ``FetchError`` for what is no index, or one of an unknown version.
     """
-    rows, is_newer = _rows(body, url, limits)
-    return _read(rows, url, limits, _pinned if is_newer else _listed, check)
+    rows, is_newer = _parse_rows(body, url, limits)
+    return _read_rows(rows, url, limits, _read_pinned if is_newer else _read_listed, check)
 
 
-def index_states(body: bytes, limits: Limits) -> tuple[str, ...] | None:
+def list_states(body: bytes, limits: Limits) -> tuple[str, ...] | None:
     """What an index says of each skill, a text each that changes with the skill; ``None`` for what is no index.
 
     An index has neither a version nor a date, so that one which is older than another is known by its entries.
     """
     try:
-        rows, _ = _rows(body, "", limits)
+        rows, _ = _parse_rows(body, "", limits)
     except FetchError:
         return None
     entries = (row for row in rows if isinstance(row, dict))
     return tuple(f"{row.get('name')} {row['digest']}" for row in entries if isinstance(row.get("digest"), str))
 
 
-def _rows(body: bytes, url: str, limits: Limits) -> tuple[list[Any], bool]:
+def _parse_rows(body: bytes, url: str, limits: Limits) -> tuple[list[Any], bool]:
     """The entries of an index as they are written, and whether it is of the newer version."""
-    data = _object(body, url, limits)
+    data = _parse_object(body, url, limits)
     is_newer = "$schema" in data
     if is_newer and data["$schema"] != _SCHEMA:
-        message = f"the index is of an unknown version, {ascii(data['$schema'])[:_SHORT]}"
+        message = f"the index is of an unknown version, {ascii(data['$schema'])[:_MAX_SHOWN_CHARS]}"
         raise FetchError(message, url, "unknown-schema")
     rows = data.get("skills")
     if not isinstance(rows, list):
         raise FetchError("the index has no list of skills", url, "bad-index")
     if len(rows) > limits.max_index_entries:
-        raise _too_many(url, limits)
+        raise _make_count_error(url, limits)
     return rows, is_newer
 
 
-def _read(
+def _read_rows(
     rows: list[Any],
     url: str,
     limits: Limits,
-    reader: Callable[[Row, str, Limits], Entry],
+    reader: Callable[[Row, str, Limits], SiteEntry],
     check: Callable[[str], object],
-) -> Index:
-    entries: list[Entry] = []
+) -> SiteIndex:
+    entries: list[SiteEntry] = []
     issues: list[Issue] = []
     for number, row in enumerate(rows):
         try:
-            entry = reader(_row(row), url, limits)
+            entry = reader(_check_row(row), url, limits)
             check(entry.url)
             entries.append(entry)
-        except _RefusedError as error:
+        except _SiteEntryError as error:
             severity: Severity = "warning" if error.code == "unknown-type" else "error"
-            issues.append(Issue(error.code, error.field, f"{_called(row, number)} {error}", url, 0, severity))
+            issues.append(Issue(error.code, error.field, f"{_describe_row(row, number)} {error}", url, 0, severity))
         except FetchError as error:
-            issues.append(Issue(error.code, "url", f"{_called(row, number)} is left out: {error.message}", url))
-    shared = _shared(entries)
-    issues += (_shares(entry, url) for entry in entries if entry.digest in shared)
-    return Index(tuple(entry for entry in entries if entry.digest not in shared), tuple(issues))
+            issues.append(Issue(error.code, "url", f"{_describe_row(row, number)} is left out: {error.message}", url))
+    shared = _find_shared_digests(entries)
+    issues += (_make_shared_issue(entry, url) for entry in entries if entry.digest in shared)
+    return SiteIndex(tuple(entry for entry in entries if entry.digest not in shared), tuple(issues))
 
 
-def _shared(entries: list[Entry]) -> set[str]:
+def _find_shared_digests(entries: list[SiteEntry]) -> set[str]:
     """Digests that stand under more than one name: which of them the bytes belong to cannot be told."""
     names: dict[str, set[str]] = {}
     for entry in entries:
@@ -147,31 +147,31 @@ def _shared(entries: list[Entry]) -> set[str]:
     return {digest for digest, found in names.items() if len(found) > 1}
 
 
-def _shares(entry: Entry, url: str) -> Issue:
+def _make_shared_issue(entry: SiteEntry, url: str) -> Issue:
     return Issue("shared-digest", "digest", f"{entry.front.name!r} has the digest of another skill", url)
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------
 
 
-def _object(body: bytes, url: str, limits: Limits) -> Row:
-    if body.count(b"[") + body.count(b"{") > _BRACKETS * limits.max_index_entries:
-        raise _too_many(url, limits)
+def _parse_object(body: bytes, url: str, limits: Limits) -> Row:
+    if body.count(b"[") + body.count(b"{") > _MAX_BRACKETS * limits.max_index_entries:
+        raise _make_count_error(url, limits)
     try:
         text = body.decode("utf-8-sig")
-        data = json.loads(text, object_pairs_hook=_once_each, parse_constant=_refuse_constant)
+        data = json.loads(text, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant)
     except UnicodeDecodeError:
         raise FetchError("the index is not UTF-8", url, "bad-index") from None
     except RecursionError:
         raise FetchError("the index is nested too deeply", url, "bad-index") from None
     except ValueError as error:
-        raise FetchError(f"the index is not JSON: {str(error)[:_SHORT]}", url, "bad-index") from None
+        raise FetchError(f"the index is not JSON: {str(error)[:_MAX_SHOWN_CHARS]}", url, "bad-index") from None
     if not isinstance(data, dict):
         raise FetchError("the index is no JSON object", url, "bad-index")
     return data
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> Row:
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> Row:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a key stands twice in one object")
@@ -182,7 +182,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
-def _too_many(url: str, limits: Limits) -> FetchError:
+def _make_count_error(url: str, limits: Limits) -> FetchError:
     message = f"the index has more than max_index_entries ({limits.max_index_entries}) entries"
     return FetchError(message, url, "too-many-entries")
 
@@ -190,89 +190,91 @@ def _too_many(url: str, limits: Limits) -> FetchError:
 # -- one entry ---------------------------------------------------------------------------------------------------------
 
 
-def _row(row: Any) -> Row:  # noqa: ANN401 - any JSON
+def _check_row(row: Any) -> Row:  # noqa: ANN401 - any JSON
     if not isinstance(row, dict):
-        raise _RefusedError("bad-entry", "", "is no JSON object")
+        raise _SiteEntryError("bad-entry", "", "is no JSON object")
     return row
 
 
-def _called(row: Any, number: int) -> str:  # noqa: ANN401 - any JSON
+def _describe_row(row: Any, number: int) -> str:  # noqa: ANN401 - any JSON
     name = row.get("name") if isinstance(row, dict) else None
-    return f"entry {number}" + (f" ({name[:_SHORT]!a})" if isinstance(name, str) and name else "")
+    return f"entry {number}" + (f" ({name[:_MAX_SHOWN_CHARS]!a})" if isinstance(name, str) and name else "")
 
 
-def _text(row: Row, key: str) -> str:
+def _read_text(row: Row, key: str) -> str:
     value = row.get(key)
     if not isinstance(value, str) or not value.strip():
-        raise _RefusedError("bad-entry", key, f"needs a text {key!r}")
+        raise _SiteEntryError("bad-entry", key, f"needs a text {key!r}")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        raise _RefusedError("bad-entry", key, f"has half a character in {key!r}") from None
+        raise _SiteEntryError("bad-entry", key, f"has half a character in {key!r}") from None
     if "\0" in value:
-        raise _RefusedError("bad-entry", key, f"has a control character in {key!r}")
+        raise _SiteEntryError("bad-entry", key, f"has a control character in {key!r}")
     return value
 
 
-def _front(row: Row) -> Frontmatter:
-    name, description = _text(row, "name"), _text(row, "description")
+def _read_fields(row: Row) -> Frontmatter:
+    name, description = _read_text(row, "name"), _read_text(row, "description")
     if not is_usable_name(name):
-        raise _RefusedError("bad-name", "name", "has a name that cannot be used")
+        raise _SiteEntryError("bad-name", "name", "has a name that cannot be used")
     return Frontmatter(name=name, description=description)
 
 
-def _pinned(row: Row, base: str, _limits: Limits) -> Entry:
-    front, kind = _front(row), _text(row, "type")
+def _read_pinned(row: Row, base: str, _limits: Limits) -> SiteEntry:
+    front, kind = _read_fields(row), _read_text(row, "type")
     if kind not in _TYPES:
-        raise _RefusedError("unknown-type", "type", f"is of an unknown type, {kind[:_SHORT]!a}")
-    url = _joined(base, _text(row, "url"))
-    digest = _DIGEST.fullmatch(_text(row, "digest"))
+        raise _SiteEntryError("unknown-type", "type", f"is of an unknown type, {kind[:_MAX_SHOWN_CHARS]!a}")
+    url = _join_url(base, _read_text(row, "url"))
+    digest = _DIGEST.fullmatch(_read_text(row, "digest"))
     if digest is None:
-        raise _RefusedError("bad-digest", "digest", "has no SHA-256 digest")
+        raise _SiteEntryError("bad-digest", "digest", "has no SHA-256 digest")
     size = row.get("size")
     if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 0):
-        raise _RefusedError("bad-entry", "size", "has a size that is no number of bytes")
+        raise _SiteEntryError("bad-entry", "size", "has a size that is no number of bytes")
     issues = tuple(field_issues(front, mode="lenient", path=hide_secrets(url)))
-    return Entry(front, url, digest[1], size, kind == "archive", issues=issues)
+    return SiteEntry(front, url, digest[1], size, kind == "archive", issues=issues)
 
 
-def _joined(base: str, url: str) -> str:
+def _join_url(base: str, url: str) -> str:
     try:
         return urljoin(base, url)
     except ValueError:
-        raise _RefusedError("bad-entry", "url", "has a url that cannot be read") from None
+        raise _SiteEntryError("bad-entry", "url", "has a url that cannot be read") from None
 
 
-def _listed(row: Row, base: str, limits: Limits) -> Entry:
-    front = _front(row)
+def _read_listed(row: Row, base: str, limits: Limits) -> SiteEntry:
+    front = _read_fields(row)
     files = row.get("files")
-    if files is None and _PINNED & row.keys():
+    if files is None and _PINNED_KEYS & row.keys():
         why = 'the index has no "$schema", so it is read as version 0.1.0, and this entry is one of 0.2.0'
-        raise _RefusedError("missing-schema", "$schema", f"cannot be used: {why}")
+        raise _SiteEntryError("missing-schema", "$schema", f"cannot be used: {why}")
     if not isinstance(files, list) or not files:
-        raise _RefusedError("bad-entry", "files", "needs a list of files")
+        raise _SiteEntryError("bad-entry", "files", "needs a list of files")
     if len(files) > limits.max_files_per_skill:
-        raise _RefusedError("too-many-files", "files", f"has more than {limits.max_files_per_skill} files")
-    paths = tuple(_paths(files))
-    if _OWN not in paths:
-        raise _RefusedError("missing-skill-md", "files", f"has no {_OWN} among its files")
-    url = _joined(base, f"{quote(front.name, safe='')}/")
-    issues = tuple(field_issues(front, mode="lenient", path=f"{url}{_OWN}"))
-    return Entry(front, url, files=paths, issues=issues)
+        raise _SiteEntryError("too-many-files", "files", f"has more than {limits.max_files_per_skill} files")
+    paths = tuple(_check_paths(files))
+    if _SKILL_FILE not in paths:
+        raise _SiteEntryError("missing-skill-md", "files", f"has no {_SKILL_FILE} among its files")
+    url = _join_url(base, f"{quote(front.name, safe='')}/")
+    issues = tuple(field_issues(front, mode="lenient", path=f"{url}{_SKILL_FILE}"))
+    return SiteEntry(front, url, files=paths, issues=issues)
 
 
-def _paths(files: list[Any]) -> Iterator[str]:
+def _check_paths(files: list[Any]) -> Iterator[str]:
     """Paths that mean one and the same file in a folder and in a URL."""
     seen: set[str] = set()
     for path in files:
-        if not isinstance(path, str) or _IN_URLS.search(path):
-            raise _RefusedError("bad-path", "files", f"lists a path that is refused: {ascii(path)[:_SHORT]}")
+        if not isinstance(path, str) or _URL_CHARACTERS.search(path):
+            raise _SiteEntryError(
+                "bad-path", "files", f"lists a path that is refused: {ascii(path)[:_MAX_SHOWN_CHARS]}"
+            )
         try:
-            wanted = "/".join(relative_parts(path))
+            wanted = "/".join(split_relative_path(path))
         except PathTraversalError as error:
-            raise _RefusedError(error.code, "files", f"lists a path that is refused: {error.message}") from None
+            raise _SiteEntryError(error.code, "files", f"lists a path that is refused: {error.message}") from None
         folded = unicodedata.normalize("NFC", wanted).casefold()
         if folded in seen:
-            raise _RefusedError("bad-path", "files", f"lists a file twice: {ascii(path)[:_SHORT]}")
+            raise _SiteEntryError("bad-path", "files", f"lists a file twice: {ascii(path)[:_MAX_SHOWN_CHARS]}")
         seen.add(folded)
         yield wanted

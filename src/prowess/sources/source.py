@@ -160,14 +160,14 @@ class Source:
         accept a site that goes back behind what was seen; otherwise the newest seen stays in use. A query in ``base``
         is sent to that site only, is shown nowhere, and nothing is kept by it.
         """
-        from prowess.fetch.url_policy import Allowed  # noqa: PLC0415 - only for those who fetch
+        from prowess.fetch.url_policy import UrlPolicy  # noqa: PLC0415 - only for those who fetch
         from prowess.sources.site import UrlSource  # noqa: PLC0415
 
         hosts = check_texts(allow_redirects_to, "allow_redirects_to")
         return UrlSource(
             base,
             prefetch=prefetch,
-            allowed=Allowed(allow_private, allow_http, frozenset(host.lower() for host in hosts)),
+            allowed=UrlPolicy(allow_private, allow_http, frozenset(host.lower() for host in hosts)),
             headers=headers,
             cache_dir=as_optional_absolute(cache_dir, "cache_dir"),
             missing=missing,

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 # Parentheses that close and hold no others.
-_TOKEN = re.compile(r"(?:[^ ,\t\r\n()]++|\([^()]*+\))++")
-_FLAT = re.compile(rf"(?:[ ,\t\r\n]++|{_TOKEN.pattern})*+")
+_TOOL = re.compile(r"(?:[^ ,\t\r\n()]++|\([^()]*+\))++")
+_WITHOUT_NESTING = re.compile(rf"(?:[ ,\t\r\n]++|{_TOOL.pattern})*+")
 # The commonest ways to write it, in heads that are known to be plain: text, a list in brackets, a list of lines.
-_WRITTEN = re.compile(
+_PLAIN_VALUE = re.compile(
     rb"(?: ([A-Za-z][^\n]*+)| \[([A-Za-z][^\n#\[\]{}\"']*+)\]|((?:\n *- [A-Za-z][^\n#]*+)++))\n(?![ -])"
 )
 _KEY = b"\nallowed-tools:"
@@ -30,12 +30,12 @@ def parse_allowed_tools(raw: str | None) -> tuple[str, ...]:
         return ()
     if "(" not in raw:
         return tuple(raw.replace(",", " ").split())
-    if _FLAT.fullmatch(raw):
-        return tuple(_TOKEN.findall(raw))
-    return tuple(_tokens(raw))
+    if _WITHOUT_NESTING.fullmatch(raw):
+        return tuple(_TOOL.findall(raw))
+    return tuple(_split_tools(raw))
 
 
-def _tokens(raw: str) -> Iterable[str]:
+def _split_tools(raw: str) -> Iterable[str]:
     depth = 0
     begin = -1
     for at, char in enumerate(raw):
@@ -51,18 +51,18 @@ def _tokens(raw: str) -> Iterable[str]:
         yield raw[begin:].rstrip()
 
 
-def quick_tools(head: bytes) -> tuple[str, ...] | None:
+def parse_plain_tools(head: bytes) -> tuple[str, ...] | None:
     """The tools of a head that is known to be plain, without parsing the rest; ``None`` where that needs more care."""
     if b"allowed" not in head:
         return ()
     at = head.find(_KEY)
-    found = _WRITTEN.match(head, at + len(_KEY)) if at >= 0 else None
+    found = _PLAIN_VALUE.match(head, at + len(_KEY)) if at >= 0 else None
     if found is None or b": " in found[0]:
         return None
-    return parse_allowed_tools((found[1] or _joined(found)).decode().strip())
+    return parse_allowed_tools((found[1] or _join_list_items(found)).decode().strip())
 
 
-def _joined(found: re.Match[bytes]) -> bytes:
+def _join_list_items(found: re.Match[bytes]) -> bytes:
     """The items of a list of tools with blanks between."""
     if found[2]:
         return b" ".join(item.strip() for item in found[2].split(b","))

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
 
     Span = tuple[int, int]
-    Leave = Literal["none needed", "granted", "once", "refused"]
+    Permission = Literal["none needed", "granted", "once", "refused"]
 
 _INLINE = re.compile(r"(?<!\\)!`([^`]+)`")
 _FENCE = re.compile(r"^(`{3,}+|~{3,}+)(!?)[^\S\n]*+$", re.MULTILINE)
 
 
-class Command(NamedTuple):
+class EmbeddedCommand(NamedTuple):
     """One command: where it stands in the text, and what it says."""
 
     begin: int
@@ -31,49 +31,49 @@ class Command(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Expanded:
+class ExpandedText:
     """A text with its commands run, or not; where the outputs stand in it; and what there is to say about it."""
 
     text: str
     outputs: tuple[Span, ...] = ()
     issues: tuple[Issue, ...] = ()
-    leave: Leave = "none needed"
+    permission: Permission = "none needed"
     """By what its commands ran: a grant, somebody's yes for this once, or not at all."""
     digest: str = ""
     """The state of the skill that ran."""
 
 
-def find_commands(text: str, begin: int = 0) -> tuple[Command, ...]:
+def find_commands(text: str, begin: int = 0) -> tuple[EmbeddedCommand, ...]:
     """The commands of a text from ``begin`` on, in order; those that say nothing are left out."""
     if not may_have_commands(text):
         return ()
-    found: list[Command] = []
+    found: list[EmbeddedCommand] = []
     at = begin
-    for block in _blocks(text, begin):
-        found += _spans(text, at, block.begin)
+    for block in _find_blocks(text, begin):
+        found += _find_inline(text, at, block.begin)
         found.append(block)
         at = block.end
-    found += _spans(text, at, len(text))
+    found += _find_inline(text, at, len(text))
     return tuple(command for command in found if command.text)
 
 
-def _spans(text: str, begin: int, end: int) -> Iterator[Command]:
+def _find_inline(text: str, begin: int, end: int) -> Iterator[EmbeddedCommand]:
     for match in _INLINE.finditer(text, begin, end):
-        yield Command(match.start(), match.end(), _said(match[1]))
+        yield EmbeddedCommand(match.start(), match.end(), _clean_command(match[1]))
 
 
-def _blocks(text: str, begin: int) -> Iterator[Command]:
+def _find_blocks(text: str, begin: int) -> Iterator[EmbeddedCommand]:
     """The fenced blocks, each from its opening line to the next line of at least as many of the same characters."""
     fences = list(_FENCE.finditer(text, begin))
-    ends = _ends(fences)
+    ends = _find_fence_ends(fences)
     at = begin
     for fence, end in zip(fences, ends, strict=True):
         if fence[2] and end is not None and fence.start() >= at:
-            yield Command(fence.start(), end.end(), _said(text[fence.end() : end.start()]))
+            yield EmbeddedCommand(fence.start(), end.end(), _clean_command(text[fence.end() : end.start()]))
             at = end.end()
 
 
-def _ends(fences: list[re.Match[str]]) -> list[re.Match[str] | None]:
+def _find_fence_ends(fences: list[re.Match[str]]) -> list[re.Match[str] | None]:
     """For each line of fence characters the next that could close it; from the end, so that each is looked at once."""
     found: list[re.Match[str] | None] = []
     nearest: dict[str, list[re.Match[str]]] = {"`": [], "~": []}  # ever longer, the nearest last
@@ -94,11 +94,13 @@ def may_have_commands(text: str) -> bool:
     return "!" in text and ("!`" in text or "`!" in text or "~!" in text)
 
 
-def _said(text: str) -> str:
+def _clean_command(text: str) -> str:
     return text.replace("\r\n", "\n").strip()
 
 
-def put_in(text: str, commands: Sequence[Command], outputs: Sequence[str]) -> tuple[str, tuple[Span, ...]]:
+def insert_outputs(
+    text: str, commands: Sequence[EmbeddedCommand], outputs: Sequence[str]
+) -> tuple[str, tuple[Span, ...]]:
     """The text with each command replaced by its output, and where the outputs stand in it."""
     parts: list[str] = []
     spans: list[Span] = []

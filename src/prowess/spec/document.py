@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import Issue, SkillLoadError, SourceError, load_error
+from prowess.errors import Issue, SkillLoadError, SourceError, as_load_error
 from prowess.limits import DEFAULT_LIMITS, Limits
-from prowess.spec.frontmatter.parse import Head, interpret
+from prowess.spec.frontmatter.parse import ParsedHead, parse_head
 from prowess.spec.rules import field_issues, is_usable_name
 
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from prowess.spec.frontmatter.fields import Frontmatter
 
 
-def checked_mode(mode: str) -> None:
+def check_mode(mode: str) -> None:
     """Raise ``SourceError`` unless ``mode`` is one of the two."""
     if mode not in {"strict", "lenient"}:
         raise SourceError(f"mode must be 'strict' or 'lenient', not {mode!r}")
 
 
-class Policy(NamedTuple):
+class LoadPolicy(NamedTuple):
     """How forgiving a load is. Strict refuses every violation; lenient lives with what it can, and may repair."""
 
     mode: Mode = "lenient"
@@ -33,56 +33,58 @@ class Policy(NamedTuple):
         return self.repair and self.mode == "lenient"
 
 
-STRICT = Policy("strict", repair=False)
+STRICT_POLICY = LoadPolicy("strict", repair=False)
 
 
 class Document(NamedTuple):
     """A head that makes a skill: its fields under the name it goes by, the body's offset, and every finding."""
 
     front: Frontmatter
-    body: int
+    body_offset: int
     issues: tuple[Issue, ...]
 
 
 def read_document(
-    head: bytes, *, whole: bool, policy: Policy, folder: str | None = None, path: str = "", check_dir: bool = True
+    head: bytes, *, whole: bool, policy: LoadPolicy, folder: str | None = None, path: str = "", check_dir: bool = True
 ) -> Document:
     """The skill that ``head`` describes; raises ``SkillLoadError`` with every violation that the mode refuses."""
     try:
-        found = interpret(
+        found = parse_head(
             head, whole=whole, lenient=policy.mode == "lenient", repair=policy.repairs, limits=policy.limits
         )
     except SkillLoadError as error:
         raise type(error)([replace(issue, path=path) for issue in error.issues], path) from None
-    return judge(found, policy=policy, folder=folder, path=path, check_dir=check_dir)
+    return check_head(found, policy=policy, folder=folder, path=path, check_dir=check_dir)
 
 
-def judge(found: Head, *, policy: Policy, folder: str | None, path: str = "", check_dir: bool = True) -> Document:
+def check_head(
+    found: ParsedHead, *, policy: LoadPolicy, folder: str | None, path: str = "", check_dir: bool = True
+) -> Document:
     """The fields of ``found`` against the rules."""
     expected = folder if check_dir else None
     issues = [*(replace(i, path=path) for i in found.issues)]
     issues += field_issues(found.front, mode=policy.mode, folder=expected, path=path)
     front = found.front
     if policy.mode == "lenient":
-        front, issues = _settle_name(front, issues, policy, folder, path)
+        front, issues = _choose_name(front, issues, policy, folder, path)
     if any(issue.severity == "error" for issue in issues):
-        raise load_error((issue for issue in issues if issue.severity == "error"), path)
-    return Document(front, found.body, tuple(issues))
+        raise as_load_error((issue for issue in issues if issue.severity == "error"), path)
+    return Document(front, found.body_offset, tuple(issues))
 
 
-def strict_issues(
+def find_strict_issues(
     head: bytes, *, whole: bool, folder: str | None, path: str = "", limits: Limits = DEFAULT_LIMITS
-) -> tuple[Head, list[Issue]]:
+) -> tuple[ParsedHead, list[Issue]]:
     """What lenient mode can read of a head, and every finding about it as strict mode ranks them.
 
     Raises ``SkillLoadError`` where nothing can be read.
     """
-    found = interpret(head, whole=whole, lenient=True, repair=True, limits=limits)
+    found = parse_head(head, whole=whole, lenient=True, repair=True, limits=limits)
     issues = [replace(issue, path=path, severity="error") for issue in found.issues]  # what strict mode refuses
     return found, [*issues, *field_issues(found.front, mode="strict", folder=folder, path=path)]
 
 
-def _without_colon(
+def _replace_colons(
     front: Frontmatter, name: str, issues: list[Issue], folder: str | None, path: str
 ) -> tuple[Frontmatter, list[Issue]]:
     """The fields under a ``name`` with '-' for each ':'; the written one is kept, because people call it by that."""
@@ -95,15 +97,15 @@ def _without_colon(
     return mended, [*others, *still, Issue("repaired-name-colon", "name", message, path, line, "warning")]
 
 
-def _settle_name(
-    front: Frontmatter, issues: list[Issue], policy: Policy, folder: str | None, path: str
+def _choose_name(
+    front: Frontmatter, issues: list[Issue], policy: LoadPolicy, folder: str | None, path: str
 ) -> tuple[Frontmatter, list[Issue]]:
     """Lenient mode puts '-' for ':', and takes the folder's name where the written one is missing or unusable."""
     if is_usable_name(front.name):
         return front, issues
     mended = front.name.replace(":", "-")
     if policy.repair and ":" in front.name and mended.strip("-") and is_usable_name(mended):
-        return _without_colon(front, mended, issues, folder, path)
+        return _replace_colons(front, mended, issues, folder, path)
     missing = not front.name.strip()
     line = front.lines.get("name") or min(front.lines.values(), default=1)
     others = [i for i in issues if i.field != "name"] if missing else [i for i in issues if i.code != "name-mismatch"]

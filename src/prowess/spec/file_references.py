@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
-from prowess.spec.markdown_code import FENCE, closes_fence, find_code_spans
+from prowess.spec.markdown_code import FENCE_LINE, find_code_spans, is_fence_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ _PLAIN = re.compile(r"[\w.@+ -]*[\w@+-]")
 _ENDING = re.compile(r"[A-Za-z][A-Za-z0-9]{0,9}")
 
 
-class Mention(NamedTuple):
+class FileReference(NamedTuple):
     """A file that the instructions name: its path in the skill, how it is written, and on which line."""
 
     path: str
@@ -34,36 +34,36 @@ class Mention(NamedTuple):
     line: int
 
 
-def find_mentions(text: str, first: int = 1) -> Iterator[Mention]:
+def find_file_references(text: str, first: int = 1) -> Iterator[FileReference]:
     """The files that Markdown names, line by line; its first line has the number ``first``."""
-    for number, row in _prose(text, first):
+    for number, row in _iter_prose_lines(text, first):
         spans = find_code_spans(row)
-        for written in _targets(_without(row, spans)):
-            if path := _file(written):
-                yield Mention(path, written, number)
+        for written in _find_link_targets(_remove_spans(row, spans)):
+            if path := _as_file_path(written):
+                yield FileReference(path, written, number)
         for begin, end in spans:
             word = next(iter(row[begin:end].split()), "")  # what follows a command's name may lie anywhere
-            path = _file(word)
+            path = _as_file_path(word)
             if path.partition("/")[0] in _FOLDERS:
-                yield Mention(path, word, number)
+                yield FileReference(path, word, number)
 
 
-def _prose(text: str, first: int) -> Iterator[tuple[int, str]]:
+def _iter_prose_lines(text: str, first: int) -> Iterator[tuple[int, str]]:
     """The lines that are neither code nor comment, each with its number."""
     fence, hidden = "", False
     for number, row in enumerate(text.split("\n"), first):
-        mark = FENCE.match(row)
+        mark = FENCE_LINE.match(row)
         if fence:
-            if closes_fence(fence, mark):
+            if is_fence_end(fence, mark):
                 fence = ""
         elif mark and not hidden:
             fence = mark[1]
         else:
-            shown, hidden = _uncommented(row, hidden=hidden)
+            shown, hidden = _strip_comments(row, hidden=hidden)
             yield number, shown
 
 
-def _uncommented(row: str, *, hidden: bool) -> tuple[str, bool]:
+def _strip_comments(row: str, *, hidden: bool) -> tuple[str, bool]:
     """What of a line is in no comment, and whether one is still open at its end."""
     shown: list[str] = []
     for piece in _COMMENT.split(row):
@@ -74,20 +74,20 @@ def _uncommented(row: str, *, hidden: bool) -> tuple[str, bool]:
     return "".join(shown), hidden
 
 
-def _without(row: str, spans: list[Span]) -> str:
+def _remove_spans(row: str, spans: list[Span]) -> str:
     """The line with its code taken out: a link shown as code leads nowhere."""
     begins, ends = [0, *(end for _, end in spans)], [*(begin for begin, _ in spans), len(row)]
     return "".join(row[begin:end] for begin, end in zip(begins, ends, strict=True))
 
 
-def _targets(row: str) -> Iterator[str]:
+def _find_link_targets(row: str) -> Iterator[str]:
     for link in _LINK.finditer(row):
         yield link[1] or link[2] or ""
     if definition := _DEFINITION.match(row):
         yield definition[1]
 
 
-def _file(written: str) -> str:
+def _as_file_path(written: str) -> str:
     """The path of a file that a target or a word can mean in the skill; ``""`` for anything else."""
     if _SCHEME.match(written):
         return ""

@@ -22,11 +22,11 @@ class _Token(NamedTuple):
     ranges: tuple[tuple[str, str], ...] = ()
     negated: bool = False
 
-    def holds(self, char: str) -> bool:
+    def has_char(self, char: str) -> bool:
         return any(low <= char <= high for low, high in self.ranges) != self.negated
 
 
-def passes(pattern: str, path: str) -> bool:
+def is_filter_match(pattern: str, path: str) -> bool:
     """Whether ``path`` passes the filter: ``""`` lets everything through, ``"none"`` (any case) nothing.
 
     A pattern matches the whole path: ``*`` and ``?`` stay within a folder, ``**`` crosses folders, ``[a-z]`` and
@@ -35,24 +35,24 @@ def passes(pattern: str, path: str) -> bool:
     """
     if not pattern:
         return True
-    if is_none(pattern):
+    if is_none_filter(pattern):
         return False
     if _SPECIAL.isdisjoint(pattern):
         folder = pattern.rstrip("/")
         return (bool(folder) and path == folder) or path.startswith(folder + "/")
-    machine = _machine(pattern)
+    machine = _compile_pattern(pattern)
     if machine is None:
         return False
     anywhere = pattern.startswith("**") and path.startswith("/")  # also where there is nothing above
     return machine.matches(path) or (anywhere and machine.matches(path[1:]))
 
 
-def is_none(pattern: str) -> bool:
+def is_none_filter(pattern: str) -> bool:
     """Whether a filter lets nothing through at all: ``"none"``, in any case."""
     return pattern.strip().lower() == "none"
 
 
-class _Machine:
+class _PatternMachine:
     """Every state of a pattern as a bit of one number, so that a character moves all of them at once."""
 
     def __init__(self, tokens: tuple[_Token, ...]) -> None:
@@ -66,16 +66,16 @@ class _Machine:
         return sum(1 << at for at, token in enumerate(self._tokens) if token.kind in kinds)
 
     def matches(self, path: str) -> bool:
-        states = self._closed(1)
+        states = self._add_reachable(1)
         for char in path:
-            advance, stay = self._moves.get(char) or self._learn(char)
+            advance, stay = self._moves.get(char) or self._compute_moves(char)
             back = (states & self._within) >> 1 if char == "/" else 0
-            states = self._closed(((states & advance) << 1) | (states & stay) | back)
+            states = self._add_reachable(((states & advance) << 1) | (states & stay) | back)
             if not states:
                 return False
         return bool(states >> len(self._tokens) & 1)
 
-    def _closed(self, states: int) -> int:
+    def _add_reachable(self, states: int) -> int:
         """The states, and those reached from them without a character."""
         while True:
             more = states | (states & self._skip_one) << 1 | (states & self._skip_two) << 2
@@ -83,52 +83,52 @@ class _Machine:
                 return states
             states = more
 
-    def _learn(self, char: str) -> tuple[int, int]:
+    def _compute_moves(self, char: str) -> tuple[int, int]:
         """Which states a character moves on, and which it leaves where they are."""
         advance = stay = 0
         for at, token in enumerate(self._tokens):
-            advance |= _goes_on(token, char) << at
-            stay |= _stays(token, char) << at
+            advance |= _can_advance(token, char) << at
+            stay |= _can_stay(token, char) << at
         self._moves[char] = (advance, stay)
         return advance, stay
 
 
-def _goes_on(token: _Token, char: str) -> bool:
+def _can_advance(token: _Token, char: str) -> bool:
     if token.kind == "char":
-        return token.holds(char)
+        return token.has_char(char)
     if char == "/":
         return False
-    return token.kind in {"one", "between"} or (token.kind == "set" and token.holds(char))
+    return token.kind in {"one", "between"} or (token.kind == "set" and token.has_char(char))
 
 
-def _stays(token: _Token, char: str) -> bool:
+def _can_stay(token: _Token, char: str) -> bool:
     return token.kind == "deep" or (token.kind in {"star", "within"} and char != "/")
 
 
 @lru_cache(maxsize=256)
-def _machine(pattern: str) -> _Machine | None:
+def _compile_pattern(pattern: str) -> _PatternMachine | None:
     """The machine of a pattern, or ``None`` when it is malformed."""
     pattern = pattern.rstrip("/") or pattern
     tokens: list[_Token] = []
     at = 0
     try:
         while at < len(pattern):
-            found, at = _token(pattern, at)
+            found, at = _parse_token(pattern, at)
             tokens += found
     except ValueError:
         return None
-    return _Machine(tuple(tokens))
+    return _PatternMachine(tuple(tokens))
 
 
-_WILD = (("**/", ("between", "within")), ("**", ("deep",)), ("*", ("star",)), ("?", ("one",)))
+_WILDCARDS = (("**/", ("between", "within")), ("**", ("deep",)), ("*", ("star",)), ("?", ("one",)))
 
 
-def _token(pattern: str, at: int) -> tuple[tuple[_Token, ...], int]:
-    for written, kinds in _WILD:
+def _parse_token(pattern: str, at: int) -> tuple[tuple[_Token, ...], int]:
+    for written, kinds in _WILDCARDS:
         if pattern.startswith(written, at):
             return tuple(map(_Token, kinds)), at + len(written)
     if pattern[at] == "[":
-        return _set(pattern, at)
+        return _parse_set(pattern, at)
     if pattern[at] == "\\":
         at += 1
         if at == len(pattern):
@@ -136,23 +136,23 @@ def _token(pattern: str, at: int) -> tuple[tuple[_Token, ...], int]:
     return (_Token("char", ((pattern[at], pattern[at]),)),), at + 1
 
 
-def _set(pattern: str, at: int) -> tuple[tuple[_Token, ...], int]:
+def _parse_set(pattern: str, at: int) -> tuple[tuple[_Token, ...], int]:
     at += 1
     negated = pattern[at : at + 1] in {"^", "!"}
     at += negated
     ranges: list[tuple[str, str]] = []
     while not ranges or pattern[at : at + 1] != "]":
-        low, at = _member(pattern, at)
+        low, at = _parse_set_member(pattern, at)
         high = low
         if pattern[at : at + 1] == "-" and pattern[at + 1 : at + 2] not in {"]", ""}:
-            high, at = _member(pattern, at + 1)
+            high, at = _parse_set_member(pattern, at + 1)
         if low > high:
             raise ValueError(pattern)
         ranges.append((low, high))
     return (_Token("set", tuple(ranges), negated),), at + 1
 
 
-def _member(pattern: str, at: int) -> tuple[str, int]:
+def _parse_set_member(pattern: str, at: int) -> tuple[str, int]:
     """A character of a set, and where the next begins; a backslash takes the next one literally."""
     at += pattern[at : at + 1] == "\\"
     if at >= len(pattern):

@@ -16,18 +16,18 @@ _UNSEEN = re.compile(f"[{_INVISIBLE}]")
 _SELECTOR_RUN = re.compile(f"[{_SELECTORS}]{{2,}}")
 _NOT_IN_NAMES = re.compile(f"[{_INVISIBLE}{_SELECTORS}]")
 # The first bytes in UTF-8 of those invisible code points and selectors that count as printable.
-_BEGINS_UNSEEN = re.compile(rb"[\xcd\xe1\xe3\xef\xf3]")
-STRIPPED = (
+_FIRST_BYTES_OF_UNSEEN = re.compile(rb"[\xcd\xe1\xe3\xef\xf3]")
+STRIPPED_RANGES = (
     f"{_INVISIBLE}{_SELECTORS}\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2"
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U000e0080-\U000e00ff"
 )
 """Whatever nobody sees, as ranges of a pattern: hidden code points, controls that are no blanks, other format ones."""
-_STRIPPED = re.compile(f"[{STRIPPED}]")
+_STRIPPED = re.compile(f"[{STRIPPED_RANGES}]")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
 _BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
-def hidden_points(text: str) -> tuple[str, ...]:
+def find_hidden_points(text: str) -> tuple[str, ...]:
     """The hidden code points in ``text`` as ``U+200B``, each once, in order of appearance."""
     if text.isascii():
         return ()
@@ -46,10 +46,10 @@ def strip_hidden(text: str) -> str:
     return _STRIPPED.sub("", text)
 
 
-def one_line(text: str) -> str:
+def to_one_line(text: str) -> str:
     """``text`` without hidden code points, every run of blanks, breaks and controls as one blank."""
     flat = text.replace("\n", " ") if "\n" in text else text
-    if flat.isprintable() and "  " not in flat and (flat.isascii() or not _BEGINS_UNSEEN.search(flat.encode())):
+    if flat.isprintable() and "  " not in flat and (flat.isascii() or not _FIRST_BYTES_OF_UNSEEN.search(flat.encode())):
         return flat.strip(" ")
     # Selectors last: what stood between them may have been invisible.
     shown = text if text.isascii() else _SELECTOR_RUN.sub("", _UNSEEN.sub("", text))
@@ -60,7 +60,7 @@ def one_line(text: str) -> str:
     return _BREAKS.sub(" ", shown).strip(" ")
 
 
-def hidden_at(text: str) -> int | None:
+def find_hidden(text: str) -> int | None:
     """Where the first hidden code point stands, or ``None``."""
     found = None if text.isascii() else _HIDDEN.search(text)
     return found.start() if found else None

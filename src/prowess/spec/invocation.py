@@ -20,14 +20,14 @@ _USER_KEYS = (
 _MODEL_KEYS = ("disable-model-invocation", "disable_model_invocation", "disableModelInvocation")
 
 
-def user_invocable(front: Frontmatter) -> bool:
+def is_user_invocable(front: Frontmatter) -> bool:
     """Whether people may call it by name: unless ``user-invocable`` says no."""
-    return not any(_is(front, key, _FALSE) for key in _USER_KEYS)
+    return not any(_has_value_in(front, key, _FALSE) for key in _USER_KEYS)
 
 
-def model_invocable(front: Frontmatter) -> bool:
+def is_model_invocable(front: Frontmatter) -> bool:
     """Whether models see it: unless ``disable-model-invocation`` says yes."""
-    return not any(_is(front, key, _TRUE) for key in _MODEL_KEYS)
+    return not any(_has_value_in(front, key, _TRUE) for key in _MODEL_KEYS)
 
 
 def is_true(text: str) -> bool:
@@ -35,6 +35,6 @@ def is_true(text: str) -> bool:
     return text.strip().lower() in _TRUE
 
 
-def _is(front: Frontmatter, key: str, words: frozenset[str]) -> bool:
+def _has_value_in(front: Frontmatter, key: str, words: frozenset[str]) -> bool:
     value = front.extra.get(key)
     return isinstance(value, str) and value.strip().lower() in words

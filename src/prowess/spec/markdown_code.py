@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
     Span = tuple[int, int]
 
-FENCE = re.compile(r"(?:[\s>]|[-*+] |\d{1,9}[.)] )*+(`{3,}+(?=[^`]*+$)|~{3,}+)(.*+)")
+FENCE_LINE = re.compile(r"(?:[\s>]|[-*+] |\d{1,9}[.)] )*+(`{3,}+(?=[^`]*+$)|~{3,}+)(.*+)")
 """A line that opens or closes a fenced block, and what stands after its marks."""
-_TICKS = re.compile(r"`++")
+_BACKQUOTES = re.compile(r"`++")
 _LANGUAGE = re.compile(r"[^\w]*+([\w-]*+)")
 _SHELLS = frozenset(("", "sh", "bash", "shell", "zsh", "ksh", "dash", "fish", "console", "terminal", "shell-session"))
 _SHELL_TOKEN = re.compile(r"\\.|\$\(|['\"()#]", re.DOTALL)
@@ -21,7 +21,7 @@ _LONGEST_WORD = 20
 
 def find_code_spans(row: str) -> list[Span]:
     """What stands between backquotes and the next as many on one line; each run is looked at once."""
-    ticks = [match.span() for match in _TICKS.finditer(row)]
+    ticks = [match.span() for match in _BACKQUOTES.finditer(row)]
     later: dict[int, int] = {}
     partner: dict[int, int] = {}
     for at in range(len(ticks) - 1, -1, -1):
@@ -39,12 +39,12 @@ def find_code_spans(row: str) -> list[Span]:
     return spans
 
 
-def closes_fence(fence: str, mark: re.Match[str] | None) -> bool:
-    """True when a line (its match of ``FENCE``) ends the block that ``fence`` opened."""
+def is_fence_end(fence: str, mark: re.Match[str] | None) -> bool:
+    """True when a line (its match of ``FENCE_LINE``) ends the block that ``fence`` opened."""
     return mark is not None and mark[1].startswith(fence) and not mark[2].strip()
 
 
-def find_single_quoted(text: str) -> list[Span]:
+def find_single_quotes(text: str) -> list[Span]:
     """Where shell code in Markdown stands between single quotes, in order: a shell puts nothing in there.
 
     Shell code is what stands in a code span, and in a fenced block without a language or with that of a shell.
@@ -55,9 +55,9 @@ def find_single_quoted(text: str) -> list[Span]:
 def _find_shell_code(text: str) -> Iterator[Span]:
     fence, shell, begin, at = "", False, 0, 0
     for row in text.split("\n"):
-        mark = FENCE.match(row)
+        mark = FENCE_LINE.match(row)
         if fence:
-            if closes_fence(fence, mark):
+            if is_fence_end(fence, mark):
                 if shell:
                     yield begin, at
                 fence = ""

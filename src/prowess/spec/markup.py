@@ -12,14 +12,14 @@ import unicodedata
 from functools import cache
 from typing import TYPE_CHECKING
 
-from prowess.spec.hidden_characters import STRIPPED, one_line, strip_hidden
+from prowess.spec.hidden_characters import STRIPPED_RANGES, strip_hidden, to_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-CONTENT = "skill_content"
+CONTENT_TAG = "skill_content"
 """The element around instructions that a model has loaded."""
-CALLED = "skill"
+USER_CALL_TAG = "skill"
 """The element around instructions that a person has called."""
 
 # ``<``, and the two code points that are ``<`` after NFKC.
@@ -45,9 +45,9 @@ def escape_attribute(text: str) -> str:
     return text.translate(_IN_ATTRIBUTE) if _SPECIAL.search(text) else text
 
 
-def wrap_text(tag: str, name: str, text: str) -> str:
+def wrap_in_element(tag: str, name: str, text: str) -> str:
     """An element ``tag`` with the attribute ``name`` around ``text``, in which no tag of that element is left."""
-    return f'<{tag} name="{escape_attribute(one_line(name))}">\n{neutralize_tags(text, tag)}</{tag}>'
+    return f'<{tag} name="{escape_attribute(to_one_line(name))}">\n{neutralize_tags(text, tag)}</{tag}>'
 
 
 def neutralize_tags(text: str, *tags: str) -> str:
@@ -55,20 +55,20 @@ def neutralize_tags(text: str, *tags: str) -> str:
 
     Text without such a tag is returned as it is, byte for byte.
     """
-    return _neutralize(text, tags or (CONTENT,), _AS_ENTITIES)
+    return _neutralize(text, tags or (CONTENT_TAG,), _AS_ENTITIES)
 
 
 def neutralize_json(text: str) -> str:
     """JSON text that means exactly what ``text`` means, without a tag of the element around loaded instructions."""
-    return _neutralize(text, (CONTENT,), _IN_JSON)
+    return _neutralize(text, (CONTENT_TAG,), _IN_JSON)
 
 
 def _neutralize(text: str, tags: tuple[str, ...], escapes: Mapping[str, str]) -> str:
     # Fast path of the bench row "load_skill, first call": nearly no text holds such a tag, and to fold a text costs as
     # much as to read it. In ASCII the one bracket is a literal, which ``re`` finds ten times as fast as one of three.
-    if not _quick_pattern(tags, "<" if text.isascii() else _BRACKETS).search(text):
+    if not _compile_quick_pattern(tags, "<" if text.isascii() else _BRACKETS).search(text):
         return text
-    pattern = _pattern_of(tags)
+    pattern = _compile_tag_pattern(tags)
     # Whole strings are folded much faster than single characters.
     if not pattern.search(_fold(text)):
         return text
@@ -79,24 +79,24 @@ def _neutralize(text: str, tags: tuple[str, ...], escapes: Mapping[str, str]) ->
 
 
 @cache
-def _pattern_of(tags: tuple[str, ...]) -> re.Pattern[str]:
+def _compile_tag_pattern(tags: tuple[str, ...]) -> re.Pattern[str]:
     # ``<skill-name>`` is a placeholder that people write, and no tag of ``skill``: what XML allows in names goes on.
     return re.compile(rf"<[\s/]*(?:{'|'.join(tags)})(?![\w.:-])")
 
 
 @cache
-def _quick_pattern(tags: tuple[str, ...], brackets: str) -> re.Pattern[str]:
+def _compile_quick_pattern(tags: tuple[str, ...], brackets: str) -> re.Pattern[str]:
     """A pattern that matches in every text whose folded form holds one of ``tags``, and in few others.
 
     What is not ASCII may fold to anything and thus ends the search; what is hidden may stand anywhere.
     """
-    hidden = f"[{STRIPPED}]*+"
+    hidden = f"[{STRIPPED_RANGES}]*+"
     end = f"(?!{hidden}[A-Za-z0-9_.:-])"
     names = "|".join(
         "".join(f"{hidden}(?:[^\x00-\x7f]|[{char}{char.upper()}]" for char in tag) + end + ")" * len(tag)
         for tag in tags
     )
-    return re.compile(rf"{brackets}(?:[\s/]|[{STRIPPED}])*+(?:{names})")
+    return re.compile(rf"{brackets}(?:[\s/]|[{STRIPPED_RANGES}])*+(?:{names})")
 
 
 def _fold(text: str) -> str:

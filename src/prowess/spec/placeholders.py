@@ -18,8 +18,8 @@ import shlex
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.spec.hidden_characters import one_line
-from prowess.spec.markdown_code import find_single_quoted
+from prowess.spec.hidden_characters import to_one_line
+from prowess.spec.markdown_code import find_single_quotes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,10 +42,10 @@ _TOKEN = re.compile(
     r")"
     r"|(?P<base>\{baseDir\})",
 )
-_WHOLE = re.compile(r"(?<!\\)\$ARGUMENTS\b")
-_MOST_EXPLAINED = 8
-_LONGEST_HINT = 200
-_COUNTED = "what the user asks for, counted from 0"
+_ALL_ARGUMENTS = re.compile(r"(?<!\\)\$ARGUMENTS\b")
+_MAX_EXPLAINED = 8
+_MAX_HINT_CHARS = 200
+_WORDS_HINT = "what the user asks for, counted from 0"
 
 
 class Substituted(NamedTuple):
@@ -55,7 +55,7 @@ class Substituted(NamedTuple):
     used_arguments: bool
 
 
-class Filled(NamedTuple):
+class FilledText(NamedTuple):
     """The text, whether everything that was said has a place in it, and where in it something was put in."""
 
     text: str
@@ -95,7 +95,7 @@ def fill_placeholders(
     variables: Mapping[str, str] | None = None,
     declared: bool = True,
     outputs: Sequence[Span] = (),
-) -> Filled:
+) -> FilledText:
     """What ``substitute`` gives, where it put something in, and which placeholders for arguments there were.
 
     ``arguments=None``: nothing was given, and the placeholders for arguments stay as they are written.
@@ -105,20 +105,20 @@ def fill_placeholders(
     """
     # Fast path: a single character is found ten times as fast as several, and most texts have no braces either.
     if "$" not in text and ("{" not in text or "{baseDir}" not in text):
-        return Filled(text, used_arguments=False, spans=tuple(outputs))
-    written = _blank(text, outputs)
-    values = _Values(arguments, tuple(names), folder, variables or {})
-    values.counts_words = declared or _WHOLE.search(written) is not None
+        return FilledText(text, used_arguments=False, spans=tuple(outputs))
+    written = _blank_outputs(text, outputs)
+    values = _PlaceholderValues(arguments, tuple(names), folder, variables or {})
+    values.counts_words = declared or _ALL_ARGUMENTS.search(written) is not None
     edits = [(begin, end, text[begin:end], True) for begin, end in outputs]
     for match in _TOKEN.finditer(written):
         value = values.value_of(match)
         if value is not None:
             edits.append((match.start(), match.end(), value, not match["escape"]))
-    made, spans = _apply(text, sorted(edits))
-    return Filled(made, values.are_used, spans, tuple(values.placeholders))
+    made, spans = _apply_edits(text, sorted(edits))
+    return FilledText(made, values.are_used, spans, tuple(values.placeholders))
 
 
-def _blank(text: str, outputs: Sequence[Span]) -> str:
+def _blank_outputs(text: str, outputs: Sequence[Span]) -> str:
     """``text`` with blanks for what commands printed, so that every place in it keeps its number."""
     parts: list[str] = []
     at = 0
@@ -128,7 +128,7 @@ def _blank(text: str, outputs: Sequence[Span]) -> str:
     return "".join((*parts, text[at:]))
 
 
-def _apply(text: str, edits: Sequence[tuple[int, int, str, bool]]) -> tuple[str, tuple[Span, ...]]:
+def _apply_edits(text: str, edits: Sequence[tuple[int, int, str, bool]]) -> tuple[str, tuple[Span, ...]]:
     """``text`` with each edit made, in order; and where those stand in the result that are to be marked."""
     parts: list[str] = []
     spans: list[Span] = []
@@ -143,7 +143,7 @@ def _apply(text: str, edits: Sequence[tuple[int, int, str, bool]]) -> tuple[str,
     return "".join((*parts, text[at:])), tuple(spans)
 
 
-class _Values:
+class _PlaceholderValues:
     """What takes the place of each placeholder of one text; and which there were, and which words were put in."""
 
     counts_words = True
@@ -157,14 +157,14 @@ class _Values:
         self._folder = folder
         self._known = {**(dict.fromkeys(FOLDER_NAMES, folder) if folder else {}), **variables}
         self._quoted: list[Span] | None = None
-        self._whole = False
-        self._places: set[int] = set()
+        self._is_all_used = False
+        self._used_indexes: set[int] = set()
         self.placeholders: dict[str, None] = {}
 
     @property
     def are_used(self) -> bool:
         """Whether everything that was said has been put in: all of it, or each of its words."""
-        return self._whole or bool(self._places and self._places.issuperset(range(len(self._words))))
+        return self._is_all_used or bool(self._used_indexes and self._used_indexes.issuperset(range(len(self._words))))
 
     def value_of(self, match: re.Match[str]) -> str | None:
         """What takes the place of a match; ``None``: it stays."""
@@ -175,15 +175,15 @@ class _Values:
         if kind == "braced":
             value = self._known.get(match["braced"])
             return value if value is None or literal is None else literal
-        place = self._place_of(match)
-        if place is None or (kind in {"position", "named"} and self._is_kept(match)):
+        place = self._word_index(match)
+        if place is None or (kind in {"position", "named"} and self._is_literal(match)):
             return None
         if literal is not None:
             return literal if self._arguments is not None else None
         self.placeholders[f"${self._names[place]}" if kind == "named" else match[0]] = None
-        return self._argument(match, place)
+        return self._argument_value(match, place)
 
-    def _place_of(self, match: re.Match[str]) -> int | None:
+    def _word_index(self, match: re.Match[str]) -> int | None:
         """Which word a placeholder means, -1 for all of them; ``None`` if it is no placeholder."""
         if match["all"]:
             return -1
@@ -194,31 +194,31 @@ class _Values:
         known = [name for name in self._names if written == name or written.startswith(f"{name}-")]
         return self._names.index(max(known, key=len)) if known else None
 
-    def _is_kept(self, match: re.Match[str]) -> bool:
+    def _is_literal(self, match: re.Match[str]) -> bool:
         """Whether what looks like ``$N`` or ``$name`` is none: the skill takes no arguments, or it is shell code's."""
         if not self.counts_words:
             return True
         if self._quoted is None:  # looked for once, and only in texts where it matters
-            self._quoted = find_single_quoted(match.string)
+            self._quoted = find_single_quotes(match.string)
         at = bisect_right(self._quoted, (match.start(), len(match.string))) - 1
         return at >= 0 and match.start() < self._quoted[at][1]
 
-    def _argument(self, match: re.Match[str], place: int) -> str | None:
+    def _argument_value(self, match: re.Match[str], place: int) -> str | None:
         if self._arguments is None:
             return None
         if place < 0:
-            self._whole = True
+            self._is_all_used = True
             return self._arguments
         rest = match["named"][len(self._names[place]) :] if match["named"] is not None else ""
         if place < len(self._words):
-            self._places.add(place)
+            self._used_indexes.add(place)
             return self._words[place] + rest
         return rest if match["named"] is not None else None
 
 
 def explain_placeholders(placeholders: Sequence[str], hint: str = "") -> str:
     """A sentence without its full stop that says what placeholders stand for; ``""`` where there are none."""
-    shown = placeholders[:_MOST_EXPLAINED]
+    shown = placeholders[:_MAX_EXPLAINED]
     whole = [one for one in shown if one == "$ARGUMENTS"]
     words = [one for one in shown if one[-1] == "]" or one[1:].isdigit()]
     named = [one for one in shown if one not in {*whole, *words}]
@@ -226,12 +226,12 @@ def explain_placeholders(placeholders: Sequence[str], hint: str = "") -> str:
         f"{group[0]} stands for {one}" if len(group) == 1 else f"{', '.join(group)} stand for {several}"
         for group, one, several in (
             (whole, "everything that the user asks for", ""),
-            (words, f"a word of {_COUNTED}", f"words of {_COUNTED}"),
+            (words, f"a word of {_WORDS_HINT}", f"words of {_WORDS_HINT}"),
             (named, "what the user gives under that name", "what the user gives under these names"),
         )
         if group
     ]
-    expected = f" (expected: {one_line(hint)[:_LONGEST_HINT]})" if hint else ""
+    expected = f" (expected: {to_one_line(hint)[:_MAX_HINT_CHARS]})" if hint else ""
     return f"no arguments were given; {', '.join(said)}{expected}" if said else ""
 
 
@@ -243,7 +243,7 @@ def split_arguments(arguments: str) -> tuple[str, ...]:
         return tuple(arguments.split())
 
 
-def argument_names(value: Value | None) -> tuple[str, ...]:
+def parse_argument_names(value: Value | None) -> tuple[str, ...]:
     """The names that ``arguments:`` lists: a list, or text with blanks or commas between."""
     if isinstance(value, str):
         return tuple(value.replace(",", " ").split())
@@ -252,7 +252,7 @@ def argument_names(value: Value | None) -> tuple[str, ...]:
     return ()
 
 
-def argument_hint(value: Value | None) -> str:
+def parse_argument_hint(value: Value | None) -> str:
     """What ``argument-hint:`` says, as one text; brackets that YAML took for a list are put back."""
     if isinstance(value, list):
         return " ".join(f"[{item}]" for item in value if isinstance(item, str))

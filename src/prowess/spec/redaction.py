@@ -11,9 +11,9 @@ import re
 import string
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
-_PATHS = ("./", "../", "/", "~/", ".\\", "..\\")
+_PATH_PREFIXES = ("./", "../", "/", "~/", ".\\", "..\\")
 _SCHEME = re.compile(r"(?:[A-Za-z0-9+.-]+::)?[A-Za-z][A-Za-z0-9+.-]*")  # git writes helper::https://…
-_IN_SCHEMES = string.ascii_letters + string.digits + "+.:-"
+_SCHEME_CHARS = string.ascii_letters + string.digits + "+.:-"
 _END_OF_HOST = re.compile(r"[/?#]")
 _HOST_AND_PORT = re.compile(r"(?:\[[^\]]*\]|[\w.~%-]*)(?::[0-9]*)?")
 _FORGE = re.compile(r"(?:github|gitlab):[^:@]*(?:@[^:@]*)?")
@@ -24,15 +24,15 @@ _TOKEN = re.compile(
     r"(?:gh[a-z]_|github_pat_|gl[a-z]{1,4}-|hf_|npm_|pypi-|AT[AC]TT|ATBB|dop_v1_|gitea_)[A-Za-z0-9_=.-]{16,}"
 )
 _WORD = re.compile(r"\S+")
-_AROUND = "'\"()[]{}<>,;:."
+_PUNCTUATION = "'\"()[]{}<>,;:."
 """What stands around an address in a sentence: git writes 'https://host/x.git': …"""
-_LONGEST = 4096
+_MAX_ADDRESS_CHARS = 4096
 """Characters of an address that is looked at: a longer one is shown without anything but its scheme."""
 
 
 def is_path(text: str) -> bool:
     """True when ``text`` is a path of this machine, in which ``?``, ``@`` and ``#`` are plain letters."""
-    return text in {".", "..", "~"} or text.startswith(_PATHS) or _DRIVE.match(text) is not None
+    return text in {".", "..", "~"} or text.startswith(_PATH_PREFIXES) or _DRIVE.match(text) is not None
 
 
 def hide_secrets(address: str) -> str:
@@ -45,8 +45,8 @@ def hide_secrets(address: str) -> str:
     scheme, mark, rest = address.partition("://")
     if not mark or _SCHEME.fullmatch(scheme) is None:
         return _without_query(_hide_in_scp(address))
-    if len(address) > _LONGEST:
-        return f"{scheme[:_LONGEST]}://"
+    if len(address) > _MAX_ADDRESS_CHARS:
+        return f"{scheme[:_MAX_ADDRESS_CHARS]}://"
     end = _END_OF_HOST.search(rest)
     authority, path = (rest[: end.start()], rest[end.start() :]) if end else (rest, "")
     login, at, host = authority.rpartition("@")
@@ -57,14 +57,14 @@ def hide_secrets(address: str) -> str:
         return f"{scheme}://"  # a user and a password, and the rest is missing
     user = login.partition(":")[0] if scheme.lower() == "ssh" else ""
     user = "" if _TOKEN.fullmatch(user) else user
-    return f"{scheme}://{user}{'@' if user else ''}{host}{_hide_inside(_without_query(path))}"
+    return f"{scheme}://{user}{'@' if user else ''}{host}{_hide_in_path(_without_query(path))}"
 
 
-def _hide_inside(path: str) -> str:
+def _hide_in_path(path: str) -> str:
     """A path whose addresses have lost their secrets: those of proxies and mirrors hold one (``…/https://host/x``)."""
     done = ""
     while "://" in path:
-        start = len(path[: path.rindex("://")].rstrip(_IN_SCHEMES))
+        start = len(path[: path.rindex("://")].rstrip(_SCHEME_CHARS))
         if start == 0:
             break
         done = hide_secrets(path[start:]) + done
@@ -104,14 +104,14 @@ def scrub_text(text: str) -> str:
 
 
 def _scrub_word(word: str) -> str:
-    bare = word.strip(_AROUND)
+    bare = word.strip(_PUNCTUATION)
     before, mark, _ = bare.partition("://")
     user, _, rest = bare.partition(":")
     place = rest.rpartition("@")[2] if "@" in rest else ""
     if _TOKEN.fullmatch(bare.partition("@")[0]):
         hidden = hide_secrets(bare)
     elif mark:
-        start = len(before.rstrip(_IN_SCHEMES))
+        start = len(before.rstrip(_SCHEME_CHARS))
         hidden = bare[:start] + hide_secrets(bare[start:])
     elif _USER.fullmatch(user) and not rest.startswith("/") and _HOST_AND_PATH.fullmatch(place):
         hidden = f"{user}@{place}"

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import Issue
 from prowess.limits import DEFAULT_LIMITS, MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
-from prowess.spec.frontmatter.fields import SPECIFIED
-from prowess.spec.frontmatter.yaml_events import YamlError, parse_yaml_blocks
+from prowess.spec.frontmatter.fields import SPEC_FIELDS
+from prowess.spec.frontmatter.yaml_events import YamlError, parse_block_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -76,7 +76,7 @@ def _frontmatter_issues(text: str, folder: str | None, limits: Limits) -> Iterat
         yield Issue("frontmatter-too-large", "", message, line=1)
         return
     try:
-        values, lines = parse_yaml_blocks(text, limits)
+        values, lines = parse_block_yaml(text, limits)
     except YamlError as error:
         yield Issue(error.code, "", error.message, line=error.line + 1)
         return
@@ -86,7 +86,7 @@ def _frontmatter_issues(text: str, folder: str | None, limits: Limits) -> Iterat
 
 def _field_issues(values: Mapping[str, Value], folder: str | None) -> Iterator[Issue]:
     for key in values:
-        if key not in SPECIFIED:
+        if key not in SPEC_FIELDS:
             yield Issue("unknown-field", key, "is no field of the specification")
     yield from _name_issues(values.get("name", ""), folder)
     yield from _description_issues(values.get("description", ""))

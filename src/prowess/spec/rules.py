@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import Issue
 from prowess.limits import MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
 from prowess.names import is_device_name
-from prowess.spec.hidden_characters import has_hidden, hidden_points
+from prowess.spec.hidden_characters import find_hidden_points, has_hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 _KEBAB = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _FORBIDDEN = re.compile(r"[/\\:<>]|%[0-9A-Fa-f]{2}")
-_STILL_ERRORS = frozenset(("missing-description", "wrong-type:name", "wrong-type:description"))
+_FATAL_CODES = frozenset(("missing-description", "wrong-type:name", "wrong-type:description"))
 """What lenient mode cannot overlook either: without it there is nothing to list."""
 
-EXTENSIONS = frozenset(
+EXTENSION_FIELDS = frozenset(
     [
         "allowed_tools",
         "tags",
@@ -53,7 +53,7 @@ EXTENSIONS = frozenset(
 )
 """Keys outside the specification that many skills have and that this engine or its peers read."""
 
-INERT = frozenset(
+INERT_FIELDS = frozenset(
     ["hooks", "mcpServers", "mcp-servers", "mcp_servers", "lspServers", "shell", "env", "permissions", "model"]
 )
 """Keys that ask for power over the host. They are data here; ``model`` is a wish that a host may ignore."""
@@ -82,10 +82,10 @@ def field_issues(front: Frontmatter, *, mode: Mode, folder: str | None = None, p
     """Every finding about the fields. Lenient mode turns what it can live with into warnings."""
     found = [*front.findings, *_name_issues(front, folder), *_description_issues(front), *_optional_issues(front)]
     found += _extension_issues(front)
-    return [_placed(issue, front, mode, path) for issue in found]
+    return [_with_location(issue, front, mode, path) for issue in found]
 
 
-def _placed(issue: Issue, front: Frontmatter, mode: Mode, path: str) -> Issue:
+def _with_location(issue: Issue, front: Frontmatter, mode: Mode, path: str) -> Issue:
     line = issue.line or front.lines.get(issue.field) or min(front.lines.values(), default=1)
     severity = issue.severity
     if mode == "lenient" and severity == "error" and not _is_fatal(issue):
@@ -94,7 +94,7 @@ def _placed(issue: Issue, front: Frontmatter, mode: Mode, path: str) -> Issue:
 
 
 def _is_fatal(issue: Issue) -> bool:
-    return issue.code in _STILL_ERRORS or f"{issue.code}:{issue.field}" in _STILL_ERRORS
+    return issue.code in _FATAL_CODES or f"{issue.code}:{issue.field}" in _FATAL_CODES
 
 
 def _name_issues(front: Frontmatter, folder: str | None) -> Iterator[Issue]:
@@ -104,13 +104,13 @@ def _name_issues(front: Frontmatter, folder: str | None) -> Iterator[Issue]:
             yield Issue("missing-name", "name", "is required")
         return
     if not _KEBAB.fullmatch(name):
-        yield Issue("bad-name", "name", f"{_short(name)} must be lower-case letters, digits and single hyphens")
+        yield Issue("bad-name", "name", f"{_shorten(name)} must be lower-case letters, digits and single hyphens")
     if len(name) > MAX_NAME_LENGTH:
         yield Issue("bad-name", "name", f"has {len(name)} characters; at most {MAX_NAME_LENGTH} are allowed")
     if is_device_name(name):
-        yield Issue("reserved-name", "name", f"{_short(name)} is a device name on Windows")
+        yield Issue("reserved-name", "name", f"{_shorten(name)} is a device name on Windows")
     if folder is not None and name != folder:
-        message = f"{_short(name)} is not the name of its folder, {_short(folder)}{_folder_advice(name, folder)}"
+        message = f"{_shorten(name)} is not the name of its folder, {_shorten(folder)}{_folder_advice(name, folder)}"
         yield Issue("name-mismatch", "name", message)
 
 
@@ -129,7 +129,7 @@ def _description_issues(front: Frontmatter) -> Iterator[Issue]:
     if len(text) > MAX_DESCRIPTION_LENGTH:
         message = f"has {len(text)} characters; at most {MAX_DESCRIPTION_LENGTH} are allowed"
         yield Issue("description-too-long", "description", message)
-    if points := hidden_points(text):
+    if points := find_hidden_points(text):
         message = f"holds hidden characters ({', '.join(points[:8])})"
         yield Issue("hidden-text", "description", message, severity="warning")
 
@@ -146,11 +146,11 @@ def _optional_issues(front: Frontmatter) -> Iterator[Issue]:
 def _extension_issues(front: Frontmatter) -> Iterator[Issue]:
     asks_for_model = ["model"] if front.model is not None else []  # of fields that a program made
     for key in dict.fromkeys((*front.extra, *asks_for_model)):
-        if key in INERT:
+        if key in INERT_FIELDS:
             yield Issue("inert-field", key, "asks for something that only the host may grant", severity="info")
-        elif key not in EXTENSIONS and key != "metadata":
+        elif key not in EXTENSION_FIELDS and key != "metadata":
             yield Issue("unknown-field", key, "is no field of the specification", severity="info")
 
 
-def _short(text: str, most: int = 80) -> str:
+def _shorten(text: str, most: int = 80) -> str:
     return repr(text if len(text) <= most else text[:most] + "…")

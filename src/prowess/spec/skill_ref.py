@@ -15,8 +15,8 @@ _PART = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?")
 _VERSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+@-]*")
 _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 _SHORT_COMMIT = re.compile(r"[0-9a-f]{7,39}")
-_OTHER = re.compile(r"[^a-z0-9._]+")
-_LOCAL = ("./", "../", "/")
+_NOT_IN_LINK_NAMES = re.compile(r"[^a-z0-9._]+")
+_LOCAL_PREFIXES = ("./", "../", "/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +36,18 @@ class SkillRef:
         if not text.startswith("@"):
             org, slash, name = text.partition("/")
             meant = f"; is '@{text}' meant?" if slash and is_safe_part(org) and is_safe_part(name) else ""
-            raise _bad(f"a skill reference must start with @: {show_address(text)}{meant}")
+            raise _bad_reference(f"a skill reference must start with @: {show_address(text)}{meant}")
         rest, at, version = text[1:].rpartition("@")
         if not at:
             rest, version = version, ""
         elif not version:
-            raise _bad(f"empty version in skill reference: {show_address(text)}")
+            raise _bad_reference(f"empty version in skill reference: {show_address(text)}")
         org, slash, name = rest.partition("/")
         if not slash or not org or not name:
-            raise _bad(f"a skill reference must be @org/name: {show_address(text)}")
+            raise _bad_reference(f"a skill reference must be @org/name: {show_address(text)}")
         if "/" in name:
-            raise _bad(f"a skill name must not contain /: {show_address(name)}")
-        return cls(checked_part(org), checked_part(name), checked_version(version) if version else "")
+            raise _bad_reference(f"a skill name must not contain /: {show_address(name)}")
+        return cls(check_part(org), check_part(name), check_version(version) if version else "")
 
     @property
     def full_name(self) -> str:
@@ -66,7 +66,7 @@ class SkillRef:
 
 def is_local_path(text: str) -> bool:
     """Whether ``text`` names a path of this machine: it begins with ``./``, ``../`` or ``/``."""
-    return text.startswith(_LOCAL)
+    return text.startswith(_LOCAL_PREFIXES)
 
 
 def is_safe_part(text: str) -> bool:
@@ -81,20 +81,20 @@ def link_name(skill: str) -> str:
     """
     if not skill.isascii():
         return ""
-    name = _OTHER.sub("-", skill.lower()).strip(".-")
+    name = _NOT_IN_LINK_NAMES.sub("-", skill.lower()).strip(".-")
     return name if is_safe_part(name) else ""
 
 
-def checked_part(text: str) -> str:
+def check_part(text: str) -> str:
     """``text``, which is an org or a name, unless it could be anything but one plain name in a path."""
     if text.startswith("-"):
-        raise _bad(f"{show_address(text)} is no plain name: a name must not begin with '-'")
+        raise _bad_reference(f"{show_address(text)} is no plain name: a name must not begin with '-'")
     if not is_safe_part(text):
-        raise _bad(f"{show_address(text)} is no plain name: letters, digits, '.', '_' and '-'")
+        raise _bad_reference(f"{show_address(text)} is no plain name: letters, digits, '.', '_' and '-'")
     return text
 
 
-def checked_version(text: str) -> str:
+def check_version(text: str) -> str:
     """``text``, which names a tag, a branch or a commit, unless git could take it for anything else."""
     parts = text.split("/")
     odd = (
@@ -119,5 +119,5 @@ def is_short_commit(version: str) -> bool:
     return _SHORT_COMMIT.fullmatch(version) is not None
 
 
-def _bad(message: str) -> BadReferenceError:
+def _bad_reference(message: str) -> BadReferenceError:
     return BadReferenceError(message)

@@ -19,7 +19,7 @@ from prowess.spec.redaction import show_address
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-GRAMMAR = (
+SOURCE_FORMS = (
     ("owner/repo", "a repository on GitHub; github:owner/repo and gitlab:owner/repo name the host"),
     ("https://host/repo.git", "a repository anywhere; also ssh://user@host/repo and user@host:repo"),
     ("https://…/tree/REF/SUBFOLDER", "a page of a repository on GitHub, GitLab or Azure"),
@@ -34,8 +34,8 @@ GRAMMAR = (
 )
 """What people may type as a source, each form with what it means: shown by ``--help`` and in the documentation."""
 
-ARCHIVES = (".zip", ".skill", ".tar.gz", ".tgz", ".tar")
-DOWNLOADS = re.compile(
+ARCHIVE_SUFFIXES = (".zip", ".skill", ".tar.gz", ".tgz", ".tar")
+DOWNLOAD_URL = re.compile(
     r"https://(?:raw\.githubusercontent\.com|codeload\.github\.com)/.+"
     r"|https://[^/]+/[^/]+/[^/]+/(?:archive|releases/download|raw)/.+"
     r"|https://[^/]+/.+/-/(?:archive|raw)/.+"
@@ -44,7 +44,7 @@ _TAIL = re.compile(r"(?P<mark>#(?P<ref>[^#:@]*))?(?P<colon>:(?P<folder>[^#:@]*))
 _SHORTHAND = re.compile(r"(?:github:|gitlab:)?[A-Za-z0-9._-]+/[^#:@]*")
 _SCP = re.compile(r"[^/:@#]+@[^/:@#]+:[^#:@]*")
 _PAGE = re.compile(r"https?://[^#]*(?:/(?:tree|blob)/|/-/|\?)")
-_ENDINGS = "|".join(re.escape(ending) for ending in (".git", *ARCHIVES))
+_ENDINGS = "|".join(re.escape(ending) for ending in (".git", *ARCHIVE_SUFFIXES))
 _REPOSITORY = re.compile(
     rf"[a-z]+://[^/]+/[^#]*?(?:{_ENDINGS}|/_git/[^/:@#]+)(?=[:@]|$)"
     r"|(?:ssh|git)://[^/]+/[^#]*?(?<!/)(?=(?::[^#:@]*)?(?:@[^#:@/]*)?$)"
@@ -57,12 +57,12 @@ _PATH_TAIL = re.compile(r"(?::[^#:@]*)?(?:@[^#:@/\\]*)?")
 
 
 class SourceParts(NamedTuple):
-    """What follows a source: the version, the folder in it, the skills; ``marked`` when a ``#`` began it."""
+    """What follows a source: the version, the folder in it, the skills; ``has_hash`` when a ``#`` began it."""
 
     ref: str = ""
     folder: str = ""
     skills: tuple[str, ...] = ()
-    marked: bool = False
+    has_hash: bool = False
 
 
 def split_address(text: str, home: str = "") -> tuple[str, SourceParts]:
@@ -72,7 +72,7 @@ def split_address(text: str, home: str = "") -> tuple[str, SourceParts]:
     are none.
     """
     source, mark, _ = text.partition("#")
-    end = len(source) if mark else _source_end(text, home)
+    end = len(source) if mark else _find_source_end(text, home)
     return text[:end], read_parts(text[end:], text)
 
 
@@ -84,12 +84,12 @@ def is_shorthand(text: str) -> bool:
     return "://" not in text.partition("#")[0] and _SHORTHAND.match(text) is not None
 
 
-def _source_end(text: str, home: str) -> int:
+def _find_source_end(text: str, home: str) -> int:
     """The place in an address without ``#`` where its parts begin, or its length when it has none."""
     if "://" not in text:
         match = _SHORTHAND.match(text) or _SCP.match(text)
         return match.end() if match else len(text)
-    if _PAGE.match(text) or DOWNLOADS.fullmatch(text) or text.lower().endswith(ARCHIVES):
+    if _PAGE.match(text) or DOWNLOAD_URL.fullmatch(text) or text.lower().endswith(ARCHIVE_SUFFIXES):
         return len(text)
     usual = f"https://{home}/"
     if home and text.lower().startswith(usual.lower()):

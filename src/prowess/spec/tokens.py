@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-COUNTER = "estimate"
+COUNTER_NAME = "estimate"
 
 _WORDS = re.compile(r"[A-Za-z]+")
 _LONG = re.compile(r"[A-Za-z]{8,}")

@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_LONGEST = 100
+_MAX_VERSION_CHARS = 100
 _NUMBERED = re.compile(r"(?P<before>|.*[^0-9.])(?P<numbers>[0-9]{1,9}(?:\.[0-9]{1,9})*)", re.DOTALL)
 
 
-def is_numbered(version: str) -> bool:
+def has_numbers(version: str) -> bool:
     """Whether a version ends in numbers that could be counted up."""
-    return _shape(version) is not None
+    return _split_numbers(version) is not None
 
 
-def later(version: str, others: Iterable[str]) -> str:
+def find_later_version(version: str, others: Iterable[str]) -> str:
     """The latest of ``others`` that is written like ``version`` and comes after it; ``""`` when there is none.
 
     Written like it: the same text before as many numbers, so that neither a pre-release nor another product counts.
     """
-    own = _shape(version)
+    own = _split_numbers(version)
     if own is None:
         return ""
-    shapes = {other: _shape(other) for other in others}
+    shapes = {other: _split_numbers(other) for other in others}
     like = {
         other: shape[1]
         for other, shape in shapes.items()
@@ -34,6 +34,6 @@ def later(version: str, others: Iterable[str]) -> str:
     return max(like, key=like.__getitem__, default="")
 
 
-def _shape(version: str) -> tuple[str, tuple[int, ...]] | None:
-    match = _NUMBERED.fullmatch(version) if len(version) <= _LONGEST else None
+def _split_numbers(version: str) -> tuple[str, tuple[int, ...]] | None:
+    match = _NUMBERED.fullmatch(version) if len(version) <= _MAX_VERSION_CHARS else None
     return (match["before"], tuple(int(part) for part in match["numbers"].split("."))) if match else None

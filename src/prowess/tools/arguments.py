@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_HALF = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_CHARS = 1_000_000
 
 
@@ -19,14 +19,14 @@ def parse_arguments(given: Mapping[str, Any] | str | bytes | None) -> dict[str, 
     """The arguments as a mapping; raises ``BadArgumentsError``."""
     if given is None or given in ("", b""):
         return {}
-    arguments = _mapping(given)
+    arguments = _parse_mapping(given)
     for value in arguments.values():
-        if isinstance(value, str) and not value.isascii() and _HALF.search(value):
+        if isinstance(value, str) and not value.isascii() and _LONE_SURROGATE.search(value):
             raise BadArgumentsError("a value holds half a character")
     return arguments
 
 
-def _mapping(given: Mapping[str, Any] | str | bytes) -> dict[str, Any]:
+def _parse_mapping(given: Mapping[str, Any] | str | bytes) -> dict[str, Any]:
     if isinstance(given, (str, bytes)):
         if len(given) > _MAX_CHARS:
             raise BadArgumentsError("the arguments are too long")

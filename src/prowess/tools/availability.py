@@ -10,7 +10,7 @@ from prowess.tools.acting_tools import has_scripts
 if TYPE_CHECKING:
     from prowess.tools.view import View
 
-SEARCH_FROM = 30
+SEARCH_THRESHOLD = 30
 
 
 def has_skills(view: View) -> bool:
@@ -20,7 +20,7 @@ def has_skills(view: View) -> bool:
 
 def has_files(view: View) -> bool:
     """True when one of the skills has a file besides its SKILL.md, or may have one."""
-    return view.any_files()
+    return view.has_files()
 
 
 def has_forks(view: View) -> bool:
@@ -46,4 +46,4 @@ def may_run_scripts(view: View) -> bool:
 
 def is_searchable(view: View) -> bool:
     """True when there are more skills than a listing shows well; else there is nothing to search for."""
-    return bool(view.findable) and (len(view.findable) > SEARCH_FROM or view.is_cut)
+    return bool(view.findable) and (len(view.findable) > SEARCH_THRESHOLD or view.is_listing_cut)

@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from prowess.tools.media import media_in
+from prowess.tools.media import find_media
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,11 +44,15 @@ class ToolDefinition:
 
     def to_json_schema(self) -> JsonSchemaTool:
         """Name, description and parameters."""
-        return {"name": self.name, "description": self.description, "parameters": self._schema()}
+        return {"name": self.name, "description": self.description, "parameters": self._copy_schema()}
 
     def to_openai(self, *, strict: bool = False) -> OpenAITool:
         """For the Chat Completions API; ``strict``: with a schema that the model is held to."""
-        function = {"name": self.name, "description": self.description, "parameters": self._parameters(strict=strict)}
+        function = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": self._make_parameters(strict=strict),
+        }
         return cast(
             "OpenAITool", {"type": "function", "function": {**function, **({"strict": True} if strict else {})}}
         )
@@ -62,23 +66,23 @@ class ToolDefinition:
             "type": "function",
             "name": self.name,
             "description": self.description,
-            "parameters": self._parameters(strict=strict),
+            "parameters": self._make_parameters(strict=strict),
             "strict": strict,
         }
 
-    def _parameters(self, *, strict: bool) -> dict[str, Any]:
-        return make_strict(self._schema()) if strict else self._schema()
+    def _make_parameters(self, *, strict: bool) -> dict[str, Any]:
+        return make_strict(self._copy_schema()) if strict else self._copy_schema()
 
     def to_anthropic(self) -> AnthropicTool:
         """For the Messages API."""
-        return {"name": self.name, "description": self.description, "input_schema": self._schema()}
+        return {"name": self.name, "description": self.description, "input_schema": self._copy_schema()}
 
     def to_mcp(self) -> McpTool:
         """For the Model Context Protocol's ``tools/list``."""
         shape: McpTool = {
             "name": self.name,
             "description": self.description,
-            "inputSchema": self._schema(),
+            "inputSchema": self._copy_schema(),
             "annotations": {"readOnlyHint": self.read_only},
         }
         if self.title:
@@ -87,7 +91,7 @@ class ToolDefinition:
             shape["outputSchema"] = deepcopy(dict(self.output))
         return shape
 
-    def _schema(self) -> dict[str, Any]:
+    def _copy_schema(self) -> dict[str, Any]:
         return deepcopy(dict(self.parameters))
 
 
@@ -111,7 +115,7 @@ class ToolResult:
 
     def to_anthropic(self, tool_use_id: str) -> AnthropicToolResult:
         """The ``tool_result`` block for the Messages API; an image or a PDF is a block in it."""
-        media = (one.to_anthropic() for one in self._media())
+        media = (one.to_anthropic() for one in self._find_media())
         return {
             "type": "tool_result",
             "tool_use_id": tool_use_id,
@@ -125,12 +129,12 @@ class ToolResult:
         That API takes only text from tools. Answer all calls of one turn with their tool messages first.
         """
         answer: OpenAIToolMessage = {"role": "tool", "tool_call_id": tool_call_id, "content": self.content}
-        parts = [one.to_openai() for one in self._media()]
+        parts = [one.to_openai() for one in self._find_media()]
         return [answer, {"role": "user", "content": parts}] if parts else [answer]
 
     def to_openai_responses(self, call_id: str) -> OpenAIResponsesOutput:
         """The output item for the Responses API; an image or a PDF is a part of it."""
-        parts = [one.to_openai_responses() for one in self._media()]
+        parts = [one.to_openai_responses() for one in self._find_media()]
         return {
             "type": "function_call_output",
             "call_id": call_id,
@@ -140,10 +144,10 @@ class ToolResult:
     def to_mcp(self) -> McpResult:
         """The result for the Model Context Protocol's ``tools/call``; an image or a PDF is a block in it."""
         text: McpText = {"type": "text", "text": self.content}
-        return {"content": [text, *(one.to_mcp() for one in self._media())], "isError": self.is_error}
+        return {"content": [text, *(one.to_mcp() for one in self._find_media())], "isError": self.is_error}
 
-    def _media(self) -> tuple[Media, ...]:
-        media = media_in(self.data)
+    def _find_media(self) -> tuple[Media, ...]:
+        media = find_media(self.data)
         return () if media is None else (media,)
 
 
@@ -165,12 +169,12 @@ def _make_nullable(schema: dict[str, Any]) -> dict[str, Any]:
     return {**schema, "type": [schema["type"], "null"], **choice}
 
 
-def text(description: str = "", **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON Schema keywords
+def string_schema(description: str = "", **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON Schema keywords
     """A string parameter."""
     return {"type": "string", **({"description": description} if description else {}), **more}
 
 
-def schema(properties: Mapping[str, Any], required: tuple[str, ...], *, closed: bool = False) -> dict[str, Any]:
+def object_schema(properties: Mapping[str, Any], required: tuple[str, ...], *, closed: bool = False) -> dict[str, Any]:
     """An object of parameters; ``closed``: no others are allowed."""
     made: dict[str, Any] = {"type": "object", "properties": dict(properties), "required": list(required)}
     if closed:

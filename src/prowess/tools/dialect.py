@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.tools import acting_tools
-from prowess.tools.content import preload_written
+from prowess.tools.content import render_preload_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -16,21 +16,22 @@ if TYPE_CHECKING:
     from prowess.tools.definitions import ToolDefinition, ToolResult
     from prowess.tools.view import View
 
-    Handler = Callable[["View", Mapping[str, Any]], ToolResult]
-    Describe = Callable[["View"], ToolDefinition]
-    Offered = Callable[["View"], bool]
+    ToolHandler = Callable[["View", Mapping[str, Any]], ToolResult]
+    DescribeTool = Callable[["View"], ToolDefinition]
+    IsOffered = Callable[["View"], bool]
 
 
 class Tool(NamedTuple):
     """One tool of a dialect: its name, its definition for the skills at hand, its answers, and when it is offered.
 
-    A handler gives a result or raises; the toolset turns what is raised into a result by the dialect's ``error``.
+    A handler gives a result or raises; the toolset turns what is raised into a result by the dialect's
+    ``render_error``.
     """
 
     name: str
-    describe: Describe
-    handler: Handler
-    offered: Offered
+    describe: DescribeTool
+    handler: ToolHandler
+    is_offered: IsOffered
 
 
 class Dialect(NamedTuple):
@@ -38,19 +39,19 @@ class Dialect(NamedTuple):
 
     name: DialectName
     tools: tuple[Tool, ...]
-    prompt: Callable[[View], str]
-    error: Callable[[str, Exception], ToolResult]
-    preloaded: Callable[[Activation], str] = preload_written
+    render_prompt: Callable[[View], str]
+    render_error: Callable[[str, Exception], ToolResult]
+    render_preload: Callable[[Activation], str] = render_preload_source
     """How instructions that are there from the start stand in the prompt."""
     loads_hidden: bool = True
     """Whether its tool loads a skill that is not shown to models, when it is called all the same."""
 
     @property
-    def forks(self) -> bool:
+    def has_fork_tool(self) -> bool:
         """Whether it has a tool that runs skills as sub-agents."""
         return any(tool.handler is acting_tools.run_skill for tool in self.tools)
 
     @property
-    def runs_scripts(self) -> bool:
+    def has_script_tool(self) -> bool:
         """Whether it has a tool that runs scripts."""
         return any(tool.handler is acting_tools.run_script for tool in self.tools)

@@ -8,41 +8,41 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import BinaryResourceError, ResourceTooLargeError
-from prowess.runtime.source_labels import tagged
-from prowess.spec.hidden_characters import one_line
+from prowess.runtime.source_labels import with_source_label
+from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import neutralize_tags
 from prowess.tools.definitions import ToolResult
-from prowess.tools.media import detect_media_type, is_plain_document
+from prowess.tools.media import detect_media_type, is_pdf_text
 
 if TYPE_CHECKING:
     from prowess.skills.skill import Skill
     from prowess.tools.view import View
 
-LINES = 2_000
+DEFAULT_LINES = 2_000
 
 
-def read_range(view: View, name: str, path: str, offset: int, limit: int) -> ToolResult:
+def read_file_range(view: View, name: str, path: str, offset: int, limit: int) -> ToolResult:
     """The text of a file of a skill, whole or in lines; a binary one as data."""
     skill = view.session.skill(name)
     try:
         whole = skill.read_resource(path, skill.limits.max_file_bytes)
     except BinaryResourceError:
         return _read_binary(view, skill, path)
-    if is_plain_document(whole):
+    if is_pdf_text(whole):
         return _read_binary(view, skill, path)
-    result = _cut_range(view, whole, {"skill": name, "path": path, "offset": offset}, limit)
-    return replace(result, content=tagged(skill, result.content)) if skill.told_by else result
+    result = _take_lines(view, whole, {"skill": name, "path": path, "offset": offset}, limit)
+    return replace(result, content=with_source_label(skill, result.content)) if skill.told_by else result
 
 
-def _most_bytes(view: View) -> int:
+def _max_bytes(view: View) -> int:
     given = view.options.max_bytes
     return view.session.max_resource_bytes if given is None else given
 
 
-def _cut_range(view: View, whole: str, data: dict[str, Any], limit: int) -> ToolResult:
+def _take_lines(view: View, whole: str, data: dict[str, Any], limit: int) -> ToolResult:
     """Lines from an offset, as many as fit; the note at the end says where to go on."""
     lines = io.StringIO(whole, newline="\n").readlines()
-    offset, most = data["offset"], _most_bytes(view)
+    offset, most = data["offset"], _max_bytes(view)
     left = most
     taken: list[str] = []
     for line in lines[offset : offset + limit]:
@@ -67,8 +67,8 @@ def _read_binary(view: View, skill: Skill, path: str) -> ToolResult:
     view.session.note_read(skill.name, path, len(content))
     media_type = detect_media_type(content)
     kind = f", {media_type}" if media_type else ""
-    message = neutralize_tags(f"{one_line(path)} is not text ({len(content)} bytes{kind}); the host has it as data.")
+    message = neutralize_tags(f"{to_one_line(path)} is not text ({len(content)} bytes{kind}); the host has it as data.")
     data = {"skill": skill.name, "path": path, "type": "binary", "size": len(content)}
     seen = {"media_type": media_type} if media_type else {}
     encoded = base64.b64encode(content).decode("ascii")
-    return ToolResult(tagged(skill, message), data={**data, **seen, "base64": encoded})
+    return ToolResult(with_source_label(skill, message), data={**data, **seen, "base64": encoded})

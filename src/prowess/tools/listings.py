@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Listing(NamedTuple):
+class PromptListing(NamedTuple):
     """A prompt, the report of its listing, and what of the budget was left for that listing."""
 
     text: str
@@ -40,29 +40,29 @@ class ListingCache(Generic[T]):
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._of: WeakKeyDictionary[Catalog, OrderedDict[Hashable, T]] = WeakKeyDictionary()
+        self._by_catalog: WeakKeyDictionary[Catalog, OrderedDict[Hashable, T]] = WeakKeyDictionary()
 
-    def recall(self, session: Session, key: Hashable, make: Callable[[], T]) -> T:
+    def get_or_make(self, session: Session, key: Hashable, make: Callable[[], T]) -> T:
         """What ``make`` gives for a session in its state of now; made only if it was not before."""
         revision = session.revision  # before anything else: what is kept must have been made in one state
         catalog, whole = session.catalog, (key, session.listing_key())
         with self._lock:
-            kept = self._of.get(catalog)
+            kept = self._by_catalog.get(catalog)
             if kept is not None and whole in kept:
                 kept.move_to_end(whole)
                 return kept[whole]
         made = make()
         if session.revision == revision and session.listing_key() == whole[1]:
-            self._keep(catalog, whole, made, session.limits.max_listings)
+            self._store(catalog, whole, made, session.limits.max_listings)
         return made
 
-    def _keep(self, catalog: Catalog, key: Hashable, made: T, most: int) -> None:
+    def _store(self, catalog: Catalog, key: Hashable, made: T, most: int) -> None:
         with self._lock:
-            kept = self._of.setdefault(catalog, OrderedDict())
+            kept = self._by_catalog.setdefault(catalog, OrderedDict())
             kept[key] = made
             while len(kept) > most:
                 kept.popitem(last=False)
 
 
-PROMPTS: ListingCache[Listing] = ListingCache()
-TOOLS: ListingCache[tuple[ToolDefinition, ...]] = ListingCache()
+PROMPT_CACHE: ListingCache[PromptListing] = ListingCache()
+TOOL_CACHE: ListingCache[tuple[ToolDefinition, ...]] = ListingCache()

@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 
     from prowess.tools.shapes import AnthropicMedia, McpMedia, OpenAIMedia, OpenAIResponsesMedia
 
-PDF = "application/pdf"
-_PDF_END = 1_024
+PDF_TYPE = "application/pdf"
+_PDF_END_LENGTH = 1_024
 """Within so many characters of its end a PDF document has the mark of it, for readers that are strict."""
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
-    (b"%PDF-", PDF),
+    (b"%PDF-", PDF_TYPE),
 )
 
 
@@ -43,24 +43,24 @@ class Media(NamedTuple):
     def to_anthropic(self) -> AnthropicMedia:
         """A block for a ``tool_result`` of the Messages API."""
         source = {"type": "base64", "media_type": self.media_type, "data": self.base64}
-        block = {"type": "document", "title": self.name} if self.media_type == PDF else {"type": "image"}
+        block = {"type": "document", "title": self.name} if self.media_type == PDF_TYPE else {"type": "image"}
         return cast("AnthropicMedia", {**block, "source": source})
 
     def to_openai(self) -> OpenAIMedia:
         """A part of a user's message in the Chat Completions API."""
-        if self.media_type == PDF:
+        if self.media_type == PDF_TYPE:
             return {"type": "file", "file": {"filename": self.name, "file_data": self.url}}
         return {"type": "image_url", "image_url": {"url": self.url}}
 
     def to_openai_responses(self) -> OpenAIResponsesMedia:
         """A part of a function's output in the Responses API."""
-        if self.media_type == PDF:
+        if self.media_type == PDF_TYPE:
             return {"type": "input_file", "filename": self.name, "file_data": self.url}
         return {"type": "input_image", "image_url": self.url, "detail": "auto"}
 
     def to_mcp(self) -> McpMedia:
         """A block of a tool's result in the Model Context Protocol."""
-        if self.media_type == PDF:
+        if self.media_type == PDF_TYPE:
             uri = f"skill://{quote(self.skill, safe='')}/{quote(self.path)}"
             return {"type": "resource", "resource": {"uri": uri, "mimeType": self.media_type, "blob": self.base64}}
         return {"type": "image", "data": self.base64, "mimeType": self.media_type}
@@ -73,15 +73,15 @@ def detect_media_type(content: bytes) -> str:
     return next((kind for signature, kind in _SIGNATURES if content.startswith(signature)), "")
 
 
-def is_plain_document(text: str) -> bool:
+def is_pdf_text(text: str) -> bool:
     """True when a text is a whole PDF document that happens to hold nothing but characters.
 
     Its end counts too: a text about the format may begin like one, and providers refuse a call with a broken document.
     """
-    return text.startswith("%PDF-") and "%%EOF" in text[-_PDF_END:]
+    return text.startswith("%PDF-") and "%%EOF" in text[-_PDF_END_LENGTH:]
 
 
-def media_in(data: Mapping[str, Any]) -> Media | None:
+def find_media(data: Mapping[str, Any]) -> Media | None:
     """The file in the data of a result, where it is one that models can see; ``None`` otherwise."""
     if "media_type" not in data:
         return None

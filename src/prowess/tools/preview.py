@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from prowess.runtime.user_call import fill_instructions
-from prowess.tools.content import load_content
+from prowess.tools.content import render_load_result
 
 if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.runtime.activation import Activation
     from prowess.runtime.session import Session
     from prowess.spec.commands import Span
-    from prowess.spec.placeholders import Filled
+    from prowess.spec.placeholders import FilledText
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +33,16 @@ def preview(session: Session, name: str, arguments: str | None = None) -> Previe
     """
     if arguments is None:
         activation = session.activate(name)
-        content, filled = load_content(replace(activation, note=""), project=session.base_dir)
-        return _marked(content, activation, filled)
+        content, filled = render_load_result(replace(activation, note=""), project=session.base_dir)
+        return _make_preview(content, activation, filled)
     content = session.expand(f"/{name} {arguments}", inline_forks=True)  # refuses what people may not call
     activation = session.activate(name)
     given = arguments.strip()
     filled = fill_instructions(activation.skill, activation.instructions, activation.outputs, given, session.base_dir)
-    return _marked(content, activation, filled)
+    return _make_preview(content, activation, filled)
 
 
-def _marked(content: str, activation: Activation, filled: Filled) -> Preview:
+def _make_preview(content: str, activation: Activation, filled: FilledText) -> Preview:
     begin_of_body = content.find(filled.text)
     if begin_of_body < 0:  # a closing tag in the text was made harmless, which moved what follows
         return Preview(content, (), activation.issues)

@@ -6,26 +6,26 @@ from typing import TYPE_CHECKING, Any
 
 from prowess.errors import SkillError, SkillNotActiveError, UnknownSkillError
 from prowess.escapes import escape_line
-from prowess.spec.markup import CALLED, CONTENT, neutralize_tags
+from prowess.spec.markup import CONTENT_TAG, USER_CALL_TAG, neutralize_tags
 from prowess.tools.definitions import ToolResult
 
 if TYPE_CHECKING:
     from prowess.tools.view import View
 
-_LONGEST_ERROR = 2_000
-_SHOWN_END = 128
+_MAX_ERROR_LENGTH = 2_000
+_KEPT_END_LENGTH = 128
 
 
-def bound_error(result: ToolResult) -> ToolResult:
+def sanitize_error(result: ToolResult) -> ToolResult:
     """An error as a model receives it: at most 2,000 characters, without tags of the elements around instructions.
 
     Errors name folders, files and skills, and what a model sent; none of them decides how much comes back, or how it
     is read.
     """
-    content = neutralize_tags(result.content, CONTENT, CALLED)
-    if len(content) > _LONGEST_ERROR:
-        content = content[: _LONGEST_ERROR - _SHOWN_END] + " … " + content[-_SHOWN_END:]
-    data = {key: value[:_LONGEST_ERROR] if isinstance(value, str) else value for key, value in result.data.items()}
+    content = neutralize_tags(result.content, CONTENT_TAG, USER_CALL_TAG)
+    if len(content) > _MAX_ERROR_LENGTH:
+        content = content[: _MAX_ERROR_LENGTH - _KEPT_END_LENGTH] + " … " + content[-_KEPT_END_LENGTH:]
+    data = {key: value[:_MAX_ERROR_LENGTH] if isinstance(value, str) else value for key, value in result.data.items()}
     return ToolResult(content, is_error=True, data=data)
 
 
@@ -39,7 +39,7 @@ def describe_error(error: Exception) -> str:
     return escape_line(error.message if isinstance(error, SkillError) else str(error))
 
 
-def plain_error(_tool: str, error: Exception) -> ToolResult:
+def render_plain_error(_tool: str, error: Exception) -> ToolResult:
     """The message alone."""
     return error_result(describe_error(error), reason=getattr(error, "code", "bad-arguments"))
 
@@ -49,7 +49,7 @@ def is_reachable(view: View, name: str) -> bool:
     return view.may_use(name) and view.session.is_available(name)
 
 
-def require_allowed(view: View, name: str) -> None:
+def require_allowed_skill(view: View, name: str) -> None:
     """Raise ``UnknownSkillError`` for a skill that the toolset does not let the model have."""
     if not view.may_use(name):
         raise UnknownSkillError(name, (skill.name for skill in view.skills), view.session.limits.max_listed_names)

@@ -8,11 +8,11 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING
 
 from prowess.errors import SkillError
-from prowess.runtime.concurrency import pools_for
+from prowess.runtime.concurrency import get_pools
 from prowess.runtime.events import Event
 from prowess.thread_work import LoopRunningError, await_result
 from prowess.tools.definitions import ToolResult
-from prowess.tools.refusals import bound_error
+from prowess.tools.refusals import sanitize_error
 
 if TYPE_CHECKING:
     from prowess.runtime.fork import ForkRunner, PreparedFork
@@ -28,7 +28,7 @@ class SubAgents:
         self._dialect = dialect
         self._runner = runner
 
-    def answer(self, tool: str, prepared: PreparedFork) -> ToolResult:
+    def run_fork(self, tool: str, prepared: PreparedFork) -> ToolResult:
         """Return what the sub-agent answers to a call of ``tool``, or the result that says why there is no answer."""
         try:
             made = self._runner(prepared)
@@ -37,14 +37,17 @@ class SubAgents:
             return self._describe_failure(tool, prepared, error)
         return self._describe_answer(tool, prepared, answer)
 
-    async def aanswer(self, tool: str, prepared: PreparedFork) -> ToolResult:
-        """Return what ``answer`` does, from asynchronous code: coroutines on its loop, plain functions in a thread."""
+    async def arun_fork(self, tool: str, prepared: PreparedFork) -> ToolResult:
+        """Do what ``run_fork`` does, from asynchronous code.
+
+        Coroutines run on the loop that called, plain functions in a thread.
+        """
         runner = self._runner
         try:
             if _is_coroutine_function(runner):  # on the host's loop, and cancelled there
                 made: object = runner(prepared)
             else:
-                made = await pools_for(self._session.limits).forks.run(partial(_try_runner, runner, prepared))
+                made = await get_pools(self._session.limits).forks.run(partial(_try_runner, runner, prepared))
             if isinstance(made, Exception):
                 return self._describe_failure(tool, prepared, made)
             answer = await made if isinstance(made, Awaitable) else made
@@ -74,7 +77,7 @@ class SubAgents:
             self._session.report_host_error("fork", error, prepared.skill_name)
             why = "the host could not run it"
         self._session.tell(Event("refused", prepared.skill_name, {"tool": tool, "code": code}))
-        return bound_error(self._dialect.error(tool, SkillError(f"{prepared.title}{said} {why}", code=code)))
+        return sanitize_error(self._dialect.render_error(tool, SkillError(f"{prepared.title}{said} {why}", code=code)))
 
 
 def _is_coroutine_function(runner: ForkRunner) -> bool:

@@ -439,11 +439,11 @@ def before_the_copy(change: Callable[[], object]) -> Iterator[None]:
         if (name, moment) == ("mkdir", "after") and left:
             left.pop()()
 
-    before = syscalls.watch(watch)
+    before = syscalls.set_watcher(watch)
     try:
         yield
     finally:
-        syscalls.watch(before)
+        syscalls.set_watcher(before)
     assert not left
 
 

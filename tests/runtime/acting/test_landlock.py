@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from prowess.runtime.acting.sandbox import Jail
-from prowess.runtime.acting.sandbox.landlock import judge_version, landlock_command
-from prowess.runtime.acting.supervised import Bounds, passed_on, run_supervised
+from prowess.runtime.acting.sandbox.landlock import describe_version, landlock_command
+from prowess.runtime.acting.supervised import ProcessLimits, make_environment, run_under_supervisor
 from tests.runtime.conftest import require_sandbox
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def test_what_an_older_version_lacks_is_said_and_the_oldest_are_not_taken_by_auto(
     version: int, count: int, automatic: bool, newest_gap: str
 ) -> None:
-    found = judge_version(version)
+    found = describe_version(version)
     assert (found.usable, found.automatic, len(found.gaps)) == (True, automatic, count)
     assert newest_gap in "".join(found.gaps[-1:])
 
@@ -61,5 +61,5 @@ def test_with_no_more_than_a_version_of_landlock_has_files_are_closed(tmp_path: 
     skill, work, temporary, memory = (str(tmp_path / name) for name in ("skill", "work", "tmp", "shm"))
     jail = Jail(skill, work, temporary, memory, needs=(sys.prefix, sys.base_prefix))
     confined = landlock_command(argv, jail, version=version)
-    finished = run_supervised(confined, Bounds(20, 4096), cwd=work, env=passed_on())
+    finished = run_under_supervisor(confined, ProcessLimits(20, 4096), cwd=work, env=make_environment())
     assert (finished.stdout, finished.stderr) == (b"[False, False, True]\n", b"")

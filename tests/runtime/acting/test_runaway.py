@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.runtime.acting.supervised import Bounds, passed_on, run_supervised
+from prowess.runtime.acting.supervised import ProcessLimits, make_environment, run_under_supervisor
 
 if TYPE_CHECKING:
     import random
@@ -125,8 +125,8 @@ def test_without_a_namespace_every_run_returns_in_time(
     """Commands: what they leave is no promise; that their caller waits no longer than the timeout is one."""
     late: list[str] = []
     for one in drawn(rng, RUNS_OF_FULL // 5 if full else RUNS // 2):
-        argv, bounds = ["/bin/sh", "-c", one.code], Bounds(min(one.seconds, 0.4), 1 << 16)
-        found = run_supervised(argv, bounds, cwd=str(tmp_path), env=passed_on(marked.env))
+        argv, bounds = ["/bin/sh", "-c", one.code], ProcessLimits(min(one.seconds, 0.4), 1 << 16)
+        found = run_under_supervisor(argv, bounds, cwd=str(tmp_path), env=make_environment(marked.env))
         late += [] if in_time(found.seconds, bounds.seconds) else [f"{one}: {found}"]
         marked.end()
     assert late == []

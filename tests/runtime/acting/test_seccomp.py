@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prowess.runtime.acting.sandbox.seccomp import ArgumentTest, Rule, assemble_filter, can_filter, filter_rules
-from prowess.runtime.acting.sandbox.syscalls import MACHINES, NUMBERS
+from prowess.runtime.acting.sandbox.seccomp import ArgumentTest, SeccompRule, assemble_filter, can_filter, filter_rules
+from prowess.runtime.acting.sandbox.syscalls import MACHINES, SYSCALL_NUMBERS
 
 if TYPE_CHECKING:
     from prowess.runtime.acting.sandbox import Kind
@@ -43,12 +43,12 @@ def interpret(program: bytes, architecture: int, number: int, arguments: tuple[i
             position += if_true if tests[instruction] else if_false
 
 
-def expected(rules: tuple[Rule, ...], machine: str, number: int, arguments: tuple[int, ...]) -> int:
+def expected(rules: tuple[SeccompRule, ...], machine: str, number: int, arguments: tuple[int, ...]) -> int:
     """What the rules say, read one by one without any assembler."""
     if machine == "x86_64" and number >= 0x40000000:
         return REFUSE | errno.EPERM
     for rule in rules:
-        if number in {NUMBERS[call][MACHINES.index(machine)] for call in rule.calls} and all(
+        if number in {SYSCALL_NUMBERS[call][MACHINES.index(machine)] for call in rule.calls} and all(
             holds(test, arguments) for test in rule.tests
         ):
             return REFUSE | rule.error
@@ -62,7 +62,7 @@ def holds(test: ArgumentTest, arguments: tuple[int, ...]) -> bool:
     return (value in test.values) is (test.how == "is")
 
 
-NAMED = sorted({number for numbers in NUMBERS.values() for number in numbers if number is not None})
+NAMED = sorted({number for numbers in SYSCALL_NUMBERS.values() for number in numbers if number is not None})
 TELLING = sorted(
     {0, 3, 5, *(v for k in KINDS for r in filter_rules(k, network=True) for t in r.tests for v in t.values)}
 )
@@ -102,7 +102,7 @@ def test_calls_of_another_architecture_are_refused_altogether(machine: str, kind
 def answers_to(call: str, *given_arguments: int, kind: Confining = "bwrap", network: bool = False) -> set[int]:
     """What the program says to a call on every machine that has it."""
     rules, padded = filter_rules(kind, network=network), (*given_arguments, *(0,) * (6 - len(given_arguments)))
-    numbers = [(machine, NUMBERS[call][MACHINES.index(machine)]) for machine in MACHINES]
+    numbers = [(machine, SYSCALL_NUMBERS[call][MACHINES.index(machine)]) for machine in MACHINES]
     return {
         interpret(assemble_filter(rules, machine), ARCHITECTURES[machine], number, padded)
         for machine, number in numbers
@@ -161,7 +161,7 @@ def test_the_numbers_are_those_of_the_kernel(machine: str) -> None:
         pytest.skip("needs the headers of the kernel, which are not on this machine")
     rows = re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", HEADERS[machine].read_text(encoding="utf-8"))
     known = {name: int(number) for name, number in rows}
-    ours = {name: numbers[MACHINES.index(machine)] for name, numbers in NUMBERS.items() if name in known}
+    ours = {name: numbers[MACHINES.index(machine)] for name, numbers in SYSCALL_NUMBERS.items() if name in known}
     assert len(ours) > 80
     assert ours == {name: known[name] for name in ours}
 
@@ -183,7 +183,12 @@ def test_in_a_sandbox_every_refused_call_fails_with_an_error_and_nothing_is_kill
 
     column = MACHINES.index(platform.machine())
     rules = [rule for rule in filter_rules(jail, network=False) if not rule.tests]  # type: ignore[arg-type]
-    wanted = {NUMBERS[call][column]: rule.error for rule in rules for call in rule.calls if NUMBERS[call][column]}
+    wanted = {
+        SYSCALL_NUMBERS[call][column]: rule.error
+        for rule in rules
+        for call in rule.calls
+        if SYSCALL_NUMBERS[call][column]
+    }
     result = acting.run("scripts/a.py", TRY_ALL, [json.dumps(list(wanted))], sandbox=jail)
     assert result.ok, result
     assert json.loads(result.stdout) == {str(number): [-1, error] for number, error in wanted.items()}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.runtime.acting.supervised import Bounds, Finished, passed_on, run_supervised
+from prowess.runtime.acting.supervised import ProcessLimits, ProcessResult, make_environment, run_under_supervisor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,16 +31,18 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="promise
 PATIENCE = 30.0  # how long a test waits for what must happen; none of them waits that long unless it fails
 
 
-def run(code: str, folder: Path, *, seconds: float = 20, output: int = 1 << 20, stdin: bytes = b"") -> Finished:
+def run(code: str, folder: Path, *, seconds: float = 20, output: int = 1 << 20, stdin: bytes = b"") -> ProcessResult:
     """Python code as a program."""
     argv = [sys.executable, "-c", code]
-    return run_supervised(argv, Bounds(seconds, output), cwd=str(folder), env=passed_on(), stdin=stdin)
+    return run_under_supervisor(
+        argv, ProcessLimits(seconds, output), cwd=str(folder), env=make_environment(), stdin=stdin
+    )
 
 
-def shell(code: str, folder: Path, *, seconds: float = 20, env: dict[str, str] | None = None) -> Finished:
+def shell(code: str, folder: Path, *, seconds: float = 20, env: dict[str, str] | None = None) -> ProcessResult:
     """A line of shell as a program."""
     argv = ["/bin/sh", "-c", code]
-    return run_supervised(argv, Bounds(seconds, 1 << 20), cwd=str(folder), env=passed_on(env))
+    return run_under_supervisor(argv, ProcessLimits(seconds, 1 << 20), cwd=str(folder), env=make_environment(env))
 
 
 # -- streams ----------------------------------------------------------------------------------------------------------
@@ -157,7 +159,7 @@ def test_a_program_outlives_its_timeout_by_no_attack_on_what_watches_it(
 )
 def test_what_cannot_be_started_is_an_error(tmp_path: Path, argv: list[str], folder: str) -> None:
     with pytest.raises(prowess.SandboxError) as caught:
-        run_supervised(argv, Bounds(5, 100), cwd=str(tmp_path / folder), env={})
+        run_under_supervisor(argv, ProcessLimits(5, 100), cwd=str(tmp_path / folder), env={})
     assert caught.value.code == "cannot-start"
 
 
@@ -217,7 +219,7 @@ def test_a_run_that_fails_to_start_leaks_nothing(tmp_path: Path) -> None:
     before = threading.active_count(), open_files(), children()
     for _ in range(10):
         with pytest.raises(prowess.SandboxError):
-            run_supervised(["/no/such/program"], Bounds(5, 100), cwd=str(tmp_path), env={})
+            run_under_supervisor(["/no/such/program"], ProcessLimits(5, 100), cwd=str(tmp_path), env={})
     assert (threading.active_count(), open_files(), children()) == before
 
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 import prowess
 from bench.corpus import USABLE_BOUND, count_usable, head_of, outcome_of
 from prowess.errors import SkillError
-from prowess.spec.document import Policy, read_document
-from prowess.spec.frontmatter.fast_match import MAX_BYTES, glance
-from prowess.spec.frontmatter.fences import decode, locate
-from prowess.spec.frontmatter.parse import interpret
-from prowess.spec.frontmatter.plain_yaml import MAX_CHARS, parse_plain
+from prowess.spec.document import LoadPolicy, read_document
+from prowess.spec.frontmatter.fast_match import MAX_HEAD_BYTES, match_head
+from prowess.spec.frontmatter.fences import decode_frontmatter, find_fences
+from prowess.spec.frontmatter.parse import parse_head
+from prowess.spec.frontmatter.plain_yaml import MAX_PLAIN_CHARS, parse_plain_yaml
 from prowess.spec.frontmatter.yaml_events import YamlError, parse_yaml
 from prowess.spec.rules import is_spec_name
 
@@ -34,7 +34,7 @@ SAMPLED_BOUND = 0.985
 
 def agrees_with_yaml(text: str) -> bool:
     """Whether ``text`` took the fast path; fails when what that says is not what YAML says."""
-    plain = parse_plain(text)
+    plain = parse_plain_yaml(text)
     if plain is None:
         return False
     try:
@@ -49,16 +49,20 @@ def agrees_with_yaml(text: str) -> bool:
 
 def agrees_with_interpret(head: bytes) -> bool:
     """Whether ``head`` was understood at a glance; fails when a careful look says otherwise."""
-    seen = glance(head)
+    seen = match_head(head)
     if seen is None:
         return False
     name, description, raw, offset = seen
-    careful = interpret(head, whole=False)
-    assert (name, description, offset) == (careful.front.name, careful.front.description.strip(), careful.body), head
+    careful = parse_head(head, whole=False)
+    assert (name, description, offset) == (
+        careful.front.name,
+        careful.front.description.strip(),
+        careful.body_offset,
+    ), head
     assert careful.issues == (), head
-    assert parse_plain(raw.decode()) is not None, head
-    judged = read_document(head, whole=True, policy=Policy(), folder=name)
-    assert (judged.front, judged.body) == (careful.front, offset), head
+    assert parse_plain_yaml(raw.decode()) is not None, head
+    judged = read_document(head, whole=True, policy=LoadPolicy(), folder=name)
+    assert (judged.front, judged.body_offset) == (careful.front, offset), head
     assert is_spec_name(name), head
     assert description, head
     assert head[offset:].strip(), head
@@ -75,8 +79,8 @@ def in_fences(text: str) -> bytes:
 def text_of(head: bytes) -> str | None:
     """The text between the dashes of ``head``, where there is one that the strict rules let through to YAML."""
     try:
-        fences = locate(head, whole=True)
-        text = decode(head, fences) if fences is not None else None
+        fences = find_fences(head, whole=True)
+        text = decode_frontmatter(head, fences) if fences is not None else None
     except SkillError:
         return None
     return None if text is None or any(char in text for char in "\r\x85\u2028\u2029") else text
@@ -117,7 +121,7 @@ def test_on_real_heads_yaml_is_read_as_text_only(real_heads: list[bytes]) -> Non
 
 
 def test_on_real_heads_a_glance_and_a_careful_look_agree(real_heads: list[bytes]) -> None:
-    seen = sum(agrees_with_interpret(head[:MAX_BYTES]) for head in real_heads)
+    seen = sum(agrees_with_interpret(head[:MAX_HEAD_BYTES]) for head in real_heads)
     assert seen > len(real_heads) // 3
 
 
@@ -144,7 +148,7 @@ def test_on_disturbed_real_heads_the_readers_still_agree(
             continue
         text = disturbed(text, rng).removesuffix("\n") + "\n"
         fast += agrees_with_yaml(text)
-        seen += agrees_with_interpret(in_fences(text)[:MAX_BYTES])
+        seen += agrees_with_interpret(in_fences(text)[:MAX_HEAD_BYTES])
     assert fast > len(real_heads) // 10, "hardly anything was compared"
     assert seen > len(real_heads) // 20, "hardly anything was compared"
 
@@ -444,15 +448,15 @@ def test_what_most_files_are_written_in_takes_the_fast_path(text: str) -> None:
         "a: b\n...\n",
         "  a: b\n",
         "a: b\u2028c\n",
-        f"a: {'b' * MAX_CHARS}\n",
+        f"a: {'b' * MAX_PLAIN_CHARS}\n",
     ],
 )
 def test_what_is_not_surely_plain_is_left_to_yaml(text: str) -> None:
-    assert parse_plain(text) is None
+    assert parse_plain_yaml(text) is None
 
 
 def test_the_longest_plain_text_stays_within_the_bound_on_events() -> None:
-    rows = "k:\n" + "- a:\n" * ((MAX_CHARS - 3) // 5)
+    rows = "k:\n" + "- a:\n" * ((MAX_PLAIN_CHARS - 3) // 5)
     assert agrees_with_yaml(rows)
 
 
@@ -477,7 +481,7 @@ def test_the_longest_plain_text_stays_within_the_bound_on_events() -> None:
     ],
 )
 def test_a_glance_leaves_every_doubt_to_the_careful_look(head: bytes) -> None:
-    assert glance(head) is None
+    assert match_head(head) is None
 
 
 @pytest.mark.parametrize(
@@ -511,7 +515,7 @@ def test_a_name_that_is_not_the_specifications_is_never_cut_short(tmp_path: Path
     (tmp_path / "folder").mkdir()
     head = f"---\n{order.format(name)}---\nbody\n".encode()
     (tmp_path / "folder" / "SKILL.md").write_bytes(head)
-    written_name = interpret(head).front.name
+    written_name = parse_head(head).front.name
     assert written_name == name
     assert agrees_with_interpret(head) is False
     assert prowess.scan(tmp_path).names == (name.replace(":", "-"),)

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from prowess.errors import InvalidFrontmatterError, NoFrontmatterError, UnterminatedFrontmatterError
-from prowess.spec.frontmatter.fences import Fences, decode, locate
+from prowess.spec.frontmatter.fences import Fences, decode_frontmatter, find_fences
 
 LINES = st.lists(
     st.sampled_from([b"---", b"--- ", b"---\t", b"----", b" ---", b"---x", b"a: b", b"", b"  ", b"\xef\xbb\xbf---"]),
@@ -18,7 +18,7 @@ LINES = st.lists(
 
 
 def slow_locate(head: bytes) -> tuple[int, int, int] | str:
-    """The fences by a plain walk over lines: what ``locate`` must find in a whole file."""
+    """The fences by a plain walk over lines: what ``find_fences`` must find in a whole file."""
     at = 3 if head.startswith(b"\xef\xbb\xbf") else 0
     rows: list[tuple[int, bytes, int]] = []
     while at < len(head):
@@ -42,7 +42,7 @@ def slow_locate(head: bytes) -> tuple[int, int, int] | str:
 def test_the_fences_are_where_a_walk_over_the_lines_finds_them(rows: list[bytes], end: bytes, ended: bool) -> None:
     head = end.join(rows) + (end if ended else b"")
     try:
-        found = locate(head, whole=True)
+        found = find_fences(head, whole=True)
     except NoFrontmatterError:
         assert slow_locate(head) == "none"
     except UnterminatedFrontmatterError:
@@ -61,7 +61,7 @@ def test_the_fences_are_where_a_walk_over_the_lines_finds_them(rows: list[bytes]
 def test_no_verdict_on_a_part_is_overturned_by_the_whole(rows: list[bytes], end: bytes, cut: int) -> None:
     head = end.join(rows) + end
     try:
-        found = locate(head[:cut], whole=False)
+        found = find_fences(head[:cut], whole=False)
     except NoFrontmatterError:
         assert slow_locate(head) == "none"
         return
@@ -81,7 +81,7 @@ def test_no_verdict_on_a_part_is_overturned_by_the_whole(rows: list[bytes], end:
     ],
 )
 def test_positions_count_bytes_and_lines_count_from_one(head: bytes, expected: Fences) -> None:
-    assert locate(head, whole=True) == expected
+    assert find_fences(head, whole=True) == expected
 
 
 @pytest.mark.parametrize(
@@ -99,23 +99,23 @@ def test_positions_count_bytes_and_lines_count_from_one(head: bytes, expected: F
 )
 def test_each_way_of_not_opening_is_named(head: bytes, why: str) -> None:
     with pytest.raises(NoFrontmatterError, match=why):
-        locate(head, whole=True)
+        find_fences(head, whole=True)
 
 
 def test_text_is_decoded_with_lf_line_ends() -> None:
     head = "---\r\na: é\r\nb: c\r\n---\r\n".encode()
-    fences = locate(head, whole=True)
+    fences = find_fences(head, whole=True)
     assert fences is not None
-    assert decode(head, fences) == "a: é\nb: c\n"
+    assert decode_frontmatter(head, fences) == "a: é\nb: c\n"
 
 
 @pytest.mark.parametrize("point", [0x00, 0x08, 0x0B, 0x0C, 0x1F, 0x7F, 0x80, 0x84, 0x86, 0x9F, 0xFFFE, 0xFFFF])
 def test_control_characters_are_refused_wherever_they_stand(point: int) -> None:
     head = f"---\na: b\nc: {chr(point)}\n---\n".encode()
-    fences = locate(head, whole=True)
+    fences = find_fences(head, whole=True)
     assert fences is not None
     with pytest.raises(InvalidFrontmatterError) as caught:
-        decode(head, fences)
+        decode_frontmatter(head, fences)
     (issue,) = caught.value.issues
     assert (issue.code, issue.line) == ("control-character", 3)
     assert issue.message == f"control character U+{point:04X} at byte 12"
@@ -124,6 +124,6 @@ def test_control_characters_are_refused_wherever_they_stand(point: int) -> None:
 @pytest.mark.parametrize("point", [0x09, 0x85, 0xA0, 0x2028, 0x200B, 0xE000, 0x1F600, 0x10FFFF])
 def test_what_other_rules_judge_is_let_through(point: int) -> None:
     head = f"---\na: {chr(point)}\n---\n".encode()
-    fences = locate(head, whole=True)
+    fences = find_fences(head, whole=True)
     assert fences is not None
-    assert decode(head, fences) == f"a: {chr(point)}\n"
+    assert decode_frontmatter(head, fences) == f"a: {chr(point)}\n"

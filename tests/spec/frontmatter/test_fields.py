@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from prowess import Frontmatter
-from prowess.spec.frontmatter.fields import frontmatter_of
+from prowess.spec.frontmatter.fields import build_frontmatter
 
 if TYPE_CHECKING:
     from prowess.model import Value
 
 
 def test_every_field_has_its_place() -> None:
-    front = frontmatter_of(
+    front = build_frontmatter(
         {
             "name": "a",
             "description": "b",
@@ -55,7 +55,7 @@ def test_every_field_has_its_place() -> None:
 
 
 def test_absent_fields_are_none_and_required_ones_empty() -> None:
-    front = frontmatter_of({})
+    front = build_frontmatter({})
     assert (front.name, front.description) == ("", "")
     assert (front.license, front.compatibility, front.version, front.model, front.context) == (None,) * 5
     assert (front.metadata, front.allowed_tools, front.allowed_tools_raw, front.tags, front.extra) == (
@@ -80,13 +80,13 @@ def test_absent_fields_are_none_and_required_ones_empty() -> None:
 def test_tools_are_text_or_a_list_and_the_raw_text_is_kept(
     value: Value, tools: tuple[str, ...], raw: str | None
 ) -> None:
-    front = frontmatter_of({"allowed-tools": value})
+    front = build_frontmatter({"allowed-tools": value})
     assert (front.allowed_tools, front.allowed_tools_raw) == (tools, raw)
 
 
 def test_the_underscore_spelling_of_allowed_tools_counts_and_the_hyphen_wins() -> None:
-    assert frontmatter_of({"allowed_tools": "Read"}).allowed_tools == ("Read",)
-    assert frontmatter_of({"allowed_tools": "Read", "allowed-tools": "Edit"}).allowed_tools == ("Edit",)
+    assert build_frontmatter({"allowed_tools": "Read"}).allowed_tools == ("Read",)
+    assert build_frontmatter({"allowed_tools": "Read", "allowed-tools": "Edit"}).allowed_tools == ("Edit",)
 
 
 @pytest.mark.parametrize(
@@ -101,12 +101,12 @@ def test_the_underscore_spelling_of_allowed_tools_counts_and_the_hyphen_wins() -
     ],
 )
 def test_tags_are_a_list_or_text_with_commas(value: Value, tags: tuple[str, ...]) -> None:
-    assert frontmatter_of({"tags": value}).tags == tags
+    assert build_frontmatter({"tags": value}).tags == tags
 
 
 @pytest.mark.parametrize("value", [["a", "b"], {"x": "1"}, [], {}, {"é": ["漢"]}])
 def test_metadata_that_is_no_text_is_kept_as_json_with_a_finding(value: Value) -> None:
-    front = frontmatter_of({"metadata": {"k": value, "t": "x"}}, {"metadata": 2, "metadata.k": 3})
+    front = build_frontmatter({"metadata": {"k": value, "t": "x"}}, {"metadata": 2, "metadata.k": 3})
     assert json.loads(front.metadata["k"]) == value
     assert front.metadata["t"] == "x"
     assert [(f.code, f.field, f.line) for f in front.findings] == [("metadata-not-text", "metadata.k", 3)]
@@ -115,27 +115,27 @@ def test_metadata_that_is_no_text_is_kept_as_json_with_a_finding(value: Value) -
 
 @pytest.mark.parametrize("value", ["text", ["a"]])
 def test_metadata_that_is_no_mapping_stands_in_extra(value: Value) -> None:
-    front = frontmatter_of({"metadata": value})
+    front = build_frontmatter({"metadata": value})
     assert front.metadata == {}
     assert front.extra == {"metadata": value}
     assert [f.code for f in front.findings] == ["wrong-type"]
 
 
 def test_empty_metadata_is_no_finding() -> None:
-    assert frontmatter_of({"metadata": ""}).findings == ()
+    assert build_frontmatter({"metadata": ""}).findings == ()
 
 
 def test_a_field_of_the_wrong_shape_is_a_finding_and_not_a_value() -> None:
-    front = frontmatter_of({"name": ["a"], "license": {"a": "b"}})
+    front = build_frontmatter({"name": ["a"], "license": {"a": "b"}})
     assert (front.name, front.license) == ("", None)
     assert [(f.code, f.field) for f in front.findings] == [("wrong-type", "name"), ("wrong-type", "license")]
 
 
 def test_a_frontmatter_cannot_be_changed() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        frontmatter_of({"name": "a"}).name = "b"  # type: ignore[misc]  # the point of the test
+        build_frontmatter({"name": "a"}).name = "b"  # type: ignore[misc]  # the point of the test
 
 
 def test_renaming_gives_a_copy() -> None:
-    front = frontmatter_of({"name": "a", "license": "MIT"})
+    front = build_frontmatter({"name": "a", "license": "MIT"})
     assert (front.renamed("b").name, front.renamed("b").license, front.name) == ("b", "MIT", "a")

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 import prowess
 from prowess import InvalidFrontmatterError
 from prowess.spec.frontmatter.json_types import (
-    core_value,
-    differing_fields,
-    field_types,
-    styled_frontmatter,
-    typed_frontmatter,
+    find_differing_fields,
+    find_type_issues,
+    parse_styled_frontmatter,
+    parse_typed_frontmatter,
+    read_core_scalar,
 )
 
 if TYPE_CHECKING:
@@ -58,30 +58,30 @@ def head(fields: str) -> bytes:
     ],
 )
 def test_a_value_has_the_type_that_every_host_gives_it(written: str, value: Json) -> None:
-    found = typed_frontmatter(head(f"key: {written}"))["key"]
+    found = parse_typed_frontmatter(head(f"key: {written}"))["key"]
     assert (found, type(found)) == (value, type(value))
 
 
 def test_lists_and_mappings_are_typed_all_through() -> None:
-    found = typed_frontmatter(head('a: [1, "1", {b: true}]\nc:\n  d: 1.0\n  e: x'))
+    found = parse_typed_frontmatter(head('a: [1, "1", {b: true}]\nc:\n  d: 1.0\n  e: x'))
     assert found == {"a": [1, "1", {"b": True}], "c": {"d": 1.0, "e": "x"}}
 
 
 @pytest.mark.parametrize("written", [".inf", "-.inf", ".nan", "9" * 5_000])
 def test_what_json_cannot_carry_is_refused(written: str) -> None:
     with pytest.raises(InvalidFrontmatterError, match="number"):
-        typed_frontmatter(head(f"key: {written}"))
+        parse_typed_frontmatter(head(f"key: {written}"))
 
 
 @pytest.mark.parametrize("fields", ["a: &x 1", "a: !!str 1", "a: 1\na: 2", "[a]", "a: [", "a: b\x85c"])
 def test_the_rules_for_yaml_hold_here_too(fields: str) -> None:
     with pytest.raises(InvalidFrontmatterError):
-        typed_frontmatter(head(fields))
+        parse_typed_frontmatter(head(fields))
 
 
 @given(st.text(alphabet="0123456789.eE+-xoabtrufalsenN~ _", max_size=12).filter(lambda t: t.strip() == t))
 def test_the_core_schema_is_json_or_text(text: str) -> None:
-    value = core_value(text)
+    value = read_core_scalar(text)
     if isinstance(value, float) and (value != value or value in {float("inf"), float("-inf")}):  # noqa: PLR0124
         return
     assert json.loads(json.dumps(value)) == value
@@ -99,19 +99,19 @@ def test_the_core_schema_is_json_or_text(text: str) -> None:
     ],
 )
 def test_fields_that_must_be_text_are_named(fields: str, codes: list[str]) -> None:
-    assert [issue.code for issue in field_types(typed_frontmatter(head(fields)))] == codes
+    assert [issue.code for issue in find_type_issues(parse_typed_frontmatter(head(fields)))] == codes
 
 
 FIELDS = 'v: 1.10\nflag: yes\nq: "1"\nlist: [1, 010, off]\nhex: 0x10\nnone:\nmap: {a: on}\nday: 2024-01-01'
 
 
 def test_each_version_of_yaml_is_a_reading() -> None:
-    written = styled_frontmatter(head(FIELDS))
-    assert differing_fields(written, typed_frontmatter(head(FIELDS))) == ()
+    written = parse_styled_frontmatter(head(FIELDS))
+    assert find_differing_fields(written, parse_typed_frontmatter(head(FIELDS))) == ()
     old = yaml.safe_load(FIELDS)
-    assert differing_fields(written, {**old, "day": str(old["day"])}) == ()
+    assert find_differing_fields(written, {**old, "day": str(old["day"])}) == ()
     texts: dict[str, Json] = {"v": "1.10", "flag": "yes", "q": "1", "hex": "0x10", "none": "", "day": "2024-01-01"}
-    assert differing_fields(written, {**texts, "list": ["1", "010", "off"], "map": {"a": "on"}}) == ()
+    assert find_differing_fields(written, {**texts, "list": ["1", "010", "off"], "map": {"a": "on"}}) == ()
 
 
 @pytest.mark.parametrize(
@@ -122,14 +122,14 @@ def test_each_version_of_yaml_is_a_reading() -> None:
     ],
 )
 def test_anything_else_is_another_value(key: str, value: Json) -> None:
-    announced = {**typed_frontmatter(head(FIELDS)), key: value}
-    assert differing_fields(styled_frontmatter(head(FIELDS)), announced) == (key,)
+    announced = {**parse_typed_frontmatter(head(FIELDS)), key: value}
+    assert find_differing_fields(parse_styled_frontmatter(head(FIELDS)), announced) == (key,)
 
 
 def test_a_field_that_is_missing_differs() -> None:
-    announced = typed_frontmatter(head(FIELDS))
+    announced = parse_typed_frontmatter(head(FIELDS))
     del announced["q"]
-    assert differing_fields(styled_frontmatter(head(FIELDS)), announced) == ("q",)
+    assert find_differing_fields(parse_styled_frontmatter(head(FIELDS)), announced) == ("q",)
 
 
 @pytest.mark.parametrize(
@@ -137,13 +137,13 @@ def test_a_field_that_is_missing_differs() -> None:
 )
 def test_what_looks_like_an_old_number_is_one_or_is_text(written: str) -> None:
     """A server may announce a number for a field that a lenient reader would take for one."""
-    styled = styled_frontmatter(head(f"foo: {written}"))
+    styled = parse_styled_frontmatter(head(f"foo: {written}"))
     try:
         number = yaml.safe_load(f"foo: {written}")["foo"]
     except ValueError:  # PyYAML itself stumbles over a prefix without digits
         number = written
-    assert differing_fields(styled, {"foo": number}) == ()
-    assert differing_fields(styled, {"foo": 4711}) == ("foo",)
+    assert find_differing_fields(styled, {"foo": number}) == ()
+    assert find_differing_fields(styled, {"foo": 4711}) == ("foo",)
 
 
 SCALARS = st.text(alphabet="0123456789.eE+-xXobBaAfF_:~nulltrueyesonoff \t\"'[]{},#&*!|>%@`\u0661\ud7ff", max_size=10)
@@ -153,12 +153,12 @@ SCALARS = st.text(alphabet="0123456789.eE+-xXobBaAfF_:~nulltrueyesonoff \t\"'[]{
 def test_any_scalar_is_typed_compared_or_refused_with_a_typed_error(scalars: list[str], announced: Json) -> None:
     data = head("\n".join(f"key{number}: {text}" for number, text in enumerate(scalars)))
     try:
-        styled = styled_frontmatter(data)
-        differing_fields(styled, dict.fromkeys(styled, announced))
-        typed = typed_frontmatter(data)
+        styled = parse_styled_frontmatter(data)
+        find_differing_fields(styled, dict.fromkeys(styled, announced))
+        typed = parse_typed_frontmatter(data)
     except InvalidFrontmatterError:
         return
-    assert differing_fields(styled, typed) == ()
+    assert find_differing_fields(styled, typed) == ()
     assert json.loads(json.dumps(typed, allow_nan=False)) == typed
 
 

@@ -16,7 +16,7 @@ from prowess.errors import (
     UnterminatedFrontmatterError,
 )
 from prowess.limits import Limits
-from prowess.spec.frontmatter.parse import interpret, needs_more, parse_frontmatter
+from prowess.spec.frontmatter.parse import needs_more_bytes, parse_frontmatter, parse_head
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -186,12 +186,12 @@ def test_no_bytes_raise_anything_but_a_typed_error_when_they_are_repaired_either
     data: bytes, lenient: bool, repair: bool
 ) -> None:
     try:
-        head = interpret(data, lenient=lenient, repair=repair)
+        head = parse_head(data, lenient=lenient, repair=repair)
     except InvalidFrontmatterError as error:
         issues, severity = error.issues, "error"
     else:
         issues, severity = head.issues, "warning"
-        assert 0 < head.body <= len(data)
+        assert 0 < head.body_offset <= len(data)
     assert issues or severity == "warning"
     assert all(issue.severity == severity and issue.line >= 1 and issue.hint for issue in issues)
 
@@ -209,17 +209,17 @@ def test_no_bytes_raise_anything_but_a_typed_error_when_they_are_repaired_either
 @example(data=b"\x0b~~~\n---\nname: a\n---\nbody", cut=24, repair=True)
 def test_a_head_that_needs_no_more_means_the_same_with_more_behind_it(data: bytes, cut: int, repair: bool) -> None:
     shorter = data[: max(0, len(data) - cut)]
-    if needs_more(shorter, repair=repair):
+    if needs_more_bytes(shorter, repair=repair):
         return
     assert _meaning(shorter, whole=False, repair=repair) == _meaning(data, whole=True, repair=repair)
 
 
 def _meaning(head: bytes, *, whole: bool, repair: bool) -> object:
     try:
-        found = interpret(head, whole=whole, lenient=True, repair=repair)
+        found = parse_head(head, whole=whole, lenient=True, repair=repair)
     except InvalidFrontmatterError as error:
         return type(error), [(issue.code, issue.line) for issue in error.issues]
-    return found.front, found.body, found.issues
+    return found.front, found.body_offset, found.issues
 
 
 # -- where the stream is left ------------------------------------------------------------------------------------------
@@ -412,8 +412,8 @@ def test_fields_are_not_judged() -> None:
 def test_odd_line_breaks_are_refused_or_in_lenient_mode_become_blanks(point: str) -> None:
     head = f"---\na: b\ndescription: one{point}two\n---\nbody".encode()
     with pytest.raises(InvalidFrontmatterError):
-        interpret(head)
-    found = interpret(head, lenient=True)
+        parse_head(head)
+    found = parse_head(head, lenient=True)
     assert found.front.description == "one two"
     assert [(issue.code, issue.line, issue.severity) for issue in found.issues] == [("line-break", 3, "warning")]
-    assert head[found.body :] == b"body"
+    assert head[found.body_offset :] == b"body"

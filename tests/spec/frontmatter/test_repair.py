@@ -9,22 +9,22 @@ from hypothesis import strategies as st
 from prowess.errors import InvalidFrontmatterError
 from prowess.hints import HINTS
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.frontmatter.parse import Head, interpret
+from prowess.spec.frontmatter.parse import ParsedHead, parse_head
 from prowess.spec.frontmatter.repair import MAX_ENTRIES, repair_yaml
 from prowess.spec.frontmatter.yaml_events import YamlError, parse_yaml
 
 
-def repaired(rows: str) -> Head:
+def repaired(rows: str) -> ParsedHead:
     """What lenient mode makes of ``rows``, which strict mode must refuse."""
     head = f"---\n{rows}---\nbody\n".encode()
     with pytest.raises(InvalidFrontmatterError):
-        interpret(head)
+        parse_head(head)
     with pytest.raises(InvalidFrontmatterError):
-        interpret(head, lenient=True)
-    return interpret(head, lenient=True, repair=True)
+        parse_head(head, lenient=True)
+    return parse_head(head, lenient=True, repair=True)
 
 
-def repairs(head: Head) -> list[tuple[str, str, int]]:
+def repairs(head: ParsedHead) -> list[tuple[str, str, int]]:
     assert all(issue.severity == "warning" and issue.hint == HINTS[issue.code] for issue in head.issues)
     return [(issue.code, issue.field, issue.line) for issue in head.issues]
 
@@ -140,7 +140,7 @@ def test_comments_between_broken_entries_are_left_out() -> None:
 
 
 def test_a_description_that_yaml_takes_for_a_comment_is_read() -> None:
-    found = interpret(b"---\nname: a\ndescription: # Title of it\n---\nbody", lenient=True, repair=True)
+    found = parse_head(b"---\nname: a\ndescription: # Title of it\n---\nbody", lenient=True, repair=True)
     assert found.front.description == "# Title of it"
     assert repairs(found) == [("repaired-leading-character", "description", 3)]
 
@@ -199,7 +199,7 @@ def test_what_the_rules_refuse_is_refused_in_lenient_mode_too(rows: str, code: s
     head = f"---\n{rows}---\nbody\n".encode()
     for repair in (False, True):
         with pytest.raises(InvalidFrontmatterError) as caught:
-            interpret(head, lenient=True, repair=repair)
+            parse_head(head, lenient=True, repair=repair)
     assert [issue.code for issue in caught.value.issues] == [code]
 
 
@@ -217,20 +217,20 @@ def test_what_the_rules_refuse_is_refused_in_lenient_mode_too(rows: str, code: s
 )
 def test_a_refusal_met_while_repairing_points_to_its_line(rows: str, line: int) -> None:
     with pytest.raises(InvalidFrontmatterError) as caught:
-        interpret(f"---\n{rows}---\nbody\n".encode(), lenient=True, repair=True)
+        parse_head(f"---\n{rows}---\nbody\n".encode(), lenient=True, repair=True)
     assert [issue.line for issue in caught.value.issues] == [line]
 
 
 @pytest.mark.parametrize("line", ["  ? [a, b]", "?really", "  [a, b]: c", "[a, b] c", "[a] (b): c", "what? [a]: b"])
 def test_a_line_of_text_that_only_resembles_a_complex_key_stays_text(line: str) -> None:
-    head = interpret(f"---\nname: a\ndescription: b: c\n{line}\n---\n".encode(), lenient=True, repair=True)
+    head = parse_head(f"---\nname: a\ndescription: b: c\n{line}\n---\n".encode(), lenient=True, repair=True)
     assert head.front.description == f"b: c {line.strip()}"
 
 
 @pytest.mark.parametrize("rows", ["just text\n", "[a: b\n", '"a\n', "\tname: a\n", "{{\n", ": b\n"])
 def test_text_without_any_entry_is_not_repaired(rows: str) -> None:
     with pytest.raises(InvalidFrontmatterError):
-        interpret(f"---\n{rows}---\nbody\n".encode(), lenient=True, repair=True)
+        parse_head(f"---\n{rows}---\nbody\n".encode(), lenient=True, repair=True)
 
 
 def test_a_mass_of_entries_is_not_repaired() -> None:
@@ -261,7 +261,7 @@ def test_a_repaired_line_keeps_every_character_but_the_quotes_around_it(value: s
     if not value or value[:1] in {">", "|", "#"} or is_yaml(rows):
         return
     try:
-        found = interpret(f"---\n{rows}---\nbody\n".encode(), lenient=True, repair=True)
+        found = parse_head(f"---\n{rows}---\nbody\n".encode(), lenient=True, repair=True)
     except InvalidFrontmatterError as error:
         refused = error.issues[0].code
     else:
@@ -284,7 +284,7 @@ def test_whatever_is_repaired_says_so(rows: list[str]) -> None:
     if is_yaml(text):
         return
     try:
-        found = interpret(f"---\n{text}---\nbody\n".encode(), lenient=True, repair=True)
+        found = parse_head(f"---\n{text}---\nbody\n".encode(), lenient=True, repair=True)
     except InvalidFrontmatterError:
         return
     assert found.issues, "text that is no YAML was accepted in silence"

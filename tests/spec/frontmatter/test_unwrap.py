@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prowess.errors import InvalidFrontmatterError, NoFrontmatterError, UnterminatedFrontmatterError
-from prowess.spec.frontmatter.parse import interpret, needs_more
+from prowess.spec.frontmatter.parse import needs_more_bytes, parse_head
 
 FRONT = "---\nname: a\ndescription: b\n---\n"
 
@@ -37,10 +37,10 @@ FRONT = "---\nname: a\ndescription: b\n---\n"
 )
 def test_misplaced_frontmatter_is_found_with_its_body(text: str, code: str, line: int, body: str) -> None:
     head = text.encode()
-    found = interpret(head, lenient=True, repair=True)
+    found = parse_head(head, lenient=True, repair=True)
     assert (found.front.name, found.front.description) == ("a", "b")
     assert [(i.code, i.line, i.severity) for i in found.issues] == [(code, line, "warning")]
-    assert head[found.body :].decode() == body
+    assert head[found.body_offset :].decode() == body
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_misplaced_frontmatter_is_found_with_its_body(text: str, code: str, line
 )
 def test_without_repair_misplaced_frontmatter_is_refused(text: str) -> None:
     with pytest.raises((NoFrontmatterError, UnterminatedFrontmatterError)):
-        interpret(text.encode(), lenient=True)
+        parse_head(text.encode(), lenient=True)
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_without_repair_misplaced_frontmatter_is_refused(text: str) -> None:
 )
 def test_what_is_no_frontmatter_is_not_dug_out_of_the_text(text: str) -> None:
     with pytest.raises(NoFrontmatterError):
-        interpret(text.encode(), lenient=True, repair=True)
+        parse_head(text.encode(), lenient=True, repair=True)
 
 
 @pytest.mark.parametrize("text", [f"<!-- {'c' * 5000} -->\n{FRONT}body", f"<!--\n---\nx: {'y' * 5000}\n---\n-->\n"])
 def test_a_long_wrapper_asks_for_more_bytes(text: str) -> None:
-    assert needs_more(text.encode()[:4096], repair=True)
-    assert not needs_more(text.encode()[:4096], repair=False)
-    assert not needs_more(text.encode() + b"more\n", repair=True)
+    assert needs_more_bytes(text.encode()[:4096], repair=True)
+    assert not needs_more_bytes(text.encode()[:4096], repair=False)
+    assert not needs_more_bytes(text.encode() + b"more\n", repair=True)
 
 
 @pytest.mark.parametrize("opener", ["---", "  ---"])
@@ -94,13 +94,13 @@ def test_indented_frontmatter_asks_for_more_bytes_until_it_is_closed(opener: str
     closed = text.index(b"  ---\nbody") + len(b"  ---\n")
     begins = range(1, 60) if opener == "---" else range(60)
     for end in (*begins, 4096, closed - 1):
-        assert needs_more(text[:end], repair=True), end
-    assert not needs_more(text[:closed], repair=True)
-    assert interpret(text[:closed], whole=False, lenient=True, repair=True).body == closed
+        assert needs_more_bytes(text[:end], repair=True), end
+    assert not needs_more_bytes(text[:closed], repair=True)
+    assert parse_head(text[:closed], whole=False, lenient=True, repair=True).body_offset == closed
 
 
 def test_indented_frontmatter_is_itself_repaired() -> None:
-    found = interpret(
+    found = parse_head(
         b"---\n  name: a\n  description: b: c\n  metadata:\n    k: v\n  ---\nbody", lenient=True, repair=True
     )
     assert (found.front.description, found.front.metadata) == ("b: c", {"k": "v"})
@@ -109,8 +109,8 @@ def test_indented_frontmatter_is_itself_repaired() -> None:
 
 def test_dashes_deeper_than_the_keys_and_indented_keys_alone_are_not_touched() -> None:
     head = b"---\n  name: a\n  description: |\n    b\n    ---\n    c\n---\nbody"
-    found = interpret(head, lenient=True, repair=True)
-    assert (found.front.description, found.issues, head[found.body :]) == ("b\n---\nc\n", (), b"body")
+    found = parse_head(head, lenient=True, repair=True)
+    assert (found.front.description, found.issues, head[found.body_offset :]) == ("b\n---\nc\n", (), b"body")
 
 
 @pytest.mark.parametrize(
@@ -118,18 +118,18 @@ def test_dashes_deeper_than_the_keys_and_indented_keys_alone_are_not_touched() -
 )
 def test_a_mass_of_wrappers_is_refused(head: bytes) -> None:
     with pytest.raises(InvalidFrontmatterError):
-        interpret(head, lenient=True, repair=True)
+        parse_head(head, lenient=True, repair=True)
 
 
 def test_wrapped_frontmatter_is_itself_repaired() -> None:
-    found = interpret(b"<!-- c -->\n---\nname: a\ndescription: b: c\n---\nbody", lenient=True, repair=True)
+    found = parse_head(b"<!-- c -->\n---\nname: a\ndescription: b: c\n---\nbody", lenient=True, repair=True)
     assert found.front.description == "b: c"
     assert [(i.code, i.line) for i in found.issues] == [("repaired-comment", 2), ("repaired-colon", 4)]
 
 
 def test_dashes_glued_to_a_heading_after_broken_yaml_are_repaired_together() -> None:
     head = b"---\nname: a\ndescription: b: c\n---# Title\nx\n\n---\ny"
-    found = interpret(head, lenient=True, repair=True)
+    found = parse_head(head, lenient=True, repair=True)
     assert found.front.description == "b: c"
     assert [(i.code, i.line) for i in found.issues] == [("repaired-glued-dashes", 4), ("repaired-colon", 3)]
-    assert head[found.body :] == b"# Title\nx\n\n---\ny"
+    assert head[found.body_offset :] == b"# Title\nx\n\n---\ny"

@@ -12,8 +12,8 @@ from prowess.spec.frontmatter.yaml_events import (
     UndefinedAliasError,
     YamlError,
     YamlRefusedError,
+    find_unindented_line,
     parse_yaml,
-    unindented_line,
 )
 
 
@@ -225,4 +225,4 @@ def test_a_quote_that_is_not_closed_is_told_at_its_own_line(text: str, line: int
 def test_a_value_that_goes_on_must_be_indented_for_other_readers(text: str, line: int | None) -> None:
     """Each as the YAML parser of the MCP Inspector judges it; PyYAML reads all of them."""
     assert parse_yaml(text)
-    assert unindented_line(text) == line
+    assert find_unindented_line(text) == line

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.command import command as new_command
-from prowess.cli.options import json_option, settings_of, skill_argument, where_options
+from prowess.cli.command_class import new_command
+from prowess.cli.options import catalog_options, json_option, load_cli_settings, skill_argument
 from prowess.cli.render import printer
-from prowess.cli.session_setup import session_for
+from prowess.cli.session import open_session
 
 if TYPE_CHECKING:
-    from prowess.cli.options import Where
+    from prowess.cli.options import CatalogFlags
 
 
 @new_command(
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 )
 @skill_argument
 @click.argument("arguments", nargs=-1, metavar="[ARGS]...")
-@where_options
+@catalog_options
 @json_option
 def command(
     skill: str,
     arguments: tuple[str, ...],
     *,
-    where: Where,
+    where: CatalogFlags,
     as_data: bool,
 ) -> None:
     """Activate a skill and print its instructions; commands in them run if this state of the skill is trusted.
 
     With ARGS: the text that a person's explicit call with them sends to the model.
     """
-    session, name = session_for(settings_of(**where), skill)
+    session, name = open_session(load_cli_settings(**where), skill)
     called = session.expand(f"/{name} {' '.join(arguments)}", inline_forks=True) if arguments else ""
     found = session.activate(name)
     text = called or found.instructions
     if as_data:
-        printer.answer(
+        printer.print_answer(
             lambda: {
                 "name": name,
                 "instructions": text,
@@ -54,6 +54,6 @@ def command(
             as_data=True,
         )
         return
-    printer.exact_text(text)
+    printer.print_text(text)
     for issue in found.issues:
         printer.warn(f"[{issue.code}] {issue.message}")

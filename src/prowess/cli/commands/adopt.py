@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.change_flow import Change, carry_out, plan_of
-from prowess.cli.command import command as new_command
-from prowess.cli.installs import dry_option, installed_data, installed_line, issue_data, yes_option
-from prowess.cli.options import complete_skill, home_relative, json_option
+from prowess.cli.change_flow import PlannedChange, carry_out, plan_to_blocks
+from prowess.cli.command_class import new_command
+from prowess.cli.install_options import dry_run_option, install_to_dict, install_to_line, issue_to_dict, yes_option
+from prowess.cli.options import complete_skill, json_option, shorten_path
 from prowess.cli.render import printer
-from prowess.install.adopt import adoptable, is_left, is_own
+from prowess.install.adopt import find_adoptable, is_left_in_place, is_project_own
 from prowess.install.installer import Installer
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.read import read_lock
@@ -19,9 +19,9 @@ from prowess.lockfile.read import read_lock
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.lockfile.scopes import Scope
+    from prowess.lockfile.scopes import InstallScope
 
-_TAKE = "take over"
+_TAKE_OVER = "take over"
 
 
 @new_command(
@@ -31,7 +31,7 @@ _TAKE = "take over"
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_skill)
 @click.option("--user", is_flag=True, help="Your own skills, not the project's.")
-@dry_option
+@dry_run_option
 @yes_option
 @json_option
 def command(names: tuple[str, ...], *, user: bool, dry_run: bool, yes: bool, as_data: bool) -> int:
@@ -42,22 +42,22 @@ def command(names: tuple[str, ...], *, user: bool, dry_run: bool, yes: bool, as_
     Exit status 1: you said no.
     """
     installer = Installer()
-    with printer.busy("looking"):
-        rows = list(_plan(installer.user if user else installer.project, names))
+    with printer.show_progress("looking"):
+        rows = list(_plan_adoption(installer.user if user else installer.project, names))
     return carry_out(
-        Change(
-            plan=plan_of(rows),
-            needs_consent=any(row.startswith(_TAKE) for row in rows),
-            doing="taking over",
-            do=lambda: installer.adopt(*names, project=not user),
-            data=lambda done: {
+        PlannedChange(
+            plan=plan_to_blocks(rows),
+            needs_consent=any(row.startswith(_TAKE_OVER) for row in rows),
+            progress_text="taking over",
+            apply=lambda: installer.adopt(*names, project=not user),
+            to_dict=lambda done: {
                 "plan": rows,
-                "adopted": [installed_data(one) for one in done or ()],
-                "issues": [issue_data(i) for i in installer.issues],
+                "adopted": [install_to_dict(one) for one in done or ()],
+                "issues": [issue_to_dict(i) for i in installer.issues],
             },
-            report=lambda done: [installed_line("Adopted", one) for one in done],
-            declined="Nothing was adopted.",
-            idle="Nothing to adopt.",
+            report=lambda done: [install_to_line("Adopted", one) for one in done],
+            declined_text="Nothing was adopted.",
+            idle_text="Nothing to adopt.",
             issues=lambda: installer.issues,
         ),
         yes=yes,
@@ -66,13 +66,14 @@ def command(names: tuple[str, ...], *, user: bool, dry_run: bool, yes: bool, as_
     )
 
 
-def _plan(scope: Scope, names: tuple[str, ...]) -> Iterator[str]:
+def _plan_adoption(scope: InstallScope, names: tuple[str, ...]) -> Iterator[str]:
     """What will be taken over, from where, as what; and what will not."""
-    for found in adoptable(scope, read_lock(scope.records), DEFAULT_LIMITS, names):
-        where, name = home_relative(found.folder), found.tree.name
-        if is_left(found, scope, names):
+    for found in find_adoptable(scope, read_lock(scope.lock_folder), DEFAULT_LIMITS, names):
+        where, name = shorten_path(found.folder), found.tree.name
+        if is_left_in_place(found, scope, names):
             yield f"leave {where}, which has no recorded source: a clone could not get it; name it to take it over"
             continue
-        yield f"{_TAKE} {where} as {name}, and record it in prowess.lock"
-        if is_own(found, scope):
-            yield f"{name} has no recorded source: commit {home_relative(scope.place(name))}, or clones cannot get it"
+        yield f"{_TAKE_OVER} {where} as {name}, and record it in prowess.lock"
+        if is_project_own(found, scope):
+            folder = shorten_path(scope.install_folder(name))
+            yield f"{name} has no recorded source: commit {folder}, or clones cannot get it"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from prowess.cli.command import command as new_command
-from prowess.cli.options import home_relative, json_option, quote_path
+from prowess.cli.command_class import new_command
+from prowess.cli.options import json_option, quote_path, shorten_path
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Line, Table, line
 from prowess.install.installer import Installer
@@ -29,10 +29,12 @@ def command(*, as_data: bool) -> None:
     or deletes one.
     """
     kept = Installer().backups()
-    printer.answer(lambda: {"backups": [_data(one) for one in kept]}, lambda: _blocks(kept), as_data=as_data)
+    printer.print_answer(
+        lambda: {"backups": [_to_dict(one) for one in kept]}, lambda: _to_blocks(kept), as_data=as_data
+    )
 
 
-def _data(one: prowess.Backup) -> dict[str, object]:
+def _to_dict(one: prowess.Backup) -> dict[str, object]:
     return {
         "path": str(one.path),
         "skill": one.skill,
@@ -42,12 +44,12 @@ def _data(one: prowess.Backup) -> dict[str, object]:
     }
 
 
-def _blocks(kept: Sequence[prowess.Backup]) -> Iterator[Block]:
+def _to_blocks(kept: Sequence[prowess.Backup]) -> Iterator[Block]:
     if not kept:
         yield line("There are no backups.")
         return
     rows = [
-        ((one.skill, "name"), f"{one.when:%Y-%m-%d %H:%M} UTC", str(one.bytes), home_relative(str(one.path)), one.why)
+        ((one.skill, "name"), f"{one.when:%Y-%m-%d %H:%M} UTC", str(one.bytes), shorten_path(str(one.path)), one.why)
         for one in kept
     ]
     yield Table(rows, head=_HEAD, right=frozenset((2,)))

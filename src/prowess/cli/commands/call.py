@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from prowess.cli.command import command as new_command
+from prowess.cli.command_class import new_command
 from prowess.cli.commands.prompt import DIALECTS as KNOWN
-from prowess.cli.options import json_option, settings_of, where_options
+from prowess.cli.options import catalog_options, json_option, load_cli_settings
 from prowess.cli.render import printer
-from prowess.cli.script_folder import folder_option, tell_where
-from prowess.cli.session_setup import session_for
+from prowess.cli.script_folder import folder_option, note_empty_folder
+from prowess.cli.session import open_session
 from prowess.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     import prowess
-    from prowess.cli.options import Where
+    from prowess.cli.options import CatalogFlags
 
-_NOTHING_RAN = (
+_FORK_NOTE = (
     "Nothing ran: the sub-agent is prepared, and the host runs it. --json shows what it would be told (under fork); "
     "in a program, Toolset(session, fork=...) runs it (docs/acting.md)."
 )
@@ -39,7 +39,7 @@ _NOTHING_RAN = (
     "--scripts/--no-scripts", default=True, show_default=True, help="Whether scripts of trusted skills may run."
 )
 @folder_option
-@where_options
+@catalog_options
 @json_option
 def command(
     tool: str | None,
@@ -48,7 +48,7 @@ def command(
     dialect: str | None,
     scripts: bool,
     folder: str | None,
-    where: Where,
+    where: CatalogFlags,
     as_data: bool,
 ) -> int:
     """Make one tool call, as a model would, and print the result; without TOOL, the tools that are offered.
@@ -60,30 +60,30 @@ def command(
     from prowess.tools.dialects import DIALECTS  # noqa: PLC0415
     from prowess.tools.toolset import Toolset  # noqa: PLC0415
 
-    settings = settings_of(dialect=dialect, **where)
-    session, _ = session_for(settings)
+    settings = load_cli_settings(dialect=dialect, **where)
+    session, _ = open_session(settings)
     spoken = cast("prowess.DialectName", settings.text("dialect"))  # whatever else it says is refused by the toolset
     able = DIALECTS.get(spoken, DIALECTS["prowess"])
-    how = Scripts(settings.text("sandbox"), folder) if scripts and able.runs_scripts else None  # type: ignore[arg-type]  # one of its choices
+    how = Scripts(settings.text("sandbox"), folder) if scripts and able.has_script_tool else None  # type: ignore[arg-type]  # one of its choices
     if folder is not None and how is None:
         raise click.UsageError("nothing would work in --folder: no script may run, or the dialect has no tool for them")
-    toolset = Toolset(session, spoken, fork="host" if able.forks else None, scripts=how)
+    toolset = Toolset(session, spoken, fork="host" if able.has_fork_tool else None, scripts=how)
     if tool is None:
         _show_tools(toolset, as_data=as_data)
         return 0
-    given = _given(arguments)
+    given = _read_arguments(arguments)
     result = toolset.call(tool, given)
-    printer.answer(lambda: _data(result), list, as_data=as_data)
+    printer.print_answer(lambda: _to_dict(result), list, as_data=as_data)
     if not as_data:
-        printer.exact_text(result.content)
+        printer.print_text(result.content)
         if result.fork is not None:
-            printer.note(_NOTHING_RAN)
+            printer.note(_FORK_NOTE)
         if "status" in result.data:  # a script has run
-            tell_where(parse_arguments(given).get("args") or (), folder)
+            note_empty_folder(parse_arguments(given).get("args") or (), folder)
     return 1 if result.is_error else 0
 
 
-def _given(arguments: str | None) -> str:
+def _read_arguments(arguments: str | None) -> str:
     return sys.stdin.read(DEFAULT_LIMITS.max_file_bytes) if arguments == "-" else arguments or "{}"
 
 
@@ -91,7 +91,7 @@ def _show_tools(toolset: prowess.Toolset, *, as_data: bool) -> None:
     from prowess.cli.render.blocks import Table  # noqa: PLC0415
 
     tools = toolset.tools()
-    printer.answer(
+    printer.print_answer(
         lambda: {"tools": [tool.to_json_schema() for tool in tools]},
         lambda: [
             Table(
@@ -106,7 +106,7 @@ def _show_tools(toolset: prowess.Toolset, *, as_data: bool) -> None:
     )
 
 
-def _data(result: prowess.ToolResult) -> dict[str, object]:
+def _to_dict(result: prowess.ToolResult) -> dict[str, object]:
     fork = result.fork
     prepared = (
         None

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.authoring.check import CheckReport, check, distinct, skill_files
+from prowess.authoring.check import CheckReport, check, find_skill_files, remove_duplicate_files
 from prowess.authoring.fix import apply_fix, fix
-from prowess.cli.command import command as new_command
-from prowess.cli.lock_check import Verified
+from prowess.cli.command_class import new_command
+from prowess.cli.lock_states import LockStates
 from prowess.cli.options import (
+    check_codes,
     complete_code,
     complete_skill_or_path,
     find_path,
-    home_relative,
     json_option,
-    known_codes,
-    settings_of,
+    load_cli_settings,
+    shorten_path,
 )
 from prowess.cli.own_skills import find_own_paths
 from prowess.cli.render import printer
@@ -26,8 +26,8 @@ from prowess.cli.render.blocks import Line, line
 from prowess.errors import SkillError, SourceError
 from prowess.escapes import escape_line
 from prowess.limits import DEFAULT_LIMITS
-from prowess.progress_steps import stepped
-from prowess.spec.plural import counted, join_some
+from prowess.progress_steps import report_steps
+from prowess.spec.quantities import format_count, join_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from prowess.cli.render.blocks import Block, Style
 
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
-_NAMED = 5
+_MAX_NAMED = 5
 """How many installed skills a message names."""
-_GITHUB = {"error": "error", "warning": "warning", "info": "notice"}
-_WIDEST = 160
+_GITHUB_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
+_MAX_WIDTH = 160
 
 
 def _code_option(name: str, about: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
     return click.option(
-        name, multiple=True, metavar="CODE", shell_complete=complete_code, callback=known_codes, help=about
+        name, multiple=True, metavar="CODE", shell_complete=complete_code, callback=check_codes, help=about
     )
 
 
@@ -95,54 +95,56 @@ def command(
     those of the project but for the installed ones, which their authors check.
     Exit status 1: there is an error, or under --strict a warning.
     """
-    settings = settings_of(strict=strict, budget=budget)
+    settings = load_cli_settings(strict=strict, budget=budget)
     as_json = as_data or form == "json"
     try:
         chosen = tuple(find_path(settings, path) for path in paths) or find_own_paths(settings)
     except SourceError:
-        recorded = [] if paths else Verified().absent("project")
+        recorded = [] if paths else LockStates().find_missing("project")
         if not recorded:
             raise
-        return _leave_to_authors(recorded, as_json=as_json)
-    own, installed = (chosen, []) if paths else _without_pinned(_files_of(chosen))
+        return _report_all_installed(recorded, as_json=as_json)
+    own, installed = (chosen, []) if paths else _split_pinned(_find_skill_files(chosen))
     if installed and not own:
-        return _leave_to_authors(installed, as_json=as_json)
+        return _report_all_installed(installed, as_json=as_json)
     if installed:
-        printer.note(f"left to their authors, since they are installed: {join_some(installed, _NAMED)}")
-    with printer.busy("checking"):
-        fixes = _fixes(chosen, write=mend) if mend or only_show else []
+        printer.note(f"left to their authors, since they are installed: {join_first(installed, _MAX_NAMED)}")
+    with printer.show_progress("checking"):
+        fixes = _fix_files(chosen, write=mend) if mend or only_show else []
         report = check(*(own if installed else chosen), budget=settings.number("budget"), spec=spec)
-    report = _narrowed(report, frozenset(only), frozenset(ignore))
+    report = _filter_findings(report, frozenset(only), frozenset(ignore))
     if form == "github" and not as_json:
         for finding in report.findings:
-            printer.plain_line(_annotation(finding))
+            printer.print_line(_to_github_annotation(finding))
     else:
-        printer.answer(lambda: _data(report, fixes), lambda: _blocks(report, fixes, written=mend), as_data=as_json)
+        printer.print_answer(
+            lambda: _to_dict(report, fixes), lambda: _to_blocks(report, fixes, written=mend), as_data=as_json
+        )
     return 0 if report.ok(strict=bool(settings["strict"])) else 1
 
 
-def _files_of(paths: tuple[str, ...]) -> tuple[str, ...]:
+def _find_skill_files(paths: tuple[str, ...]) -> tuple[str, ...]:
     """The files of the skills at or below ``paths``, each once."""
-    return distinct(file for path in paths for file in skill_files(path))
+    return remove_duplicate_files(file for path in paths for file in find_skill_files(path))
 
 
-def _leave_to_authors(installed: list[str], *, as_json: bool) -> int:
+def _report_all_installed(installed: list[str], *, as_json: bool) -> int:
     """Say that nothing here is the project's own; what others wrote is theirs to check, so that is no failure."""
     printer.note(
-        f"there are only installed skills ({join_some(installed, _NAMED)}), which their authors check; "
+        f"there are only installed skills ({join_first(installed, _MAX_NAMED)}), which their authors check; "
         "name a folder to check them all the same"
     )
     if as_json:
-        printer.answer(lambda: _data(CheckReport((), (), 0, {}), []), lambda: iter(()), as_data=True)
+        printer.print_answer(lambda: _to_dict(CheckReport((), (), 0, {}), []), lambda: iter(()), as_data=True)
     return 0
 
 
-def _fixes(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
+def _fix_files(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
     found: list[Fix] = []
-    files, pinned = _without_pinned(_files_of(paths))
+    files, pinned = _split_pinned(_find_skill_files(paths))
     if pinned:
         printer.note(f"left as prowess.lock has them: {', '.join(pinned)} (mend them where they come from)")
-    for file in stepped(files, lambda file: home_relative(os.path.dirname(file))):
+    for file in report_steps(files, lambda file: shorten_path(os.path.dirname(file))):
         try:
             mended = fix(file)
         except SkillError:  # what cannot be read is among the findings
@@ -154,24 +156,24 @@ def _fixes(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
     return found
 
 
-def _without_pinned(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
+def _split_pinned(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
     """The files that may be changed, and the skills of the others: in an install base, or a copy that is recorded."""
-    from prowess.lockfile.pins import Pins  # noqa: PLC0415
+    from prowess.lockfile.pins import LockVerifier  # noqa: PLC0415
     from prowess.lockfile.scopes import standard_scopes  # noqa: PLC0415 - only to mend something
 
     scopes = standard_scopes(os.getcwd(), os.path.expanduser("~"), os.environ)
-    records = Pins(scopes, DEFAULT_LIMITS).records
+    records = LockVerifier(scopes, DEFAULT_LIMITS).records
     folders = {file: os.path.realpath(os.path.dirname(file)) for file in files}
-    free = tuple(file for file, folder in folders.items() if not any(one.where(folder) for one in records))
+    free = tuple(file for file, folder in folders.items() if not any(one.locate_folder(folder) for one in records))
     return free, sorted({os.path.basename(os.path.dirname(file)) for file in files if file not in free})
 
 
-def _narrowed(report: CheckReport, only: frozenset[str], ignore: frozenset[str]) -> CheckReport:
+def _filter_findings(report: CheckReport, only: frozenset[str], ignore: frozenset[str]) -> CheckReport:
     kept = (f for f in report.findings if f.code not in ignore and (not only or f.code in only))
     return CheckReport(report.skills, tuple(kept), report.tokens, report.costs)
 
 
-def _data(report: CheckReport, fixes: list[Fix]) -> dict[str, object]:
+def _to_dict(report: CheckReport, fixes: list[Fix]) -> dict[str, object]:
     return {
         "skills": list(report.skills),
         "errors": report.count("error"),
@@ -179,12 +181,12 @@ def _data(report: CheckReport, fixes: list[Fix]) -> dict[str, object]:
         "infos": report.count("info"),
         "listing_tokens": report.tokens,
         "costs": [{"name": name, "tokens": tokens} for name, tokens in report.costs.items()],
-        "findings": [_finding_data(finding) for finding in report.findings],
+        "findings": [_finding_to_dict(finding) for finding in report.findings],
         "fixes": [{"path": one.path, "codes": list(one.codes), "diff": one.diff()} for one in fixes],
     }
 
 
-def _finding_data(finding: Finding) -> dict[str, object]:
+def _finding_to_dict(finding: Finding) -> dict[str, object]:
     return {
         "code": finding.code,
         "severity": finding.severity,
@@ -200,55 +202,56 @@ def _finding_data(finding: Finding) -> dict[str, object]:
     }
 
 
-def _annotation(finding: Finding) -> str:
+def _to_github_annotation(finding: Finding) -> str:
     """A workflow command as GitHub reads it."""
-    place = f"file={_property(home_relative(finding.path))},line={finding.line},col={finding.column}"
+    place = f"file={_escape_property(shorten_path(finding.path))},line={finding.line},col={finding.column}"
     subject = f"{finding.field}: " if finding.field else ""
-    message = f"{subject}{_relative(finding.message)} ({finding.hint})"
-    return f"::{_GITHUB[finding.severity]} {place},title={_property(finding.code)}::{_escaped(message)}"
+    message = f"{subject}{_relativize_paths(finding.message)} ({finding.hint})"
+    title = _escape_property(finding.code)
+    return f"::{_GITHUB_LEVELS[finding.severity]} {place},title={title}::{_escape_message(message)}"
 
 
-def _relative(message: str) -> str:
+def _relativize_paths(message: str) -> str:
     """A message whose paths below the working folder are relative to it."""
     here = os.getcwd().rstrip(os.sep) + os.sep
     return message.replace(here, "") if here != os.sep else message
 
 
-def _escaped(text: str) -> str:
+def _escape_message(text: str) -> str:
     return escape_line(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
-def _property(text: str) -> str:
-    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
+def _escape_property(text: str) -> str:
+    return _escape_message(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def _blocks(report: CheckReport, fixes: list[Fix], *, written: bool) -> Iterator[Block]:
+def _to_blocks(report: CheckReport, fixes: list[Fix], *, written: bool) -> Iterator[Block]:
     for one in fixes:
         yield line(
             (f"{'mended' if written else 'would mend'} ", "good"),
-            (home_relative(one.path), "name"),
+            (shorten_path(one.path), "name"),
             f": {', '.join(one.codes)}",
         )
-        for row in one.diff(home_relative(one.path)).splitlines():
+        for row in one.diff(shorten_path(one.path)).splitlines():
             style: Style = "added" if row.startswith("+") else "removed" if row.startswith("-") else "plain"
             yield line((row, style))
         yield Line()
     for finding in report.findings:
-        yield from _shown(finding)
-    yield _summary(report)
+        yield from _finding_to_blocks(finding)
+    yield _summarize(report)
 
 
-def _shown(finding: Finding) -> Iterator[Block]:
+def _finding_to_blocks(finding: Finding) -> Iterator[Block]:
     subject = f"{finding.field}: " if finding.field else ""
     yield line(
-        (f"{home_relative(finding.path)}:{finding.line}:{finding.column}: ", "name"),
+        (f"{shorten_path(finding.path)}:{finding.line}:{finding.column}: ", "name"),
         (f"{finding.severity}[{finding.code}] ", _STYLES[finding.severity]),
         f"{subject}{finding.message}",
     )
     number = str(finding.line)
     margin = " " * len(number)
     if finding.text.strip():
-        before, meant, after = _window(finding.text, finding.column - 1, finding.length)
+        before, meant, after = _split_around(finding.text, finding.column - 1, finding.length)
         under = ("^" * max(len(escape_line(meant)), 1), _STYLES[finding.severity])
         yield line((f"{number} | ", "dim"), before, meant, after, indent=2, cut=True)
         yield line((f"{margin} | ", "dim"), " " * len(escape_line(before)), under, indent=2, cut=True)
@@ -257,10 +260,10 @@ def _shown(finding: Finding) -> Iterator[Block]:
         yield line((f"{margin} = ", "dim"), finding.hint, (mends, "good"), indent=2)
 
 
-def _window(text: str, begin: int, length: int) -> tuple[str, str, str]:
+def _split_around(text: str, begin: int, length: int) -> tuple[str, str, str]:
     """What stands before the part that is meant, that part, and what follows, of a line that may be very long."""
-    first = max(0, begin - _WIDEST // 2)
-    last = first + _WIDEST
+    first = max(0, begin - _MAX_WIDTH // 2)
+    last = first + _MAX_WIDTH
     before = ("…" if first else "") + text[first:begin]
     return (
         before,
@@ -269,9 +272,9 @@ def _window(text: str, begin: int, length: int) -> tuple[str, str, str]:
     )
 
 
-def _summary(report: CheckReport) -> Line:
-    skills = counted(len(report.skills), "skill")
-    counts = [counted(report.count(s), s) for s in ("error", "warning") if report.count(s)]
+def _summarize(report: CheckReport) -> Line:
+    skills = format_count(len(report.skills), "skill")
+    counts = [format_count(report.count(s), s) for s in ("error", "warning") if report.count(s)]
     notes = [f"{report.count('info')} to know"] if report.count("info") else []
     said = ", ".join(counts + notes) or "nothing found"
     style: Style = "bad" if report.count("error") else "warn" if report.count("warning") else "good"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from prowess.cli.command import command as new_command
+from prowess.cli.command_class import new_command
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
 
@@ -24,6 +24,6 @@ def command(ctx: click.Context, shell: str, *, as_data: bool) -> None:
     made = get_completion_class(shell)
     assert made is not None  # noqa: S101 - one of the choices
     script = made(ctx.find_root().command, {}, "prowess", "_PROWESS_COMPLETE").source()
-    printer.answer(lambda: {"shell": shell, "script": script}, list, as_data=as_data)
+    printer.print_answer(lambda: {"shell": shell, "script": script}, list, as_data=as_data)
     if not as_data:
-        printer.plain_text(script.rstrip("\n") + "\n")
+        printer.print_own_text(script.rstrip("\n") + "\n")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
-from prowess.cli.command import command as new_command
-from prowess.cli.options import home_relative, json_option, settings_of
+from prowess.cli.command_class import new_command
+from prowess.cli.options import json_option, load_cli_settings, shorten_path
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, line
 from prowess.discovery.settings import SETTINGS, Setting
-from prowess.errors import SourceError, nearest_first
+from prowess.errors import SourceError, sort_by_similarity
 
 
-def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+def _complete_setting(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     return [known.name for known in SETTINGS if known.name.startswith(incomplete)]
 
 
@@ -22,7 +22,7 @@ def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
     ("prowess config budget", "one value"),
     ("PROWESS_BUDGET=2000 prowess config", "what a variable changes"),
 )
-@click.argument("name", required=False, shell_complete=_complete)
+@click.argument("name", required=False, shell_complete=_complete_setting)
 @json_option
 def command(name: str | None, *, as_data: bool) -> None:
     """Show every setting, its value, and where that came from: default, file, variable or flag.
@@ -30,26 +30,26 @@ def command(name: str | None, *, as_data: bool) -> None:
     Settings stand under [settings] in the project's prowess.toml and in prowess/config.toml of your configuration; a
     variable is PROWESS_ and the name in capitals. Later wins: default, your file, the project's, variable, flag.
     """
-    settings = settings_of()
+    settings = load_cli_settings()
     known = [found.name for found in settings]
     if name is not None and name not in known:
         raise SourceError(
-            f"no setting {name!r}; nearest: {', '.join(nearest_first(name, known)[:3])}", code="unknown-setting"
+            f"no setting {name!r}; nearest: {', '.join(sort_by_similarity(name, known)[:3])}", code="unknown-setting"
         )
     chosen = [found for found in settings if name in (None, found.name)]
-    printer.answer(
-        lambda: {"settings": [_data(found) for found in chosen]},
-        lambda: [line(_shown(chosen[0]))] if name else [_table(chosen)],
+    printer.print_answer(
+        lambda: {"settings": [_to_dict(found) for found in chosen]},
+        lambda: [line(_format_value(chosen[0]))] if name else [_to_table(chosen)],
         as_data=as_data,
     )
 
 
-def _data(found: Setting) -> dict[str, object]:
+def _to_dict(found: Setting) -> dict[str, object]:
     value = list(found.value) if isinstance(found.value, tuple) else found.value
     return {"name": found.name, "value": value, "origin": found.origin}
 
 
-def _shown(found: Setting) -> str:
+def _format_value(found: Setting) -> str:
     if isinstance(found.value, tuple):
         return ", ".join(found.value)
     return (
@@ -57,7 +57,7 @@ def _shown(found: Setting) -> str:
     )
 
 
-def _table(chosen: list[Setting]) -> Table:
+def _to_table(chosen: list[Setting]) -> Table:
     about = {known.name: known.about for known in SETTINGS}
-    rows = [((s.name, "name"), _shown(s) or "-", (home_relative(s.origin), "dim"), about[s.name]) for s in chosen]
+    rows = [((s.name, "name"), _format_value(s) or "-", (shorten_path(s.origin), "dim"), about[s.name]) for s in chosen]
     return Table(rows, head=("setting", "value", "from", "what it is"))

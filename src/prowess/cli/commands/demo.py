@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.command import command as new_command
-from prowess.cli.demo.parts import blocks_of, steps
+from prowess.cli.command_class import new_command
+from prowess.cli.demo.parts import run_steps, step_to_blocks
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
-from prowess.cli.render.plain_text import rendered
+from prowess.cli.render.plain_text import render_text
 from prowess.files.temp import temporary_folder
 
 if TYPE_CHECKING:
-    from prowess.cli.demo.parts import Step
+    from prowess.cli.demo.parts import DemoStep
 
 
 @new_command(
@@ -32,18 +32,20 @@ def command(*, record: str | None, as_data: bool) -> None:
     fork, an install that is pinned and a tampering that is found, a skill that a site publishes, and what it all costs
     in tokens. Everything happens in a temporary folder; nothing of yours is read or changed.
     """
-    done: list[Step] = []
+    done: list[DemoStep] = []
     with temporary_folder("prowess-demo-") as folder:
-        for number, step in enumerate(steps(Path(folder)), 1):
+        for number, step in enumerate(run_steps(Path(folder)), 1):
             done.append(step)
             if not as_data:
-                printer.show(blocks_of(step, number))
+                printer.print_blocks(step_to_blocks(step, number))
     if as_data:
-        printer.answer(
-            lambda: {"steps": [{"title": one.title, "text": rendered(one.blocks)} for one in done]}, list, as_data=True
+        printer.print_answer(
+            lambda: {"steps": [{"title": one.title, "text": render_text(one.blocks)} for one in done]},
+            list,
+            as_data=True,
         )
     if record is not None:
-        from prowess.cli.render.svg_picture import recorded  # noqa: PLC0415 - only for a picture
+        from prowess.cli.render.svg_picture import write_svg  # noqa: PLC0415 - only for a picture
 
-        recorded((block for number, step in enumerate(done, 1) for block in blocks_of(step, number)), record)
+        write_svg((block for number, step in enumerate(done, 1) for block in step_to_blocks(step, number)), record)
         printer.note(f"recorded in {record}", quiet=as_data)

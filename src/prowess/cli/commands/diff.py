@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from prowess.cli.command import command as new_command
-from prowess.cli.installs import installed_arguments, reach_options, refs_of
+from prowess.cli.command_class import new_command
+from prowess.cli.install_options import find_install_refs, installed_arguments, network_options
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Title, line
-from prowess.progress_steps import stepped
-from prowess.spec.plural import counted
+from prowess.progress_steps import report_steps
+from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from prowess.cli.render.blocks import Block, Style
     from prowess.install.installer import Installer
 
-_SHORT = 12
+_SHORT_ID_LENGTH = 12
 
 
 @new_command(
@@ -29,7 +29,7 @@ _SHORT = 12
     ("prowess diff pdf csv --json", "two of them, as data"),
 )
 @installed_arguments
-@reach_options
+@network_options
 @json_option
 def command(names: tuple[str, ...], *, installer: Installer, as_data: bool) -> int:
     """Show how installed skills differ from what the lock file says: here, and at their sources now.
@@ -37,14 +37,14 @@ def command(names: tuple[str, ...], *, installer: Installer, as_data: bool) -> i
     Nothing is changed. Exit status 0: nothing differs. 1: something does. 3: nothing that is here differs, and a source
     could not be asked.
     """
-    with printer.busy("comparing"):
-        diffs = [installer.diff(ref) for ref in stepped(refs_of(installer, names), str)]
-    printer.answer(
+    with printer.show_progress("comparing"):
+        diffs = [installer.diff(ref) for ref in report_steps(find_install_refs(installer, names), str)]
+    printer.print_answer(
         lambda: {"diffs": [{**asdict(one), "path": str(one.path), "differs": one.differs} for one in diffs]},
-        lambda: (block for one in diffs for block in _blocks(one)),
+        lambda: (block for one in diffs for block in _to_blocks(one)),
         as_data=as_data,
     )
-    printer.tell_issues(installer.issues)
+    printer.print_issues(installer.issues)
     for one in diffs:
         if one.why_unasked:
             printer.warn(f"{one.name}: its source could not be asked: {one.why_unasked}")
@@ -53,14 +53,16 @@ def command(names: tuple[str, ...], *, installer: Installer, as_data: bool) -> i
     return 3 if any(one.why_unasked for one in diffs) else 0
 
 
-def _blocks(one: prowess.SkillDiff) -> Iterator[Block]:
+def _to_blocks(one: prowess.SkillDiff) -> Iterator[Block]:
     if one.edited_files:
-        yield Title(f"What is here of {one.name}", f"{counted(len(one.edited_files), 'file')} not as locked")
-        yield from _rows(one.edits)
+        yield Title(f"What is here of {one.name}", f"{format_count(len(one.edited_files), 'file')} not as locked")
+        yield from _diff_to_blocks(one.edits)
     if one.updated_files:
-        moved = "" if one.locked == one.newest else f", {one.locked[:_SHORT]} → {one.newest[:_SHORT]}"
-        yield Title(f"What its source has now of {one.name}", f"{counted(len(one.updated_files), 'file')}{moved}")
-        yield from _rows(one.updates)
+        moved = (
+            "" if one.locked == one.newest else f", {one.locked[:_SHORT_ID_LENGTH]} → {one.newest[:_SHORT_ID_LENGTH]}"
+        )
+        yield Title(f"What its source has now of {one.name}", f"{format_count(len(one.updated_files), 'file')}{moved}")
+        yield from _diff_to_blocks(one.updates)
     if not one.differs:
         yield line((one.name, "name"), f" is what prowess.lock says{_describe_source(one)}")
 
@@ -72,7 +74,7 @@ def _describe_source(one: prowess.SkillDiff) -> str:
     return ", and what its source has now." if one.has_source else "; it has no source to compare it with."
 
 
-def _rows(diff: str) -> Iterator[Block]:
+def _diff_to_blocks(diff: str) -> Iterator[Block]:
     for row in diff.removesuffix("\n").split("\n"):
         style: Style = "added" if row.startswith("+") else "removed" if row.startswith("-") else "plain"
         yield line((row, style), indent=2, cut=True)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from prowess.authoring.evals import EvalReport, evaluate, load_evals
-from prowess.cli.command import command as new_command
+from prowess.cli.command_class import new_command
 from prowess.cli.options import (
-    catalog_of,
+    catalog_options,
     complete_skill_or_path,
     find_path,
-    home_relative,
     json_option,
-    settings_of,
-    where_options,
+    load_catalog,
+    load_cli_settings,
+    shorten_path,
 )
 from prowess.cli.own_skills import find_own_paths
 from prowess.cli.render import printer
@@ -25,18 +25,18 @@ from prowess.discovery.scan import scan
 from prowess.errors import SourceError
 from prowess.select.selectors import LexicalSelector, ModelDrivenSelector
 from prowess.skills.catalog import Catalog
-from prowess.skills.parse import FILENAME
-from prowess.spec.plural import counted
+from prowess.skills.parse import SKILL_FILE
+from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
     from prowess.authoring.evals import EvalCase, EvalResult
-    from prowess.cli.options import Where
+    from prowess.cli.options import CatalogFlags
     from prowess.cli.render.blocks import Block, Span, Style
 
-_MEASURES = {
+_SELECTOR_NOTES = {
     "lexical": "measured with the lexical selector: words in common with the query, ranked; no model is asked",
     "all": "measured with the selector that picks every skill, and leaves the choice to a model; no model is asked",
 }
@@ -57,7 +57,7 @@ _STYLES: dict[str, Style] = {"hit": "good", "quiet": "good", "miss": "bad", "fal
 )
 @click.option("--top", type=click.IntRange(1), help="Found means among the first so many.")
 @click.option("--selector", type=click.Choice(("lexical", "all")), help="What picks skills for a query.")
-@where_options
+@catalog_options
 @json_option
 def command(
     path: str | None,
@@ -65,7 +65,7 @@ def command(
     least: float | None,
     top: int | None,
     selector: str | None,
-    where: Where,
+    where: CatalogFlags,
     as_data: bool,
 ) -> int:
     """Test whether the queries of evals find their skill, and only that one, among the skills that there are.
@@ -78,24 +78,24 @@ def command(
     Exit status 1: a query came out wrong, as with any test; with --min, fewer came out right than that share (--min 0
     only reports).
     """
-    settings = settings_of(min=least, top=top, selector=selector, **where)
-    paths = (_folder_of(find_path(settings, path)),) if path else find_own_paths(settings)
+    settings = load_cli_settings(min=least, top=top, selector=selector, **where)
+    paths = (_to_skill_folder(find_path(settings, path)),) if path else find_own_paths(settings)
     cases = _load_cases(paths)
     named = settings.text("selector")
     chosen = LexicalSelector() if named == "lexical" else ModelDrivenSelector()
-    catalog = catalog_of(settings)
+    catalog = load_catalog(settings)
     for place in reversed(paths):
-        catalog = _competitors(place, named=bool(settings.names("folders"))) | catalog
-    with printer.busy("asking"):
+        catalog = _load_competitors(place, named=bool(settings.names("folders"))) | catalog
+    with printer.show_progress("asking"):
         report = evaluate(cases, catalog, selector=chosen, top=settings.number("top") or 1)
-    judged = _Judged(report, len(catalog), named, float(settings["min"]))  # type: ignore[arg-type]  # a share is a number
-    printer.answer(lambda: _data(judged), lambda: _blocks(judged), as_data=as_data)
+    judged = _EvalOutcome(report, len(catalog), named, float(settings["min"]))  # type: ignore[arg-type]  # a share is a number
+    printer.print_answer(lambda: _to_dict(judged), lambda: _to_blocks(judged), as_data=as_data)
     return 0 if judged.passed else 1
 
 
-def _folder_of(path: str) -> str:
+def _to_skill_folder(path: str) -> str:
     """The folder of a skill whose SKILL.md is named; any other path as it is."""
-    return os.path.dirname(path) or os.curdir if os.path.basename(path) == FILENAME else path
+    return os.path.dirname(path) or os.curdir if os.path.basename(path) == SKILL_FILE else path
 
 
 def _load_cases(paths: tuple[str, ...]) -> tuple[EvalCase, ...]:
@@ -112,7 +112,7 @@ def _load_cases(paths: tuple[str, ...]) -> tuple[EvalCase, ...]:
     return tuple(cases)
 
 
-class _Judged(NamedTuple):
+class _EvalOutcome(NamedTuple):
     """How the queries came out, among how many skills, by which selector, and what share of them has to."""
 
     report: EvalReport
@@ -125,7 +125,7 @@ class _Judged(NamedTuple):
         return self.report.score >= self.least
 
 
-def _competitors(path: str, *, named: bool) -> prowess.Catalog:
+def _load_competitors(path: str, *, named: bool) -> prowess.Catalog:
     """The skills that lie where the evals do: those of a collection, or the skill itself and its neighbours."""
     where = os.path.abspath(path)
     folder = where if os.path.isdir(where) else os.path.dirname(where)
@@ -135,7 +135,7 @@ def _competitors(path: str, *, named: bool) -> prowess.Catalog:
     return scan(folder) if folder == where else Catalog()
 
 
-def _data(judged: _Judged) -> dict[str, object]:
+def _to_dict(judged: _EvalOutcome) -> dict[str, object]:
     report = judged.report
     return {
         "cases": len(report.results),
@@ -145,8 +145,8 @@ def _data(judged: _Judged) -> dict[str, object]:
         "min": judged.least,
         "passed": judged.passed,
         "score": round(report.score, 4),
-        "hit_rate": _rounded(report.hit_rate),
-        "false_fire_rate": _rounded(report.false_fire_rate),
+        "hit_rate": _round_share(report.hit_rate),
+        "false_fire_rate": _round_share(report.false_fire_rate),
         "results": [
             {
                 "query": r.case.query,
@@ -161,49 +161,49 @@ def _data(judged: _Judged) -> dict[str, object]:
     }
 
 
-def _rounded(share: float | None) -> float | None:
+def _round_share(share: float | None) -> float | None:
     return None if share is None else round(share, 4)
 
 
-def _blocks(judged: _Judged) -> Iterator[Block]:
+def _to_blocks(judged: _EvalOutcome) -> Iterator[Block]:
     report = judged.report
     wrong = [result for result in report.results if not result.right]
     if wrong:
         yield Title("Came out wrong")
-        yield Table([_row(result) for result in wrong], head=("", "skill", "won instead", "query"), indent=2)
-        winners = _winners(wrong)
+        yield Table([_result_to_row(result) for result in wrong], head=("", "skill", "won instead", "query"), indent=2)
+        winners = _count_winners(wrong)
         if winners:
             yield Title("Who won instead")
             yield Table([((name, "name"), str(count)) for name, count in winners], indent=2)
         yield Line()
-    yield line(*_verdict(judged), f" (among {counted(judged.skills, 'skill')}, first {report.top})")
+    yield line(*_describe_verdict(judged), f" (among {format_count(judged.skills, 'skill')}, first {report.top})")
     for what, share in (("hit rate", report.hit_rate), ("false fires", report.false_fire_rate)):
         yield line(f"{what}: {'no such queries' if share is None else f'{share:.0%}'}", indent=2)
-    yield line(_MEASURES[judged.selector], indent=2)
+    yield line(_SELECTOR_NOTES[judged.selector], indent=2)
     sources = sorted({result.case.source for result in report.results})
-    yield line((f"from {', '.join(map(home_relative, sources))}", "dim"), indent=2)
+    yield line((f"from {', '.join(map(shorten_path, sources))}", "dim"), indent=2)
 
 
-def _verdict(judged: _Judged) -> Iterator[Span]:
+def _describe_verdict(judged: _EvalOutcome) -> Iterator[Span]:
     """Whether it passed, at a glance, and what went wrong."""
     report = judged.report
     yield ("Passed: ", "good") if judged.passed else ("Failed: ", "bad")
     yield f"{sum(r.right for r in report.results)} of {len(report.results)} right ({report.score:.0%})"
     misses, fires = report.count("miss"), report.count("false-fire")
-    counts = [counted(misses, "miss", "misses")] if misses else []
-    counts += [counted(fires, "false fire")] if fires else []
+    counts = [format_count(misses, "miss", "misses")] if misses else []
+    counts += [format_count(fires, "false fire")] if fires else []
     if counts:
         yield (f"; {', '.join(counts)}", "bad")
         yield f"; wanted {judged.least:.0%}"
 
 
-def _row(result: EvalResult) -> tuple[tuple[str, Style], tuple[str, Style], str, str]:
+def _result_to_row(result: EvalResult) -> tuple[tuple[str, Style], tuple[str, Style], str, str]:
     others = [name for name in result.picked if name != result.case.skill]
     won = ", ".join(others) or "nobody" if result.outcome == "miss" else ""
     return (result.outcome, _STYLES[result.outcome]), (result.case.skill, "name"), won, result.case.query
 
 
-def _winners(wrong: list[EvalResult]) -> list[tuple[str, int]]:
+def _count_winners(wrong: list[EvalResult]) -> list[tuple[str, int]]:
     counts: dict[str, int] = {}
     for result in wrong:
         for name in result.picked[:1]:

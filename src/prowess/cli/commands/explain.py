@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.cli.command import command as new_command
+from prowess.cli.command_class import new_command
 from prowess.cli.options import (
-    catalog_of,
-    find_absent,
-    home_relative,
+    catalog_options,
     json_option,
-    settings_of,
+    load_catalog,
+    load_cli_settings,
+    shorten_path,
     skill_argument,
-    where_options,
+    suggest_sync_for,
 )
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, Title, line
@@ -21,7 +21,7 @@ from prowess.errors import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.cli.options import Where
+    from prowess.cli.options import CatalogFlags
     from prowess.cli.render.blocks import Block
     from prowess.model import Explanation
 
@@ -32,31 +32,31 @@ if TYPE_CHECKING:
     ("prowess explain no-such-skill", "where it was looked for"),
 )
 @skill_argument
-@where_options
+@catalog_options
 @json_option
 def command(
     skill: str,
     *,
-    where: Where,
+    where: CatalogFlags,
     as_data: bool,
 ) -> int:
     """Explain why a name is, or is not, what a model sees: the copy that wins, those that lose, every place looked at.
 
     Exit status 1: there is no such skill.
     """
-    settings = settings_of(**where)
-    catalog = catalog_of(settings)
+    settings = load_cli_settings(**where)
+    catalog = load_catalog(settings)
     found = catalog.explain(skill)
-    printer.answer(lambda: _data(found), lambda: _blocks(found), as_data=as_data)
+    printer.print_answer(lambda: _to_dict(found), lambda: _to_blocks(found), as_data=as_data)
     suggestion = "" if found.location else did_you_mean(skill, catalog.names)
     if suggestion:
         printer.note(suggestion)
-    if not found.location and (absent := find_absent(settings)):
+    if not found.location and (absent := suggest_sync_for(settings)):
         printer.warn(absent)
     return 0 if found.location else 1
 
 
-def _data(found: Explanation) -> dict[str, object]:
+def _to_dict(found: Explanation) -> dict[str, object]:
     return {
         "name": found.name,
         "location": found.location,
@@ -84,18 +84,18 @@ def _data(found: Explanation) -> dict[str, object]:
     }
 
 
-def _blocks(found: Explanation) -> Iterator[Block]:
-    yield Title(found.name, home_relative(found.location) if found.location else "not found")
+def _to_blocks(found: Explanation) -> Iterator[Block]:
+    yield Title(found.name, shorten_path(found.location) if found.location else "not found")
     for reason in found.reasons:
         yield line((reason, "plain" if found.visible else "warn"), indent=2)
     if found.shadowed:
         yield Title("Copies that lost")
-        yield Table([((home_relative(s.location), "name"), s.reason) for s in found.shadowed], indent=2)
+        yield Table([((shorten_path(s.location), "name"), s.reason) for s in found.shadowed], indent=2)
     if found.issues:
         yield Title("Findings")
         rows = [
             (
-                (f"{home_relative(i.path)}{f':{i.line}' if i.line else ''}", "name"),
+                (f"{shorten_path(i.path)}{f':{i.line}' if i.line else ''}", "name"),
                 (i.code, "warn"),
                 f"{i.field}: {i.message}".strip(": "),
             )
@@ -104,6 +104,6 @@ def _blocks(found: Explanation) -> Iterator[Block]:
         yield Table(rows, indent=2)
     yield Title("Places looked at", "the first that has a name wins")
     rows2 = [
-        (home_relative(p.path), p.scope.value if p.scope else "", p.state, f"{p.found} found") for p in found.places
+        (shorten_path(p.path), p.scope.value if p.scope else "", p.state, f"{p.found} found") for p in found.places
     ]
     yield Table(rows2, indent=2)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.command import command as new_command
-from prowess.cli.installs import issue_data, reach_options
-from prowess.cli.options import json_option, settings_of
+from prowess.cli.command_class import new_command
+from prowess.cli.install_options import issue_to_dict, network_options
+from prowess.cli.options import json_option, load_cli_settings
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
 from prowess.errors import SourceError
-from prowess.spec.plural import counted
+from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.argument("words", nargs=-1, required=True)
 @click.option("--index", "indexes", multiple=True, metavar="ADDRESS", help="Ask this one instead of those configured.")
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="The most to show.")
-@reach_options
+@network_options
 @json_option
 @click.pass_context
 def command(
@@ -49,35 +49,35 @@ def command(
     Indexes that did not answer are named, with the reason. Exit status 1: nothing fits. 3: nothing fits, and an index
     did not answer.
     """
-    chosen = settings_of(indexes=indexes).names("indexes")
+    chosen = load_cli_settings(indexes=indexes).names("indexes")
     if not chosen:
         raise SourceError("no index is configured: there is nowhere to look", code="no-indexes")
-    with printer.busy("asking the indexes"):
+    with printer.show_progress("asking the indexes"):
         found = installer.find(" ".join(words), chosen, limit)
-    flags = _reach_flags(ctx)
-    printer.answer(lambda: _data(found, flags), lambda: _blocks(found, flags), as_data=as_data)
+    flags = _find_network_flags(ctx)
+    printer.print_answer(lambda: _to_dict(found, flags), lambda: _to_blocks(found, flags), as_data=as_data)
     if not as_data:
-        printer.tell_issues(found.issues)
+        printer.print_issues(found.issues)
     for issue in found.unanswered:
         printer.warn(f"{issue.path} did not answer: [{issue.code}] {issue.message}")
     if not found.hits and not found.unanswered:
-        among = f"{counted(found.skills, 'skill')} of {counted(len(chosen), 'index', 'indexes')}"
+        among = f"{format_count(found.skills, 'skill')} of {format_count(len(chosen), 'index', 'indexes')}"
         printer.note(f"Nothing among {among} fits.", quiet=as_data)
     return 0 if found.hits else 3 if found.unanswered else 1
 
 
-def _reach_flags(ctx: click.Context) -> tuple[str, ...]:
+def _find_network_flags(ctx: click.Context) -> tuple[str, ...]:
     """The flags of this command line that an install from its indexes needs as well."""
     names = {"allow_http": "--allow-http", "allow_private": "--allow-private"}
     return tuple(flag for name, flag in names.items() if ctx.params[name])
 
 
-def _install_line(hit: prowess.IndexHit, flags: tuple[str, ...]) -> str:
+def _install_command(hit: prowess.IndexHit, flags: tuple[str, ...]) -> str:
     """The command that installs a hit, quoted: an index decides over its name, not over what a shell does with it."""
     return shlex.join(("prowess", "install", hit.index, "--skill", hit.name, *flags))
 
 
-def _data(found: prowess.IndexSearch, flags: tuple[str, ...]) -> dict[str, object]:
+def _to_dict(found: prowess.IndexSearch, flags: tuple[str, ...]) -> dict[str, object]:
     return {
         "hits": [
             {
@@ -85,23 +85,23 @@ def _data(found: prowess.IndexSearch, flags: tuple[str, ...]) -> dict[str, objec
                 "description": hit.description,
                 "score": round(hit.score, 4),
                 "index": hit.index,
-                "install": _install_line(hit, flags),
+                "install": _install_command(hit, flags),
             }
             for hit in found.hits
         ],
         "unanswered": [
             {"index": issue.path, "code": issue.code, "message": issue.message} for issue in found.unanswered
         ],
-        "issues": [issue_data(issue) for issue in found.issues],
+        "issues": [issue_to_dict(issue) for issue in found.issues],
         "skills": found.skills,
         "fitting": found.fitting,
     }
 
 
-def _blocks(found: prowess.IndexSearch, flags: tuple[str, ...]) -> Iterator[Block]:
+def _to_blocks(found: prowess.IndexSearch, flags: tuple[str, ...]) -> Iterator[Block]:
     for hit in found.hits:
         yield line((hit.name, "name"), f"  {' '.join(hit.description.split())}", cut=True)
-        yield line(_install_line(hit, flags), indent=4)
+        yield line(_install_command(hit, flags), indent=4)
     left_out = found.fitting - len(found.hits)
     if left_out > 0:
         yield line((f"and {left_out:,} more: --limit {found.fitting} shows them", "dim"))

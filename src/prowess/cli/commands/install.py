@@ -8,29 +8,36 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prowess.cli.change_flow import DECLINED, Change, carry_out, plan_of
-from prowess.cli.command import command as new_command
-from prowess.cli.installs import (
+from prowess.cli.change_flow import DECLINED_STATUS, PlannedChange, carry_out, plan_to_blocks
+from prowess.cli.command_class import new_command
+from prowess.cli.install_options import (
     agents_option,
-    dry_option,
-    installed_data,
-    installed_line,
-    issue_data,
-    reach_options,
+    dry_run_option,
+    install_to_dict,
+    install_to_line,
+    issue_to_dict,
+    network_options,
     yes_option,
 )
-from prowess.cli.offer_view import offer_blocks, offer_data, offer_summary, pick_skills, plan_rows, with_skills
-from prowess.cli.options import as_path, complete_path, home_relative, json_option
+from prowess.cli.offers import (
+    describe_plan,
+    offer_to_blocks,
+    offer_to_dict,
+    pick_skills,
+    summarize_offer,
+    with_skills,
+)
+from prowess.cli.options import complete_path, json_option, shorten_path, with_dot_prefix
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Line, line
 from prowess.errors import BadReferenceError
 from prowess.files.directory import exists
 from prowess.install.copy_into import refuse_taken_places
-from prowess.install.plan import source_from, with_name
+from prowess.install.plan import parse_typed_source, with_safe_name
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.read import LOCK_FILE
 from prowess.spec.skill_ref import is_local_path, link_name
-from prowess.spec.source_grammar import GRAMMAR
+from prowess.spec.source_grammar import SOURCE_FORMS
 from prowess.spec.source_spec import parse_source, with_parts
 
 if TYPE_CHECKING:
@@ -53,7 +60,7 @@ if TYPE_CHECKING:
     ("prowess install ./skills/csv-report", "a folder of this machine"),
     ("prowess install owner/repo --list", "what it has, what that costs and could run"),
     ("prowess install @acme/pdf@v1.2.0 --dry-run", "only the plan"),
-    forms=GRAMMAR,
+    forms=SOURCE_FORMS,
 )
 @click.argument("source", shell_complete=complete_path)
 @click.option("--ref", default="", metavar="REF", help="This tag, branch or commit of the source.")
@@ -68,8 +75,8 @@ if TYPE_CHECKING:
 @click.option("--replace", is_flag=True, help="Take the place of what is there.")
 @click.option("--no-save", "save", flag_value=False, default=True, help="Do not declare it in prowess.toml.")
 @agents_option
-@reach_options
-@dry_option
+@network_options
+@dry_run_option
 @yes_option
 @json_option
 def command(
@@ -103,8 +110,8 @@ def command(
     --allow-http and --allow-private count for this command alone: a later sync or update needs them again.
     --list and --dry-run fetch into the cache, so that they fail for what cannot be had. Exit status 1: you said no.
     """
-    _tell_of_path(source)
-    spec = with_parts(source_from(source), ref=ref, subpath=subpath, skills=select)
+    _note_local_path(source)
+    spec = with_parts(parse_typed_source(source), ref=ref, subpath=subpath, skills=select)
     click.get_current_context().with_resource(installer.keeping_source())
     if list_only:
         return _show_offer(_fetch_offer(installer, spec), as_data=as_data)
@@ -113,10 +120,10 @@ def command(
             raise click.UsageError(
                 "--into only copies into that folder: leave --project, --copy, --replace and --agent out"
             )
-        return _copy(installer, spec, folder, dry_run=dry_run, yes=yes, as_data=as_data)
+        return _copy_into(installer, spec, folder, dry_run=dry_run, yes=yes, as_data=as_data)
     if not dry_run:
         installer.recover()  # before the plan is made: what was interrupted may have taken the place
-        printer.tell_issues(installer.issues)
+        printer.print_issues(installer.issues)
     make_plan = partial(
         installer.plan,
         spec if ref or subpath else source,  # as it was written, so that a manifest declares it so
@@ -128,11 +135,11 @@ def command(
         save=save,
     )
     asks = not (dry_run or yes)
-    decision = _decide(installer, make_plan, spec, select, asks=asks)
-    return carry_out(_change(installer, decision, asks=asks), yes=yes, as_data=as_data, dry_run=dry_run)
+    decision = _choose_skills(installer, make_plan, spec, select, asks=asks)
+    return carry_out(_plan_change(installer, decision, asks=asks), yes=yes, as_data=as_data, dry_run=dry_run)
 
 
-class _Decision(NamedTuple):
+class _InstallChoice(NamedTuple):
     """What is going to be installed."""
 
     plan: Plan
@@ -144,14 +151,14 @@ class _Decision(NamedTuple):
     """What was found worth saying before anything was fetched."""
 
 
-def _decide(
+def _choose_skills(
     installer: Installer,
     make_plan: Callable[..., Plan],
     spec: SourceSpec,
     select: tuple[str, ...],
     *,
     asks: bool,
-) -> _Decision:
+) -> _InstallChoice:
     """Fetch what the source has, and have a person pick from it where one is there; raises for what is taken."""
     plan = make_plan(select=select)  # what is taken is refused before anything is fetched
     issues = (*installer.issues, *plan.issues)
@@ -161,45 +168,47 @@ def _decide(
     picked = pick_skills(offer, usual) if may_pick else None
     if picked != []:
         plan = make_plan(select=select if picked in (None, usual) else picked, offer=offer)
-    return _Decision(plan, with_skills(offer, usual if picked is None else picked), picked is not None, issues)
+    return _InstallChoice(plan, with_skills(offer, usual if picked is None else picked), picked is not None, issues)
 
 
-def _change(installer: Installer, decision: _Decision, *, asks: bool) -> Change[tuple[InstalledSkill, ...]]:
+def _plan_change(
+    installer: Installer, decision: _InstallChoice, *, asks: bool
+) -> PlannedChange[tuple[InstalledSkill, ...]]:
     """The change that a decision comes to. ``asks``: a person reads it who has to know what each skill is."""
     plan, offer, was_picked, noticed = decision
     # Of a source without a skill that loads nothing is planned: to install it says why.
-    rows = plan_rows(plan, offer) if offer.skills else []
-    seen = [*offer_blocks(offer), Line()] if rows and asks and not was_picked else []
+    rows = describe_plan(plan, offer) if offer.skills else []
+    seen = [*offer_to_blocks(offer), Line()] if rows and asks and not was_picked else []
     is_refused = was_picked and not rows
     advice: list[Issue] = []
 
-    def issues() -> tuple[Issue, ...]:
+    def collect_issues() -> tuple[Issue, ...]:
         return tuple(dict.fromkeys((*noticed, *offer.issues, *installer.issues, *advice)))
 
-    return Change(
-        plan=[*seen, *plan_of(rows)],
+    return PlannedChange(
+        plan=[*seen, *plan_to_blocks(rows)],
         needs_consent=bool(rows),
-        doing=f"fetching {offer.spec}",
-        do=lambda: () if is_refused else _install(installer, plan, advice),
-        data=lambda done: {
+        progress_text=f"fetching {offer.spec}",
+        apply=lambda: () if is_refused else _apply_plan(installer, plan, advice),
+        to_dict=lambda done: {
             "plan": rows,
-            "installed": [installed_data(one) for one in done or ()],
-            "issues": [issue_data(issue) for issue in issues()],
+            "installed": [install_to_dict(one) for one in done or ()],
+            "issues": [issue_to_dict(issue) for issue in collect_issues()],
         },
-        report=lambda done: [installed_line("Installed", one) for one in done],
-        declined="Nothing was installed.",
-        idle="Nothing was installed.",
-        issues=issues,
-        status=lambda done: 0 if done else DECLINED,
-        dry_status=0 if rows else DECLINED,
+        report=lambda done: [install_to_line("Installed", one) for one in done],
+        declined_text="Nothing was installed.",
+        idle_text="Nothing was installed.",
+        issues=collect_issues,
+        status=lambda done: 0 if done else DECLINED_STATUS,
+        dry_status=0 if rows else DECLINED_STATUS,
     )
 
 
-def _install(installer: Installer, plan: Plan, advice: list[Issue]) -> tuple[InstalledSkill, ...]:
+def _apply_plan(installer: Installer, plan: Plan, advice: list[Issue]) -> tuple[InstalledSkill, ...]:
     """Do what a plan says; what git should ignore, or must not, goes to ``advice``."""
     from prowess.install.git_ignores import find_ignore_issues  # noqa: PLC0415 - only where something is installed
 
-    first = not exists(os.path.join(installer.project.records, LOCK_FILE))
+    first = not exists(os.path.join(installer.project.lock_folder, LOCK_FILE))
     done = installer.apply(plan)
     if plan.location == "project":
         advice += find_ignore_issues(installer.project, DEFAULT_LIMITS, first=first)
@@ -208,48 +217,48 @@ def _install(installer: Installer, plan: Plan, advice: list[Issue]) -> tuple[Ins
 
 def _fetch_offer(installer: Installer, spec: SourceSpec) -> prowess.Offer:
     """What the source has; raises for what cannot be reached, and for a skill that it has not."""
-    with printer.busy(f"fetching {spec}"):
+    with printer.show_progress(f"fetching {spec}"):
         return installer.offers(spec)
 
 
 def _show_offer(offer: prowess.Offer, *, as_data: bool) -> int:
-    printer.answer(lambda: offer_data(offer), lambda: offer_blocks(offer), as_data=as_data)
-    printer.tell_issues(offer.issues)
+    printer.print_answer(lambda: offer_to_dict(offer), lambda: offer_to_blocks(offer), as_data=as_data)
+    printer.print_issues(offer.issues)
     return 0
 
 
-def _tell_of_path(source: str) -> None:
+def _note_local_path(source: str) -> None:
     """Say so when what is written as a name or a repository is the path of something here as well."""
     if is_local_path(source) or not os.path.lexists(source):
         return
     try:
         spec = parse_source(source)
     except BadReferenceError as error:
-        message = f"{error.message}; something of that name is here: write {as_path(source)}"
+        message = f"{error.message}; something of that name is here: write {with_dot_prefix(source)}"
         raise BadReferenceError(message, error.path, error.code) from None
     if not spec.local:
-        printer.note(f"{source} is taken for {spec.address}; what is here by that name is {as_path(source)}")
+        printer.note(f"{source} is taken for {spec.address}; what is here by that name is {with_dot_prefix(source)}")
 
 
-def _copy(installer: Installer, spec: SourceSpec, folder: str, *, dry_run: bool, yes: bool, as_data: bool) -> int:
-    refuse_taken_places(with_name(spec), os.path.abspath(folder))  # before anything is fetched
+def _copy_into(installer: Installer, spec: SourceSpec, folder: str, *, dry_run: bool, yes: bool, as_data: bool) -> int:
+    refuse_taken_places(with_safe_name(spec), os.path.abspath(folder))  # before anything is fetched
     offer = _fetch_offer(installer, spec)
     named = ", ".join(skill.name for skill in offer.chosen(spec.skills))
-    take = [f"take {offer_summary(offer)}: {named}"] if named else []
+    take = [f"take {summarize_offer(offer)}: {named}"] if named else []
     rows = [f"fetch {spec}", *take, f"copy it into {folder}: no links, no lock file"]
     return carry_out(
-        Change(
-            plan=plan_of(rows),
+        PlannedChange(
+            plan=plan_to_blocks(rows),
             needs_consent=True,
-            doing=f"fetching {spec}",
-            do=lambda: _copied_places(installer.install_into(spec, folder, offer=offer), offer),
-            data=lambda places: {
+            progress_text=f"fetching {spec}",
+            apply=lambda: _list_copies(installer.install_into(spec, folder, offer=offer), offer),
+            to_dict=lambda places: {
                 "plan": rows,
                 "installed": [{"name": at.name, "location": "folder", "path": str(at)} for at in places or ()],
-                "issues": [issue_data(issue) for issue in offer.issues],
+                "issues": [issue_to_dict(issue) for issue in offer.issues],
             },
-            report=lambda places: [line("Copied ", (at.name, "name"), f": {home_relative(str(at))}") for at in places],
-            declined="Nothing was copied.",
+            report=lambda places: [line("Copied ", (at.name, "name"), f": {shorten_path(str(at))}") for at in places],
+            declined_text="Nothing was copied.",
             issues=lambda: offer.issues,
         ),
         yes=yes,
@@ -258,6 +267,6 @@ def _copy(installer: Installer, spec: SourceSpec, folder: str, *, dry_run: bool,
     )
 
 
-def _copied_places(first: Path, offer: prowess.Offer) -> list[Path]:
+def _list_copies(first: Path, offer: prowess.Offer) -> list[Path]:
     """The folders that a copy made: one for each skill that was chosen, else one for the source."""
     return [first.with_name(link_name(skill.name)) for skill in offer.skills] if offer.spec.skills else [first]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from prowess.cli.agent_links import relink
-from prowess.cli.command import command as new_command
-from prowess.cli.installs import dry_option, installed_arguments, yes_option
-from prowess.cli.options import complete_agent, json_option, known_agents
+from prowess.cli.change_links import change_links
+from prowess.cli.command_class import new_command
+from prowess.cli.install_options import dry_run_option, installed_arguments, yes_option
+from prowess.cli.options import check_agents, complete_agent, json_option
 from prowess.install.installer import Installer
 
 
@@ -24,12 +24,12 @@ from prowess.install.installer import Installer
     required=True,
     metavar="ID",
     shell_complete=complete_agent,
-    callback=known_agents,
+    callback=check_agents,
     help="The agent ('prowess list --help' names all of them).",
 )
-@dry_option
+@dry_run_option
 @yes_option
 @json_option
 def command(names: tuple[str, ...], *, agents: tuple[str, ...], dry_run: bool, yes: bool, as_data: bool) -> int:
     """Link installed skills where further agents look: all that are named, or none. Exit status 1: you said no."""
-    return relink("link", Installer.link, names, agents, dry_run=dry_run, yes=yes, as_data=as_data)
+    return change_links("link", Installer.link, names, agents, dry_run=dry_run, yes=yes, as_data=as_data)

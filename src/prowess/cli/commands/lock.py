@@ -7,32 +7,34 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.command import command as new_command
-from prowess.cli.options import home_relative, json_option
-from prowess.cli.remedies import remedy
+from prowess.cli.command_class import new_command
+from prowess.cli.options import json_option, shorten_path
+from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, line
-from prowess.cli.terminal import choose, open_terminal
+from prowess.cli.terminal import ask_choice, open_terminal
 from prowess.errors import InstallError
 from prowess.files.write import write_atomic
+from prowess.install.conflict_sides import find_sides, write_merged_lock
 from prowess.install.installer import Installer
-from prowess.install.lock_conflict import find_sides, write_merged
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.conflicts import find_marker
-from prowess.lockfile.merge import find_shared_links, merge_locks, wrap_whole
+from prowess.lockfile.merge import find_shared_links, merge_locks, wrap_in_markers
 from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from prowess.cli.render.blocks import Block
-    from prowess.install.lock_conflict import LockSides
+    from prowess.install.conflict_sides import LockSides
     from prowess.lockfile.merge import LockConflict, LockMerge, Side
 
 _MINE, _THEIRS = "mine", "theirs"
-_NO_BASE = "the markers do not say what both sides began with: what either side has was kept"
-_NOBODY_CHOSE = "both sides changed these; nothing was written. Say --take mine, --take theirs, or run it on a terminal"
-_FILE = click.Path(dir_okay=False)
+_NO_BASE_NOTE = "the markers do not say what both sides began with: what either side has was kept"
+_UNDECIDED_NOTE = (
+    "both sides changed these; nothing was written. Say --take mine, --take theirs, or run it on a terminal"
+)
+_FILE_TYPE = click.Path(dir_okay=False)
 
 
 @new_command(
@@ -44,9 +46,9 @@ _FILE = click.Path(dir_okay=False)
 @click.option("--merge", is_flag=True, help="Merge the lock file that git left in conflict.")
 @click.option("--take", type=click.Choice((_MINE, _THEIRS)), help="Whose version to take where both changed one skill.")
 @click.option("--user", is_flag=True, help="The lock file of your own skills, not the project's.")
-@click.option("--base", type=_FILE, metavar="FILE", help="The version that both sides began with.")
-@click.option("--ours", type=_FILE, metavar="FILE", help="Our version; the result is written to it.")
-@click.option("--theirs", type=_FILE, metavar="FILE", help="The other version.")
+@click.option("--base", type=_FILE_TYPE, metavar="FILE", help="The version that both sides began with.")
+@click.option("--ours", type=_FILE_TYPE, metavar="FILE", help="Our version; the result is written to it.")
+@click.option("--theirs", type=_FILE_TYPE, metavar="FILE", help="The other version.")
 @json_option
 def command(
     *, merge: bool, take: str | None, user: bool, base: str | None, ours: str | None, theirs: str | None, as_data: bool
@@ -74,32 +76,32 @@ def command(
 def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
     installer = Installer()
     scope = installer.user if user else installer.project
-    path = os.path.join(scope.records, LOCK_FILE)
+    path = os.path.join(scope.lock_folder, LOCK_FILE)
     sides = find_sides(scope, DEFAULT_LIMITS)
     if sides is None:
-        text = read_text(scope.records, LOCK_FILE)
+        text = read_text(scope.lock_folder, LOCK_FILE)
         count = len(parse_lock(text, path)) if text is not None else 0
-        said = f"There is no {LOCK_FILE} here." if text is None else f"{home_relative(path)} is in no conflict."
-        _answer(path, None, [line(said)], count=count, as_data=as_data)
+        said = f"There is no {LOCK_FILE} here." if text is None else f"{shorten_path(path)} is in no conflict."
+        _print_answer(path, None, [line(said)], count=count, as_data=as_data)
         return 0
     merged = merge_locks(sides.base, sides.ours, sides.theirs)
-    choices = _choose(merged.conflicts, sides, take)
+    choices = _choose_sides(merged.conflicts, sides, take)
     if choices:
         merged = merge_locks(sides.base, sides.ours, sides.theirs, choices=choices)
     if merged.conflicts:
-        return _tell_conflicts(path, merged, sides, as_data=as_data)
-    write_merged(scope, sides, merged.text, DEFAULT_LIMITS)
+        return _report_conflicts(path, merged, sides, as_data=as_data)
+    write_merged_lock(scope, sides, merged.text, DEFAULT_LIMITS)
     count = len(parse_lock(merged.text))
-    rows = [line(("Merged ", "good"), (home_relative(path), "name"), f": it records {count} installed.")]
-    _answer(path, merged, rows, count=count, as_data=as_data)
+    rows = [line(("Merged ", "good"), (shorten_path(path), "name"), f": it records {count} installed.")]
+    _print_answer(path, merged, rows, count=count, as_data=as_data)
     if not sides.is_base_known:
-        printer.note(_NO_BASE)
+        printer.note(_NO_BASE_NOTE)
     _warn_of_shared_links(merged.text)
     printer.note(f"next: 'git add {LOCK_FILE}', and 'prowess sync' once the merge is done")
     return 0
 
 
-def _choose(conflicts: tuple[LockConflict, ...], sides: LockSides, take: str | None) -> Mapping[str, Side]:
+def _choose_sides(conflicts: tuple[LockConflict, ...], sides: LockSides, take: str | None) -> Mapping[str, Side]:
     """The side to take for each conflict: as the option says, or a person at the terminal; none where nobody says."""
     words = [take] * len(conflicts) if take is not None else _ask_for_sides(conflicts, sides)
     return {
@@ -115,24 +117,24 @@ def _ask_for_sides(conflicts: tuple[LockConflict, ...], sides: LockSides) -> lis
             return []
         words = []
         for conflict in conflicts:
-            mine, theirs = _as_mine(conflict, swapped=sides.is_mine_theirs)
+            mine, theirs = _order_sides(conflict, swapped=sides.is_mine_theirs)
             question = f"{conflict.name}: mine has {mine}, theirs {theirs}. Take"
-            words.append(choose(question, (_MINE, _THEIRS), terminal))
+            words.append(ask_choice(question, (_MINE, _THEIRS), terminal))
         return words
 
 
-def _as_mine(conflict: LockConflict, *, swapped: bool) -> tuple[str, str]:
+def _order_sides(conflict: LockConflict, *, swapped: bool) -> tuple[str, str]:
     """What the person's own side has, and the other."""
     ours, theirs = conflict.ours or "removed it", conflict.theirs or "removed it"
     return (theirs, ours) if swapped else (ours, theirs)
 
 
-def _tell_conflicts(path: str, merged: LockMerge, sides: LockSides, *, as_data: bool) -> int:
+def _report_conflicts(path: str, merged: LockMerge, sides: LockSides, *, as_data: bool) -> int:
     """Name what both sides changed; the file stays as it was."""
-    rows = [((one.name, "name"), *_as_mine(one, swapped=sides.is_mine_theirs)) for one in merged.conflicts]
+    rows = [((one.name, "name"), *_order_sides(one, swapped=sides.is_mine_theirs)) for one in merged.conflicts]
     blocks = [Table(rows, head=("skill", "mine", "theirs"))]
-    _answer(path, merged, blocks, count=None, as_data=as_data)
-    printer.note(_NOBODY_CHOSE)
+    _print_answer(path, merged, blocks, count=None, as_data=as_data)
+    printer.note(_UNDECIDED_NOTE)
     if not find_marker(sides.text):  # a choice that came to one side whole, or git was told not to merge by lines
         printer.note(f"{LOCK_FILE} is as one side has it: 'git add {LOCK_FILE}' keeps that")
     return 1
@@ -151,18 +153,18 @@ def _merge_files(base: str | None, ours: str, theirs: str, *, take: str | None, 
             merged = merge_locks(*texts, choices={conflict.name: side for conflict in merged.conflicts})
     except InstallError:
         # git takes this file for the result, and forgets the other side with the next 'git add'. Both have to be in it.
-        write_atomic(ours, wrap_whole(*texts[1:]).encode(), mode=0o644)
+        write_atomic(ours, wrap_in_markers(*texts[1:]).encode(), mode=0o644)
         raise
     write_atomic(ours, merged.text.encode(), mode=0o644)
     count = None if merged.conflicts else len(parse_lock(merged.text))
-    _answer(ours, merged, [], count=count, as_data=as_data)
+    _print_answer(ours, merged, [], count=count, as_data=as_data)
     if not merged.conflicts:
         _warn_of_shared_links(merged.text)
     for conflict in merged.conflicts:
-        mine, other = _as_mine(conflict, swapped=False)
+        mine, other = _order_sides(conflict, swapped=False)
         printer.warn(f"[lock-conflict] both sides changed {conflict.name}: ours has {mine}, theirs {other}")
     if merged.conflicts:
-        printer.note(f"  hint: {remedy('lock-conflict')}")
+        printer.note(f"  hint: {find_remedy('lock-conflict')}")
     return 1 if merged.conflicts else 0
 
 
@@ -180,9 +182,11 @@ def _read_file(path: str) -> str:
     return text
 
 
-def _answer(path: str, merged: LockMerge | None, blocks: Sequence[Block], *, count: int | None, as_data: bool) -> None:
+def _print_answer(
+    path: str, merged: LockMerge | None, blocks: Sequence[Block], *, count: int | None, as_data: bool
+) -> None:
     conflicts = merged.conflicts if merged is not None else ()
-    printer.answer(
+    printer.print_answer(
         lambda: {
             "path": path,
             "installed": count,

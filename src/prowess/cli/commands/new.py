@@ -5,18 +5,18 @@ from __future__ import annotations
 import click
 
 from prowess.authoring.new import PARTS, create_skill
-from prowess.cli.command import command as new_command
-from prowess.cli.options import home_relative, json_option
+from prowess.cli.command_class import new_command
+from prowess.cli.options import json_option, shorten_path
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
 
 
-def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+def _complete_parts(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     head, _, last = incomplete.rpartition(",")
     return [f"{head}{',' if head else ''}{part}" for part in PARTS if part.startswith(last)]
 
 
-def _chosen(ctx: click.Context, param: click.Parameter, written: str) -> list[str]:
+def _check_parts(ctx: click.Context, param: click.Parameter, written: str) -> list[str]:
     """The parts, all of which exist."""
     parts = [part.strip() for part in written.split(",") if part.strip()]
     for part in parts:
@@ -38,8 +38,8 @@ def _chosen(ctx: click.Context, param: click.Parameter, written: str) -> list[st
     "parts",
     default="",
     metavar="PARTS",
-    shell_complete=_complete,
-    callback=_chosen,
+    shell_complete=_complete_parts,
+    callback=_check_parts,
     help=f"Also: {', '.join(PARTS)}; commas between.",
 )
 @json_option
@@ -47,8 +47,8 @@ def command(name: str, *, folder: str, description: str, parts: list[str], as_da
     """Begin a skill: a folder NAME with a SKILL.md that passes 'prowess check'."""
     made = create_skill(name, folder, description=description, parts=parts)
     files = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
-    where = home_relative(str(made))
-    printer.answer(
+    where = shorten_path(str(made))
+    printer.print_answer(
         lambda: {"name": name, "folder": str(made), "files": files},
         lambda: [
             line("Made ", (where, "name"), f" with {', '.join(files)}."),

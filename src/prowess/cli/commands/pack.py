@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from prowess.authoring.pack import FORMATS, ArchiveFormat, pack, write_packed
-from prowess.cli.command import command as new_command
-from prowess.cli.options import complete_skill_or_path, find_path, home_relative, json_option, settings_of
+from prowess.authoring.pack import ARCHIVE_FORMATS, ArchiveFormat, pack, write_packed
+from prowess.cli.command_class import new_command
+from prowess.cli.options import complete_skill_or_path, find_path, json_option, load_cli_settings, shorten_path
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
-from prowess.spec.plural import counted
+from prowess.spec.quantities import format_count
 
 
 @new_command(
@@ -21,7 +21,7 @@ from prowess.spec.plural import counted
 @click.option(
     "-o", "--output", "target", type=click.Path(dir_okay=False), help="The file to write; NAME.FORMAT otherwise."
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), help="By the end of --output, else skill.")
+@click.option("--format", "form", type=click.Choice(ARCHIVE_FORMATS), help="By the end of --output, else skill.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @json_option
 def command(path: str, *, target: str | None, form: ArchiveFormat | None, force: bool, as_data: bool) -> None:
@@ -29,13 +29,13 @@ def command(path: str, *, target: str | None, form: ArchiveFormat | None, force:
 
     A .skill file is a zip with one folder in it; .zip and .tar.gz have SKILL.md on top. The skill must pass 'check'.
     """
-    chosen = form or _format_of(target or "")
-    path = find_path(settings_of(), path)
-    with printer.busy("packing"):
+    chosen = form or _guess_format(target or "")
+    path = find_path(load_cli_settings(), path)
+    with printer.show_progress("packing"):
         packed = pack(path, form=chosen)
     where = target or f"{packed.name}.{chosen}"
     write_packed(packed, where, replace=force)
-    printer.answer(
+    printer.print_answer(
         lambda: {
             "name": packed.name,
             "path": where,
@@ -49,7 +49,8 @@ def command(path: str, *, target: str | None, form: ArchiveFormat | None, force:
             line(
                 "Packed ",
                 (packed.name, "name"),
-                f": {home_relative(where)}, {counted(len(packed.files), 'file')}, {counted(len(packed.data), 'byte')}",
+                f": {shorten_path(where)}, {format_count(len(packed.files), 'file')}, "
+                f"{format_count(len(packed.data), 'byte')}",
             ),
             line((f"sha256 {packed.digest}", "dim"), indent=2),
             *([line((f"left out: {', '.join(packed.left_out)}", "dim"), indent=2)] if packed.left_out else []),
@@ -58,9 +59,9 @@ def command(path: str, *, target: str | None, form: ArchiveFormat | None, force:
     )
 
 
-def _format_of(target: str) -> ArchiveFormat:
-    found = next((known for known in FORMATS if not target or target.endswith(f".{known}")), None)
+def _guess_format(target: str) -> ArchiveFormat:
+    found = next((known for known in ARCHIVE_FORMATS if not target or target.endswith(f".{known}")), None)
     if found is None:
-        ends = ", ".join(f".{known}" for known in FORMATS)
+        ends = ", ".join(f".{known}" for known in ARCHIVE_FORMATS)
         raise click.UsageError(f"{target!r} says no format: end it with one of {ends}, or say --format")
     return found

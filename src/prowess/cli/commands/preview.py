@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.command import command as new_command
-from prowess.cli.options import json_option, settings_of, skill_argument, where_options
+from prowess.cli.command_class import new_command
+from prowess.cli.options import catalog_options, json_option, load_cli_settings, skill_argument
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Verbatim
-from prowess.cli.session_setup import session_for
+from prowess.cli.session import open_session
 from prowess.spec.tokens import estimate_tokens
 from prowess.tools.preview import preview
 
 if TYPE_CHECKING:
-    from prowess.cli.options import Where
+    from prowess.cli.options import CatalogFlags
 
 
 @new_command(
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 @skill_argument
 @click.argument("arguments", nargs=-1, metavar="[ARGS]...")
 @click.option("--no-run", is_flag=True, help="Leave commands as they are written, even of a trusted skill.")
-@where_options
+@catalog_options
 @json_option
 def command(
     skill: str,
     arguments: tuple[str, ...],
     *,
     no_run: bool,
-    where: Where,
+    where: CatalogFlags,
     as_data: bool,
 ) -> None:
     """Show what a model would receive on activation; what the author did not write is marked.
@@ -41,10 +41,10 @@ def command(
     NAME is the name of a skill, its folder, or its SKILL.md. With ARGS: what a person's explicit call with them sends.
     Commands of a trusted skill run, as they would then.
     """
-    settings = settings_of(**where)
-    session, name = session_for(settings, skill, run=not no_run)
+    settings = load_cli_settings(**where)
+    session, name = open_session(settings, skill, run=not no_run)
     shown = preview(session, name, " ".join(arguments) if arguments else None)
-    printer.answer(
+    printer.print_answer(
         lambda: {
             "name": name,
             "content": shown.content,

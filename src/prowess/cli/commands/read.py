@@ -6,13 +6,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.command import command as new_command
-from prowess.cli.options import complete_file, complete_skill, json_option, named, settings_of, where_options
+from prowess.cli.command_class import new_command
+from prowess.cli.options import (
+    catalog_options,
+    complete_file,
+    complete_skill,
+    find_skill_and_warn,
+    json_option,
+    load_cli_settings,
+)
 from prowess.cli.render import printer
 from prowess.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
-    from prowess.cli.options import Where
+    from prowess.cli.options import CatalogFlags
 
 
 @new_command(
@@ -24,14 +31,14 @@ if TYPE_CHECKING:
 @click.argument("skill", metavar="NAME", shell_complete=complete_skill)
 @click.argument("file", required=False, shell_complete=complete_file)
 @click.option("--raw", is_flag=True, help="The bytes as they are; not to a terminal.")
-@where_options
+@catalog_options
 @json_option
 def command(
     skill: str,
     file: str | None,
     *,
     raw: bool,
-    where: Where,
+    where: CatalogFlags,
     as_data: bool,
 ) -> None:
     r"""Read the instructions of a skill, or one of its files.
@@ -39,12 +46,12 @@ def command(
     Control characters are shown as what they are (\x1b). Commands in instructions stay as they are written: nothing
     runs.
     """
-    found = named(settings_of(**where), skill)
+    found = find_skill_and_warn(load_cli_settings(**where), skill)
     if raw:
-        printer.raw(found.read_bytes(file) if file else found.read_body(errors="bytes"))
+        printer.write_bytes(found.read_bytes(file) if file else found.read_body(errors="bytes"))
         return
     text = found.read_resource(file, DEFAULT_LIMITS.max_body_bytes) if file else found.read_body()
     if as_data:
-        printer.answer(lambda: {"name": found.name, "file": file, "content": text}, list, as_data=True)
+        printer.print_answer(lambda: {"name": found.name, "file": file, "content": text}, list, as_data=True)
     else:
-        printer.exact_text(text)
+        printer.print_text(text)

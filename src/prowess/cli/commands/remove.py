@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.cli.change_flow import Change, carry_out, plan_of
-from prowess.cli.command import command as new_command
-from prowess.cli.installs import dry_option, installed_arguments, issue_data, read_entries, refs_of, yes_option
-from prowess.cli.options import home_relative, json_option
+from prowess.cli.change_flow import PlannedChange, carry_out, plan_to_blocks
+from prowess.cli.command_class import new_command
+from prowess.cli.install_options import (
+    dry_run_option,
+    find_install_refs,
+    installed_arguments,
+    issue_to_dict,
+    read_lock_entries,
+    yes_option,
+)
+from prowess.cli.options import json_option, shorten_path
 from prowess.cli.render.blocks import line
 from prowess.errors import NotInstalledError
 from prowess.install.installer import Installer
 from prowess.spec.skill_ref import SkillRef
 
 if TYPE_CHECKING:
-    from prowess.lockfile.read import Locked, LockedSkill
+    from prowess.lockfile.read import LockEntries, LockEntry
 
-_SHORTEST = 7
+_MIN_COMMIT_LENGTH = 7
 """So many characters of a commit's id name it."""
 
 
@@ -27,7 +34,7 @@ _SHORTEST = 7
     ("prowess remove @acme/pdf --yes", "without being asked"),
 )
 @installed_arguments
-@dry_option
+@dry_run_option
 @yes_option
 @json_option
 def command(names: tuple[str, ...], *, dry_run: bool, yes: bool, as_data: bool) -> int:
@@ -39,23 +46,23 @@ def command(names: tuple[str, ...], *, dry_run: bool, yes: bool, as_data: bool) 
     project's and some are yours, that holds for each. Exit status 1: you said no.
     """
     installer = Installer()
-    refs = refs_of(installer, names)
-    entries = read_entries(installer)
-    rows = [row for ref in refs for row in _plan(installer, SkillRef.parse(ref), entries)]
+    refs = find_install_refs(installer, names)
+    entries = read_lock_entries(installer)
+    rows = [row for ref in refs for row in _plan_removal(installer, SkillRef.parse(ref), entries)]
     return carry_out(
-        Change(
-            plan=plan_of(rows),
+        PlannedChange(
+            plan=plan_to_blocks(rows),
             needs_consent=True,
-            doing="removing",
-            do=lambda: installer.remove(refs),
-            data=lambda gone: {
+            progress_text="removing",
+            apply=lambda: installer.remove(refs),
+            to_dict=lambda gone: {
                 "plan": rows,
                 "removed": str(gone[0]) if gone else None,
                 "places": [str(place) for place in gone or ()],
-                "issues": [issue_data(issue) for issue in installer.issues],
+                "issues": [issue_to_dict(issue) for issue in installer.issues],
             },
             report=lambda _: [line("Removed ", (ref, "name"), ".") for ref in refs],
-            declined="Nothing was removed.",
+            declined_text="Nothing was removed.",
             issues=lambda: installer.issues,
         ),
         yes=yes,
@@ -64,16 +71,16 @@ def command(names: tuple[str, ...], *, dry_run: bool, yes: bool, as_data: bool) 
     )
 
 
-def _plan(installer: Installer, ref: SkillRef, entries: Locked) -> list[str]:
+def _plan_removal(installer: Installer, ref: SkillRef, entries: LockEntries) -> list[str]:
     """What goes; raises when there is nothing, or another version than the one named."""
     entry = entries.get(ref.full_name)
-    if ref.version and (entry is None or not _is_at(entry, ref.version)):
+    if ref.version and (entry is None or not _is_at_version(entry, ref.version)):
         at = (
             f"at {entry.ref or entry.commit or 'no version'}" if entry is not None else "at a version that is not known"
         )
         raise NotInstalledError(f"{ref.full_name} is installed {at}, not at {ref.version}")
     try:
-        what = f"remove {home_relative(str(installer.resolve(ref)))}"
+        what = f"remove {shorten_path(str(installer.resolve(ref)))}"
     except NotInstalledError:
         if entry is None:
             raise
@@ -85,5 +92,5 @@ def _plan(installer: Installer, ref: SkillRef, entries: Locked) -> list[str]:
     return [f"{what}{several}", f"remove its {places} and its entry in prowess.lock", *saved]
 
 
-def _is_at(entry: LockedSkill, version: str) -> bool:
-    return version == entry.ref or (len(version) >= _SHORTEST and entry.commit.startswith(version))
+def _is_at_version(entry: LockEntry, version: str) -> bool:
+    return version == entry.ref or (len(version) >= _MIN_COMMIT_LENGTH and entry.commit.startswith(version))

@@ -7,18 +7,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.command import command as new_command
-from prowess.cli.options import complete_file, json_option, named, settings_of, skill_argument, where_options
+from prowess.cli.command_class import new_command
+from prowess.cli.options import (
+    catalog_options,
+    complete_file,
+    find_skill_and_warn,
+    json_option,
+    load_cli_settings,
+    skill_argument,
+)
 from prowess.cli.render import printer
-from prowess.cli.script_folder import folder_option, tell_where
+from prowess.cli.script_folder import folder_option, note_empty_folder
 from prowess.runtime.acting.scripts import Scripts
 from prowess.runtime.acting.trust import Trust
 
 if TYPE_CHECKING:
     import prowess
-    from prowess.cli.options import Where
+    from prowess.cli.options import CatalogFlags
 
-STOPPED = 124
+TIMEOUT_STATUS = 124
 """The status of a script that met a limit, as that of ``timeout``."""
 
 
@@ -38,7 +45,7 @@ STOPPED = 124
 )
 @click.option("--network", is_flag=True, help="Let it use the network.")
 @click.option("--stdin", "with_stdin", is_flag=True, help="Pass this command's standard input on.")
-@where_options
+@catalog_options
 @json_option
 def command(
     skill: str,
@@ -49,35 +56,35 @@ def command(
     sandbox: str | None,
     network: bool,
     with_stdin: bool,
-    where: Where,
+    where: CatalogFlags,
     as_data: bool,
 ) -> int:
     """Run a script of a skill that is trusted as it is now, from a private copy, in a sandbox, within limits.
 
     The exit status is the script's own, 124 when it met a limit, 3 when it did not run.
     """
-    settings = settings_of(sandbox=sandbox, **where)
-    found = named(settings, skill)
+    settings = load_cli_settings(sandbox=sandbox, **where)
+    found = find_skill_and_warn(settings, skill)
     how = Scripts(sandbox=settings.text("sandbox"), folder=folder, network=network)  # type: ignore[arg-type]  # its choices
     given = sys.stdin.buffer.read(how.limits.max_script_input_bytes + 1) if with_stdin else b""
     result = how.run(found, script, arguments, stdin=given, trust=Trust())
-    printer.answer(lambda: _data(result), list, as_data=as_data)
+    printer.print_answer(lambda: _to_dict(result), list, as_data=as_data)
     if not as_data:
-        _pass_on(result)
-        tell_where(arguments, folder)
-    return STOPPED if result.limit else result.status if 0 <= result.status < STOPPED else 1
+        _print_output(result)
+        note_empty_folder(arguments, folder)
+    return TIMEOUT_STATUS if result.limit else result.status if 0 <= result.status < TIMEOUT_STATUS else 1
 
 
-def _data(result: prowess.ScriptResult) -> dict[str, object]:
+def _to_dict(result: prowess.ScriptResult) -> dict[str, object]:
     names = ("status", "stdout", "stderr", "seconds", "sandbox", "limit", "stdout_cut", "stderr_cut")
     return {**{name: getattr(result, name) for name in names}, "sandbox_gaps": list(result.sandbox_gaps)}
 
 
-def _pass_on(result: prowess.ScriptResult) -> None:
+def _print_output(result: prowess.ScriptResult) -> None:
     if result.stdout:
-        printer.exact_text(result.stdout)
+        printer.print_text(result.stdout)
     if result.stderr:
-        printer.error_text(result.stderr)
+        printer.print_error_text(result.stderr)
     for gap in result.sandbox_gaps:
         printer.warn(f"sandbox {result.sandbox}: {gap}")
     if result.limit:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.command import command as new_command
-from prowess.cli.options import catalog_of, find_absent, json_option, settings_of, where_options
+from prowess.cli.command_class import new_command
+from prowess.cli.options import catalog_options, json_option, load_catalog, load_cli_settings, suggest_sync_for
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, line
-from prowess.spec.plural import counted
+from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
-    from prowess.cli.options import Where
+    from prowess.cli.options import CatalogFlags
 
 
 @new_command(
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 )
 @click.argument("query", nargs=-1, required=True)
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="The most to show.")
-@where_options
+@catalog_options
 @json_option
 def command(
     query: tuple[str, ...],
     *,
     limit: int,
-    where: Where,
+    where: CatalogFlags,
     as_data: bool,
 ) -> int:
     """Search names, descriptions and tags for the words of QUERY, best first. Exit status 1: nothing fits."""
-    settings = settings_of(**where)
-    if absent := find_absent(settings):
+    settings = load_cli_settings(**where)
+    if absent := suggest_sync_for(settings):
         printer.warn(absent)
-    catalog = catalog_of(settings)
+    catalog = load_catalog(settings)
     fitting = catalog.search(" ".join(query), max(len(catalog), 1))
     hits, left_out = fitting[:limit], len(fitting) - limit
-    printer.answer(
+    printer.print_answer(
         lambda: {
             "hits": [
                 {"name": h.name, "description": h.description, "score": round(h.score, 4), "location": h.skill.location}
@@ -55,5 +55,5 @@ def command(
         as_data=as_data,
     )
     if not hits:
-        printer.note(f"Nothing among {counted(len(catalog), 'skill')} fits.", quiet=as_data)
+        printer.note(f"Nothing among {format_count(len(catalog), 'skill')} fits.", quiet=as_data)
     return 0 if hits else 1

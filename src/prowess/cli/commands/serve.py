@@ -12,23 +12,23 @@ from click.core import ParameterSource
 
 import prowess
 from prowess.cli.client_configurations import CONFIGURATIONS, locate_program
-from prowess.cli.command import command as new_command
-from prowess.cli.lock_check import Verified, absence, tell_troubles
-from prowess.cli.options import home_relative, json_option
+from prowess.cli.command_class import new_command
+from prowess.cli.lock_states import LockStates, suggest_sync, warn_lock_problems
+from prowess.cli.options import json_option, shorten_path
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
-from prowess.spec.plural import counted
+from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prowess.cli.render.blocks import Block
 
-_TOKEN = "PROWESS_MCP_TOKEN"  # noqa: S105 - the name of a variable
+_TOKEN_VARIABLE = "PROWESS_MCP_TOKEN"  # noqa: S105 - the name of a variable
 _PARTS = ("extension", "tools", "instructions", "prompts")
-_ANYWHERE = "127.0.0.1:8848"
-_NOWHERE = "none"
-_WAITING = (
+_DEFAULT_ADDRESS = "127.0.0.1:8848"
+_NO_LISTING = "none"
+_WAITING_NOTE = (
     "Waiting for an MCP client on standard input and output; Ctrl-C ends it. Clients start this command themselves, by "
     "what 'prowess serve --config CLIENT' prints; '--http' makes a server that clients connect to."
 )
@@ -37,13 +37,15 @@ _WAITING = (
 @new_command(
     "serve",
     ("prowess serve", "the skills of the standard places, on standard input and output"),
-    ("prowess serve skills/ --http", f"those of a folder, on HTTP at {_ANYWHERE}"),
+    ("prowess serve skills/ --http", f"those of a folder, on HTTP at {_DEFAULT_ADDRESS}"),
     ("prowess serve --check skills/", "which skills would not be served, and why, with totals"),
     ("prowess serve --config codex skills/", "the configuration that has Codex start that server"),
 )
 @click.argument("roots", metavar="[ROOT]...", nargs=-1, type=click.Path())
-@click.option("--http", is_flag=False, flag_value=_ANYWHERE, default=None, metavar="HOST:PORT", help="Serve on HTTP.")
-@click.option("--token-file", metavar="FILE", help=f"Holds the token that clients need (or ${_TOKEN}).")
+@click.option(
+    "--http", is_flag=False, flag_value=_DEFAULT_ADDRESS, default=None, metavar="HOST:PORT", help="Serve on HTTP."
+)
+@click.option("--token-file", metavar="FILE", help=f"Holds the token that clients need (or ${_TOKEN_VARIABLE}).")
 @click.option(
     "--allow-host", "hosts", multiple=True, metavar="NAME", help="A further name of this server, without a port."
 )
@@ -104,18 +106,18 @@ def command(
     if client is not None:
         return _print_configuration(context, client)
     if only_check:
-        return _check(roots, as_data=as_data)
+        return _check_served(roots, as_data=as_data)
     if http is None and sys.stdin.isatty():
-        printer.note(_WAITING, quiet=as_data)
+        printer.note(_WAITING_NOTE, quiet=as_data)
     prowess.mcp.serve(
         *roots,
         http=http,
-        token=os.environ.get(_TOKEN) or prowess.mcp.token_in(token_file),
+        token=os.environ.get(_TOKEN_VARIABLE) or prowess.mcp.token_in(token_file),
         hosts=hosts,
         origins=origins,
         ready=lambda url: printer.note(f"Serving skills at {url}", quiet=as_data),
-        left_out=None if as_data else _telling(roots),
-        listing=() if listing.strip() == _NOWHERE else [place.strip() for place in listing.split(",")],
+        left_out=None if as_data else _make_reporter(roots),
+        listing=() if listing.strip() == _NO_LISTING else [place.strip() for place in listing.split(",")],
         budget=budget,
         max_chars=max_chars,
         notice=None if no_watch else "auto",
@@ -132,12 +134,12 @@ def _print_configuration(context: click.Context, client: str) -> int:
             "--config is for a server on standard input and output: leave --http, --check and --json out"
         )
     configuration = CONFIGURATIONS[client]
-    printer.exact_text(configuration.write(locate_program(), _serve_arguments(context)))
+    printer.print_text(configuration.write(locate_program(), _collect_arguments(context)))
     printer.note(f"For {configuration.title}: {configuration.place}. {configuration.advice}".rstrip())
     return 0
 
 
-def _serve_arguments(context: click.Context) -> list[str]:
+def _collect_arguments(context: click.Context) -> list[str]:
     """The arguments that start this very server from any folder: absolute folders, and the options that were given."""
     roots = [os.path.abspath(os.path.expanduser(root)) for root in context.params["roots"]]
     for root in roots:
@@ -169,26 +171,26 @@ def _is_utf8(path: str) -> bool:
     return True
 
 
-def _telling(roots: tuple[str, ...]) -> Callable[[prowess.mcp.LeftOut], None]:
+def _make_reporter(roots: tuple[str, ...]) -> Callable[[prowess.mcp.LeftOut], None]:
     words = " ".join(("prowess serve --check", *map(quote, roots)))
 
-    def tell(left_out: prowess.mcp.LeftOut) -> None:
-        extension, broken = (counted(number, "skill") for number in left_out)
+    def report_left_out(left_out: prowess.mcp.LeftOut) -> None:
+        extension, broken = (format_count(number, "skill") for number in left_out)
         said = [f"the skills extension leaves out {extension}"] if left_out.extension else []
         said += [f"{broken} cannot be loaded"] if left_out.broken else []
         printer.warn(f"{', and '.join(said)}: {words} says why")
 
-    return tell
+    return report_left_out
 
 
-def _check(roots: tuple[str, ...], *, as_data: bool) -> int:
+def _check_served(roots: tuple[str, ...], *, as_data: bool) -> int:
     survey = prowess.mcp.survey(*roots)
     if not roots:
-        verified = Verified()
-        tell_troubles(verified)
-        if absent := absence(verified=verified):
+        verified = LockStates()
+        warn_lock_problems(verified)
+        if absent := suggest_sync(verified=verified):
             printer.warn(absent)
-    printer.answer(
+    printer.print_answer(
         lambda: {
             "loaded": survey.loaded,
             "served": survey.served,
@@ -203,30 +205,30 @@ def _check(roots: tuple[str, ...], *, as_data: bool) -> int:
                 for refused in survey.refused
             ],
         },
-        lambda: _findings(survey, roots),
+        lambda: _survey_to_blocks(survey, roots),
         as_data=as_data,
     )
     return 1 if survey.refused else 0
 
 
-def _findings(survey: prowess.mcp.Survey, roots: tuple[str, ...]) -> Iterator[Block]:
+def _survey_to_blocks(survey: prowess.mcp.Survey, roots: tuple[str, ...]) -> Iterator[Block]:
     """A line for each finding and one with the totals; no table, since its columns are as wide as the longest text."""
     for refused in survey.refused:
         for issue in refused.issues:
             subject = f"{issue.field}: " if issue.field else ""
-            where = f"{home_relative(refused.location)}: "
+            where = f"{shorten_path(refused.location)}: "
             yield line((where, "name"), (f"error[{issue.code}] ", "bad"), f"{subject}{issue.message}")
             yield line(("= ", "dim"), issue.hint, indent=2)
     if not survey.refused and not survey.loaded:
-        looked = ", ".join(map(home_relative, roots)) or "the standard places ('prowess list' names them)"
+        looked = ", ".join(map(shorten_path, roots)) or "the standard places ('prowess list' names them)"
         yield line((f"There are no skills: nothing would be served. Looked in: {looked}", "warn"))
         return
     if not survey.refused:
-        yield line((f"Every skill would be served: {counted(survey.served, 'skill')}.", "good"))
+        yield line((f"Every skill would be served: {format_count(survey.served, 'skill')}.", "good"))
         return
     broken = sum(not refused.loads for refused in survey.refused)
     rest = f"{broken:,} {'is' if broken == 1 else 'are'} not served at all."
     yield line(
-        f"Tools, prompts and the listing would serve {counted(survey.loaded, 'skill')}; the skills extension would "
-        f"serve {survey.served:,} and leave out {len(survey.refused) - broken:,}; {rest}"
+        f"Tools, prompts and the listing would serve {format_count(survey.loaded, 'skill')}; the skills extension "
+        f"would serve {survey.served:,} and leave out {len(survey.refused) - broken:,}; {rest}"
     )

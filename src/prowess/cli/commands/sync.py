@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.change_flow import Change, ask_person, carry_out, plan_of
-from prowess.cli.command import command as new_command
-from prowess.cli.installs import (
-    dry_option,
-    installed_data,
-    installed_line,
-    issue_data,
-    reach_options,
-    tell_unlocked,
+from prowess.cli.change_flow import PlannedChange, ask_person, carry_out, plan_to_blocks
+from prowess.cli.command_class import new_command
+from prowess.cli.install_options import (
+    dry_run_option,
+    install_to_dict,
+    install_to_line,
+    issue_to_dict,
+    network_options,
+    note_missing_lock,
     yes_option,
 )
-from prowess.cli.options import home_relative, json_option
-from prowess.cli.remedies import remedy
+from prowess.cli.options import json_option, shorten_path
+from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
 from prowess.install.sync import SURPLUS_CODES
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import prowess
     from prowess.cli.render.blocks import Block
     from prowess.install.installer import Installer
-    from prowess.lockfile.read import Locked
+    from prowess.lockfile.read import LockEntries
 
 
 @new_command(
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 )
 @click.option("--remove", is_flag=True, help="Take away what nothing asks for any more; what only you have is kept.")
 @click.option("--user", is_flag=True, help="Your own skills, not the project's.")
-@reach_options
-@dry_option
+@network_options
+@dry_run_option
 @yes_option
 @json_option
 def command(
@@ -71,26 +71,26 @@ def command(
     scope = installer.user if user else installer.project
     rows: list[str] = []
     if dry_run or not locked:  # a locked sync asks nobody, so it needs no plan
-        with printer.busy("looking"):
+        with printer.show_progress("looking"):
             rows += installer.difference(project=not user, locked=locked, remove=remove)
     surplus = find_surplus(installer)
     if surplus and not (dry_run or yes):
-        remove = _agrees_to_remove(surplus)
-    before = read_lock(scope.records)
+        remove = _confirm_removal(surplus)
+    before = read_lock(scope.lock_folder)
     status = carry_out(
-        Change(
-            plan=plan_of(rows),
+        PlannedChange(
+            plan=plan_to_blocks(rows),
             needs_consent=bool(rows),
-            doing="syncing",
-            do=lambda: installer.sync(locked=locked, project=not user, remove=remove),
-            data=lambda done: {
+            progress_text="syncing",
+            apply=lambda: installer.sync(locked=locked, project=not user, remove=remove),
+            to_dict=lambda done: {
                 "plan": rows,
-                "installed": [installed_data(one) for one in done or ()],
-                "issues": [issue_data(issue) for issue in installer.issues],
+                "installed": [install_to_dict(one) for one in done or ()],
+                "issues": [issue_to_dict(issue) for issue in installer.issues],
             },
-            report=lambda done: _report(done, before, read_lock(scope.records), planned=bool(rows)),
-            declined="Nothing was synced.",
-            idle="Nothing was changed." if surplus and not remove else "Nothing to do.",
+            report=lambda done: _report_to_blocks(done, before, read_lock(scope.lock_folder), planned=bool(rows)),
+            declined_text="Nothing was synced.",
+            idle_text="Nothing was changed." if surplus and not remove else "Nothing to do.",
             issues=lambda: [issue for issue in installer.issues if not (remove and issue.code in SURPLUS_CODES)],
             status=lambda _: 1 if find_surplus(installer) else 0,
             dry_status=1 if rows or surplus else 0,
@@ -100,9 +100,9 @@ def command(
         dry_run=dry_run,
     )
     if surplus and not remove:
-        printer.note(f"  hint: {remedy(surplus[0].code)}")
+        printer.note(f"  hint: {find_remedy(surplus[0].code)}")
     if not user:
-        tell_unlocked(installer)
+        note_missing_lock(installer)
     return status
 
 
@@ -111,20 +111,22 @@ def find_surplus(installer: Installer) -> list[prowess.Issue]:
     return [issue for issue in installer.issues if issue.code in SURPLUS_CODES]
 
 
-def _agrees_to_remove(surplus: Sequence[prowess.Issue]) -> bool:
+def _confirm_removal(surplus: Sequence[prowess.Issue]) -> bool:
     """Whether a person at the terminal says that what nothing asks for is to go; ``False`` where nobody is there."""
-    rows = [f"remove {home_relative(issue.path)}: {issue.message}" for issue in surplus]
-    return ask_person("Remove what nothing asks for any more?", plan_of(rows)) is True
+    rows = [f"remove {shorten_path(issue.path)}: {issue.message}" for issue in surplus]
+    return ask_person("Remove what nothing asks for any more?", plan_to_blocks(rows)) is True
 
 
-def _report(done: tuple[prowess.InstalledSkill, ...], before: Locked, after: Locked, *, planned: bool) -> list[Block]:
+def _report_to_blocks(
+    done: tuple[prowess.InstalledSkill, ...], before: LockEntries, after: LockEntries, *, planned: bool
+) -> list[Block]:
     """What was installed and removed; a word where only records or links changed."""
     gone = [line("Removed ", (name, "name"), ".") for name in before if name not in after]
-    return [*(_said(one, before, after) for one in done), *gone] or ([line("Done.")] if planned else [])
+    return [*(_result_to_line(one, before, after) for one in done), *gone] or ([line("Done.")] if planned else [])
 
 
-def _said(one: prowess.InstalledSkill, before: Locked, after: Locked) -> Block:
+def _result_to_line(one: prowess.InstalledSkill, before: LockEntries, after: LockEntries) -> Block:
     was, now = before.get(one.full_name), after.get(one.full_name)
     if was is None or now is None:
-        return installed_line("Installed", one)
-    return installed_line("Restored" if was.digest == now.digest and was.declared == now.declared else "Updated", one)
+        return install_to_line("Installed", one)
+    return install_to_line("Restored" if was.digest == now.digest and was.declared == now.declared else "Updated", one)

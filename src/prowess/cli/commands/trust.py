@@ -8,40 +8,40 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.change_flow import Change, carry_out
-from prowess.cli.command import Command, Group
-from prowess.cli.lock_check import tell_changed
+from prowess.cli.change_flow import PlannedChange, carry_out
+from prowess.cli.command_class import CliCommand, CliGroup
+from prowess.cli.lock_states import warn_edited_skills
 from prowess.cli.options import (
-    catalog_of,
+    catalog_options,
     complete_skill,
-    home_relative,
+    find_in_catalog,
     is_path,
     json_option,
-    settings_of,
-    skill_of,
-    where_options,
+    load_catalog,
+    load_cli_settings,
+    shorten_path,
 )
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Line, Table, line
 from prowess.errors import NotTrustedError, SkillError, did_you_mean
 from prowess.runtime.acting.trust import Trust
 from prowess.skills.inventory import inventory
-from prowess.skills.parse import FILENAME
-from prowess.spec.plural import counted, join_some
+from prowess.skills.parse import SKILL_FILE
+from prowess.spec.quantities import format_count, join_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.cli.options import Where
+    from prowess.cli.options import CatalogFlags
     from prowess.cli.render.blocks import Block, Span
 
-_FILES = 20
+_MAX_FILES = 20
 
 
 @click.group(
     "trust",
-    cls=Group,
+    cls=CliGroup,
     examples=(
         ("prowess trust grant csv-report", "after a look at what would run"),
         ("prowess trust list", "every grant"),
@@ -55,14 +55,14 @@ def command() -> None:
     """
 
 
-@command.command("list", cls=Command, examples=(("prowess trust list --json", "every grant, as data"),))
+@command.command("list", cls=CliCommand, examples=(("prowess trust list --json", "every grant, as data"),))
 @json_option
-def _list(*, as_data: bool) -> None:
+def _list_grants(*, as_data: bool) -> None:
     """List every grant."""
     trust = Trust()
     grants = trust.grants()
-    rows = [((g.name, "name"), g.digest[:12], g.granted, home_relative(g.location)) for g in grants]
-    printer.answer(
+    rows = [((g.name, "name"), g.digest[:12], g.granted, shorten_path(g.location)) for g in grants]
+    printer.print_answer(
         lambda: {"path": trust.path, "grants": [asdict(grant) for grant in grants]},
         lambda: [Table(rows, head=("skill", "digest", "granted", "where"))] if rows else [line("Nothing is trusted.")],
         as_data=as_data,
@@ -71,7 +71,7 @@ def _list(*, as_data: bool) -> None:
 
 @command.command(
     "grant",
-    cls=Command,
+    cls=CliCommand,
     examples=(
         ("prowess trust grant csv-report", "shows what would run, and asks"),
         ("prowess trust grant ./skills/csv-report --yes", "a folder, without being asked"),
@@ -79,34 +79,36 @@ def _list(*, as_data: bool) -> None:
 )
 @click.argument("skills", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_skill)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@where_options
+@catalog_options
 @json_option
-def _grant(
+def _grant_trust(
     skills: tuple[str, ...],
     *,
     yes: bool,
-    where: Where,
+    where: CatalogFlags,
     as_data: bool,
 ) -> int:
     """Trust skills as they are now: show what of them would run, ask, and record the grant.
 
     NAME is the name of a skill, its folder, or its SKILL.md. Exit status 1: you said no.
     """
-    settings = settings_of(**where)
-    found = _found(settings, skills)
+    settings = load_cli_settings(**where)
+    found = _find_skills(settings, skills)
     seen = [skill.digest() for skill in found]
     trust = Trust()
     return carry_out(
-        Change(
-            plan=[block for skill, digest in zip(found, seen, strict=True) for block in _asked(skill, digest)],
+        PlannedChange(
+            plan=[block for skill, digest in zip(found, seen, strict=True) for block in _describe_skill(skill, digest)],
             needs_consent=True,
-            doing="recording",
-            do=lambda: [_granted(trust, skill, digest) for skill, digest in zip(found, seen, strict=True)],
-            data=lambda grants: {"grants": [asdict(grant) for grant in grants or ()]},
+            progress_text="recording",
+            apply=lambda: [
+                _grant_if_unchanged(trust, skill, digest) for skill, digest in zip(found, seen, strict=True)
+            ],
+            to_dict=lambda grants: {"grants": [asdict(grant) for grant in grants or ()]},
             report=lambda grants: [
                 line("Trusted ", (grant.name, "name"), f" as it is now ({grant.digest[:12]}).") for grant in grants
             ],
-            declined="Nothing was trusted.",
+            declined_text="Nothing was trusted.",
             question="Trust this, as it is now?" if len(found) == 1 else f"Trust these {len(found)}?",
         ),
         yes=yes,
@@ -124,13 +126,13 @@ def _complete_grant(_ctx: click.Context, _param: click.Parameter, incomplete: st
 
 @command.command(
     "revoke",
-    cls=Command,
+    cls=CliCommand,
     examples=(("prowess trust revoke csv-report", "by name"), ("prowess trust revoke --all", "everything")),
 )
 @click.argument("skills", nargs=-1, metavar="[NAME|DIGEST|PATH]...", shell_complete=_complete_grant)
 @click.option("--all", "everything", is_flag=True, help="Take every grant back.")
 @json_option
-def _revoke(skills: tuple[str, ...], *, everything: bool, as_data: bool) -> int:
+def _revoke_trust(skills: tuple[str, ...], *, everything: bool, as_data: bool) -> int:
     """Take grants back, by the name of the skill, its digest, or the path of its SKILL.md.
 
     Exit status 1: there was no such grant, for one of them at least.
@@ -139,13 +141,17 @@ def _revoke(skills: tuple[str, ...], *, everything: bool, as_data: bool) -> int:
     if not skills and not everything:
         raise click.UsageError("name a skill, or say --all")
     granted = [grant.name for grant in trust.grants()]
-    wanted = {grant.digest: grant.digest for grant in trust.grants()} if everything else {n: _key(n) for n in skills}
+    wanted = (
+        {grant.digest: grant.digest for grant in trust.grants()}
+        if everything
+        else {n: _to_grant_key(n) for n in skills}
+    )
     counts = {name: trust.revoke(key) for name, key in wanted.items()}
     count = sum(counts.values())
     unknown = [] if everything else [name for name, number in counts.items() if not number]
-    printer.answer(
+    printer.print_answer(
         lambda: {"revoked": count},
-        lambda: [line(f"Took {counted(count, 'grant')} back.")],
+        lambda: [line(f"Took {format_count(count, 'grant')} back.")],
         as_data=as_data,
     )
     for name in unknown:
@@ -154,32 +160,32 @@ def _revoke(skills: tuple[str, ...], *, everything: bool, as_data: bool) -> int:
     return 1 if unknown else 0
 
 
-def _key(name: str) -> str:
+def _to_grant_key(name: str) -> str:
     """What a grant is known by: its name or digest as written, or the SKILL.md at a path, also where that is gone."""
     if not is_path(name):
         return name
     from prowess.skills.catalog import Catalog  # noqa: PLC0415
 
     try:
-        return skill_of(Catalog(), name).location
+        return find_in_catalog(Catalog(), name).location
     except SkillError:  # what is gone, or broken by now, was granted all the same
         path = os.path.abspath(name)
-        return path if os.path.basename(path) == FILENAME else os.path.join(path, FILENAME)
+        return path if os.path.basename(path) == SKILL_FILE else os.path.join(path, SKILL_FILE)
 
 
-def _found(settings: prowess.Settings, names: tuple[str, ...]) -> list[prowess.Skill]:
+def _find_skills(settings: prowess.Settings, names: tuple[str, ...]) -> list[prowess.Skill]:
     from prowess.skills.catalog import Catalog  # noqa: PLC0415
 
-    catalog = Catalog() if all(map(is_path, names)) else catalog_of(settings)
-    found = [skill_of(catalog, name, verify=bool(settings["verify"])) for name in names]
-    tell_changed(found)
+    catalog = Catalog() if all(map(is_path, names)) else load_catalog(settings)
+    found = [find_in_catalog(catalog, name, verify=bool(settings["verify"])) for name in names]
+    warn_edited_skills(found)
     for skill in found:
         if not skill.is_local:
             raise NotTrustedError(f"skill {skill.name!r} is not a folder on this machine", skill.location, "not-local")
     return found
 
 
-def _granted(trust: Trust, skill: prowess.Skill, seen: str) -> prowess.Grant:
+def _grant_if_unchanged(trust: Trust, skill: prowess.Skill, seen: str) -> prowess.Grant:
     """The grant, for the very state that was shown."""
     grant = trust.grant(skill)
     if grant.digest != seen:
@@ -190,14 +196,14 @@ def _granted(trust: Trust, skill: prowess.Skill, seen: str) -> prowess.Grant:
     return grant
 
 
-def _asked(skill: prowess.Skill, digest: str) -> Iterator[Block]:
+def _describe_skill(skill: prowess.Skill, digest: str) -> Iterator[Block]:
     """What a person decides about."""
     held = inventory(skill)
-    yield line((skill.name, "name"), f"  {home_relative(skill.location)}")
+    yield line((skill.name, "name"), f"  {shorten_path(skill.location)}")
     rows: list[tuple[Span, Span]] = [(("would run", "warn"), text) for text in held.commands]
     rows += [(("could run", "warn"), path) for path in held.scripts]
     yield Table(rows or [("nothing", "no commands, no scripts")], indent=2)
     names = [file.path for file in held.files]
-    yield line(f"files: {join_some(names, _FILES)}", indent=2)
+    yield line(f"files: {join_first(names, _MAX_FILES)}", indent=2)
     yield line(f"digest: {digest}", indent=2)
     yield Line()

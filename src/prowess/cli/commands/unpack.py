@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from prowess.authoring.pack import unpack_into
-from prowess.cli.command import command as new_command
-from prowess.cli.options import home_relative, json_option
+from prowess.cli.command_class import new_command
+from prowess.cli.options import json_option, shorten_path
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
-from prowess.spec.plural import counted
+from prowess.spec.quantities import format_count
 
 
 @new_command(
@@ -27,13 +27,13 @@ def command(archive: str, *, folder: str, force: bool, as_data: bool) -> None:
 
     An archive that holds links, odd names or anything but one skill is refused as a whole, and nothing is written.
     """
-    with printer.busy("unpacking"):
+    with printer.show_progress("unpacking"):
         made = unpack_into(archive, folder, replace=force)
     files = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
-    printer.answer(
+    printer.print_answer(
         lambda: {"name": made.name, "folder": str(made), "files": files},
         lambda: [
-            line("Unpacked ", (made.name, "name"), f": {home_relative(str(made))}, {counted(len(files), 'file')}")
+            line("Unpacked ", (made.name, "name"), f": {shorten_path(str(made))}, {format_count(len(files), 'file')}")
         ],
         as_data=as_data,
     )

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.change_flow import Change, carry_out
-from prowess.cli.command import command as new_command
-from prowess.cli.installs import (
-    complete_installed,
-    dry_option,
-    issue_data,
-    reach_options,
-    refs_of,
+from prowess.cli.change_flow import PlannedChange, carry_out
+from prowess.cli.command_class import new_command
+from prowess.cli.install_options import (
+    complete_install,
+    dry_run_option,
+    find_install_refs,
+    issue_to_dict,
+    network_options,
     yes_option,
 )
-from prowess.cli.lock_check import absence
+from prowess.cli.lock_states import suggest_sync
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Line, line
@@ -45,11 +45,11 @@ _STYLES: dict[str, Style] = {
     ("prowess update pdf@v2.0.0", "one, to another version"),
     ("prowess update --dry-run", "only the differences"),
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_installed)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_install)
 @click.option("--force", is_flag=True, help="Overwrite what was changed by hand; a backup is kept.")
 @click.option("--allow-rollback", is_flag=True, help="Follow sources that went back behind what is installed.")
-@reach_options
-@dry_option
+@network_options
+@dry_run_option
 @yes_option
 @json_option
 def command(
@@ -69,17 +69,17 @@ def command(
     status 1: one could not be updated, a source could not be asked or went back, or you said no.
     """
     for scope in (installer.project, installer.user):
-        read_lock(scope.records)  # a lock file that cannot be read is told, not taken for none
+        read_lock(scope.lock_folder)  # a lock file that cannot be read is told, not taken for none
     if not dry_run:
         installer.recover()  # before anything is compared
-        printer.tell_issues(installer.issues)
-    if not names and (absent := absence()):
+        printer.print_issues(installer.issues)
+    if not names and (absent := suggest_sync()):
         printer.warn(absent)
-    refs = refs_of(installer, names or (f"@{one.full_name}" for one in installer.list()))
+    refs = find_install_refs(installer, names or (f"@{one.full_name}" for one in installer.list()))
     # What was shown is what is done: both see the same commits, which are asked for once.
     click.get_current_context().with_resource(installer.asking_once())
-    run = _Run(installer, force=force, allow_rollback=allow_rollback)
-    with printer.busy("looking"):
+    run = _UpdateRun(installer, force=force, allow_rollback=allow_rollback)
+    with printer.show_progress("looking"):
         looked = run.update(refs, dry_run=True)
     due = [ref for ref, found in zip(refs, looked, strict=True) if _is_due(found, force=force)]
     stuck = run.has_rollback or any(one.status == "failed" or (one.status == "edited" and not force) for one in looked)
@@ -87,15 +87,15 @@ def command(
     moved = [one for one in looked if one.status == "current" and one.after not in {"", one.before} and not one.why]
     rest = [one for one in looked if not _is_due(one, force=force) and one not in moved]
     return carry_out(
-        Change(
-            plan=[*_blocks(looked, force=force), *([Line()] if due else [])],
+        PlannedChange(
+            plan=[*_to_blocks(looked, force=force), *([Line()] if due else [])],
             needs_consent=bool(due),
-            doing="updating",
-            do=lambda: run.update([*due, *(f"@{one.name}" for one in moved)], dry_run=False),
-            data=lambda done: run.as_data(looked if done is None else [*rest, *done]),
-            report=lambda done: map(_line, done),
-            declined="Nothing was updated.",
-            idle="",
+            progress_text="updating",
+            apply=lambda: run.update([*due, *(f"@{one.name}" for one in moved)], dry_run=False),
+            to_dict=lambda done: run.to_dict(looked if done is None else [*rest, *done]),
+            report=lambda done: map(_update_to_line, done),
+            declined_text="Nothing was updated.",
+            idle_text="",
             question=f"Update {len(due)}?",
             issues=lambda: run.issues,
             status=lambda done: 1 if stuck or any(one.status in {"failed", "edited"} for one in done) else 0,
@@ -107,7 +107,7 @@ def command(
     )
 
 
-class _Run:
+class _UpdateRun:
     """The updates of one command line, and every issue that they met, each once."""
 
     def __init__(self, installer: Installer, *, force: bool, allow_rollback: bool) -> None:
@@ -128,16 +128,19 @@ class _Run:
         """Whether a source went back."""
         return any(issue.code == "rolled-back" for issue in self.issues)
 
-    def as_data(self, updates: list[prowess.Update]) -> dict[str, object]:
+    def to_dict(self, updates: list[prowess.Update]) -> dict[str, object]:
         """The answer as data."""
-        return {"updates": [_data(one) for one in updates], "issues": [issue_data(issue) for issue in self.issues]}
+        return {
+            "updates": [_to_dict(one) for one in updates],
+            "issues": [issue_to_dict(issue) for issue in self.issues],
+        }
 
 
 def _is_due(found: prowess.Update, *, force: bool) -> bool:
     return found.status == "available" or (force and found.status == "edited")
 
 
-def _data(one: prowess.Update) -> dict[str, object]:
+def _to_dict(one: prowess.Update) -> dict[str, object]:
     return {
         "name": one.name,
         "status": one.status,
@@ -149,7 +152,7 @@ def _data(one: prowess.Update) -> dict[str, object]:
     }
 
 
-def _line(one: prowess.Update, *, force: bool = False) -> Block:
+def _update_to_line(one: prowess.Update, *, force: bool = False) -> Block:
     moved = f" {one.before[:12]} → {one.after[:12]}" if one.before != one.after and one.after else ""
     edited = (
         "changed by hand, which is overwritten: a backup is kept"
@@ -160,9 +163,9 @@ def _line(one: prowess.Update, *, force: bool = False) -> Block:
     return line((f"{one.status} ", _STYLES[one.status]), (one.name, "name"), moved, f": {why}" if why else "")
 
 
-def _blocks(found: list[prowess.Update], *, force: bool) -> Iterator[Block]:
+def _to_blocks(found: list[prowess.Update], *, force: bool) -> Iterator[Block]:
     for one in found:
-        yield _line(one, force=force)
+        yield _update_to_line(one, force=force)
         for row in one.diff.splitlines():
             style: Style = "added" if row.startswith("+") else "removed" if row.startswith("-") else "plain"
             yield line((row, style), indent=2, cut=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from prowess.cli.command import command as new_command
-from prowess.cli.installs import issue_data, tell_unlocked
-from prowess.cli.options import home_relative, json_option
+from prowess.cli.command_class import new_command
+from prowess.cli.install_options import issue_to_dict, note_missing_lock
+from prowess.cli.options import json_option, shorten_path
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, line
 from prowess.install.installer import Installer
 from prowess.lockfile.read import read_lock
-from prowess.spec.plural import counted
+from prowess.spec.quantities import format_count
 
 
 @new_command("verify", ("prowess verify", "every file hashed and compared"), ("prowess verify --json", "as data"))
@@ -20,24 +20,26 @@ def command(*, as_data: bool) -> int:
     Exit status 1: something differs.
     """
     installer = Installer()
-    with printer.busy("hashing"):
+    with printer.show_progress("hashing"):
         found = installer.verify()
     count = len(installer.list())
-    rows = [((i.code, "bad"), (home_relative(i.path), "name"), i.message, (i.hint, "dim")) for i in found]
-    printer.answer(
-        lambda: {"installed": count, "issues": [issue_data(issue) for issue in found]},
+    rows = [((i.code, "bad"), (shorten_path(i.path), "name"), i.message, (i.hint, "dim")) for i in found]
+    printer.print_answer(
+        lambda: {"installed": count, "issues": [issue_to_dict(issue) for issue in found]},
         lambda: (
             [Table(rows)]
             if rows
-            else [line((f"{_count_skills(installer)} installed, all as the lock files say.", "good"))]
+            else [line((f"{_describe_count(installer)} installed, all as the lock files say.", "good"))]
         ),
         as_data=as_data,
     )
-    tell_unlocked(installer)
+    note_missing_lock(installer)
     return 1 if found else 0
 
 
-def _count_skills(installer: Installer) -> str:
+def _describe_count(installer: Installer) -> str:
     """How many skills the lock files record, as ``list`` counts them: an install may hold several."""
     scopes = (installer.project, installer.user)
-    return counted(sum(len(entry.skills) for scope in scopes for entry in read_lock(scope.records).values()), "skill")
+    return format_count(
+        sum(len(entry.skills) for scope in scopes for entry in read_lock(scope.lock_folder).values()), "skill"
+    )

@@ -13,28 +13,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
-_PLACE = "/.well-known/agent-skills"
+_WELL_KNOWN_PATH = "/.well-known/agent-skills"
 
 
-class Site:
+class DemoSite:
     """What is published, by path, and what was asked for."""
 
     def __init__(self, name: str, description: str, text: bytes) -> None:
         digest = hashlib.sha256(text).hexdigest()
         entry = {"name": name, "type": "skill-md", "description": description, "url": f"{name}.md"}
         index = {"$schema": _SCHEMA, "skills": [{**entry, "digest": f"sha256:{digest}"}]}
-        self.skill = f"{_PLACE}/{name}.md"
-        self.files = {f"{_PLACE}/index.json": json.dumps(index).encode(), self.skill: text}
-        self.asked: list[str] = []
+        self.skill_path = f"{_WELL_KNOWN_PATH}/{name}.md"
+        self.files = {f"{_WELL_KNOWN_PATH}/index.json": json.dumps(index).encode(), self.skill_path: text}
+        self.requested_paths: list[str] = []
 
     @contextmanager
-    def open(self) -> Iterator[str]:
+    def serve(self) -> Iterator[str]:
         """The address of the running site."""
         site = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                site.asked.append(self.path)
+                site.requested_paths.append(self.path)
                 body = site.files.get(self.path, b"")
                 self.send_response(200 if body else 404)
                 self.send_header("Content-Length", str(len(body)))

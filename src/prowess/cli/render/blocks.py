@@ -63,12 +63,12 @@ def cell_spans(cell: Cell) -> tuple[Span, ...]:
 
 
 def _is_span(cell: Cell) -> bool:
-    return isinstance(cell, str) or (len(cell) == 2 and isinstance(cell[0], str) and cell[1] in _STYLES)  # noqa: PLR2004
+    return isinstance(cell, str) or (len(cell) == 2 and isinstance(cell[0], str) and cell[1] in _STYLE_NAMES)  # noqa: PLR2004
 
 
-_STYLES = frozenset(Style.__args__)  # type: ignore[attr-defined]  # what a Literal lists
+_STYLE_NAMES = frozenset(Style.__args__)  # type: ignore[attr-defined]  # what a Literal lists
 
 
-def words_of(span: Span) -> str:
+def span_text(span: Span) -> str:
     """The text of a span."""
     return span if isinstance(span, str) else span[0]

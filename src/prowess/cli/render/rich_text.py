@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from prowess.cli.render.blocks import Block, Span
 
-STYLES = {
+RICH_STYLES = {
     "plain": "",
     "title": "bold",
     "name": "bold cyan",
@@ -31,65 +31,68 @@ STYLES = {
     "removed": "red",
 }
 
-_GAP, _LEAST = 2, 10
-_WIDEST = 40
+_COLUMN_GAP, _MIN_LAST_WIDTH = 2, 10
+_MAX_COLUMN_WIDTH = 40
 """What a column but the last may take; longer text is wrapped, or cut."""
 
 
-def console(file: IO[str], **options: Any) -> Console:  # noqa: ANN401 - rich's own
+def make_console(file: IO[str], **options: Any) -> Console:  # noqa: ANN401 - rich's own
     """A console that takes no text for markup, and guesses nothing about it."""
     return Console(file=file, markup=False, highlight=False, emoji=False, **options)
 
 
-def show(blocks: Iterable[Block], to: Console) -> None:
+def print_coloured(blocks: Iterable[Block], to: Console) -> None:
     """Print the blocks."""
     first = True
     for block in blocks:
         if isinstance(block, Title) and not first:
             to.print()
         if isinstance(block, Line) and block.cut:
-            to.print(_renderable(block, to.width), no_wrap=True, overflow="ellipsis", crop=True)
+            to.print(_to_renderable(block, to.width), no_wrap=True, overflow="ellipsis", crop=True)
         else:
-            to.print(_renderable(block, to.width), soft_wrap=isinstance(block, Verbatim))
+            to.print(_to_renderable(block, to.width), soft_wrap=isinstance(block, Verbatim))
         first = False
 
 
-def _renderable(block: Block, width: int) -> Text | Padding:
+def _to_renderable(block: Block, width: int) -> Text | Padding:
     if isinstance(block, Line):
-        return Text(" " * block.indent) + _text(block.spans)
+        return Text(" " * block.indent) + _spans_to_text(block.spans)
     if isinstance(block, Title):
-        return _text(((block.text, "title"), *(((f"  ({block.note})", "dim"),) if block.note else ())))
-    return _grid(block, width) if isinstance(block, Table) else _verbatim(block)
+        return _spans_to_text(((block.text, "title"), *(((f"  ({block.note})", "dim"),) if block.note else ())))
+    return _table_to_grid(block, width) if isinstance(block, Table) else _verbatim_to_text(block)
 
 
-def _text(spans: Iterable[Span]) -> Text:
+def _spans_to_text(spans: Iterable[Span]) -> Text:
     text = Text()
     for span in spans:
         words, style = (span, "plain") if isinstance(span, str) else span
-        text.append(escape_line(words), STYLES[style])
+        text.append(escape_line(words), RICH_STYLES[style])
     return text
 
 
-def _verbatim(block: Verbatim) -> Text:
-    text = Text(style=STYLES[block.style])
+def _verbatim_to_text(block: Verbatim) -> Text:
+    text = Text(style=RICH_STYLES[block.style])
     at = 0
     for begin, end in block.marks:
         text.append(escape_text(block.text[at:begin]))
-        text.append(escape_text(block.text[begin:end]), STYLES["mark"])
+        text.append(escape_text(block.text[begin:end]), RICH_STYLES["mark"])
         at = end
     text.append(escape_text(block.text[at:]).removesuffix("\n"))
     return text
 
 
-def _grid(table: Table, width: int) -> Padding:
+def _table_to_grid(table: Table, width: int) -> Padding:
     """Columns of which only the last gives way: names are what people look for."""
-    grid = Grid(box=None, show_header=bool(table.head), padding=(0, _GAP, 0, 0), pad_edge=False, header_style="dim")
+    grid = Grid(
+        box=None, show_header=bool(table.head), padding=(0, _COLUMN_GAP, 0, 0), pad_edge=False, header_style="dim"
+    )
     cells = [
-        [_text(cell_spans(cell)) for cell in row] for row in ([*table.rows, table.head] if table.head else table.rows)
+        [_spans_to_text(cell_spans(cell)) for cell in row]
+        for row in ([*table.rows, table.head] if table.head else table.rows)
     ]
     columns = [*zip(*cells, strict=True)]
-    widths = [min(_WIDEST, max(cell.cell_len for cell in column)) for column in columns]
-    left = width - table.indent - sum(widths[:-1]) - _GAP * len(widths)
+    widths = [min(_MAX_COLUMN_WIDTH, max(cell.cell_len for cell in column)) for column in columns]
+    left = width - table.indent - sum(widths[:-1]) - _COLUMN_GAP * len(widths)
     for at in range(len(columns)):
         last = at == len(columns) - 1
         grid.add_column(
@@ -97,7 +100,7 @@ def _grid(table: Table, width: int) -> Padding:
             no_wrap=table.cut,
             overflow="ellipsis" if table.cut else "fold",
             justify="right" if at in table.right else "left",
-            **({"max_width": max(left, _LEAST)} if last else {"width": widths[at]}),
+            **({"max_width": max(left, _MIN_LAST_WIDTH)} if last else {"width": widths[at]}),
         )
     for row in cells[: len(table.rows)]:
         grid.add_row(*row)

@@ -6,7 +6,7 @@ import io
 import re
 from typing import TYPE_CHECKING
 
-from prowess.cli.render.rich_text import console, show
+from prowess.cli.render.rich_text import make_console, print_coloured
 from prowess.files.write import write_atomic
 
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from prowess.cli.render.blocks import Block
 
 WIDTH = 80
-_FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
+_FONT_FACES = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 """Fonts that would be fetched from elsewhere: a picture shows itself."""
 
 
-def recorded(blocks: Iterable[Block], path: str) -> None:
+def write_svg(blocks: Iterable[Block], path: str) -> None:
     """Write what a terminal would show; the same blocks give the same picture."""
-    screen = console(io.StringIO(), record=True, width=WIDTH, force_terminal=True, color_system="truecolor")
-    show(blocks, screen)
-    drawn = _FONTS.sub("", screen.export_svg(title="prowess demo", unique_id="prowess"))
+    screen = make_console(io.StringIO(), record=True, width=WIDTH, force_terminal=True, color_system="truecolor")
+    print_coloured(blocks, screen)
+    drawn = _FONT_FACES.sub("", screen.export_svg(title="prowess demo", unique_id="prowess"))
     write_atomic(path, drawn.encode("utf-8"), mode=0o644)

@@ -10,15 +10,15 @@ from __future__ import annotations
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from prowess.fetch.archive.stream import (
-    GZIP,
-    PIECE,
+from prowess.fetch.archive.members import (
+    GZIP_WBITS,
+    PIECE_BYTES,
     SPECIAL_BITS,
+    ArchiveMember,
     BadStreamError,
-    Member,
-    Meter,
     RefusedArchiveError,
-    inflated,
+    UnpackMeter,
+    inflate,
 )
 
 if TYPE_CHECKING:
@@ -28,61 +28,68 @@ if TYPE_CHECKING:
 
 GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK = 512
-_POSIX, _GNU = b"ustar\x0000", b"ustar  \x00"
-_MAGIC = slice(257, 265)
-_LONGEST_RECORDS = 1 << 16
+_POSIX_MAGIC, _GNU_MAGIC = b"ustar\x0000", b"ustar  \x00"
+_MAGIC_FIELD = slice(257, 265)
+_MAX_RECORDS_BYTES = 1 << 16
 _FILE, _FOLDER, _RECORDS, _COMMON_RECORDS, _LONG_NAME = b"0", b"5", b"x", b"g", b"L"
-_KINDS = {b"1": "a link", b"2": "a link", b"3": "a device", b"4": "a device", b"6": "a FIFO", b"S": "a sparse file"}
-_HARMLESS = ("mtime", "atime", "ctime", "uid", "gid", "uname", "gname", "comment")
-_HARMLESS_KINDS = ("SCHILY.", "LIBARCHIVE.")
+_REFUSED_KINDS = {
+    b"1": "a link",
+    b"2": "a link",
+    b"3": "a device",
+    b"4": "a device",
+    b"6": "a FIFO",
+    b"S": "a sparse file",
+}
+_IGNORED_KEYS = ("mtime", "atime", "ctime", "uid", "gid", "uname", "gname", "comment")
+_IGNORED_PREFIXES = ("SCHILY.", "LIBARCHIVE.")
 
 
 def is_tar(data: bytes) -> bool:
     """Whether the bytes begin like an archive that is not compressed."""
-    return data[_MAGIC] in {_POSIX, _GNU}
+    return data[_MAGIC_FIELD] in {_POSIX_MAGIC, _GNU_MAGIC}
 
 
-def tar_members(data: bytes, limits: Limits) -> Iterator[Member]:
+def read_tar(data: bytes, limits: Limits) -> Iterator[ArchiveMember]:
     """Every member in order; raises ``RefusedArchiveError`` for anything odd."""
-    meter = Meter(len(data), limits.max_unpacked_bytes, limits.max_archive_ratio)
+    meter = UnpackMeter(len(data), limits.max_unpacked_bytes, limits.max_archive_ratio)
     packed = data.startswith(GZIP_MAGIC)
-    plain = (data[at : at + PIECE] for at in range(0, len(data), PIECE))
-    stream = _Stream(inflated([data], GZIP) if packed else plain, meter)
+    plain = (data[at : at + PIECE_BYTES] for at in range(0, len(data), PIECE_BYTES))
+    stream = _TarStream(inflate([data], GZIP_WBITS) if packed else plain, meter)
     count = 0
     records: dict[str, str] = {}
-    while (header := _header(stream)) is not None:
+    while (header := _read_header(stream)) is not None:
         count += 1
         if count > 2 * limits.max_archive_entries:  # a name of its own may take an entry of its own
             why = f"has more than max_archive_entries ({limits.max_archive_entries}) entries"
             raise RefusedArchiveError(why, "archive-too-large")
-        kind, size = header[156:157], _number(header[124:136], "size")
+        kind, size = header[156:157], _parse_number(header[124:136], "size")
         if kind in {_RECORDS, _COMMON_RECORDS, _LONG_NAME}:
-            found = _understood(kind, stream.take_padded(_bounded(size)))
+            found = _parse_records(kind, stream.take_padded(_check_size(size)))
             if found.keys() & records.keys():
                 raise RefusedArchiveError("has a member with two names or sizes")
             records |= found
             continue
-        yield _member(header, size, records, stream)
+        yield _read_member(header, size, records, stream)
         records = {}
     if records:
         raise RefusedArchiveError("has a name without a member")
-    stream.end()
+    stream.check_end()
 
 
-class _Stream:
+class _TarStream:
     """Bytes taken in order, counted as they come."""
 
-    def __init__(self, pieces: Iterable[bytes], meter: Meter) -> None:
+    def __init__(self, pieces: Iterable[bytes], meter: UnpackMeter) -> None:
         self._pieces = iter(pieces)
         self._meter = meter
         self._rest = b""
 
     def take(self, size: int) -> bytes:
-        self._meter.announced(size - len(self._rest))
+        self._meter.check_announced(size - len(self._rest))
         taken = BytesIO()  # gives its bytes without copying them
         while taken.tell() < size:
             if not self._rest:
-                self._rest = self._next()
+                self._rest = self._next_piece()
             if not self._rest:
                 raise RefusedArchiveError("is cut short")
             left = size - taken.tell()
@@ -96,7 +103,7 @@ class _Stream:
         self.take(-size % _BLOCK)
         return taken
 
-    def _next(self) -> bytes:
+    def _next_piece(self) -> bytes:
         try:
             piece = next(self._pieces, b"")
         except BadStreamError as error:
@@ -104,50 +111,50 @@ class _Stream:
         self._meter.count(len(piece))
         return piece
 
-    def end(self) -> None:
+    def check_end(self) -> None:
         """Nothing but zeros is left."""
         while True:
             if self._rest.strip(b"\0"):
                 raise RefusedArchiveError("goes on after its end")
-            self._rest = self._next()
+            self._rest = self._next_piece()
             if not self._rest:
                 return
 
 
-def _header(stream: _Stream) -> bytes | None:
+def _read_header(stream: _TarStream) -> bytes | None:
     """The next header, or ``None`` at the two blocks of zeros that end an archive."""
     block = stream.take(_BLOCK)
     if not block.strip(b"\0"):
         if stream.take(_BLOCK).strip(b"\0"):
             raise RefusedArchiveError("goes on after its end")
         return None
-    if block[_MAGIC] not in {_POSIX, _GNU}:
+    if block[_MAGIC_FIELD] not in {_POSIX_MAGIC, _GNU_MAGIC}:
         raise RefusedArchiveError("has a header of an unknown kind")
-    if sum(block) - sum(block[148:156]) + 8 * 0x20 != _number(block[148:156], "checksum"):
+    if sum(block) - sum(block[148:156]) + 8 * 0x20 != _parse_number(block[148:156], "checksum"):
         raise RefusedArchiveError("has a damaged header")
     return block
 
 
-def _number(field: bytes, what: str) -> int:
+def _parse_number(field: bytes, what: str) -> int:
     digits = field.strip(b" \0")
     if not digits or not all(0x30 <= digit <= 0x37 for digit in digits):  # noqa: PLR2004 - the octal digits
         raise RefusedArchiveError(f"has a {what} that is no octal number")
     return int(digits, 8)
 
 
-def _bounded(size: int) -> int:
-    if size > _LONGEST_RECORDS:
+def _check_size(size: int) -> int:
+    if size > _MAX_RECORDS_BYTES:
         raise RefusedArchiveError("has names and attributes that are too long")
     return size
 
 
-def _understood(kind: bytes, data: bytes) -> dict[str, str]:
+def _parse_records(kind: bytes, data: bytes) -> dict[str, str]:
     """The name and the size that stand before a member; the common records may hold neither."""
     if kind == _LONG_NAME:
-        return {"path": _text(data.rstrip(b"\0"))}
-    found = dict(_records(data))
+        return {"path": _decode_text(data.rstrip(b"\0"))}
+    found = dict(_split_records(data))
     for key in found:
-        if key not in {*_HARMLESS, "path", "size"} and not key.startswith(_HARMLESS_KINDS):
+        if key not in {*_IGNORED_KEYS, "path", "size"} and not key.startswith(_IGNORED_PREFIXES):
             raise RefusedArchiveError(f"has an attribute that is not accepted: {key[:40]!r}")
     known = {key: value for key, value in found.items() if key in {"path", "size"}}
     if known and kind == _COMMON_RECORDS:
@@ -155,7 +162,7 @@ def _understood(kind: bytes, data: bytes) -> dict[str, str]:
     return known
 
 
-def _records(data: bytes) -> Iterator[tuple[str, str]]:
+def _split_records(data: bytes) -> Iterator[tuple[str, str]]:
     """``LENGTH KEY=VALUE LF``, one after the other."""
     seen: set[bytes] = set()
     while data:
@@ -168,43 +175,43 @@ def _records(data: bytes) -> Iterator[tuple[str, str]]:
         seen.add(key)
         if key.startswith((b"SCHILY.", b"LIBARCHIVE.")):  # their values may be any bytes, and are not used
             value = b"\n"
-        yield _text(key), _text(value[:-1])
+        yield _decode_text(key), _decode_text(value[:-1])
 
 
-def _member(header: bytes, size: int, records: dict[str, str], stream: _Stream) -> Member:
-    name = records["path"] if "path" in records else _name(header)
-    kind, mode = header[156:157], _number(header[100:108], "mode")
+def _read_member(header: bytes, size: int, records: dict[str, str], stream: _TarStream) -> ArchiveMember:
+    name = records["path"] if "path" in records else _member_name(header)
+    kind, mode = header[156:157], _parse_number(header[100:108], "mode")
     if kind == b"\0":
         kind = _FILE
     if kind not in {_FILE, _FOLDER}:
-        raise _refused(name, f"is {_KINDS.get(kind, 'no regular file')}")
+        raise _make_refusal(name, f"is {_REFUSED_KINDS.get(kind, 'no regular file')}")
     if "size" in records and records["size"] != str(size):
-        raise _refused(name, "has two sizes")
+        raise _make_refusal(name, "has two sizes")
     if header[157:257].strip(b"\0"):
-        raise _refused(name, "names a target as a link does")
+        raise _make_refusal(name, "names a target as a link does")
     if kind == _FOLDER:
         if size:
-            raise _refused(name, "is a folder with content")
-        return Member(name, folder=True)
+            raise _make_refusal(name, "is a folder with content")
+        return ArchiveMember(name, folder=True)
     if name.endswith("/"):
-        raise _refused(name, "is a file with the name of a folder")
+        raise _make_refusal(name, "is a file with the name of a folder")
     if mode & SPECIAL_BITS:
-        raise _refused(name, "has a setuid, setgid or sticky bit")
-    return Member(name, stream.take_padded(size), bool(mode & 0o100))
+        raise _make_refusal(name, "has a setuid, setgid or sticky bit")
+    return ArchiveMember(name, stream.take_padded(size), bool(mode & 0o100))
 
 
-def _name(header: bytes) -> str:
+def _member_name(header: bytes) -> str:
     name = header[:100].partition(b"\0")[0]
-    prefix = header[345:500].partition(b"\0")[0] if header[_MAGIC] == _POSIX else b""
-    return _text(prefix + b"/" + name if prefix else name)
+    prefix = header[345:500].partition(b"\0")[0] if header[_MAGIC_FIELD] == _POSIX_MAGIC else b""
+    return _decode_text(prefix + b"/" + name if prefix else name)
 
 
-def _text(raw: bytes) -> str:
+def _decode_text(raw: bytes) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
         raise RefusedArchiveError(f"has a name that is not UTF-8: {raw[:80]!r}") from None
 
 
-def _refused(name: str, why: str) -> RefusedArchiveError:
+def _make_refusal(name: str, why: str) -> RefusedArchiveError:
     return RefusedArchiveError(f"holds {name[:80]!r}, which {why}")

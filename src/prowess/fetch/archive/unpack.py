@@ -10,28 +10,28 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from prowess.errors import PathTraversalError, SkillValidationError
-from prowess.fetch.archive.stream import RefusedArchiveError
-from prowess.fetch.archive.tar import GZIP_MAGIC, is_tar, tar_members
-from prowess.fetch.archive.zip import MAGIC, zip_members
+from prowess.fetch.archive.members import RefusedArchiveError
+from prowess.fetch.archive.tar import GZIP_MAGIC, is_tar, read_tar
+from prowess.fetch.archive.zip import ZIP_MAGIC, read_zip
 from prowess.files.write import NewFile
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import find_repository, relative_parts
+from prowess.names import find_git_repository, split_relative_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from prowess.fetch.archive.stream import Member
+    from prowess.fetch.archive.members import ArchiveMember
     from prowess.limits import Limits
 
-    Order = Callable[[dict[str, NewFile]], tuple[NewFile, ...]]
+    ArrangeFiles = Callable[[dict[str, NewFile]], tuple[NewFile, ...]]
 
-_OWN = "SKILL.md"
-_LEFTOVERS = "__MACOSX"
+_SKILL_FILE = "SKILL.md"
+_MACOS_FOLDER = "__MACOSX"
 """What one system's archiver adds to every archive: the attributes of files, never content."""
-_GIT = "git-in-skill"
-_CODES = {_GIT: _GIT}
+_GIT_CODE = "git-in-skill"
+_KEPT_CODES = {_GIT_CODE: _GIT_CODE}
 """Which reasons of a refused name are told by a code of their own."""
-_NESTED = (".zip", ".skill", ".tar", ".tgz", ".gz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".7z", ".rar")
+_ARCHIVE_SUFFIXES = (".zip", ".skill", ".tar", ".tgz", ".gz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".7z", ".rar")
 
 
 def unpack(data: bytes, *, name: str = "", limits: Limits = DEFAULT_LIMITS) -> tuple[NewFile, ...]:
@@ -41,7 +41,7 @@ def unpack(data: bytes, *, name: str = "", limits: Limits = DEFAULT_LIMITS) -> t
     names that are safe and distinct on every platform, for whatever two readers could understand differently, and for
     more than the limits.
     """
-    return _opened(data, name, limits, _on_top)
+    return _unpack_files(data, name, limits, _strip_to_skill)
 
 
 def unpack_tree(data: bytes, *, name: str = "", limits: Limits = DEFAULT_LIMITS) -> tuple[NewFile, ...]:
@@ -49,13 +49,13 @@ def unpack_tree(data: bytes, *, name: str = "", limits: Limits = DEFAULT_LIMITS)
 
     Refused are the same things, but for a SKILL.md that is missing on top.
     """
-    return _opened(data, name, limits, _unwrapped)
+    return _unpack_files(data, name, limits, _strip_outer_folder)
 
 
-def _opened(data: bytes, name: str, limits: Limits, order: Order) -> tuple[NewFile, ...]:
+def _unpack_files(data: bytes, name: str, limits: Limits, order: ArrangeFiles) -> tuple[NewFile, ...]:
     try:
-        tree = _Tree(limits, nested=order is _unwrapped)
-        for member in _members(data, limits):
+        tree = _ArchiveTree(limits, nested=order is _strip_outer_folder)
+        for member in _read_members(data, limits):
             tree.add(member)
         _refuse_repository(tree.files)
         return order(tree.files)
@@ -64,20 +64,20 @@ def _opened(data: bytes, name: str, limits: Limits, order: Order) -> tuple[NewFi
 
 
 def _refuse_repository(files: dict[str, NewFile]) -> None:
-    folder = find_repository(files)
+    folder = find_git_repository(files)
     if folder is not None:
-        raise RefusedArchiveError(f"has a folder that git takes for a repository: {folder[:80]!r}", _GIT)
+        raise RefusedArchiveError(f"has a folder that git takes for a repository: {folder[:80]!r}", _GIT_CODE)
 
 
-def _members(data: bytes, limits: Limits) -> Iterator[Member]:
-    if data.startswith(MAGIC):
-        return zip_members(data, limits)
+def _read_members(data: bytes, limits: Limits) -> Iterator[ArchiveMember]:
+    if data.startswith(ZIP_MAGIC):
+        return read_zip(data, limits)
     if data.startswith(GZIP_MAGIC) or is_tar(data):
-        return tar_members(data, limits)
+        return read_tar(data, limits)
     raise RefusedArchiveError("is neither a zip nor a tar with files in it")
 
 
-class _Tree:
+class _ArchiveTree:
     """Files by path; a name that some platform takes for another is refused."""
 
     def __init__(self, limits: Limits, *, nested: bool = False) -> None:
@@ -88,24 +88,24 @@ class _Tree:
         self._members = 0
         self.files: dict[str, NewFile] = {}
 
-    def add(self, member: Member) -> None:
+    def add(self, member: ArchiveMember) -> None:
         self._members += 1
         if self._members > self._limits.max_archive_entries:
             why = f"has more than max_archive_entries ({self._limits.max_archive_entries}) entries"
             raise RefusedArchiveError(why, "archive-too-large")
         if member.folder and member.name.rstrip("/") == ".":
             return
-        parts = self._parts(member.name)
+        parts = self._split_name(member.name)
         self._claim_folders(parts if member.folder else parts[:-1])
         if not member.folder:
             self._claim_file("/".join(parts), member)
 
-    def _parts(self, name: str) -> tuple[str, ...]:
+    def _split_name(self, name: str) -> tuple[str, ...]:
         try:
-            parts = relative_parts(name)
+            parts = split_relative_path(name)
         except PathTraversalError as error:
             why = f"has a member that cannot be accepted: {error.message}"
-            raise RefusedArchiveError(why, _CODES.get(error.code, "bad-archive")) from None
+            raise RefusedArchiveError(why, _KEPT_CODES.get(error.code, "bad-archive")) from None
         if len(parts) > self._limits.max_depth_per_skill:
             raise RefusedArchiveError(f"has folders more than {self._limits.max_depth_per_skill} deep")
         return parts
@@ -113,47 +113,49 @@ class _Tree:
     def _claim_folders(self, parts: tuple[str, ...]) -> None:
         for depth in range(1, len(parts) + 1):
             path = "/".join(parts[:depth])
-            self._spell(path)
+            self._check_spelling(path)
             if path in self.files:
                 raise RefusedArchiveError(f"has both a file and a folder {path[:80]!r}")
             self._folders.add(path)
 
-    def _claim_file(self, path: str, member: Member) -> None:
-        self._spell(path)
+    def _claim_file(self, path: str, member: ArchiveMember) -> None:
+        self._check_spelling(path)
         if path in self.files or path in self._folders:
             raise RefusedArchiveError(f"has {path[:80]!r} twice")
-        if path.lower().endswith(_NESTED) and not self._nested:
+        if path.lower().endswith(_ARCHIVE_SUFFIXES) and not self._nested:
             raise RefusedArchiveError(f"holds another archive, {path[:80]!r}")
         self.files[path] = NewFile(path, member.content, member.executable)
 
-    def _spell(self, path: str) -> None:
+    def _check_spelling(self, path: str) -> None:
         folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
         other = self._spelled.setdefault(folded, path)
         if other != path:
             raise RefusedArchiveError(f"has {path[:80]!r} and {other[:80]!r}, which are one name on some systems")
 
 
-def _on_top(files: dict[str, NewFile]) -> tuple[NewFile, ...]:
+def _strip_to_skill(files: dict[str, NewFile]) -> tuple[NewFile, ...]:
     """The files with SKILL.md on top, without the folder around everything."""
-    kept = {path: file for path, file in files.items() if path.partition("/")[0] != _LEFTOVERS}
-    if _OWN not in kept:
+    kept = {path: file for path, file in files.items() if path.partition("/")[0] != _MACOS_FOLDER}
+    if _SKILL_FILE not in kept:
         tops = {path.partition("/")[0] for path in kept}
         top = next(iter(tops), "")
-        if len(tops) != 1 or f"{top}/{_OWN}" not in kept:
-            raise RefusedArchiveError(f"has no {_OWN}, on top or in one folder around everything", "missing-skill-md")
+        if len(tops) != 1 or f"{top}/{_SKILL_FILE}" not in kept:
+            raise RefusedArchiveError(
+                f"has no {_SKILL_FILE}, on top or in one folder around everything", "missing-skill-md"
+            )
         kept = {path[len(top) + 1 :]: file for path, file in kept.items()}
-    return _ordered(kept)
+    return _sort_files(kept)
 
 
-def _unwrapped(files: dict[str, NewFile]) -> tuple[NewFile, ...]:
+def _strip_outer_folder(files: dict[str, NewFile]) -> tuple[NewFile, ...]:
     """The files without the folder around everything."""
-    kept = {path: file for path, file in files.items() if path.partition("/")[0] != _LEFTOVERS}
+    kept = {path: file for path, file in files.items() if path.partition("/")[0] != _MACOS_FOLDER}
     tops = {path.partition("/")[0] for path in kept}
     if len(tops) == 1 and all("/" in path for path in kept):
         kept = {path.partition("/")[2]: file for path, file in kept.items()}
-    return _ordered(kept)
+    return _sort_files(kept)
 
 
-def _ordered(files: dict[str, NewFile]) -> tuple[NewFile, ...]:
+def _sort_files(files: dict[str, NewFile]) -> tuple[NewFile, ...]:
     ordered = sorted(files.items(), key=lambda pair: pair[0].encode())
     return tuple(file._replace(path=path) for path, file in ordered)

@@ -13,26 +13,34 @@ from io import BytesIO
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.fetch.archive.stream import RAW, SPECIAL_BITS, BadStreamError, Member, Meter, RefusedArchiveError, inflated
+from prowess.fetch.archive.members import (
+    RAW_WBITS,
+    SPECIAL_BITS,
+    ArchiveMember,
+    BadStreamError,
+    RefusedArchiveError,
+    UnpackMeter,
+    inflate,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prowess.limits import Limits
 
-MAGIC = b"PK\x03\x04"
+ZIP_MAGIC = b"PK\x03\x04"
 _END_MAGIC, _CENTRAL_MAGIC, _SIZES_MAGIC = b"PK\x05\x06", b"PK\x01\x02", b"PK\x07\x08"
-_END = Struct("<4s4H2LH")
-_CENTRAL = Struct("<4s6H3L5H2L")
-_LOCAL = Struct("<4s5H3L2H")
-_SIZES = Struct("<3L")
-_EXTRA = Struct("<2H")
-_LONGEST_COMMENT = 0xFFFF
-_LARGE = 0xFFFFFFFF
+_END_RECORD = Struct("<4s4H2LH")
+_CENTRAL_HEADER = Struct("<4s6H3L5H2L")
+_LOCAL_HEADER = Struct("<4s5H3L2H")
+_SIZES_RECORD = Struct("<3L")
+_EXTRA_HEADER = Struct("<2H")
+_MAX_COMMENT_BYTES = 0xFFFF
+_ZIP64_MARK = 0xFFFFFFFF
 
 _STORED, _DEFLATED = 0, 8
-_SIZES_FOLLOW, _UTF8, _HARMLESS = 0x0008, 0x0800, 0x0006
-_KNOWN_FLAGS = _SIZES_FOLLOW | _UTF8 | _HARMLESS
+_SIZES_FOLLOW, _UTF8, _IGNORED_FLAGS = 0x0008, 0x0800, 0x0006
+_KNOWN_FLAGS = _SIZES_FOLLOW | _UTF8 | _IGNORED_FLAGS
 _EMPTY_DEFLATED = 2
 _REFUSED_EXTRAS = {
     0x0001: "is a zip64 entry",
@@ -43,50 +51,54 @@ _REFUSED_EXTRAS = {
 }
 
 
-class _Entry(NamedTuple):
+class _ZipEntry(NamedTuple):
     raw_name: bytes
     flags: int
     method: int
     crc: int
-    packed: int
+    packed_size: int
     size: int
     mode: int
-    at: int
+    offset: int
 
     @property
     def name(self) -> str:
-        return _text(self.raw_name, utf8=bool(self.flags & _UTF8))
+        return _decode_name(self.raw_name, utf8=bool(self.flags & _UTF8))
 
     @property
     def is_folder(self) -> bool:
         return self.raw_name.endswith(b"/")
 
 
-def zip_members(data: bytes, limits: Limits) -> Iterator[Member]:
+def read_zip(data: bytes, limits: Limits) -> Iterator[ArchiveMember]:
     """Every member in the order of the file; raises ``RefusedArchiveError`` for anything odd."""
-    end, directory, count = _end_of(data)
+    end, directory, count = _find_directory(data)
     if count > limits.max_archive_entries:
         why = f"has {count} entries; at most max_archive_entries ({limits.max_archive_entries}) are accepted"
         raise RefusedArchiveError(why, "archive-too-large")
-    entries = sorted(_directory(data, directory, end, count), key=lambda entry: entry.at)
-    meter = Meter(len(data), limits.max_unpacked_bytes, limits.max_archive_ratio)
-    meter.announced(sum(entry.size for entry in entries))
+    entries = sorted(_read_directory(data, directory, end, count), key=lambda entry: entry.offset)
+    meter = UnpackMeter(len(data), limits.max_unpacked_bytes, limits.max_archive_ratio)
+    meter.check_announced(sum(entry.size for entry in entries))
     at = 0
     for entry in entries:
-        if entry.at != at:
+        if entry.offset != at:
             raise RefusedArchiveError("has entries that overlap, or bytes that belong to none")
-        member, at = _member(data, entry, meter)
+        member, at = _read_member(data, entry, meter)
         yield member
     if at != directory:
         raise RefusedArchiveError("has entries that overlap, or bytes that belong to none")
 
 
-def _end_of(data: bytes) -> tuple[int, int, int]:
+def _find_directory(data: bytes) -> tuple[int, int, int]:
     """Where the end record lies, where the directory begins, and how many entries that has."""
-    found = [at for at in _ends(data) if at + _END.size + _END.unpack_from(data, at)[7] == len(data)]
+    found = [
+        at
+        for at in _find_end_records(data)
+        if at + _END_RECORD.size + _END_RECORD.unpack_from(data, at)[7] == len(data)
+    ]
     if len(found) != 1:
         raise RefusedArchiveError("has no single end record" if found else "is cut short")
-    _, disk, first, here, count, size, start, _ = _END.unpack_from(data, found[0])
+    _, disk, first, here, count, size, start, _ = _END_RECORD.unpack_from(data, found[0])
     if disk or first or here != count:
         raise RefusedArchiveError("has several parts")
     if start + size != found[0]:
@@ -94,131 +106,131 @@ def _end_of(data: bytes) -> tuple[int, int, int]:
     return found[0], start, count
 
 
-def _ends(data: bytes) -> Iterator[int]:
-    at = data.find(_END_MAGIC, max(len(data) - _END.size - _LONGEST_COMMENT, 0))
-    while 0 <= at <= len(data) - _END.size:
+def _find_end_records(data: bytes) -> Iterator[int]:
+    at = data.find(_END_MAGIC, max(len(data) - _END_RECORD.size - _MAX_COMMENT_BYTES, 0))
+    while 0 <= at <= len(data) - _END_RECORD.size:
         yield at
         at = data.find(_END_MAGIC, at + 1)
 
 
-def _directory(data: bytes, at: int, end: int, count: int) -> Iterator[_Entry]:
+def _read_directory(data: bytes, at: int, end: int, count: int) -> Iterator[_ZipEntry]:
     for _ in range(count):
-        if at + _CENTRAL.size > end or not data.startswith(_CENTRAL_MAGIC, at):
+        if at + _CENTRAL_HEADER.size > end or not data.startswith(_CENTRAL_MAGIC, at):
             raise RefusedArchiveError("has a directory that does not hold what it says")
-        fields = _CENTRAL.unpack_from(data, at)
+        fields = _CENTRAL_HEADER.unpack_from(data, at)
         flags, method, crc, packed, size = fields[3], fields[4], fields[7], fields[8], fields[9]
         name_length, extra_length, comment_length, disk = fields[10:14]
         attributes, start = fields[15], fields[16]
-        names = at + _CENTRAL.size
+        names = at + _CENTRAL_HEADER.size
         extras = names + name_length
         at = extras + extra_length + comment_length
         if at > end:
             raise RefusedArchiveError("has a directory that does not hold what it says")
-        entry = _Entry(data[names:extras], flags, method, crc, packed, size, attributes >> 16, start)
-        _check(entry, disk)
+        entry = _ZipEntry(data[names:extras], flags, method, crc, packed, size, attributes >> 16, start)
+        _check_entry(entry, disk)
         _check_extras(entry, data[extras : extras + extra_length])
         yield entry
     if at != end:
         raise RefusedArchiveError("has a directory that holds more than it says")
 
 
-def _check(entry: _Entry, disk: int) -> None:
+def _check_entry(entry: _ZipEntry, disk: int) -> None:
     if entry.flags & ~_KNOWN_FLAGS:
         why = "is encrypted" if entry.flags & 1 else "uses a feature that is not known"
-        raise _refused(entry, why)
+        raise _make_refusal(entry, why)
     if entry.method not in {_STORED, _DEFLATED}:
-        raise _refused(entry, f"is compressed in a way that is not known ({entry.method})")
-    if disk or _LARGE in {entry.packed, entry.size, entry.at}:
-        raise _refused(entry, "is a zip64 entry or lies in another part")
+        raise _make_refusal(entry, f"is compressed in a way that is not known ({entry.method})")
+    if disk or _ZIP64_MARK in {entry.packed_size, entry.size, entry.offset}:
+        raise _make_refusal(entry, "is a zip64 entry or lies in another part")
     kind = stat.S_IFMT(entry.mode)
     if kind not in {0, stat.S_IFDIR if entry.is_folder else stat.S_IFREG}:
-        raise _refused(entry, "is no regular file")
+        raise _make_refusal(entry, "is no regular file")
     if entry.mode & SPECIAL_BITS and not entry.is_folder:
-        raise _refused(entry, "has a setuid, setgid or sticky bit")
-    if entry.is_folder and (entry.size or entry.packed > _EMPTY_DEFLATED):
-        raise _refused(entry, "is a folder with content")
-    if entry.method == _STORED and entry.size != entry.packed:
-        raise _refused(entry, "has two sizes")
+        raise _make_refusal(entry, "has a setuid, setgid or sticky bit")
+    if entry.is_folder and (entry.size or entry.packed_size > _EMPTY_DEFLATED):
+        raise _make_refusal(entry, "is a folder with content")
+    if entry.method == _STORED and entry.size != entry.packed_size:
+        raise _make_refusal(entry, "has two sizes")
 
 
-def _check_extras(entry: _Entry, extra: bytes) -> None:
+def _check_extras(entry: _ZipEntry, extra: bytes) -> None:
     at = 0
     while at < len(extra):
-        if at + _EXTRA.size > len(extra):
-            raise _refused(entry, "has damaged extra fields")
-        kind, length = _EXTRA.unpack_from(extra, at)
-        at += _EXTRA.size + length
+        if at + _EXTRA_HEADER.size > len(extra):
+            raise _make_refusal(entry, "has damaged extra fields")
+        kind, length = _EXTRA_HEADER.unpack_from(extra, at)
+        at += _EXTRA_HEADER.size + length
         if at > len(extra):
-            raise _refused(entry, "has damaged extra fields")
+            raise _make_refusal(entry, "has damaged extra fields")
         if kind in _REFUSED_EXTRAS:
-            raise _refused(entry, _REFUSED_EXTRAS[kind])
+            raise _make_refusal(entry, _REFUSED_EXTRAS[kind])
 
 
-def _member(data: bytes, entry: _Entry, meter: Meter) -> tuple[Member, int]:
+def _read_member(data: bytes, entry: _ZipEntry, meter: UnpackMeter) -> tuple[ArchiveMember, int]:
     """The member behind its own header, and where the next one must begin."""
-    begin = _after_header(data, entry)
-    end = begin + entry.packed
+    begin = _skip_header(data, entry)
+    end = begin + entry.packed_size
     if end > len(data):
-        raise _refused(entry, "reaches beyond the archive")
-    content = _content(data[begin:end], entry, meter)
+        raise _make_refusal(entry, "reaches beyond the archive")
+    content = _read_content(data[begin:end], entry, meter)
     executable = bool(entry.mode & stat.S_IXUSR) and not entry.is_folder
-    return Member(entry.name, content, executable, entry.is_folder), _after_sizes(data, entry, end)
+    return ArchiveMember(entry.name, content, executable, entry.is_folder), _skip_sizes(data, entry, end)
 
 
-def _after_header(data: bytes, entry: _Entry) -> int:
-    if entry.at + _LOCAL.size > len(data) or not data.startswith(MAGIC, entry.at):
-        raise _refused(entry, "has no header of its own")
-    fields: tuple[int, ...] = _LOCAL.unpack_from(data, entry.at)[1:]
+def _skip_header(data: bytes, entry: _ZipEntry) -> int:
+    if entry.offset + _LOCAL_HEADER.size > len(data) or not data.startswith(ZIP_MAGIC, entry.offset):
+        raise _make_refusal(entry, "has no header of its own")
+    fields: tuple[int, ...] = _LOCAL_HEADER.unpack_from(data, entry.offset)[1:]
     flags, method, crc, packed, size, name_length, extra_length = (*fields[1:3], *fields[5:])
-    names = entry.at + _LOCAL.size
+    names = entry.offset + _LOCAL_HEADER.size
     extras = names + name_length
     begin = extras + extra_length
-    same = (crc, packed, size) == (entry.crc, entry.packed, entry.size)
+    same = (crc, packed, size) == (entry.crc, entry.packed_size, entry.size)
     later = entry.flags & _SIZES_FOLLOW and not any((crc, packed, size))
     if (flags, method, data[names:extras]) != (entry.flags, entry.method, entry.raw_name) or not (same or later):
-        raise _refused(entry, "is one thing in its header and another in the directory")
+        raise _make_refusal(entry, "is one thing in its header and another in the directory")
     _check_extras(entry, data[extras:begin])
     return begin
 
 
-def _content(packed: bytes, entry: _Entry, meter: Meter) -> bytes:
+def _read_content(packed: bytes, entry: _ZipEntry, meter: UnpackMeter) -> bytes:
     if entry.method == _STORED:
         meter.count(len(packed))
         content = packed
     else:
-        content = _inflated(packed, entry, meter)
+        content = _inflate_content(packed, entry, meter)
     if zlib.crc32(content) != entry.crc:
-        raise _refused(entry, "is damaged")
+        raise _make_refusal(entry, "is damaged")
     return content
 
 
-def _inflated(packed: bytes, entry: _Entry, meter: Meter) -> bytes:
+def _inflate_content(packed: bytes, entry: _ZipEntry, meter: UnpackMeter) -> bytes:
     content = BytesIO()  # gives its bytes without copying them
     try:
-        for piece in inflated([packed], RAW):
+        for piece in inflate([packed], RAW_WBITS):
             meter.count(len(piece))
             content.write(piece)
             if content.tell() > entry.size:
-                raise _refused(entry, f"is larger than the {entry.size} bytes that it claims")
+                raise _make_refusal(entry, f"is larger than the {entry.size} bytes that it claims")
     except BadStreamError as error:
-        raise _refused(entry, str(error)) from None
+        raise _make_refusal(entry, str(error)) from None
     if content.tell() != entry.size:
-        raise _refused(entry, f"has {content.tell()} bytes and claims {entry.size}")
+        raise _make_refusal(entry, f"has {content.tell()} bytes and claims {entry.size}")
     return content.getvalue()
 
 
-def _after_sizes(data: bytes, entry: _Entry, at: int) -> int:
+def _skip_sizes(data: bytes, entry: _ZipEntry, at: int) -> int:
     """Where the entry ends, the sizes that may follow it included."""
     if not entry.flags & _SIZES_FOLLOW:
         return at
-    expected = _SIZES.pack(entry.crc, entry.packed, entry.size)
+    expected = _SIZES_RECORD.pack(entry.crc, entry.packed_size, entry.size)
     for sizes in (_SIZES_MAGIC + expected, expected):
         if data.startswith(sizes, at):
             return at + len(sizes)
-    raise _refused(entry, "has other sizes after it than in the directory")
+    raise _make_refusal(entry, "has other sizes after it than in the directory")
 
 
-def _text(raw: bytes, *, utf8: bool) -> str:
+def _decode_name(raw: bytes, *, utf8: bool) -> str:
     """A name; one that is neither ASCII nor said to be UTF-8 is read differently by different programs."""
     try:
         return raw.decode("utf-8" if utf8 else "ascii")
@@ -226,6 +238,6 @@ def _text(raw: bytes, *, utf8: bool) -> str:
         raise RefusedArchiveError(f"has a name that is not UTF-8: {raw[:80]!r}") from None
 
 
-def _refused(entry: _Entry, why: str) -> RefusedArchiveError:
+def _make_refusal(entry: _ZipEntry, why: str) -> RefusedArchiveError:
     shown = entry.raw_name[:80].decode("ascii", "backslashreplace")
     return RefusedArchiveError(f"holds {shown!r}, which {why}")

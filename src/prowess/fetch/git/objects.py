@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
     from prowess.limits import Limits
 
-_MODES = {"100644": False, "100755": True, "100664": False}
+_FILE_MODES = {"100644": False, "100755": True, "100664": False}
 """The kinds of entries that are files, and whether they are executable."""
-_FOLDER = "40000"
-_ODD = {"120000": "link-in-skill", "160000": "submodule"}
-_DEEPEST = 64
-_ALL = ("cat-file", "--batch-all-objects", "--unordered")
-_AT_ONCE = 16 * MIB  # what is held in memory twice for a moment
+_FOLDER_MODE = "40000"
+_UNSUPPORTED_MODES = {"120000": "link-in-skill", "160000": "submodule"}
+_MAX_DEPTH = 64
+_LIST_ALL_OBJECTS = ("cat-file", "--batch-all-objects", "--unordered")
+_BATCH_BYTES = 16 * MIB  # what is held in memory twice for a moment
 
 
-class Entry(NamedTuple):
+class GitFile(NamedTuple):
     """A file of a commit: where it lies, the object with its bytes, whether it is executable."""
 
     path: str
-    object: str
+    object_id: str
     executable: bool
 
 
-class Listing(NamedTuple):
+class CommitListing(NamedTuple):
     """Every file of a commit, and what else was met: ``(code, path)``."""
 
-    files: list[Entry]
-    odd: list[tuple[str, str]]
+    files: list[GitFile]
+    unsupported: list[tuple[str, str]]
 
 
-class Objects:
+class GitObjects:
     """The objects that are here, kind and bytes by id: those given at first, and those of repositories added since."""
 
     def __init__(self, known: Mapping[str, tuple[str, bytes]] | None = None) -> None:
@@ -57,56 +57,56 @@ class Objects:
         """
         self._run = run
         try:
-            self._found |= _objects(run(*_ALL, "--batch", printed=_AT_ONCE))
+            self._found |= _parse_objects(run(*_LIST_ALL_OBJECTS, "--batch", printed=_BATCH_BYTES))
         except GitError as error:
             if error.code != "too-many-bytes":
                 raise
-            self._sizes |= _sizes(run(*_ALL, "--batch-check", printed=_AT_ONCE))
+            self._sizes |= _parse_sizes(run(*_LIST_ALL_OBJECTS, "--batch-check", printed=_BATCH_BYTES))
 
-    def in_memory(self) -> Mapping[str, tuple[str, bytes]]:
+    def loaded_objects(self) -> Mapping[str, tuple[str, bytes]]:
         """The objects whose bytes are at hand."""
         return self._found
 
-    def commit(self, name: str) -> str:
+    def find_commit(self, name: str) -> str:
         """The commit that an id means: itself, or what a tag leads to."""
-        for _ in range(_DEEPEST):
-            kind, data = self._get(name)
+        for _ in range(_MAX_DEPTH):
+            kind, data = self._get_object(name)
             if kind == "commit":
                 return name
             if kind != "tag":
                 raise GitError(f"the version is a {kind}, not a commit", code="unknown-version")
-            name = _field(data, b"object")
+            name = _read_field(data, b"object")
         raise GitError("the tag leads to too many tags", code="unknown-version")
 
-    def date(self, commit: str) -> datetime | None:
+    def commit_date(self, commit: str) -> datetime | None:
         """When a commit was made, as its committer says, in UTC; ``None`` where that makes no sense."""
-        row = _field(self._get(commit)[1], b"committer")
+        row = _read_field(self._get_object(commit)[1], b"committer")
         try:
             return datetime.fromtimestamp(int(row.split(" ")[-2]), UTC)
         except (ValueError, IndexError, OverflowError, OSError):
             return None
 
-    def size(self, name: str) -> int | None:
+    def file_size(self, name: str) -> int | None:
         """How many bytes a file has, or ``None`` when the server left it out."""
         if name in self._found:
             return len(self._found[name][1])
         return self._sizes[name][1] if name in self._sizes else None
 
-    def blob(self, name: str) -> bytes:
+    def read_blob(self, name: str) -> bytes:
         """The bytes of a file that is there."""
-        return self._get(name)[1]
+        return self._get_object(name)[1]
 
-    def listing(self, commit: str, limits: Limits) -> Listing:
+    def list_files(self, commit: str, limits: Limits) -> CommitListing:
         """Every file of a commit."""
-        found = Listing([], [])
-        kind, data = self._get(commit)
+        found = CommitListing([], [])
+        kind, data = self._get_object(commit)
         if kind != "commit":
             raise GitError(f"{commit} is a {kind}, not a commit", code="unknown-version")
         left = [limits.max_tree_entries]
-        self._walk(_field(data, b"tree"), "", (found, left), 1)
+        self._walk_tree(_read_field(data, b"tree"), "", (found, left), 1)
         return found
 
-    def _get(self, name: str) -> tuple[str, bytes]:
+    def _get_object(self, name: str) -> tuple[str, bytes]:
         found = self._found.get(name)
         if found is not None:
             return found
@@ -118,36 +118,38 @@ class Objects:
             self._found[name] = (kind, data)
         return kind, data
 
-    def _walk(self, tree: str, prefix: str, into: tuple[Listing, list[int]], depth: int) -> None:
+    def _walk_tree(self, tree: str, prefix: str, into: tuple[CommitListing, list[int]], depth: int) -> None:
         _, left = into
-        kind, data = self._get(tree)
-        if kind != "tree" or depth > _DEEPEST or len(prefix) > MAX_PATH_CHARS:
+        kind, data = self._get_object(tree)
+        if kind != "tree" or depth > _MAX_DEPTH or len(prefix) > MAX_PATH_CHARS:
             raise UnsafeTreeError(f"the repository's folders cannot be read below {prefix[:200]!r}", code="too-deep")
-        for mode, raw, name in _entries(data, len(tree) // 2):  # the bytes of an id, which is written in hexadecimal
+        for mode, raw, name in _parse_tree(data, len(tree) // 2):  # the bytes of an id, which is written in hexadecimal
             left[0] -= 1
             if left[0] < 0:
                 raise UnsafeTreeError("the repository has too many entries", code="too-many-files")
-            self._entry(mode, raw, (prefix, name), into, depth)
+            self._add_entry(mode, raw, (prefix, name), into, depth)
 
-    def _entry(self, mode: str, raw: bytes, at: tuple[str, str], into: tuple[Listing, list[int]], depth: int) -> None:
+    def _add_entry(
+        self, mode: str, raw: bytes, at: tuple[str, str], into: tuple[CommitListing, list[int]], depth: int
+    ) -> None:
         found, _ = into
         prefix, name = at
         try:
             path = prefix + raw.decode("utf-8")
         except UnicodeDecodeError:
-            found.odd.append(("bad-file-name", prefix + ascii(raw)))
+            found.unsupported.append(("bad-file-name", prefix + ascii(raw)))
             return
-        if mode in _ODD or (mode not in _MODES and mode != _FOLDER):
-            found.odd.append((_ODD.get(mode, "special-file"), path))
-        elif not _is_name(raw) or is_git_name(raw.decode("utf-8")):
-            found.odd.append(("unsafe-name", path))
-        elif mode == _FOLDER:
-            self._walk(name, f"{path}/", into, depth + 1)
+        if mode in _UNSUPPORTED_MODES or (mode not in _FILE_MODES and mode != _FOLDER_MODE):
+            found.unsupported.append((_UNSUPPORTED_MODES.get(mode, "special-file"), path))
+        elif not _is_valid_name(raw) or is_git_name(raw.decode("utf-8")):
+            found.unsupported.append(("unsafe-name", path))
+        elif mode == _FOLDER_MODE:
+            self._walk_tree(name, f"{path}/", into, depth + 1)
         else:
-            found.files.append(Entry(path, name, _MODES[mode]))
+            found.files.append(GitFile(path, name, _FILE_MODES[mode]))
 
 
-def _is_name(raw: bytes) -> bool:
+def _is_valid_name(raw: bytes) -> bool:
     """Whether a name in a folder is one: git itself writes no other, but a server may."""
     return raw not in {b"", b".", b".."} and b"/" not in raw and b"\\" not in raw
 
@@ -162,7 +164,7 @@ def dump_objects(objects: Mapping[str, tuple[str, bytes]]) -> bytes:
 def load_objects(dumped: bytes) -> dict[str, tuple[str, bytes]]:
     """The objects of a dump; ``GitError`` when it makes no sense, or when one of them is not what its id says."""
     try:
-        objects = dict(_objects(dumped))
+        objects = dict(_parse_objects(dumped))
     except ValueError:  # no ASCII, or a number of thousands of digits
         raise GitError("what was kept of a repository makes no sense") from None
     for name, (kind, data) in objects.items():
@@ -179,7 +181,7 @@ def _hash_object(kind: str, data: bytes, chars: int) -> str:
     return hashed.hexdigest()
 
 
-def _objects(printed: bytes) -> Iterator[tuple[str, tuple[str, bytes]]]:
+def _parse_objects(printed: bytes) -> Iterator[tuple[str, tuple[str, bytes]]]:
     at = 0
     while at < len(printed):
         end = printed.find(b"\n", at)
@@ -191,20 +193,20 @@ def _objects(printed: bytes) -> Iterator[tuple[str, tuple[str, bytes]]]:
         at = end + size + 2
 
 
-def _sizes(printed: bytes) -> Iterator[tuple[str, tuple[str, int]]]:
+def _parse_sizes(printed: bytes) -> Iterator[tuple[str, tuple[str, int]]]:
     for row in printed.splitlines():
         name, kind, size = row.decode("ascii").split(" ")
         yield name, (kind, int(size))
 
 
-def _field(data: bytes, key: bytes) -> str:
+def _read_field(data: bytes, key: bytes) -> str:
     for row in data.split(b"\n\n", 1)[0].split(b"\n"):
         if row.startswith(key + b" "):
             return row[len(key) + 1 :].decode("ascii", "replace")
     raise GitError("the repository sent an object that makes no sense")
 
 
-def _entries(data: bytes, width: int) -> Iterator[tuple[str, bytes, str]]:
+def _parse_tree(data: bytes, width: int) -> Iterator[tuple[str, bytes, str]]:
     """Mode, name and id of each entry of a folder."""
     at = 0
     while at < len(data):

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Protocol
 from prowess.errors import GitError
 from prowess.files.directory import folder_size
 from prowess.limits import DEFAULT_LIMITS
-from prowess.progress_steps import tell_amount
-from prowess.spec.hidden_characters import one_line
-from prowess.spec.plural import format_size
+from prowess.progress_steps import report_amount
+from prowess.spec.hidden_characters import to_one_line
+from prowess.spec.quantities import format_size
 from prowess.spec.redaction import scrub_text
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from prowess.limits import Limits
 
-SETTINGS = {
+SAFE_SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
     "core.askPass": "",
@@ -50,11 +50,11 @@ SETTINGS = {
 }
 """What every call of git is told; nothing that a repository or a machine says changes it."""
 
-_SSH = (
+_SSH_COMMAND = (
     "ssh -oBatchMode=yes -oStrictHostKeyChecking=yes -oPermitLocalCommand=no -oForwardAgent=no"
     " -oClearAllForwardings=yes"
 )
-_FIXED = {
+_FIXED_VARIABLES = {
     "GIT_ASKPASS": "",
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -63,12 +63,12 @@ _FIXED = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_SSH_COMMAND": _SSH,
+    "GIT_SSH_COMMAND": _SSH_COMMAND,
     "GIT_SSH_VARIANT": "ssh",
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
-_PASSED = (
+_PASSED_VARIABLES = (
     *(
         "PATH",
         "HOME",
@@ -92,14 +92,19 @@ _PASSED = (
     ),
     *("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "http_proxy"),
 )
-_REACHING = r"^(credential\..*|http\.(.*\.)?(proxy|sslcainfo))$"
-_STEP = 0.1
-_CHUNK = 1 << 16
-_SHOWN = 400
-_ASIDES = ("hint:", "warning:", "Please make sure you have the correct access rights", "and the repository exists.")
+_CONNECTION_KEYS = r"^(credential\..*|http\.(.*\.)?(proxy|sslcainfo))$"
+_POLL_SECONDS = 0.1
+_CHUNK_BYTES = 1 << 16
+_MAX_MESSAGE_CHARS = 400
+_IGNORED_LINES = (
+    "hint:",
+    "warning:",
+    "Please make sure you have the correct access rights",
+    "and the repository exists.",
+)
 
 
-class Git(Protocol):
+class GitRunner(Protocol):
     """The seam: runs git with arguments (without the program's name) in a folder and gives what it printed.
 
     Raises ``GitError`` when it fails.
@@ -110,30 +115,30 @@ class Git(Protocol):
         ...
 
 
-def environment(schemes: Sequence[str], settings: Mapping[str, str] | None = None) -> dict[str, str]:
+def make_environment(schemes: Sequence[str], settings: Mapping[str, str] | None = None) -> dict[str, str]:
     """The whole environment for git: fetching by ``schemes`` only, our settings, and the ``settings`` given."""
-    env = {name: os.environ[name] for name in _PASSED if name in os.environ}
+    env = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
     allowed = {f"protocol.{scheme}.allow": "always" for scheme in schemes}
-    pairs = [*SETTINGS.items(), *allowed.items(), *_several(settings or {})]
-    env |= _FIXED | {"GIT_ALLOW_PROTOCOL": ":".join(schemes), "GIT_CONFIG_COUNT": str(len(pairs))}
+    pairs = [*SAFE_SETTINGS.items(), *allowed.items(), *_split_values(settings or {})]
+    env |= _FIXED_VARIABLES | {"GIT_ALLOW_PROTOCOL": ":".join(schemes), "GIT_CONFIG_COUNT": str(len(pairs))}
     for number, (key, value) in enumerate(pairs):
         env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return env
 
 
-def _several(settings: Mapping[str, str]) -> list[tuple[str, str]]:
+def _split_values(settings: Mapping[str, str]) -> list[tuple[str, str]]:
     """A key may have several values, one a line."""
     return [(key, value) for key, values in settings.items() for value in values.split("\n")]
 
 
-def settings_for_reaching(git: Git, cwd: str) -> dict[str, str]:
+def read_connection_settings(git: GitRunner, cwd: str) -> dict[str, str]:
     """The user's credential helpers, proxy and certificate authorities, as git's own configuration has them."""
-    env = {name: os.environ[name] for name in _PASSED if name in os.environ} | {
+    env = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ} | {
         "GIT_TERMINAL_PROMPT": "0",
         "LC_ALL": "C",
     }
     try:
-        printed = git(["config", "--null", "--includes", "--get-regexp", _REACHING], cwd, env)
+        printed = git(["config", "--null", "--includes", "--get-regexp", _CONNECTION_KEYS], cwd, env)
     except GitError:  # none is set
         return {}
     found: dict[str, str] = {}
@@ -157,7 +162,7 @@ class GitProgram:
 
         try:
             process = subprocess.Popen(  # noqa: S603 - an absolute path, and arguments that were checked
-                [_program(), *args],
+                [_find_git(), *args],
                 cwd=cwd,
                 env=dict(env),
                 stdin=subprocess.DEVNULL,
@@ -168,10 +173,12 @@ class GitProgram:
         except OSError as error:
             raise GitError(f"git cannot be run: {error.strerror}", code="git-missing") from None
         with process:
-            return _Watched(process, cwd, self._limits, self._printed, fetches=args[0] == "fetch").result()
+            return _WatchedProcess(
+                process, cwd, self._limits, self._printed, fetches=args[0] == "fetch"
+            ).wait_for_output()
 
 
-def _program() -> str:
+def _find_git() -> str:
     """The absolute path of git; one found in a relative folder of PATH could be anybody's."""
     import shutil  # noqa: PLC0415
 
@@ -181,7 +188,7 @@ def _program() -> str:
     return found
 
 
-class _Watched:
+class _WatchedProcess:
     """One run: its output is read by threads, its time and what it writes are watched here.
 
     They are watched here because whoever is told how much has come is called in the thread that asked.
@@ -193,17 +200,17 @@ class _Watched:
         self.error: GitError | None = None
         self.ended = threading.Event()
 
-    def result(self) -> bytes:
+    def wait_for_output(self) -> bytes:
         printed: list[bytes] = []
         complaints: list[bytes] = []
         threads = [
-            threading.Thread(target=self._read, args=(printed,), daemon=True),
-            threading.Thread(target=self._drain, args=(complaints,), daemon=True),
+            threading.Thread(target=self._read_output, args=(printed,), daemon=True),
+            threading.Thread(target=self._drain_errors, args=(complaints,), daemon=True),
         ]
         try:
             for thread in threads:  # an interrupt may come here too, and must not leave git behind
                 thread.start()
-            self._watch()
+            self._wait_for_exit()
         finally:
             self._kill()
             for thread in threads:
@@ -212,13 +219,13 @@ class _Watched:
         if self.error is not None:
             raise self.error
         if self.process.returncode:
-            raise failure(b"".join(complaints).decode("utf-8", "replace"))
+            raise make_git_error(b"".join(complaints).decode("utf-8", "replace"))
         return b"".join(printed)
 
-    def _read(self, printed: list[bytes]) -> None:
+    def _read_output(self, printed: list[bytes]) -> None:
         assert self.process.stdout is not None  # noqa: S101 - it is a pipe
         try:
-            while part := self.process.stdout.read1(_CHUNK):  # type: ignore[attr-defined]
+            while part := self.process.stdout.read1(_CHUNK_BYTES):  # type: ignore[attr-defined]
                 self.printed += len(part)
                 if self.printed > self.most:
                     self._stop(GitError(f"git printed more than {self.most} bytes", code="too-many-bytes"))
@@ -230,29 +237,29 @@ class _Watched:
             self.process.wait()  # it may go on after it has closed its output, and is watched until it ends
             self.ended.set()
 
-    def _drain(self, complaints: list[bytes]) -> None:
+    def _drain_errors(self, complaints: list[bytes]) -> None:
         assert self.process.stderr is not None  # noqa: S101 - it is a pipe
         with suppress(ValueError):  # closed: the run was interrupted before the first look
-            while part := self.process.stderr.read1(_CHUNK):  # type: ignore[attr-defined]
+            while part := self.process.stderr.read1(_CHUNK_BYTES):  # type: ignore[attr-defined]
                 self.complained += len(part)
                 complaints.append(part)
                 del complaints[:-4]
 
-    def _watch(self) -> None:
+    def _wait_for_exit(self) -> None:
         """Return once git has ended: by itself, or because it took too long or wrote too much."""
         begun = moved = time.monotonic()
         at_first = folder_size(self.cwd)
         seen = (0, 0, at_first)
         is_over = False
         while not is_over:
-            is_over = self.ended.wait(_STEP)
+            is_over = self.ended.wait(_POLL_SECONDS)
             now = time.monotonic()
             # Only a fetch writes; the size of a folder takes a walk through it.
             written = folder_size(self.cwd) if self.fetches else at_first
             state = (self.printed, self.complained, written)
             moved, seen = (now, state) if state != seen else (moved, seen)
             if self.fetches:
-                tell_amount(format_size(max(0, written - at_first)))
+                report_amount(format_size(max(0, written - at_first)))
             if written > self.limits.max_fetch_bytes:
                 self._stop(GitError(f"git wrote more than {self.limits.max_fetch_bytes} bytes", code="too-many-bytes"))
             elif not is_over:
@@ -281,15 +288,19 @@ class _Watched:
             return
 
 
-_CODES = (
+_ERROR_PATTERNS = (
     (re.compile(r"couldn't find remote ref|not our ref|unadvertised object|invalid refspec"), "unknown-version"),
     (re.compile(r"transport '.*' not allowed"), "bad-scheme"),
 )
 
 
-def failure(complaint: str) -> GitError:
+def make_git_error(complaint: str) -> GitError:
     """The error that git's own words make: cleaned, short, and without secrets."""
-    rows = [one_line(scrub_text(row)) for row in complaint.splitlines() if row.strip() and not row.startswith(_ASIDES)]
-    words = "; ".join(rows[-3:])[:_SHOWN] or "it does not say why"
-    code = next((code for pattern, code in _CODES if pattern.search(complaint)), "git-failed")
+    rows = [
+        to_one_line(scrub_text(row))
+        for row in complaint.splitlines()
+        if row.strip() and not row.startswith(_IGNORED_LINES)
+    ]
+    words = "; ".join(rows[-3:])[:_MAX_MESSAGE_CHARS] or "it does not say why"
+    code = next((code for pattern, code in _ERROR_PATTERNS if pattern.search(complaint)), "git-failed")
     return GitError(f"git failed: {words}", code=code)

@@ -10,10 +10,10 @@ import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 
 from prowess.errors import SourceError
-from prowess.mcp.http.bind import check_token, parse_bind, read_names, read_origins
-from prowess.mcp.http.connections import Patient, backlog
-from prowess.mcp.http.guard import Guard, access
-from prowess.mcp.http.sessions import Sessions
+from prowess.mcp.http.bind import check_token, parse_bind, parse_host_names, parse_origins
+from prowess.mcp.http.connections import LimitedConnection, accept_backlog
+from prowess.mcp.http.guard import RequestGuard, make_access
+from prowess.mcp.http.sessions import SessionLimiter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     from prowess.mcp.http.guard import App
     from prowess.mcp.server import Server
 
-PATH = "/mcp"
-_GRACE = 3
+MCP_PATH = "/mcp"
+_SHUTDOWN_SECONDS = 3
 _MMAP_THRESHOLD = -3
 _LARGE_BLOCK = 1 << 20
 
 
-def guarded_app(
+def make_guarded_app(
     server: Server, host: str, *, token: str | None = None, hosts: Sequence[str] = (), origins: Sequence[str] = ()
 ) -> App:
     """The server as an ASGI application, with its guard; for ``host``, which it will be bound to."""
     check_token(host, token)
-    who = access(host, read_names(hosts), read_origins(origins), token)
+    who = make_access(host, parse_host_names(hosts), parse_origins(origins), token)
     limits = server.limits
     inner = server.lowlevel.streamable_http_app(
-        streamable_http_path=PATH,
+        streamable_http_path=MCP_PATH,
         json_response=True,
         max_request_body_size=limits.max_http_body_bytes,
         session_idle_timeout=limits.max_http_session_seconds,
         max_sessions=2 * limits.max_http_sessions,  # ours ends the idle ones before
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard is stricter
     )
-    return Guard(Sessions(inner, limits.max_http_sessions), who, limits)
+    return RequestGuard(SessionLimiter(inner, limits.max_http_sessions), who, limits)
 
 
 def run_http(  # noqa: PLR0917 - one caller
@@ -55,16 +55,18 @@ def run_http(  # noqa: PLR0917 - one caller
     ready: Callable[[str], None] | None,
 ) -> None:
     """Serve until the process is told to end."""
-    _give_back_large_blocks()
+    _release_large_blocks()
     host, port = parse_bind(bind)
-    app = guarded_app(server, host, token=token, hosts=hosts, origins=origins)
-    listener = _bound(host, port)
+    app = make_guarded_app(server, host, token=token, hosts=hosts, origins=origins)
+    listener = _bind_socket(host, port)
     with listener:
-        own = _Running(_config(app, server.limits), server, lambda: ready(_url(host, listener)) if ready else None)
+        own = _HttpServer(
+            _make_config(app, server.limits), server, lambda: ready(_server_url(host, listener)) if ready else None
+        )
         own.run(sockets=[listener])
 
 
-def _give_back_large_blocks() -> None:
+def _release_large_blocks() -> None:
     """Have memory for large answers returned to the system afterwards; the C library may keep it otherwise."""
     with suppress(OSError, AttributeError, TypeError):  # another system, or another C library
         import ctypes  # noqa: PLC0415 - only when serving
@@ -72,24 +74,24 @@ def _give_back_large_blocks() -> None:
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bind_socket(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=backlog())
+        return socket.create_server((host, port), family=family, backlog=accept_backlog())
     except OSError as error:
         raise SourceError(f"cannot listen on {host}:{port}: {error.strerror}", code="cannot-listen") from None
 
 
-def _url(host: str, listener: socket.socket) -> str:
+def _server_url(host: str, listener: socket.socket) -> str:
     shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{listener.getsockname()[1]}{PATH}"
+    return f"http://{shown}:{listener.getsockname()[1]}{MCP_PATH}"
 
 
-def _config(app: App, limits: Limits) -> uvicorn.Config:
+def _make_config(app: App, limits: Limits) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=Patient.bounded(limits),
-        backlog=backlog(),
+        http=LimitedConnection.with_limits(limits),
+        backlog=accept_backlog(),
         ws="none",
         loop="asyncio",
         lifespan="on",
@@ -98,12 +100,12 @@ def _config(app: App, limits: Limits) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         timeout_keep_alive=int(limits.max_http_header_seconds),
-        timeout_graceful_shutdown=_GRACE,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         h11_max_incomplete_event_size=limits.max_http_header_bytes,
     )
 
 
-class _Running(uvicorn.Server):
+class _HttpServer(uvicorn.Server):
     """Says when it is ready, and ends open streams in good order."""
 
     def __init__(self, config: uvicorn.Config, server: Server, ready: Callable[[], None]) -> None:

@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     Send = Callable[[Message], Awaitable[None]]
     App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_HTTP = 80
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
+_HTTP_PORT = 80
 _NO_PORT = -1
-_LONGEST_NUMBER = 20
-_MOST_KNOWN = 1_024
-_MOST_DOUBLINGS = 64
-_SMALL = 64 * 1024
-_PLAIN = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
+_MAX_LENGTH_DIGITS = 20
+_MAX_TRACKED_CLIENTS = 1_024
+_MAX_DOUBLINGS = 64
+_FREE_BODY_BYTES = 64 * 1024
+_PLAIN_TEXT_HEADERS = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
 
 
 class Refusal(NamedTuple):
     """An answer that is no."""
 
     status: int
-    words: str
+    message: str
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
@@ -56,28 +56,28 @@ class Access(NamedTuple):
     origins: frozenset[str] = frozenset()
     token: str | None = None
 
-    def refused(self, scope: Scope) -> Refusal | None:
+    def find_refusal(self, scope: Scope) -> Refusal | None:
         """Why a request is not answered."""
-        headers = _headers(scope)
+        headers = _read_headers(scope)
         host = headers.get(b"host", "")
-        if not self._is_ours(host, scope):
+        if not self._is_own_host(host, scope):
             return Refusal(421, "this server does not go by that name: start it with --allow-host NAME")
         origin = headers.get(b"origin")
-        if origin is not None and not self._is_welcome(origin, host):
+        if origin is not None and not self._is_allowed_origin(origin, host):
             return Refusal(403, "pages of that origin may not ask: start the server with --allow-origin URL")
         given = headers.get(b"authorization", "")
-        if self.token is not None and not _is_token(given, self.token):
+        if self.token is not None and not _is_right_token(given, self.token):
             return _WRONG_TOKEN if given else _NO_TOKEN
         return None
 
-    def _is_ours(self, host: str, scope: Scope) -> bool:
-        name, port = _split(host)
+    def _is_own_host(self, host: str, scope: Scope) -> bool:
+        name, port = _split_host(host)
         address, own = scope.get("server") or ("", None)
         if name in self.names:
             return port != _NO_PORT
-        return (name in self.hosts or name == address) and own == (port or _HTTP)
+        return (name in self.hosts or name == address) and own == (port or _HTTP_PORT)
 
-    def _is_welcome(self, origin: str, host: str) -> bool:
+    def _is_allowed_origin(self, origin: str, host: str) -> bool:
         if origin in self.origins:
             return True
         try:
@@ -87,7 +87,7 @@ class Access(NamedTuple):
         return parts.scheme in {"http", "https"} and parts.netloc.lower() == host.lower()
 
 
-def _headers(scope: Scope) -> dict[bytes, str]:
+def _read_headers(scope: Scope) -> dict[bytes, str]:
     """The headers that count; one that comes twice is no header that can be believed."""
     found: dict[bytes, str] = {}
     for name, value in scope["headers"]:
@@ -95,7 +95,7 @@ def _headers(scope: Scope) -> dict[bytes, str]:
     return found
 
 
-def _split(host: str) -> tuple[str, int | None]:
+def _split_host(host: str) -> tuple[str, int | None]:
     """Name and port of a ``Host``."""
     try:
         parts = urlsplit(f"//{host}")
@@ -106,12 +106,12 @@ def _split(host: str) -> tuple[str, int | None]:
     return ("", _NO_PORT) if odd else (parts.hostname or "", port)
 
 
-def _is_token(given: str, token: str) -> bool:
+def _is_right_token(given: str, token: str) -> bool:
     kind, _, value = given.partition(" ")
     return kind.lower() == "bearer" and hmac.compare_digest(value.strip().encode(), token.encode())
 
 
-class Rate:
+class RateLimiter:
     """At most so many in a second, after a burst of as many."""
 
     def __init__(self, most: int) -> None:
@@ -119,7 +119,7 @@ class Rate:
         self._left = float(most)
         self._at = time.monotonic()
 
-    def admits(self) -> bool:
+    def allow_request(self) -> bool:
         """Whether one more may pass now."""
         now = time.monotonic()
         self._left = min(self._most, self._left + (now - self._at) * self._most)
@@ -130,20 +130,20 @@ class Rate:
         return True
 
 
-class Rates:
+class ClientRateLimiter:
     """The same for each of those who ask; of too many, the one that was longest silent is forgotten."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._of: dict[str, Rate] = {}
+        self._limiters: dict[str, RateLimiter] = {}
 
-    def admits(self, who: str) -> bool:
+    def allow_request(self, who: str) -> bool:
         """Whether that one may ask now."""
-        rate = self._of.pop(who, None) or Rate(self._most)
-        self._of[who] = rate
-        if len(self._of) > _MOST_KNOWN:
-            del self._of[next(iter(self._of))]
-        return rate.admits()
+        rate = self._limiters.pop(who, None) or RateLimiter(self._most)
+        self._limiters[who] = rate
+        if len(self._limiters) > _MAX_TRACKED_CLIENTS:
+            del self._limiters[next(iter(self._limiters))]
+        return rate.allow_request()
 
 
 class TokenGuesses(NamedTuple):
@@ -170,66 +170,66 @@ class WrongTokens:
         self._most = most
         self._longest = longest
         self._clock = clock
-        self._of: dict[str, TokenGuesses] = {}
+        self._guesses: dict[str, TokenGuesses] = {}
 
     def __len__(self) -> int:
-        return len(self._of)
+        return len(self._guesses)
 
-    def wait_of(self, address: str) -> float:
+    def wait_seconds(self, address: str) -> float:
         """For how many seconds no token of an address is judged."""
-        guesses = self._of.get(address)
+        guesses = self._guesses.get(address)
         return 0.0 if guesses is None or guesses.is_known else max(0.0, guesses.until - self._clock())
 
-    def note_right(self, address: str) -> None:
+    def record_right(self, address: str) -> None:
         """Remember that an address sent the right token."""
-        self._remember(address, self._of.get(address, TokenGuesses())._replace(is_known=True))
+        self._remember(address, self._guesses.get(address, TokenGuesses())._replace(is_known=True))
 
-    def note_wrong(self, address: str) -> float:
+    def record_wrong(self, address: str) -> float:
         """Count a wrong token, and return for how many seconds its address has to wait; 0 when it was judged.
 
         One that comes during a wait is not counted: whoever is impatient does not wait longer.
         """
         now = self._clock()
-        guesses = self._of.get(address, TokenGuesses(until=now))
+        guesses = self._guesses.get(address, TokenGuesses(until=now))
         wait = max(0.0, guesses.until - now)
         if not wait:
             wrong = 1 if now - guesses.until > self._longest else guesses.wrong + 1
             # Cut before the power is taken: a float has an end.
-            doublings = min(wrong - self._most, _MOST_DOUBLINGS)
+            doublings = min(wrong - self._most, _MAX_DOUBLINGS)
             next_wait = min(2.0**doublings, self._longest) if wrong >= self._most else 0.0
             guesses = guesses._replace(wrong=wrong, until=now + next_wait)
         self._remember(address, guesses)
         return wait
 
     def _remember(self, address: str, guesses: TokenGuesses) -> None:
-        self._of.pop(address, None)
-        self._of[address] = guesses  # at the end of the dictionary: the latest
-        if len(self._of) > _MOST_KNOWN:
-            del self._of[next(iter(self._of))]
+        self._guesses.pop(address, None)
+        self._guesses[address] = guesses  # at the end of the dictionary: the latest
+        if len(self._guesses) > _MAX_TRACKED_CLIENTS:
+            del self._guesses[next(iter(self._guesses))]
 
 
-class Guard:
+class RequestGuard:
     """An application that lets the right requests through to another."""
 
     def __init__(self, app: App, access: Access, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._app = app
         self._access = access
         self._limits = limits
-        self._rates = Rates(limits.max_http_requests)
+        self._rate_limiter = ClientRateLimiter(limits.max_http_requests)
         self._wrong_tokens = WrongTokens(limits.max_http_wrong_tokens, limits.max_http_token_wait_seconds, clock)
-        self._room = Room(limits.max_http_waiting_bytes)
+        self._body_quota = BodyQuota(limits.max_http_waiting_bytes)
         self._streams = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = self._refuse_access(scope) or self._too_much(scope)
+        refusal = self._find_access_refusal(scope) or self._find_limit_refusal(scope)
         if refusal is not None:
-            await _refuse(refusal, send)
+            await _send_refusal(refusal, send)
             return
         if scope["method"] != "GET":
-            await self._with_body(scope, receive, send)
+            await self._forward_with_body(scope, receive, send)
             return
         self._streams += 1
         try:
@@ -237,44 +237,44 @@ class Guard:
         finally:
             self._streams -= 1
 
-    async def _with_body(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _forward_with_body(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on once it is whole; one that breaks off is nobody's concern."""
-        with self._room.share() as share:
+        with self._body_quota.open_share() as share:
             try:
                 async with asyncio.timeout(self._limits.max_http_body_seconds):
-                    body = await _body(receive, self._limits.max_http_body_bytes, share)
+                    body = await _read_body(receive, self._limits.max_http_body_bytes, share)
             except TimeoutError:
-                await _refuse(Refusal(408, "the request takes too long"), send)
+                await _send_refusal(Refusal(408, "the request takes too long"), send)
                 return
             except _TooLargeError:
-                await _refuse(Refusal(413, "the request is too large"), send)
+                await _send_refusal(Refusal(413, "the request is too large"), send)
                 return
-            except _NoRoomError:
-                await _refuse(Refusal(429, "too many large requests", ((b"retry-after", b"1"),)), send)
+            except _QuotaExceededError:
+                await _send_refusal(Refusal(429, "too many large requests", ((b"retry-after", b"1"),)), send)
                 return
             if body is not None:
-                await self._app(scope, _replay(body, receive), share.until_answered(send))
+                await self._app(scope, _replay_body(body, receive), share.wrap_send(send))
 
-    def _refuse_access(self, scope: Scope) -> Refusal | None:
+    def _find_access_refusal(self, scope: Scope) -> Refusal | None:
         """Why somebody may not ask: as ``Access`` says, or because an address that guesses tokens has to wait."""
         if self._access.token is None:
-            return self._access.refused(scope)
-        address = _address(scope)
-        wait = self._wrong_tokens.wait_of(address) if b"authorization" in _headers(scope) else 0.0
+            return self._access.find_refusal(scope)
+        address = _client_address(scope)
+        wait = self._wrong_tokens.wait_seconds(address) if b"authorization" in _read_headers(scope) else 0.0
         if wait:
-            return _refuse_guesses(wait)
-        refusal = self._access.refused(scope)
+            return _make_guess_refusal(wait)
+        refusal = self._access.find_refusal(scope)
         if refusal is None:
-            self._wrong_tokens.note_right(address)
-        elif refusal is _WRONG_TOKEN and (wait := self._wrong_tokens.note_wrong(address)):
-            return _refuse_guesses(wait)
+            self._wrong_tokens.record_right(address)
+        elif refusal is _WRONG_TOKEN and (wait := self._wrong_tokens.record_wrong(address)):
+            return _make_guess_refusal(wait)
         return refusal
 
-    def _too_much(self, scope: Scope) -> Refusal | None:
-        if not self._rates.admits(_address(scope)):
+    def _find_limit_refusal(self, scope: Scope) -> Refusal | None:
+        if not self._rate_limiter.allow_request(_client_address(scope)):
             return Refusal(429, "too many requests", ((b"retry-after", b"1"),))
-        headers = _headers(scope)
-        if _announced(headers.get(b"content-length", "0")) > self._limits.max_http_body_bytes:
+        headers = _read_headers(scope)
+        if _parse_content_length(headers.get(b"content-length", "0")) > self._limits.max_http_body_bytes:
             return Refusal(413, "the request is too large")
         if headers.get(b"content-encoding", "identity").lower() != "identity":
             return Refusal(415, "send the request as it is, not compressed")
@@ -283,75 +283,75 @@ class Guard:
         return None
 
 
-def _refuse_guesses(wait: float) -> Refusal:
+def _make_guess_refusal(wait: float) -> Refusal:
     return Refusal(429, "too many wrong tokens", ((b"retry-after", b"%d" % math.ceil(wait)),))
 
 
-def _address(scope: Scope) -> str:
+def _client_address(scope: Scope) -> str:
     return str((scope.get("client") or ("",))[0])
 
 
-def _announced(length: str) -> float:
+def _parse_content_length(length: str) -> float:
     """How many bytes a request says that it has."""
-    return float(length) if length.isdecimal() and len(length) < _LONGEST_NUMBER else float("inf")
+    return float(length) if length.isdecimal() and len(length) < _MAX_LENGTH_DIGITS else float("inf")
 
 
 class _TooLargeError(Exception):
     """More than a request may have."""
 
 
-class _NoRoomError(Exception):
+class _QuotaExceededError(Exception):
     """More than all requests together may have."""
 
 
-class Room:
+class BodyQuota:
     """Bytes of requests that may wait at one time; small requests need none of it, so they always pass."""
 
     def __init__(self, most: int) -> None:
-        self.left = most
+        self.bytes_left = most
 
-    def share(self) -> Share:
+    def open_share(self) -> QuotaShare:
         """What one request takes of it."""
-        return Share(self)
+        return QuotaShare(self)
 
 
-class Share:
+class QuotaShare:
     """What one request takes, until it is answered; a context manager."""
 
-    def __init__(self, room: Room) -> None:
-        self._room = room
+    def __init__(self, room: BodyQuota) -> None:
+        self._quota = room
         self._taken = 0
 
-    def grow(self, size: int) -> None:
+    def grow_to(self, size: int) -> None:
         """Hold so many bytes from now on."""
-        wanted = max(0, size - _SMALL) - self._taken
-        if wanted > self._room.left:
-            raise _NoRoomError
-        self._room.left -= wanted
+        wanted = max(0, size - _FREE_BODY_BYTES) - self._taken
+        if wanted > self._quota.bytes_left:
+            raise _QuotaExceededError
+        self._quota.bytes_left -= wanted
         self._taken += wanted
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Hold nothing any more."""
-        self._room.left += self._taken
+        self._quota.bytes_left += self._taken
         self._taken = 0
 
-    def until_answered(self, send: Send) -> Send:
+    def wrap_send(self, send: Send) -> Send:
         """The way out: with the first word of the answer the request is done with."""
 
-        async def answered(message: Message) -> None:
-            self.give_back()
+        async def release_and_send(message: Message) -> None:
+            self.release()
             await send(message)
 
-        return answered
+        return release_and_send
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.give_back()
+        self.release()
 
 
-async def _body(receive: Receive, most: int, share: Share) -> bytes | None:
+async def _read_body(receive: Receive, most: int, share: QuotaShare) -> bytes | None:
     """Everything that a client sends with a request; ``None`` when it hangs up before the end."""
     whole = bytearray()
     while True:
@@ -361,32 +361,32 @@ async def _body(receive: Receive, most: int, share: Share) -> bytes | None:
         whole += message.get("body", b"")
         if len(whole) > most:
             raise _TooLargeError
-        share.grow(len(whole))
+        share.grow_to(len(whole))
         if not message.get("more_body", False):
             return bytes(whole)
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     """What gives the body again, then whatever comes after it."""
     waiting = [body]
     del body  # an answer may stay open for long
 
-    async def replayed() -> Message:
+    async def receive_again() -> Message:
         if not waiting:
             return await receive()
         return {"type": "http.request", "body": waiting.pop(), "more_body": False}
 
-    return replayed
+    return receive_again
 
 
-async def _refuse(refusal: Refusal, send: Send) -> None:
-    headers = [*_PLAIN, *refusal.headers, (b"connection", b"close")]
+async def _send_refusal(refusal: Refusal, send: Send) -> None:
+    headers = [*_PLAIN_TEXT_HEADERS, *refusal.headers, (b"connection", b"close")]
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": f"{refusal.words}\n".encode()})
+    await send({"type": "http.response.body", "body": f"{refusal.message}\n".encode()})
 
 
-def access(host: str, names: Iterable[str], origins: Iterable[str], token: str | None) -> Access:
+def make_access(host: str, names: Iterable[str], origins: Iterable[str], token: str | None) -> Access:
     """Who may ask a server that is bound to ``host``."""
     own = {host.lower()} if host not in {"", "0.0.0.0", "::"} else set()  # noqa: S104 - compared, not bound
     others = frozenset(name.lower() for name in names)
-    return Access(frozenset((*LOOPBACK, *own)), others, frozenset(origins), token)
+    return Access(frozenset((*LOOPBACK_HOSTS, *own)), others, frozenset(origins), token)

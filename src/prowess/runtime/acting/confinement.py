@@ -16,13 +16,13 @@ from typing import Any
 _libc = ctypes.CDLL(None, use_errno=True)
 
 _LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446  # alike on every machine
-_ASK_VERSION, _RULE_PATH_BENEATH = 1, 1
+_QUERY_VERSION, _RULE_PATH_BENEATH = 1, 1
 _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
 _PR_CAPBSET_READ, _PR_CAPBSET_DROP = 23, 24
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 _CAPABILITY_VERSION_3 = 0x20080522
-_MOST_CAPABILITIES = 64
+_MAX_CAPABILITIES = 64
 _INSTRUCTION_SIZE = 8
 _CLONE_NEWNS, _CLONE_NEWUSER = 0x20000, 0x10000000
 _MS_NOSUID, _MS_NODEV, _MS_REC, _MS_PRIVATE = 2, 4, 16384, 1 << 18
@@ -41,13 +41,13 @@ class _PathBeneath(ctypes.Structure):
     _fields_ = (("allowed_access", ctypes.c_uint64), ("parent_fd", ctypes.c_int32))
 
 
-class _Program(ctypes.Structure):
+class _FilterProgram(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
 
 
 def landlock_version() -> int:
     """Return the version of Landlock that the kernel has, 0 where it has none or does not let it be used."""
-    version: int = _libc.syscall(_LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), _ASK_VERSION)
+    version: int = _libc.syscall(_LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), _QUERY_VERSION)
     return max(version, 0)
 
 
@@ -61,22 +61,22 @@ def confine_process(restrictions: dict[str, Any]) -> None:
     forbid_privileges()
     _enter_landlock(restrictions)
     _drop_capabilities()
-    set_filter(base64.b64decode(restrictions["filter"]))
+    set_seccomp_filter(base64.b64decode(restrictions["filter"]))
 
 
 def forbid_privileges() -> None:
     """Have no program that this process starts gain privileges by its file."""
-    _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    _check_result(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 
 
-def set_filter(program: bytes) -> None:
+def set_seccomp_filter(program: bytes) -> None:
     """Set a seccomp filter for this process and all that it starts."""
     buffer = ctypes.create_string_buffer(program, len(program))
-    described = _Program(len(program) // _INSTRUCTION_SIZE, ctypes.addressof(buffer))
-    _check(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(described), 0, 0))
+    described = _FilterProgram(len(program) // _INSTRUCTION_SIZE, ctypes.addressof(buffer))
+    _check_result(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(described), 0, 0))
 
 
-def mount_room(folder: str, size: int, inodes: int) -> bool:
+def mount_limited_folder(folder: str, size: int, inodes: int) -> bool:
     """Mount memory of a size over a folder, for this process and all that it starts; return whether that was possible.
 
     What is deleted, mapped or on its way through a socket still counts there, because the file system itself counts.
@@ -106,26 +106,28 @@ def _can_mount(folder: str, size: int, inodes: int) -> bool:
 def _mount_privately(folder: str, size: int, inodes: int) -> None:
     user, group = os.getuid(), os.getgid()
     try:
-        _check(_libc.unshare(_CLONE_NEWNS))
+        _check_result(_libc.unshare(_CLONE_NEWNS))
     except OSError:
-        _check(_libc.unshare(_CLONE_NEWNS | _CLONE_NEWUSER))
+        _check_result(_libc.unshare(_CLONE_NEWNS | _CLONE_NEWUSER))
         for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
             with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
                 file.write(text)
-    _check(_libc.mount(b"none", b"/", None, ctypes.c_ulong(_MS_REC | _MS_PRIVATE), None))
+    _check_result(_libc.mount(b"none", b"/", None, ctypes.c_ulong(_MS_REC | _MS_PRIVATE), None))
     options = f"size={size},nr_inodes={inodes},mode=700".encode()
-    _check(_libc.mount(b"prowess", os.fsencode(folder), b"tmpfs", ctypes.c_ulong(_MS_NOSUID | _MS_NODEV), options))
+    _check_result(
+        _libc.mount(b"prowess", os.fsencode(folder), b"tmpfs", ctypes.c_ulong(_MS_NOSUID | _MS_NODEV), options)
+    )
 
 
 def _enter_landlock(restrictions: dict[str, Any]) -> None:
     """Let this process open only what the rules name, and reach only what is not scoped."""
     handled = _RulesetAttributes(restrictions["files"], restrictions["network"], restrictions["scoped"])
     size = ctypes.c_size_t(restrictions["size"])
-    ruleset = _check(_libc.syscall(_LANDLOCK_CREATE_RULESET, ctypes.byref(handled), size, 0))
+    ruleset = _check_result(_libc.syscall(_LANDLOCK_CREATE_RULESET, ctypes.byref(handled), size, 0))
     try:
         for path, access in restrictions["rules"]:
             _add_rule(ruleset, path, access & restrictions["files"], restrictions["file_access"])
-        _check(_libc.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0))
+        _check_result(_libc.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0))
     finally:
         os.close(ruleset)
 
@@ -140,26 +142,26 @@ def _add_rule(ruleset: int, path: str, access: int, file_access: int) -> None:
         if not stat.S_ISDIR(os.fstat(handle).st_mode):
             access &= file_access  # the kernel refuses a rule that allows a file what only folders have
         rule = _PathBeneath(access, handle)
-        _check(_libc.syscall(_LANDLOCK_ADD_RULE, ruleset, _RULE_PATH_BENEATH, ctypes.byref(rule), 0))
+        _check_result(_libc.syscall(_LANDLOCK_ADD_RULE, ruleset, _RULE_PATH_BENEATH, ctypes.byref(rule), 0))
     finally:
         os.close(handle)
 
 
 def _empty_bounding_set() -> None:
-    for number in range(_MOST_CAPABILITIES):
+    for number in range(_MAX_CAPABILITIES):
         if _libc.prctl(_PR_CAPBSET_READ, number, 0, 0, 0) == 1 and _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0):
             if ctypes.get_errno() == errno.EPERM:
                 return  # not privileged: it has none, and cannot gain any without new privileges
-            _check(-1)
+            _check_result(-1)
 
 
 def _drop_capabilities() -> None:
     _libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)  # kernels before 4.3 have no such set
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
-    _check(_libc.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())))
+    _check_result(_libc.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())))
 
 
-def _check(result: int) -> int:
+def _check_result(result: int) -> int:
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

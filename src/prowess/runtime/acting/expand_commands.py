@@ -11,45 +11,47 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prowess.errors import Issue, SkillError
-from prowess.runtime.acting.snapshot import snapshot
-from prowess.runtime.acting.supervised import Bounds, passed_on, run_supervised
+from prowess.runtime.acting.snapshot import take_snapshot
+from prowess.runtime.acting.supervised import ProcessLimits, make_environment, run_under_supervisor
 from prowess.runtime.acting.trust import TrustRequest
-from prowess.runtime.concurrency import pools_for
-from prowess.spec.commands import Expanded, find_commands, may_have_commands, put_in
-from prowess.spec.hidden_characters import one_line
+from prowess.runtime.concurrency import get_pools
+from prowess.spec.commands import ExpandedText, find_commands, insert_outputs, may_have_commands
+from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.placeholders import FOLDER_NAMES, PROJECT_NAMES, split_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from prowess.limits import Limits
-    from prowess.runtime.acting.supervised import Finished
+    from prowess.runtime.acting.supervised import ProcessResult
     from prowess.runtime.consent import Consent
     from prowess.skills.skill import Skill
-    from prowess.spec.commands import Command
+    from prowess.spec.commands import EmbeddedCommand
 
-    Read = Callable[[Skill], str]
-    Told = Callable[[str, Finished | None], None]
+    ReadText = Callable[[Skill], str]
+    OnCommand = Callable[[str, ProcessResult | None], None]
 
-_SHOWN = 200
-_STDERR = 500
+_MAX_COMMAND_SHOWN = 200
+_MAX_STDERR_SHOWN = 500
 _SHELLS = ("bash", "sh")
-_NOT_YET = frozenset(("needs-approval", "ask-needs-acall", "busy"))
+_RETRYABLE_CODES = frozenset(("needs-approval", "ask-needs-acall", "busy"))
 """Errors of a load that can be made again: to show the text without its outputs would end the matter."""
 
 
 @dataclass(frozen=True, slots=True)
-class Expander:
+class CommandExpander:
     """How a session runs the commands of its skills."""
 
     consent: Consent
     folder: str
     limits: Limits
-    told: Told
+    on_command: OnCommand
     variables: tuple[str, ...] = ()
     """The variables of the host's environment that they see besides the allow-list, by name."""
 
-    def expanded(self, skill: Skill, read: Read, *, arguments: str = "", begin: Read | None = None) -> Expanded:
+    def expand(
+        self, skill: Skill, read: ReadText, *, arguments: str = "", begin: ReadText | None = None
+    ) -> ExpandedText:
         """What ``read`` gives of a skill, with its commands run if that is trusted.
 
         ``begin``: the part at the beginning of that text which is left alone. Raises ``SkillError`` where nothing is to
@@ -57,23 +59,25 @@ class Expander:
         """
         text = read(skill)
         if not may_have_commands(text):
-            return Expanded(text)
+            return ExpandedText(text)
         commands = find_commands(text, len(begin(skill)) if begin else 0)
         if not commands:
-            return Expanded(text)
-        refused = self._refusal(skill, commands)
+            return ExpandedText(text)
+        refused = self._find_refusal(skill, commands)
         if refused:
-            return _left_alone(text, skill, commands, *refused)
+            return _skip_commands(text, skill, commands, *refused)
         try:
-            return self._trusted(skill, read, arguments, begin)
+            return self._expand_from_copy(skill, read, arguments, begin)
         except SkillError as error:
-            if error.code in _NOT_YET:
+            if error.code in _RETRYABLE_CODES:
                 raise
             if error.code == "not-trusted":
-                return _left_alone(text, skill, commands, "the skill is not trusted as it is now", "commands-not-run")
-            return _left_alone(text, skill, commands, error.message, error.code)
+                return _skip_commands(
+                    text, skill, commands, "the skill is not trusted as it is now", "commands-not-run"
+                )
+            return _skip_commands(text, skill, commands, error.message, error.code)
 
-    def _refusal(self, skill: Skill, commands: tuple[Command, ...]) -> tuple[str, str] | None:
+    def _find_refusal(self, skill: Skill, commands: tuple[EmbeddedCommand, ...]) -> tuple[str, str] | None:
         if not skill.is_local:
             return "the skill is not a folder on this machine", "not-local"
         trust = self.consent.trust
@@ -83,51 +87,51 @@ class Expander:
             return f"there are more than {self.limits.max_commands}", "too-many-commands"
         return None
 
-    def _trusted(self, skill: Skill, read: Read, arguments: str, begin: Read | None) -> Expanded:
-        with snapshot(skill) as taken:
+    def _expand_from_copy(self, skill: Skill, read: ReadText, arguments: str, begin: ReadText | None) -> ExpandedText:
+        with take_snapshot(skill) as taken:
             text = read(taken.skill)
             commands = find_commands(text, len(begin(taken.skill)) if begin else 0)
-            refused = self._refusal(skill, commands)
+            refused = self._find_refusal(skill, commands)
             if refused:
-                return _left_alone(text, skill, commands, *refused)
+                return _skip_commands(text, skill, commands, *refused)
             said = (arguments,) if arguments else ()
             texts = tuple(command.text for command in commands)
             leave = self.consent.require(TrustRequest(skill, taken.digest, texts, "", said, taken.files))
-            with pools_for(self.limits).scripts.hold_place():
-                outputs = [self._run(text, taken.folder, arguments) for text in texts]
-        made, spans = put_in(text, commands, [said for said, _ in outputs])
+            with get_pools(self.limits).scripts.hold_place():
+                outputs = [self._run_command(text, taken.folder, arguments) for text in texts]
+        made, spans = insert_outputs(text, commands, [said for said, _ in outputs])
         failed = (Issue("command-failed", "body", why, skill.location, 0, "warning") for _, why in outputs if why)
-        return Expanded(made, spans, tuple(failed), leave, taken.digest)
+        return ExpandedText(made, spans, tuple(failed), leave, taken.digest)
 
-    def _run(self, command: str, folder: str, arguments: str) -> tuple[str, str]:
+    def _run_command(self, command: str, folder: str, arguments: str) -> tuple[str, str]:
         """What takes the command's place, and what went wrong."""
         shell = next(filter(None, map(shutil.which, _SHELLS)), None)
         if shell is None:
-            return _failed(command, "there is no shell on this machine")
+            return _describe_failure(command, "there is no shell on this machine")
         said = arguments.replace("\0", " ")
         folders = {**dict.fromkeys(FOLDER_NAMES, folder), **dict.fromkeys(PROJECT_NAMES, self.folder)}
         try:
-            found = run_supervised(
+            found = run_under_supervisor(
                 [shell, "-c", "--", command, *(split_arguments(said) or (shell,))],
-                Bounds.of_commands(self.limits),
+                ProcessLimits.for_commands(self.limits),
                 cwd=self.folder,
-                env=passed_on({**folders, "ARGUMENTS": said}, self.variables),
+                env=make_environment({**folders, "ARGUMENTS": said}, self.variables),
             )
         except SkillError as error:
-            self.told(command, None)
-            return _failed(command, error.message)
-        self.told(command, found)
-        return _outcome(command, found, self.limits)
+            self.on_command(command, None)
+            return _describe_failure(command, error.message)
+        self.on_command(command, found)
+        return _describe_outcome(command, found, self.limits)
 
 
-def _outcome(command: str, found: Finished, limits: Limits) -> tuple[str, str]:
+def _describe_outcome(command: str, found: ProcessResult, limits: Limits) -> tuple[str, str]:
     if found.limit == "timeout":
-        return _failed(command, f"command timed out after {limits.max_command_seconds:g}s")
+        return _describe_failure(command, f"command timed out after {limits.max_command_seconds:g}s")
     if found.limit not in {"", "output"}:
-        return _failed(command, f"stopped: {found.limit}")
+        return _describe_failure(command, f"stopped: {found.limit}")
     if found.status != 0 and not found.limit:
-        said = one_line(found.stderr.decode("utf-8", "replace"))[:_STDERR]
-        return _failed(command, f"exit status {found.status}" + (f": {said}" if said else ""))
+        said = to_one_line(found.stderr.decode("utf-8", "replace"))[:_MAX_STDERR_SHOWN]
+        return _describe_failure(command, f"exit status {found.status}" + (f": {said}" if said else ""))
     text = found.stdout.decode("utf-8", "replace").rstrip("\r\n")
     most = limits.max_command_output_bytes
     if found.limit and not found.stdout_cut:
@@ -135,13 +139,13 @@ def _outcome(command: str, found: Finished, limits: Limits) -> tuple[str, str]:
     return (f"{text}\n[output cut at {most} bytes]" if found.limit else text), ""
 
 
-def _failed(command: str, why: str) -> tuple[str, str]:
-    shown = one_line(command)[:_SHOWN]
+def _describe_failure(command: str, why: str) -> tuple[str, str]:
+    shown = to_one_line(command)[:_MAX_COMMAND_SHOWN]
     return f"[error executing `{shown}`: {why}]", f"`{shown}`: {why}"
 
 
-def _left_alone(text: str, skill: Skill, commands: tuple[Command, ...], why: str, code: str) -> Expanded:
+def _skip_commands(text: str, skill: Skill, commands: tuple[EmbeddedCommand, ...], why: str, code: str) -> ExpandedText:
     """Return the text as it is, and the issue that says why: for the host, since no model can allow commands."""
     count = f"{len(commands)} command{'s' if len(commands) != 1 else ''} in these instructions"
     issue = Issue(code, "body", f"{count} did not run: {why}", skill.location, 0, "warning")
-    return Expanded(text, (), (issue,), "refused")
+    return ExpandedText(text, (), (issue,), "refused")

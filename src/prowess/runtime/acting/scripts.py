@@ -8,21 +8,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from prowess.arguments import as_present_folder, check_flag, check_instance, check_text, refuse
+from prowess.arguments import as_existing_folder, check_flag, check_instance, check_text, raise_bad_argument
 from prowess.errors import NotTrustedError, ResourceNotFoundError, SandboxError
 from prowess.files.read import OpenFile
 from prowess.files.temp import temporary_folder
 from prowess.files.write import make_folders
 from prowess.limits import DEFAULT_LIMITS, Limits, narrow_limits
-from prowess.names import resource_parts
+from prowess.names import split_resource_path
 from prowess.runtime.acting import sandbox
-from prowess.runtime.acting.interpreters import interpreter_for
-from prowess.runtime.acting.snapshot import snapshot
-from prowess.runtime.acting.supervised import Bounds, passed_on, run_supervised
+from prowess.runtime.acting.interpreters import find_interpreter
+from prowess.runtime.acting.snapshot import take_snapshot
+from prowess.runtime.acting.supervised import ProcessLimits, make_environment, run_under_supervisor
 from prowess.runtime.acting.trust import Trust, TrustRequest
-from prowess.runtime.concurrency import pools_for
+from prowess.runtime.concurrency import get_pools
 from prowess.runtime.consent import Consent
-from prowess.skills.resources import name_nearest
+from prowess.skills.resources import with_suggestions
 from prowess.skills.skill import Skill
 from prowess.spec.placeholders import FOLDER_NAMES, fill_folder
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from prowess.runtime.acting.interpreters import Interpreter
     from prowess.runtime.acting.sandbox import Places, Sandbox
     from prowess.runtime.acting.snapshot import Snapshot
-    from prowess.runtime.acting.supervised import Finished, Limit
+    from prowess.runtime.acting.supervised import LimitName, ProcessResult
 
-_MOST_ARGUMENTS = 256
-_LONGEST_ARGUMENT = 32_768
+_MAX_ARGUMENTS = 256
+_MAX_ARGUMENT_LENGTH = 32_768
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class ScriptResult:
     seconds: float
     sandbox: str
     """``bwrap``, ``landlock`` or ``none``."""
-    limit: Limit = ""
+    limit: LimitName = ""
     """Which limit ended it: timeout, output, memory, processes, files, disk; ``""`` for none."""
     stdout_cut: bool = False
     stderr_cut: bool = False
@@ -81,9 +81,9 @@ class Scripts:
     def __post_init__(self) -> None:
         """Raise ``SourceError`` for what is not as it should be: a folder that is not there is not made."""
         if self.folder is not None:
-            object.__setattr__(self, "folder", as_present_folder(self.folder, "folder"))
+            object.__setattr__(self, "folder", as_existing_folder(self.folder, "folder"))
         if not isinstance(self.env, Mapping):
-            refuse("env", "is a mapping of texts", self.env)
+            raise_bad_argument("env", "is a mapping of texts", self.env)
         check_flag(self.network, "network")  # a text such as "no" would open the network
         check_instance(self.limits, "limits", Limits, remedy="pass prowess.Limits(…)")
 
@@ -113,53 +113,55 @@ class Scripts:
         if not isinstance(trust, Consent):
             check_instance(trust, "trust", Trust, optional=True, remedy="pass prowess.Trust()")
         kind = sandbox.choose_sandbox(self.sandbox)
-        given = _checked(args, stdin, self.limits)
+        given = _check_input(args, stdin, self.limits)
         if trust is None:
             raise NotTrustedError(
                 f"scripts of {skill.name!r} do not run: no trust was given", skill.location, "no-trust"
             )
-        with snapshot(skill) as taken:
-            path = "/".join(resource_parts(script))
+        with take_snapshot(skill) as taken:
+            path = "/".join(split_resource_path(script))
             try:
                 with OpenFile(taken.folder, tuple(path.split("/"))) as file:
                     content = file.read_all(self.limits.max_file_bytes)
             except ResourceNotFoundError as error:
-                raise name_nearest(error, script, (file for file in taken.files if file != skill.file_name)) from None
+                raise with_suggestions(
+                    error, script, (file for file in taken.files if file != skill.file_name)
+                ) from None
             read = given.decode("utf-8", "surrogateescape")
             call = TrustRequest(skill, taken.digest, (), path, tuple(args), taken.files, read)
             trust.require(call)
-            program = interpreter_for(path, content)
-            with pools_for(self.limits).scripts.hold_place():  # before the clock of its timeout starts
-                return self._run(kind, taken, program, [path, *args], given)
+            program = find_interpreter(path, content)
+            with get_pools(self.limits).scripts.hold_place():  # before the clock of its timeout starts
+                return self._run_in_sandbox(kind, taken, program, [path, *args], given)
 
-    def _run(
+    def _run_in_sandbox(
         self, kind: Sandbox, taken: Snapshot, program: Interpreter, words: list[str], stdin: bytes
     ) -> ScriptResult:
-        with self._folders() as (own, *folders):
+        with self._open_run_folders() as (own, *folders):
             work, temporary, shared_memory = folders
             jail = sandbox.Jail(taken.folder, work, temporary, shared_memory, program.needs, self.network)
             places = sandbox.places(kind.name, jail)
             given = (fill_folder(word, places.skill) for word in words[1:])
             argv = [*program.argv, f"{places.skill}/{words[0]}", *given]
-            finished = run_supervised(
+            finished = run_under_supervisor(
                 sandbox.confine_command(kind.name, argv, jail),
-                Bounds.of_scripts(self.limits),
+                ProcessLimits.for_scripts(self.limits),
                 cwd=work,
-                env=self._environment(places, inside=kind.name != "none"),
+                env=self._make_environment(places, inside=kind.name != "none"),
                 stdin=stdin,
                 watched=folders if self.folder is None else (temporary, shared_memory),
                 room=own if kind.name != "none" else "",
             )
-        return _result(finished, kind)
+        return _make_result(finished, kind)
 
-    def _environment(self, places: Places, *, inside: bool) -> dict[str, str]:
+    def _make_environment(self, places: Places, *, inside: bool) -> dict[str, str]:
         own = {**dict.fromkeys(FOLDER_NAMES, places.skill), "PYTHONDONTWRITEBYTECODE": "1"}
         if inside:
             own |= {"HOME": places.work, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), places.temporary)}
-        return {**passed_on(own), **self.env}
+        return {**make_environment(own), **self.env}
 
     @staticmethod
-    def _make(folder: str) -> None:
+    def _make_folder(folder: str) -> None:
         try:
             make_folders(folder, 0o700)
         except OSError as error:
@@ -167,18 +169,18 @@ class Scripts:
             raise SandboxError(message, folder, "bad-argument") from None
 
     @contextmanager
-    def _folders(self) -> Iterator[tuple[str, str, str, str]]:
+    def _open_run_folders(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield a new folder, and those to work in, for temporary files and for shared memory; delete what was made."""
         with temporary_folder() as own:
             new, temporary, shared_memory = (os.path.join(own, name) for name in ("work", "tmp", "shm"))
             for folder in (new, temporary, shared_memory):
-                self._make(folder)
+                self._make_folder(folder)
             # Looked at again: it may have gone since the constructor saw it, and it is the caller's to make.
-            work = new if self.folder is None else as_present_folder(self.folder, "folder")
+            work = new if self.folder is None else as_existing_folder(self.folder, "folder")
             yield own, work, temporary, shared_memory
 
 
-def _checked(args: Sequence[str], stdin: str | bytes, limits: Limits) -> bytes:
+def _check_input(args: Sequence[str], stdin: str | bytes, limits: Limits) -> bytes:
     # A set or mapping has no order of its own, and an iterator would be used up here, before the script gets anything.
     if not isinstance(args, (list, tuple)):
         raise SandboxError(f"args is a list or tuple of texts, not a {type(args).__name__}", code="bad-argument")
@@ -186,9 +188,9 @@ def _checked(args: Sequence[str], stdin: str | bytes, limits: Limits) -> bytes:
         raise SandboxError("args holds something that is no text: pass each argument as a text", code="bad-argument")
     if not isinstance(stdin, (str, bytes)):
         raise SandboxError(f"stdin is text or bytes, not {type(stdin).__name__}", code="bad-argument")
-    if len(args) > _MOST_ARGUMENTS or any(len(arg) > _LONGEST_ARGUMENT or "\0" in arg for arg in args):
+    if len(args) > _MAX_ARGUMENTS or any(len(arg) > _MAX_ARGUMENT_LENGTH or "\0" in arg for arg in args):
         message = (
-            f"a script takes at most {_MOST_ARGUMENTS:,} arguments of {_LONGEST_ARGUMENT:,} characters, without NUL"
+            f"a script takes at most {_MAX_ARGUMENTS:,} arguments of {_MAX_ARGUMENT_LENGTH:,} characters, without NUL"
         )
         raise SandboxError(message, code="bad-argument")
     try:
@@ -203,7 +205,7 @@ def _checked(args: Sequence[str], stdin: str | bytes, limits: Limits) -> bytes:
     return data
 
 
-def _result(finished: Finished, kind: Sandbox) -> ScriptResult:
+def _make_result(finished: ProcessResult, kind: Sandbox) -> ScriptResult:
     return ScriptResult(
         finished.status,
         finished.stdout.decode("utf-8", "replace"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.errors import NotTrustedError, ResourceError, ResourceTooLargeError, SkillValidationError
 from prowess.files.read import OpenFile
 from prowess.files.temp import temporary_folder
-from prowess.files.tree import digest_of, hash_bytes, is_executable
+from prowess.files.tree import digest_tree, hash_bytes, is_executable
 from prowess.files.write import NewFile, write_tree
 from prowess.thread_work import raise_if_cancelled
 
@@ -30,7 +30,7 @@ class Snapshot(NamedTuple):
 
 
 @contextmanager
-def snapshot(skill: Skill) -> Iterator[Snapshot]:
+def take_snapshot(skill: Skill) -> Iterator[Snapshot]:
     """Copy a skill, hash the copy; it is deleted at the end of the block.
 
     Raises ``NotTrustedError`` for a skill without a folder of its own, ``SkillValidationError`` as ``digest`` does.
@@ -39,10 +39,10 @@ def snapshot(skill: Skill) -> Iterator[Snapshot]:
         message = f"skill {skill.name!r} is not a folder on this machine: nothing in it ever runs"
         raise NotTrustedError(message, skill.location, "not-local")
     with temporary_folder() as folder:
-        paths = _copied_paths(skill)
+        paths = _list_paths(skill)
         hashes: dict[str, FileHash] = {}
         write_tree(folder, _read_and_hash(skill, paths, hashes), read_only=True)
-        yield Snapshot(folder, digest_of(hashes), paths, skill.copied_to(folder))
+        yield Snapshot(folder, digest_tree(hashes), paths, skill.copied_to(folder))
 
 
 def _read_and_hash(skill: Skill, paths: Iterable[str], hashes: dict[str, FileHash]) -> Iterator[NewFile]:
@@ -50,20 +50,20 @@ def _read_and_hash(skill: Skill, paths: Iterable[str], hashes: dict[str, FileHas
     left = skill.limits.max_digest_bytes
     for path in paths:
         raise_if_cancelled()
-        file = _read(skill, path, left)
+        file = _read_file(skill, path, left)
         left -= len(file.content)
         hashes[path] = hash_bytes(file.content, executable=file.executable)
         yield file
 
 
-def _copied_paths(skill: Skill) -> tuple[str, ...]:
+def _list_paths(skill: Skill) -> tuple[str, ...]:
     found = skill.files()
     for issue in found.issues:
         raise SkillValidationError(f"cannot be copied: {issue.field} {issue.message}", skill.location, issue.code)
     return tuple(found)
 
 
-def _read(skill: Skill, path: str, most: int) -> NewFile:
+def _read_file(skill: Skill, path: str, most: int) -> NewFile:
     try:
         with OpenFile(skill.base, (*skill.parts, *path.split("/"))) as file:
             return NewFile(path, file.read_all(most), is_executable(file))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.errors import SandboxError
 from prowess.runtime.acting.sandbox.layout import Confined
-from prowess.thread_work import stop_with
+from prowess.thread_work import call_on_cancel
 
 if TYPE_CHECKING:
     import subprocess
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from prowess.limits import Limits
 
-Limit = Literal["", "timeout", "output", "memory", "processes", "files", "disk", "cancelled"]
+LimitName = Literal["", "timeout", "output", "memory", "processes", "files", "disk", "cancelled"]
 
-PASSED_ON = (
+INHERITED_VARIABLES = (
     "PATH",
     "HOME",
     "LANG",
@@ -42,21 +42,21 @@ PASSED_ON = (
 )
 """The variables that a program of a skill sees of the host's environment; nothing else, so no secrets."""
 
-_OWN = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
-_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "supervisor.py")
-_DELETED_FILES = "deleted files that a program keeps are counted only where the system shows them as open"
-_GRACE = 4.0  # the supervisor ends everything within a second of the timeout; this is for a machine under load
+_SUPERVISOR_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
+_SUPERVISOR_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "supervisor.py")
+_DELETED_FILES_GAP = "deleted files that a program keeps are counted only where the system shows them as open"
+_GRACE_SECONDS = 4.0  # the supervisor ends everything within a second of the timeout; this is for a machine under load
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class ProcessResult:
     """What came of a program: its exit status (negative: the signal), what it printed, and which limit ended it."""
 
     status: int
     stdout: bytes
     stderr: bytes
     seconds: float
-    limit: Limit = ""
+    limit: LimitName = ""
     stdout_cut: bool = False
     stderr_cut: bool = False
     gaps: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ProcessLimits:
     """What a program may use; 0 is no limit."""
 
     seconds: float
@@ -75,11 +75,11 @@ class Bounds:
     files: int = 0
 
     @classmethod
-    def of_commands(cls, limits: Limits) -> Bounds:
+    def for_commands(cls, limits: Limits) -> ProcessLimits:
         return cls(limits.max_command_seconds, limits.max_command_output_bytes)
 
     @classmethod
-    def of_scripts(cls, limits: Limits) -> Bounds:
+    def for_scripts(cls, limits: Limits) -> ProcessLimits:
         return cls(
             limits.max_script_seconds,
             limits.max_script_output_bytes,
@@ -90,22 +90,22 @@ class Bounds:
         )
 
 
-def passed_on(extra: Mapping[str, str] | None = None, names: Iterable[str] = ()) -> dict[str, str]:
+def make_environment(extra: Mapping[str, str] | None = None, names: Iterable[str] = ()) -> dict[str, str]:
     """The environment of a skill's program: the allow-list, the host's variables of these ``names``, what is given."""
-    found = {name: os.environ[name] for name in (*PASSED_ON, *names) if name in os.environ}
+    found = {name: os.environ[name] for name in (*INHERITED_VARIABLES, *names) if name in os.environ}
     return {**found, **(extra or {})}
 
 
-def run_supervised(
+def run_under_supervisor(
     command: Sequence[str] | Confined,
-    bounds: Bounds,
+    bounds: ProcessLimits,
     *,
     cwd: str,
     env: Mapping[str, str],
     stdin: bytes = b"",
     watched: Sequence[str] = (),
     room: str = "",
-) -> Finished:
+) -> ProcessResult:
     """Run a program to its end, or to the first limit that it meets; no process of it is left.
 
     ``command``: its words, or a command line in a sandbox. ``watched``: folders whose size is limited.
@@ -128,12 +128,12 @@ def run_supervised(
         "files": bounds.files,
         "watched": list(watched),
         "room": room,
-        "rlimits": _rlimits(bounds),
+        "rlimits": _make_rlimits(bounds),
     }
-    answer = _ask(task, bounds.seconds + _GRACE)
+    answer = _ask_supervisor(task, bounds.seconds + _GRACE_SECONDS)
     if "failed" in answer:
         raise SandboxError(f"cannot start {argv[0]!r}: {answer['failed']}", code="cannot-start")
-    return Finished(
+    return ProcessResult(
         answer["status"] if answer["status"] is not None else -9,
         base64.b64decode(answer["out"]),
         base64.b64decode(answer["err"]),
@@ -141,56 +141,56 @@ def run_supervised(
         answer["limit"],
         answer["out_cut"],
         answer["err_cut"],
-        () if not room or answer["counts_deleted"] else (_DELETED_FILES,),
+        () if not room or answer["counts_deleted"] else (_DELETED_FILES_GAP,),
     )
 
 
-def _rlimits(bounds: Bounds) -> dict[str, int]:
+def _make_rlimits(bounds: ProcessLimits) -> dict[str, int]:
     """Limits that the kernel keeps by itself: no core files, and the size of one file."""
     return {"RLIMIT_CORE": 0, **({"RLIMIT_FSIZE": bounds.disk} if bounds.disk else {})}
 
 
-def _ask(task: dict[str, Any], patience: float) -> dict[str, Any]:
+def _ask_supervisor(task: dict[str, Any], patience: float) -> dict[str, Any]:
     import subprocess  # noqa: PLC0415 - only when something runs
     import threading  # noqa: PLC0415
 
     supervisor = subprocess.Popen(  # noqa: S603 - our own program; the task reaches it as data
-        [sys.executable, "-I", "-S", "-B", _PROGRAM],
+        [sys.executable, "-I", "-S", "-B", _SUPERVISOR_PATH],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={name: os.environ[name] for name in _OWN if name in os.environ},  # its child could read it
+        env={name: os.environ[name] for name in _SUPERVISOR_VARIABLES if name in os.environ},  # its child could read it
         start_new_session=os.name == "posix",
         close_fds=True,
     )
     said: list[bytes] = []
     ended = threading.Event()
 
-    def listen() -> None:
-        said.append(_all_of(supervisor))
+    def read_answer() -> None:
+        said.append(_read_output(supervisor))
         ended.set()
 
     try:
-        threading.Thread(target=listen, daemon=True).start()
+        threading.Thread(target=read_answer, daemon=True).start()
         with suppress(OSError):
             assert supervisor.stdin is not None  # noqa: S101 - it was asked for
             supervisor.stdin.write(json.dumps(task).encode() + b"\n")
             supervisor.stdin.flush()
-        with stop_with(ended.set):  # when the host cancels the call, the supervisor is dismissed at once
+        with call_on_cancel(ended.set):  # when the host cancels the call, the supervisor is dismissed at once
             ended.wait(patience)
     finally:
-        _dismiss(supervisor)
-    return _answer(said)
+        _stop_supervisor(supervisor)
+    return _parse_answer(said)
 
 
-def _all_of(supervisor: subprocess.Popen[bytes]) -> bytes:
+def _read_output(supervisor: subprocess.Popen[bytes]) -> bytes:
     with suppress(OSError, ValueError):
         assert supervisor.stdout is not None  # noqa: S101 - it was asked for
         return supervisor.stdout.read()
     return b""
 
 
-def _dismiss(supervisor: subprocess.Popen[bytes]) -> None:
+def _stop_supervisor(supervisor: subprocess.Popen[bytes]) -> None:
     """Close its input, which has it end everything; wait a moment, then end it too."""
     import subprocess  # noqa: PLC0415 - loaded already
 
@@ -211,7 +211,7 @@ def _dismiss(supervisor: subprocess.Popen[bytes]) -> None:
         supervisor.stdout.close()  # type: ignore[union-attr]
 
 
-def _answer(said: list[bytes]) -> dict[str, Any]:
+def _parse_answer(said: list[bytes]) -> dict[str, Any]:
     try:
         answer: dict[str, Any] = json.loads(said[0])
     except (IndexError, ValueError):

@@ -23,14 +23,16 @@ from typing import IO, Any
 _LINUX = sys.platform.startswith("linux")
 _POSIX = os.name == "posix"
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
-_FILE_TOO_LARGE = (-getattr(signal, "SIGXFSZ", 0), 128 + getattr(signal, "SIGXFSZ", 0)) if os.name == "posix" else ()
-_LOOK_EVERY = 0.05
-_LAST_SECOND = 0.8
-_DEEPEST = 100
-_CHUNK = 1 << 16
-_PAGE = os.sysconf("SC_PAGE_SIZE") if _POSIX else 4096
+_FILE_TOO_LARGE_STATUSES = (
+    (-getattr(signal, "SIGXFSZ", 0), 128 + getattr(signal, "SIGXFSZ", 0)) if os.name == "posix" else ()
+)
+_POLL_SECONDS = 0.05
+_KILL_SECONDS = 0.8
+_MAX_DEPTH = 100
+_CHUNK_BYTES = 1 << 16
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if _POSIX else 4096
 _PROCESSORS = os.cpu_count() or 1
-_COUNTER_ERROR = max(32, 2 * _PROCESSORS) * _PROCESSORS * _PAGE  # the kernel's batch for each processor
+_COUNTER_ERROR = max(32, 2 * _PROCESSORS) * _PROCESSORS * _PAGE_BYTES  # the kernel's batch for each processor
 _GUARD_GRACE = 2.0  # the supervisor ends everything within a second of the timeout
 
 
@@ -42,7 +44,7 @@ if _LINUX:
         _libc = ctypes.CDLL(None)
 
 
-class _Output:
+class _OutputReader:
     """What a child prints on one of its streams, up to a limit; ``full`` is set when there is more."""
 
     def __init__(self, stream: IO[bytes], most: int) -> None:
@@ -56,7 +58,7 @@ class _Output:
     def _read(self) -> None:
         with suppress(OSError, ValueError):
             while not self.full.is_set():
-                part = os.read(self._stream.fileno(), _CHUNK)
+                part = os.read(self._stream.fileno(), _CHUNK_BYTES)
                 if not part:
                     return
                 room = self._most - len(self.data)
@@ -65,16 +67,16 @@ class _Output:
                     self.full.set()
 
 
-class _Run:
+class _SupervisedProcess:
     """One child under watch."""
 
     def __init__(self, task: dict[str, Any], guard: int) -> None:
         self.task = task
-        self.guard = guard
+        self.guard_pid = guard
         self.limit = ""
         self.host_gone = threading.Event()
-        self.began = time.monotonic()
-        self.room = _make_room(task)
+        self.started_at = time.monotonic()
+        self.limited_fs = _mount_file_system(task)
         self.confine = _load_confinement().confine_process if task["restrictions"] else None
         self.child = subprocess.Popen(  # noqa: S603 - to run what it is told to is its purpose
             task["argv"],
@@ -84,15 +86,15 @@ class _Run:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=_POSIX,
-            pass_fds=_open_inherited(task["inherited"]),
-            preexec_fn=self._restrict if _POSIX else None,  # noqa: PLW1509 - no thread has been started yet
+            pass_fds=_open_inherited_files(task["inherited"]),
+            preexec_fn=self._restrict_child if _POSIX else None,  # noqa: PLW1509 - no thread has been started yet
         )
-        self.out = _Output(self.child.stdout, task["most_output"])  # type: ignore[arg-type]
-        self.err = _Output(self.child.stderr, task["most_output"])  # type: ignore[arg-type]
-        threading.Thread(target=self._feed, daemon=True).start()
-        threading.Thread(target=self._listen, daemon=True).start()
+        self.out = _OutputReader(self.child.stdout, task["most_output"])  # type: ignore[arg-type]
+        self.err = _OutputReader(self.child.stderr, task["most_output"])  # type: ignore[arg-type]
+        threading.Thread(target=self._write_stdin, daemon=True).start()
+        threading.Thread(target=self._watch_host, daemon=True).start()
 
-    def _restrict(self) -> None:
+    def _restrict_child(self) -> None:
         import resource  # noqa: PLC0415 - POSIX only
 
         if _libc is not None:
@@ -106,61 +108,65 @@ class _Run:
         if self.confine is not None:
             self.confine(self.task["restrictions"])
 
-    def _feed(self) -> None:
+    def _write_stdin(self) -> None:
         if self.child.stdin is not None:
             with suppress(OSError), self.child.stdin as stream:
                 stream.write(base64.b64decode(self.task["stdin"]))
 
-    def _listen(self) -> None:
+    def _watch_host(self) -> None:
         with suppress(OSError, ValueError):
             while os.read(0, 1):
                 pass
         self.host_gone.set()
 
-    def watch(self) -> None:
+    def watch_child(self) -> None:
         """Wait for the end of the child, or for the first limit that it meets."""
         while self.child.poll() is None and not self.limit:
             with suppress(subprocess.TimeoutExpired):
-                self.child.wait(_LOOK_EVERY)
+                self.child.wait(_POLL_SECONDS)
                 return
-            self.limit = self._met()
+            self.limit = self._find_exceeded_limit()
 
-    def _met(self) -> str:
-        if self.host_gone.is_set() or os.getppid() != self.guard:
+    def _find_exceeded_limit(self) -> str:
+        if self.host_gone.is_set() or os.getppid() != self.guard_pid:
             return "cancelled"
-        if time.monotonic() - self.began >= self.task["timeout"]:
+        if time.monotonic() - self.started_at >= self.task["timeout"]:
             return "timeout"
         if self.out.full.is_set() or self.err.full.is_set():
             return "output"
-        return self._too_many() or self._too_much()
+        return self._check_processes() or self._check_disk()
 
-    def _too_many(self) -> str:
+    def _check_processes(self) -> str:
         processes, memory = self.task["processes"], self.task["memory"]
         if not _LINUX or not (processes or memory):
             return ""
-        pids = descendants(os.getpid())
+        pids = find_descendants(os.getpid())
         if processes and len(pids) > processes:
             return "processes"
         return "memory" if memory and measure_memory(pids, memory) > memory else ""
 
-    def _too_much(self) -> str:
+    def _check_disk(self) -> str:
         most_files, most_bytes = self.task["files"], self.task["disk"]
         if not self.task["watched"] or not (most_files or most_bytes):
             return ""
-        files, size = self.room.used() if self.room else _used(self.task["watched"], most_files or 1 << 40)
+        files, size = (
+            self.limited_fs.measure_usage()
+            if self.limited_fs
+            else _measure_folders(self.task["watched"], most_files or 1 << 40)
+        )
         if most_files and files > most_files:
             return "files"
         if not most_bytes:
             return ""
         if _LINUX and size < most_bytes:
-            counted = self.room.device if self.room else None
-            files_without_name = _deleted(descendants(os.getpid())).items()
+            counted = self.limited_fs.device if self.limited_fs else None
+            files_without_name = _find_deleted_files(find_descendants(os.getpid())).items()
             size += sum(
                 size for (device, _), (size, in_memory) in files_without_name if device != counted and not in_memory
             )
         return "disk" if size >= most_bytes else ""
 
-    def end(self) -> None:
+    def end_all(self) -> None:
         """Nothing of it lives on."""
         if _POSIX:
             with suppress(OSError):
@@ -168,27 +174,27 @@ class _Run:
         else:
             self.child.kill()
         with suppress(subprocess.TimeoutExpired):
-            self.child.wait(_LAST_SECOND)
+            self.child.wait(_KILL_SECONDS)
         if _LINUX:
             end_descendants(os.getpid())
-        self.limit = self.limit or self._too_much()
+        self.limit = self.limit or self._check_disk()
         for stream in (self.out, self.err):
-            stream.thread.join(_LAST_SECOND / 2)
+            stream.thread.join(_KILL_SECONDS / 2)
 
-    def result(self) -> dict[str, Any]:
-        if not self.limit and self.child.returncode in _FILE_TOO_LARGE:
+    def make_result(self) -> dict[str, Any]:
+        if not self.limit and self.child.returncode in _FILE_TOO_LARGE_STATUSES:
             self.limit = "disk"
         if not self.limit and (self.out.full.is_set() or self.err.full.is_set()):
             self.limit = "output"
         return {
             "status": self.child.returncode,
             "limit": self.limit,
-            "seconds": time.monotonic() - self.began,
+            "seconds": time.monotonic() - self.started_at,
             "out": base64.b64encode(bytes(self.out.data)).decode(),
             "err": base64.b64encode(bytes(self.err.data)).decode(),
             "out_cut": self.out.full.is_set(),
             "err_cut": self.err.full.is_set(),
-            "counts_deleted": self.room is not None,
+            "counts_deleted": self.limited_fs is not None,
         }
 
 
@@ -204,7 +210,7 @@ def _load_confinement() -> Any:  # noqa: ANN401 - a module that is no part of a 
     return module
 
 
-def _open_inherited(contents: dict[str, str]) -> tuple[int, ...]:
+def _open_inherited_files(contents: dict[str, str]) -> tuple[int, ...]:
     """Return the numbers under which the child finds open files with these contents (numbers as text, base64)."""
     for number, content in contents.items():
         # A pipe would block beyond 64 KiB and cannot be read twice; a file on the disk would have to be deleted.
@@ -216,7 +222,7 @@ def _open_inherited(contents: dict[str, str]) -> tuple[int, ...]:
     return tuple(map(int, contents))
 
 
-def descendants(root: int) -> list[int]:
+def find_descendants(root: int) -> list[int]:
     """Every process below one, by the table of processes."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
@@ -235,7 +241,7 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def _used(folders: list[str], most_files: int) -> tuple[int, int]:
+def _measure_folders(folders: list[str], most_files: int) -> tuple[int, int]:
     """How many entries there are below some folders, and what they take on the disk; too deep is too many."""
     files = size = 0
     queue = [(folder, 0) for folder in folders]
@@ -250,34 +256,34 @@ def _used(folders: list[str], most_files: int) -> tuple[int, int]:
                         queue.append((entry.path, depth + 1))
                 if files > most_files:
                     break
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             return most_files + 1, size
     return files, size
 
 
-class _Room:
+class _LimitedFileSystem:
     """A file system of limited size that holds every folder which a program may write to."""
 
     def __init__(self, folder: str) -> None:
         self._handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         self.device = os.fstat(self._handle).st_dev
-        self._own = self._entries()
+        self._initial_entries = self._count_entries()
 
-    def _entries(self) -> int:
+    def _count_entries(self) -> int:
         info = os.fstatvfs(self._handle)
         return info.f_files - info.f_ffree
 
-    def used(self) -> tuple[int, int]:
+    def measure_usage(self) -> tuple[int, int]:
         """Return how many entries were made in it, and what they take, also of those that have no name any more."""
         info = os.fstatvfs(self._handle)
-        return self._entries() - self._own, (info.f_blocks - info.f_bfree) * info.f_frsize
+        return self._count_entries() - self._initial_entries, (info.f_blocks - info.f_bfree) * info.f_frsize
 
 
-def _make_room(task: dict[str, Any]) -> _Room | None:
+def _mount_file_system(task: dict[str, Any]) -> _LimitedFileSystem | None:
     """Return the room that the task asks for with its folders in it, ``None`` where the system lets none be made."""
     folder, disk, files = task["room"], task["disk"], task["files"]
     # What is written there takes memory: a limit that a good part of the machine's could not hold is for the disk.
-    if not _LINUX or not folder or not disk or disk > _PAGE * os.sysconf("SC_PHYS_PAGES") // 4:
+    if not _LINUX or not folder or not disk or disk > _PAGE_BYTES * os.sysconf("SC_PHYS_PAGES") // 4:
         return None
     inodes = files + len(task["watched"]) + 2 if files else 0  # one more than is allowed, and the folders themselves
     try:
@@ -287,10 +293,10 @@ def _make_room(task: dict[str, Any]) -> _Room | None:
         return None
     for path in task["watched"]:
         os.mkdir(path, 0o700)
-    return _Room(folder)
+    return _LimitedFileSystem(folder)
 
 
-def _deleted(pids: list[int]) -> dict[tuple[int, int], tuple[int, bool]]:
+def _find_deleted_files(pids: list[int]) -> dict[tuple[int, int], tuple[int, bool]]:
     """Return each open file that has no name any more: what it takes, and whether it is a file in memory."""
     found: dict[tuple[int, int], tuple[int, bool]] = {}
     for pid in pids:
@@ -312,18 +318,18 @@ def measure_memory(pids: list[int], most: int) -> int:
     ``most`` is passed, the larger of the counter and of the exact figure is taken. The exact one (Pss) means a walk
     through all pages, and cannot be read of a process that made itself undumpable.
     """
-    figures = [_read_figures(f"/proc/{pid}/status") for pid in pids]
+    figures = [_read_sizes(f"/proc/{pid}/status") for pid in pids]
     counters = [sum(figure.get(name, 0) for name in ("VmRSS", "VmSwap", "HugetlbPages")) for figure in figures]
     mapped = sum(figure.get("RssShmem", 0) for figure in figures)
-    unmapped = max(0, sum(size for size, in_memory in _deleted(pids).values() if in_memory) - mapped)
+    unmapped = max(0, sum(size for size, in_memory in _find_deleted_files(pids).values() if in_memory) - mapped)
     total = sum(counters) + unmapped
     if total > most or total + len(pids) * _COUNTER_ERROR <= most:
         return total
-    exact = [_read_figures(f"/proc/{pid}/smaps_rollup").get("Pss", 0) for pid in pids]
+    exact = [_read_sizes(f"/proc/{pid}/smaps_rollup").get("Pss", 0) for pid in pids]
     return sum(map(max, counters, exact)) + unmapped
 
 
-def _read_figures(path: str) -> dict[str, int]:
+def _read_sizes(path: str) -> dict[str, int]:
     """Return the sizes in a file of lines such as ``VmRSS: 1234 kB``, in bytes; nothing where it cannot be read."""
     with suppress(OSError), open(path, encoding="ascii", errors="replace") as file:
         rows = (line.split() for line in file)
@@ -333,10 +339,10 @@ def _read_figures(path: str) -> dict[str, int]:
 
 def end_descendants(root: int) -> None:
     """Stop everything below a process, so that nothing forks meanwhile, then end it; again until nothing is found."""
-    until = time.monotonic() + _LAST_SECOND
+    until = time.monotonic() + _KILL_SECONDS
     while time.monotonic() < until:
         stopped: set[int] = set()
-        while fresh := set(descendants(root)) - stopped:
+        while fresh := set(find_descendants(root)) - stopped:
             for pid in fresh:
                 with suppress(OSError):
                     os.kill(pid, signal.SIGSTOP)
@@ -345,12 +351,12 @@ def end_descendants(root: int) -> None:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         if root == os.getpid():
-            _reap()  # also at last: what has ended but was not collected still has its number
+            _reap_children()  # also at last: what has ended but was not collected still has its number
         if not stopped:
             return
 
 
-def _reap() -> None:
+def _reap_children() -> None:
     """Collect the children that have ended; never called in the host, whose other children are not ours."""
     with suppress(OSError):
         while os.waitpid(-1, os.WNOHANG)[0]:
@@ -393,7 +399,7 @@ def _guard_supervisor(supervisor: int, deadline: float) -> None:
             break
         elif time.monotonic() > deadline:
             os.kill(supervisor, signal.SIGKILL)
-        ended.poll(_LOOK_EVERY * 1000)
+        ended.poll(_POLL_SECONDS * 1000)
     if status:
         end_descendants(os.getpid())
     os._exit(0)
@@ -403,13 +409,13 @@ def main() -> None:
     task = json.loads(sys.stdin.buffer.readline())
     guard = split_off_guard(task["timeout"]) if _LINUX else os.getppid()
     try:
-        run = _Run(task, guard)
+        run = _SupervisedProcess(task, guard)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         answer: dict[str, Any] = {"failed": str(error)}
     else:
-        run.watch()
-        run.end()
-        answer = run.result()
+        run.watch_child()
+        run.end_all()
+        answer = run.make_result()
     sys.stdout.write(json.dumps(answer))
     sys.stdout.flush()
     os._exit(0)

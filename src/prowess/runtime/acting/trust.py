@@ -15,7 +15,7 @@ from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
-from prowess.arguments import as_absolute, check_callable, check_instance, refuse
+from prowess.arguments import as_absolute, check_callable, check_instance, raise_bad_argument
 from prowess.discovery.scan import scan
 from prowess.errors import Issue, NotTrustedError, SkillError, SourceError
 from prowess.files.identity import identity_at
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
     from prowess.skills.catalog import Catalog
 
-    Decision = bool | Literal["always"]
-    Ask = Callable[["TrustRequest"], "Decision | Awaitable[Decision]"]
+    AskAnswer = bool | Literal["always"]
+    Ask = Callable[["TrustRequest"], "AskAnswer | Awaitable[AskAnswer]"]
 
-Policy = Literal["never", "ask", "granted", "defer"]
+TrustPolicy = Literal["never", "ask", "granted", "defer"]
 Permission = Literal["granted", "once"]
-Answer = Literal["granted", "once", "refused", "pending"]
+TrustAnswer = Literal["granted", "once", "refused", "pending"]
 _POLICIES = ("never", "ask", "granted", "defer")
 
 
@@ -120,30 +120,30 @@ class TrustRequest:
 
     def __str__(self) -> str:
         """A few lines for a prompt."""
-        words = " ".join(map(_visible, self.arguments))
-        runs = [f"  runs the command: {_visible(command)}" for command in self.commands]
-        runs += [f"  runs the script: {_visible(self.script)} {words}".rstrip()] if self.script else []
+        words = " ".join(map(_escape_invisible, self.arguments))
+        runs = [f"  runs the command: {_escape_invisible(command)}" for command in self.commands]
+        runs += [f"  runs the script: {_escape_invisible(self.script)} {words}".rstrip()] if self.script else []
         runs += [f"  with the arguments: {words}"] if words and not self.script else []
-        runs += [f"  which reads: {_visible(self.stdin)}"] if self.stdin else []
-        about = [f"{_visible(self.skill.name)} ({_visible(self.skill.location)})", *runs]
-        files = ", ".join(map(_visible, self.files))
+        runs += [f"  which reads: {_escape_invisible(self.stdin)}"] if self.stdin else []
+        about = [f"{_escape_invisible(self.skill.name)} ({_escape_invisible(self.skill.location)})", *runs]
+        files = ", ".join(map(_escape_invisible, self.files))
         return "\n".join([*about, f"  files: {files}", f"  digest: {self.digest}"])
 
 
-_TEXTS = ("id", "skill", "digest", "script", "stdin")
-_LISTS = ("commands", "arguments", "files")
+_TEXT_FIELDS = ("id", "skill", "digest", "script", "stdin")
+_LIST_FIELDS = ("commands", "arguments", "files")
 
 
 def _is_saved_request(data: Any) -> bool:  # noqa: ANN401 - any JSON
     """Whether something has the fields and types of what ``TrustRequest.to_dict`` writes."""
     if not isinstance(data, Mapping) or data.get("version") != 1:
         return False
-    lists = [data[key] for key in _LISTS if isinstance(data.get(key), list)]
-    texts = [data.get(key) for key in _TEXTS]
-    return len(lists) == len(_LISTS) and all(isinstance(text, str) for text in chain(texts, *lists))
+    lists = [data[key] for key in _LIST_FIELDS if isinstance(data.get(key), list)]
+    texts = [data.get(key) for key in _TEXT_FIELDS]
+    return len(lists) == len(_LIST_FIELDS) and all(isinstance(text, str) for text in chain(texts, *lists))
 
 
-def _visible(text: str) -> str:
+def _escape_invisible(text: str) -> str:
     """Every character that a person would not see, or that moves what they see, written out."""
     if text.isascii() and text.isprintable():
         return text
@@ -166,14 +166,14 @@ class Trust:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str] | None = None, *, policy: Policy | None = None, ask: Ask | None = None
+        self, path: str | os.PathLike[str] | None = None, *, policy: TrustPolicy | None = None, ask: Ask | None = None
     ) -> None:
         check_callable(ask, "ask")
         if ask is not None and policy == "defer":
             raise SourceError("ask is for the policy 'ask', not 'defer': nobody would be asked")
         self._path = as_absolute(path if path is not None else default_trust_file(), "path")
         self._file = OwnedJson(self._path, "grants", "trust-store")
-        self.policy: Policy = policy or ("ask" if ask is not None else "granted")
+        self.policy: TrustPolicy = policy or ("ask" if ask is not None else "granted")
         self._ask = ask
         if self.policy not in _POLICIES:
             message = f"unknown policy {self.policy!r}; one of {', '.join(_POLICIES)}"
@@ -199,14 +199,14 @@ class Trust:
         person was asked about.
         """
         if isinstance(what, Skill):
-            return self._record(what, _digest(what))
+            return self._record_grant(what, _digest_local_skill(what))
         if not isinstance(what, TrustRequest):
-            refuse("what is granted", "is a prowess.Skill or a prowess.TrustRequest", what)
-        digest = _digest(what.skill)
+            raise_bad_argument("what is granted", "is a prowess.Skill or a prowess.TrustRequest", what)
+        digest = _digest_local_skill(what.skill)
         if digest != what.digest:  # a digest that came with the request is not believed: it could be that of anything
             message = f"skill {what.skill.name!r} is not what a person was asked about"
             raise NotTrustedError(message, what.skill.location, "changed-since-asked")
-        return self._record(what.skill, digest)
+        return self._record_grant(what.skill, digest)
 
     def grant_all(self, folder: str | os.PathLike[str]) -> Grants:
         """Trust every skill below a folder as it is now; those that come later, or change, are not meant."""
@@ -214,10 +214,10 @@ class Trust:
         issues: list[Issue] = []
         for skill in scan(folder):
             try:
-                granted.append(_new_grant(skill, _digest(skill)))
+                granted.append(_make_grant(skill, _digest_local_skill(skill)))
             except SkillError as error:
                 issues.append(Issue(error.code, "", error.message, skill.location))
-        self._change(lambda found: {**found, **{grant.digest: grant for grant in granted}})
+        self._change_grants(lambda found: {**found, **{grant.digest: grant for grant in granted}})
         return Grants(tuple(granted), tuple(issues))
 
     def revoke(self, what: Skill | str) -> int:
@@ -225,7 +225,7 @@ class Trust:
         keys = {what} if isinstance(what, str) else {what.location}
         before = after = 0
 
-        def without(found: dict[str, Grant]) -> dict[str, Grant]:
+        def drop_revoked_grants(found: dict[str, Grant]) -> dict[str, Grant]:
             nonlocal before, after
             kept = {d: g for d, g in found.items() if keys.isdisjoint((g.digest, g.name, g.location))}
             if not isinstance(what, str) and what.is_local:
@@ -234,12 +234,12 @@ class Trust:
             before, after = len(found), len(kept)
             return kept
 
-        self._change(without)
+        self._change_grants(drop_revoked_grants)
         return before - after
 
     def grants(self) -> tuple[Grant, ...]:
         """Everything that was granted, by name."""
-        return tuple(sorted(self._read().values(), key=lambda grant: (grant.name, grant.granted)))
+        return tuple(sorted(self._read_grants().values(), key=lambda grant: (grant.name, grant.granted)))
 
     # -- what may run ------------------------------------------------------------------------------------------------
 
@@ -256,7 +256,7 @@ class Trust:
     def has(self, digest: str) -> bool:
         """Whether a person granted that state, of whatever skill, and it counts; not where the grants are damaged."""
         try:
-            return self.policy != "never" and digest in self._read()
+            return self.policy != "never" and digest in self._read_grants()
         except SkillError:
             return False
 
@@ -264,7 +264,7 @@ class Trust:
         """Return whether that was granted or cannot be, or else what the policy is; nobody is asked."""
         if self.policy == "never" or not request.skill.is_local:
             return "refused"
-        if request.digest in self._read():
+        if request.digest in self._read_grants():
             return "granted"
         return "refused" if self.policy == "granted" else self.policy
 
@@ -272,7 +272,7 @@ class Trust:
         """Whether that may run: granted, or just now allowed by who was asked."""
         return self.answer(request) in {"granted", "once"}
 
-    def answer(self, request: TrustRequest) -> Answer:
+    def answer(self, request: TrustRequest) -> TrustAnswer:
         """By what that may run: a grant, or a yes for this once; ``refused``, or ``pending`` until a person decides.
 
         Raises ``NotTrustedError`` as ``require`` does when nobody can be asked.
@@ -282,7 +282,7 @@ class Trust:
             return "pending" if standing == "defer" else standing
         answer = self._ask_person(request)
         if answer == "always":
-            self._record(request.skill, request.digest)
+            self._record_grant(request.skill, request.digest)
             return "granted"
         if answer is not True and answer is not False:  # a bug of the host's: nobody said no
             import logging  # noqa: PLC0415 - few hosts have such a bug
@@ -296,7 +296,7 @@ class Trust:
         assert self._ask is not None  # noqa: S101 - a policy that asks has somebody to ask
         work = current_work()
         if work is not None:
-            work.leave_place()  # a person takes their time: other conversations do not wait for it
+            work.release_slot()  # a person takes their time: other conversations do not wait for it
         try:
             answer = self._ask(request)
             return await_result(answer) if isinstance(answer, Awaitable) else answer
@@ -326,38 +326,38 @@ class Trust:
 
     # -- the file ----------------------------------------------------------------------------------------------------
 
-    def _record(self, skill: Skill, digest: str) -> Grant:
-        grant = _new_grant(skill, digest)
-        self._change(lambda found: {**found, digest: grant})
+    def _record_grant(self, skill: Skill, digest: str) -> Grant:
+        grant = _make_grant(skill, digest)
+        self._change_grants(lambda found: {**found, digest: grant})
         return grant
 
-    def _read(self) -> dict[str, Grant]:
-        return self._file.read(_grants_in) or {}
+    def _read_grants(self) -> dict[str, Grant]:
+        return self._file.read(_parse_grants) or {}
 
-    def _change(self, change: Callable[[dict[str, Grant]], dict[str, Grant]]) -> None:
-        def new_content() -> object:
-            grants = change(self._read())
+    def _change_grants(self, change: Callable[[dict[str, Grant]], dict[str, Grant]]) -> None:
+        def make_content() -> object:
+            grants = change(self._read_grants())
             return {"version": 1, "grants": [asdict(grants[digest]) for digest in sorted(grants)]}
 
-        self._file.change(new_content)
+        self._file.update(make_content)
 
     def __iter__(self) -> Iterator[Grant]:
         return iter(self.grants())
 
 
-def _grants_in(content: Any) -> dict[str, Grant]:  # noqa: ANN401 - any JSON
+def _parse_grants(content: Any) -> dict[str, Grant]:  # noqa: ANN401 - any JSON
     rows = [Grant(**row) for row in content["grants"]]
     if content["version"] != 1 or not all(isinstance(value, str) for row in rows for value in asdict(row).values()):
         raise ValueError(content["version"])
     return {row.digest: row for row in rows}
 
 
-def _digest(skill: Skill) -> str:
+def _digest_local_skill(skill: Skill) -> str:
     if not skill.is_local:
         message = f"skill {skill.name!r} is not a folder on this machine: it cannot be trusted"
         raise NotTrustedError(message, skill.location, "not-local")
     return skill.digest()
 
 
-def _new_grant(skill: Skill, digest: str) -> Grant:
+def _make_grant(skill: Skill, digest: str) -> Grant:
     return Grant(digest, skill.name, skill.location, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))

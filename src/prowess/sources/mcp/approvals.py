@@ -42,36 +42,38 @@ class Approvals:
         """Let the tools that a skill names count, as long as its files are what its server lists now."""
         if skill.origin != "mcp":
             raise SourceError(f"skill {skill.name!r} is no skill of an MCP server")
-        self._change(lambda rows: {**rows, skill.location: str(skill.state)})
+        self._update_file(lambda rows: {**rows, skill.location: str(skill.state)})
 
     def revoke(self, skill: Skill) -> bool:
         """Take it back; whether there was one."""
         had = skill.location in self._read()
-        self._change(lambda rows: {key: value for key, value in rows.items() if key != skill.location})
+        self._update_file(lambda rows: {key: value for key, value in rows.items() if key != skill.location})
         return had
 
     def is_approved(self, location: str, state: str) -> bool:
         """Whether a person approved this very set of files; an approval of another set ends here."""
         known = self._read().get(location)
         if known is not None and known != state:
-            self._change(lambda rows: {key: value for key, value in rows.items() if key != location})
+            self._update_file(lambda rows: {key: value for key, value in rows.items() if key != location})
         return known == state
 
     def expire(self, states: Mapping[str, str]) -> None:
         """End the approvals of those locations whose files are others now, all with one look at the file."""
         if any(states.get(where, known) != known for where, known in self._read().items()):
-            self._change(lambda rows: {key: value for key, value in rows.items() if states.get(key, value) == value})
+            self._update_file(
+                lambda rows: {key: value for key, value in rows.items() if states.get(key, value) == value}
+            )
 
     # -- the file ----------------------------------------------------------------------------------------------------
 
     def _read(self) -> Rows:
-        return self._file.read(_rows_in) or {}
+        return self._file.read(_parse_rows) or {}
 
-    def _change(self, change: Callable[[Rows], Rows]) -> None:
-        self._file.change(lambda: {"version": 1, "approvals": dict(sorted(change(self._read()).items()))})
+    def _update_file(self, change: Callable[[Rows], Rows]) -> None:
+        self._file.update(lambda: {"version": 1, "approvals": dict(sorted(change(self._read()).items()))})
 
 
-def _rows_in(content: Any) -> Rows:  # noqa: ANN401 - any JSON
+def _parse_rows(content: Any) -> Rows:  # noqa: ANN401 - any JSON
     if content["version"] != 1:
         return {}
     return {str(key): str(value) for key, value in content["approvals"].items()}

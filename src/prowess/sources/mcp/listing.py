@@ -13,83 +13,83 @@ from prowess.sources.mcp.entry import parse_entry
 
 if TYPE_CHECKING:
     from prowess.limits import Limits
-    from prowess.sources.mcp.connection import Link
-    from prowess.sources.mcp.entry import Entry
+    from prowess.sources.mcp.connection import McpConnection
+    from prowess.sources.mcp.entry import McpEntry
 
-_LONGEST_CURSOR = 4_096
+_MAX_CURSOR_LENGTH = 4_096
 
 
-class Listing:
+class McpListing:
     """The entries that are used, and what was wrong with the others, as far as the server has told."""
 
-    def __init__(self, link: Link, limits: Limits) -> None:
-        self.entries: list[Entry] = []
+    def __init__(self, link: McpConnection, limits: Limits) -> None:
+        self.entries: list[McpEntry] = []
         self.issues: list[Issue] = []
-        self.began = False
+        self.has_page = False
         """Whether there was a page at all."""
-        self._link = link
+        self._connection = link
         self._most = limits.max_mcp_skills
         self._server = f"MCP server {link.server.label!r}"
         self._where = f"mcp:{link.server.label}"
         self._addresses: set[str] = set()
         self._cursors: set[bytes] = set()
 
-    def read(self, until: float) -> None:
+    def read_pages(self, until: float) -> None:
         """Connect, and ask for every page; what was listed before a ``FetchError`` stays."""
-        with self._link.allowance.asking("max_mcp_list_bytes"):
-            self.check_declared(until)
+        with self._connection.quota.reserve("max_mcp_list_bytes"):
+            self.check_extension(until)
             params: dict[str, Any] | None = {}
             while params is not None:
-                answer = self._link.ask("skills/list", params, until)
-                params = self._page(answer, until)
+                answer = self._connection.send_request("skills/list", params, until)
+                params = self._add_page(answer, until)
 
-    def check_declared(self, until: float = math.inf) -> None:
+    def check_extension(self, until: float = math.inf) -> None:
         """Raise unless the server said that it has skills: only then is it asked for them."""
-        extensions = self._link.capabilities(until).get("extensions")
+        extensions = self._connection.capabilities(until).get("extensions")
         if not isinstance(extensions, dict) or EXTENSION not in extensions:
             raise FetchError(f"{self._server} declares no skills", self._where, "no-extension")
 
-    def stopped(self, error: FetchError) -> None:
+    def report_stop(self, error: FetchError) -> None:
         """Say why the listing ended early."""
         message = f"{error.message}; the {len(self.entries)} skills that were listed before are used"
         self.issues.append(Issue(error.code, "", message, self._where))
 
-    def _page(self, answer: dict[str, Any], until: float) -> dict[str, Any] | None:
+    def _add_page(self, answer: dict[str, Any], until: float) -> dict[str, Any] | None:
         """Add what is on a page; what to ask for the next one, ``None`` when there is none."""
         rows = answer.get("skills")
         if not isinstance(rows, list):
             raise FetchError(f"{self._server}: the listing is no list", self._where, "bad-entry")
-        self.began = True
+        self.has_page = True
         for raw in rows:
             if len(self.entries) + len(self.issues) >= self._most:
-                self._cut()
+                self._report_cut()
                 return None
             if time.monotonic() > until:
                 raise FetchError(f"{self._server}: the listing takes too long", self._where, "mcp-timeout")
-            self._add(raw)
+            self._add_entry(raw)
         cursor = answer.get("nextCursor")
-        if cursor is not None and not self._is_new(cursor):
-            self._cut()
+        if cursor is not None and not self._is_new_cursor(cursor):
+            self._report_cut()
             return None
         return None if cursor is None else {"cursor": cursor}
 
-    def _add(self, raw: object) -> None:
+    def _add_entry(self, raw: object) -> None:
         try:
-            entry = parse_entry(raw, self._link.limits)
+            entry = parse_entry(raw, self._connection.limits)
         except FetchError as error:
-            self._refuse(error.code, f"is not used: {error.message}")
+            self._add_warning(error.code, f"is not used: {error.message}")
             return
         if entry.uri in self._addresses:
-            self._refuse("bad-entry", f"{entry.uri} is listed twice")
+            self._add_warning("bad-entry", f"{entry.uri} is listed twice")
             return
         self._addresses.add(entry.uri)
         self.entries.append(entry)
 
-    def _refuse(self, code: str, message: str) -> None:
+    def _add_warning(self, code: str, message: str) -> None:
         self.issues.append(Issue(code, "", message, self._where, 0, "warning"))
 
-    def _is_new(self, cursor: object) -> bool:
-        if not isinstance(cursor, str) or len(cursor) > _LONGEST_CURSOR or len(self._cursors) >= self._most:
+    def _is_new_cursor(self, cursor: object) -> bool:
+        if not isinstance(cursor, str) or len(cursor) > _MAX_CURSOR_LENGTH or len(self._cursors) >= self._most:
             return False
         mark = hashlib.sha256(cursor.encode("utf-8", "surrogatepass")).digest()
         if mark in self._cursors:
@@ -97,6 +97,6 @@ class Listing:
         self._cursors.add(mark)
         return True
 
-    def _cut(self) -> None:
+    def _report_cut(self) -> None:
         message = f"the listing of {self._server} goes on for too long; {len(self.entries)} skills are used"
         self.issues.append(Issue("endless-listing", "", message, self._where))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from prowess.sources.mcp.entry import Entry
+    from prowess.sources.mcp.entry import McpEntry
 
 
-class Names:
+class McpNames:
     """``label:name`` for each address; where two addresses have one name, ``-2``, ``-3`` tell them apart.
 
     Known are the addresses of the last listing, and those that the caller asked for one by one.
@@ -20,35 +20,35 @@ class Names:
     def __init__(self, label: str) -> None:
         self._label = label
         self._known: dict[str, str] = {}
-        self._asked: set[str] = set()
+        self._requested: set[str] = set()
         self._taken: set[str] = set()
         self._numbers: dict[str, int] = {}
         self._lock = Lock()
 
-    def plain(self, entry: Entry) -> str:
+    def base_name(self, entry: McpEntry) -> str:
         """The name of the skill if no other had it."""
         return f"{self._label}:{entry.name}"
 
-    def listed(self, entries: Sequence[Entry]) -> dict[str, str]:
+    def name_listed(self, entries: Sequence[McpEntry]) -> dict[str, str]:
         """The name of each skill of a new listing, by address."""
         with self._lock:
-            stay = self._asked.union(entry.uri for entry in entries)
+            stay = self._requested.union(entry.uri for entry in entries)
             self._known = {uri: name for uri, name in self._known.items() if uri in stay}
             self._taken = set(self._known.values())
             self._numbers.clear()
-            return {entry.uri: self._name(entry) for entry in entries}
+            return {entry.uri: self._name_entry(entry) for entry in entries}
 
-    def asked(self, entry: Entry) -> str:
+    def name_requested(self, entry: McpEntry) -> str:
         """The name of a skill that was asked for by its address."""
         with self._lock:
-            self._asked.add(entry.uri)
-            return self._name(entry)
+            self._requested.add(entry.uri)
+            return self._name_entry(entry)
 
-    def _name(self, entry: Entry) -> str:
+    def _name_entry(self, entry: McpEntry) -> str:
         known = self._known.get(entry.uri)
         if known is not None:
             return known
-        plain = name = self.plain(entry)
+        plain = name = self.base_name(entry)
         number = self._numbers.get(plain, 2)
         while name in self._taken:
             name, number = f"{plain}-{number}", number + 1

@@ -35,7 +35,7 @@ class Fences(NamedTuple):
     """The number of the first line between the dashes, counted from 1."""
 
 
-def locate(head: bytes, *, whole: bool, at: int = 0) -> Fences | None:
+def find_fences(head: bytes, *, whole: bool, at: int = 0) -> Fences | None:
     """The fences in ``head``, or ``None`` when more bytes are needed to tell; ``whole``: there are no more.
 
     Raises ``NoFrontmatterError`` or ``UnterminatedFrontmatterError``.
@@ -46,11 +46,11 @@ def locate(head: bytes, *, whole: bool, at: int = 0) -> Fences | None:
     if opener is None or (not whole and not opener[0].endswith(b"\n")):
         if not whole and _may_still_open(head, begin):
             return None
-        raise _no_opener(head, begin)
-    return _close(head, opener.end(), whole=whole)
+        raise _no_opener_error(head, begin)
+    return _find_closer(head, opener.end(), whole=whole)
 
 
-def _close(head: bytes, start: int, *, whole: bool) -> Fences | None:
+def _find_closer(head: bytes, start: int, *, whole: bool) -> Fences | None:
     closer = _CLOSER.search(head, start)
     line = head.count(b"\n", 0, start) + 1
     if closer is None or (not whole and not closer[0].endswith(b"\n")):
@@ -68,16 +68,16 @@ def _may_still_open(head: bytes, begin: int) -> bool:
     return not rest.strip(b" \t\r") or (rest.startswith(b"-") and b"\n" not in rest and not rest.strip(b"- \t\r"))
 
 
-def _no_opener(head: bytes, begin: int) -> InvalidFrontmatterError:
+def _no_opener_error(head: bytes, begin: int) -> InvalidFrontmatterError:
     refuse_other_encodings(head)
     text = head[begin : begin + 200].partition(b"\n")[0].rstrip(b"\r")
     line = head.count(b"\n", 0, begin) + 1
     if text.startswith(b"\0"):
         return InvalidFrontmatterError([_control_issue(0, begin, line)])
-    return NoFrontmatterError([Issue("no-frontmatter", "", _why_not(text), line=line)])
+    return NoFrontmatterError([Issue("no-frontmatter", "", _explain_no_opener(text), line=line)])
 
 
-def _why_not(text: bytes) -> str:
+def _explain_no_opener(text: bytes) -> str:
     if not text.strip():
         return "the file is empty"
     if text.startswith(b"----"):
@@ -98,7 +98,7 @@ def refuse_other_encodings(head: bytes) -> None:
         raise InvalidFrontmatterError([Issue("not-utf8", "", f"the text is not UTF-8 (looks like {name})", line=1)])
 
 
-def decode(head: bytes, fences: Fences) -> str:
+def decode_frontmatter(head: bytes, fences: Fences) -> str:
     """The text between the dashes with LF line ends; raises for bad UTF-8 and for control characters."""
     raw = head[fences.start : fences.end]
     try:

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from prowess.errors import Issue, load_error
+from prowess.errors import Issue, as_load_error
 from prowess.spec.allowed_tools import parse_allowed_tools
 
 if TYPE_CHECKING:
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from prowess.model import Value
     from prowess.spec.frontmatter.json_types import Json
 
-    Note = Callable[[str, str, str], None]
+    AddFinding = Callable[[str, str, str], None]
 
 _TEXT_FIELDS = ("name", "description", "license", "compatibility", "version", "model", "context")
 _REQUIRED = ("name", "description")
 
-SPECIFIED = frozenset(("name", "description", "license", "compatibility", "metadata", "allowed-tools"))
+SPEC_FIELDS = frozenset(("name", "description", "license", "compatibility", "metadata", "allowed-tools"))
 """The keys of the specification."""
 
 
@@ -60,9 +60,9 @@ class Frontmatter:
         A number that JSON cannot carry stays text, and so does every value of a head that had to be mended, and of
         fields that were not read from a file.
         """
-        from prowess.spec.frontmatter.json_types import typed_fields  # noqa: PLC0415 - it judges whole heads, so it imports this module
+        from prowess.spec.frontmatter.json_types import to_typed_fields  # noqa: PLC0415 - it judges whole heads, so it imports this module
 
-        return typed_fields(self)
+        return to_typed_fields(self)
 
     def validate(self) -> None:
         """Raise ``SkillLoadError`` with every violation of the specification; the folder's name plays no part.
@@ -73,14 +73,14 @@ class Frontmatter:
 
         issues = [i for i in field_issues(self, mode="strict") if i.severity == "error"]
         if issues:
-            raise load_error(issues)
+            raise as_load_error(issues)
 
     def renamed(self, name: str) -> Frontmatter:
         """The same fields under another name; ``written_name`` is the one in the file."""
         return replace(self, name=name, written_name=self.written_name or self.name)
 
 
-def frontmatter_of(
+def build_frontmatter(
     values: Mapping[str, Value], lines: Mapping[str, int] | None = None, raw: bytes = b""
 ) -> Frontmatter:
     """The ``Frontmatter`` that YAML ``values``, read from ``raw``, stand for.
@@ -90,13 +90,13 @@ def frontmatter_of(
     found: list[Issue] = []
     lines = lines or {}
 
-    def note(code: str, key: str, message: str) -> None:
+    def add_finding(code: str, key: str, message: str) -> None:
         found.append(Issue(code, key, message, line=lines.get(key, lines.get(key.partition(".")[0], 0))))
 
-    texts = {key: _text(values[key], key, note) for key in _TEXT_FIELDS if key in values}
-    extra = {key: value for key, value in values.items() if key not in SPECIFIED}
-    tools = _tools(values.get("allowed-tools", values.get("allowed_tools")), note)
-    metadata = _metadata(values.get("metadata", {}), note)
+    texts = {key: _read_text(values[key], key, add_finding) for key in _TEXT_FIELDS if key in values}
+    extra = {key: value for key, value in values.items() if key not in SPEC_FIELDS}
+    tools = _read_tools(values.get("allowed-tools", values.get("allowed_tools")), add_finding)
+    metadata = _read_metadata(values.get("metadata", {}), add_finding)
     if metadata is None:
         extra["metadata"] = values["metadata"]
     return Frontmatter(
@@ -107,7 +107,7 @@ def frontmatter_of(
         metadata=metadata or {},
         allowed_tools=parse_allowed_tools(tools),
         allowed_tools_raw=tools,
-        tags=_tags(values.get("tags", ""), note),
+        tags=_read_tags(values.get("tags", ""), add_finding),
         version=texts.get("version"),
         model=texts.get("model"),
         context=texts.get("context"),
@@ -118,34 +118,34 @@ def frontmatter_of(
     )
 
 
-def _kind(value: Value) -> str:
+def _describe_type(value: Value) -> str:
     return "a list" if isinstance(value, list) else "a mapping" if isinstance(value, dict) else "text"
 
 
-def _text(value: Value, key: str, note: Note) -> str | None:
+def _read_text(value: Value, key: str, note: AddFinding) -> str | None:
     if isinstance(value, str):
         return value
-    note("wrong-type", key, f"must be text, not {_kind(value)}")
+    note("wrong-type", key, f"must be text, not {_describe_type(value)}")
     return None
 
 
-def _metadata(value: Value, note: Note) -> dict[str, str] | None:
+def _read_metadata(value: Value, note: AddFinding) -> dict[str, str] | None:
     if value == "":
         return {}
     if not isinstance(value, dict):
-        note("wrong-type", "metadata", f"must be a mapping of text to text, not {_kind(value)}")
+        note("wrong-type", "metadata", f"must be a mapping of text to text, not {_describe_type(value)}")
         return None
-    return {key: _metadata_text(key, item, note) for key, item in value.items()}
+    return {key: _read_metadata_value(key, item, note) for key, item in value.items()}
 
 
-def _metadata_text(key: str, item: Value, note: Note) -> str:
+def _read_metadata_value(key: str, item: Value, note: AddFinding) -> str:
     if isinstance(item, str):
         return item
-    note("metadata-not-text", f"metadata.{key}", f"must be text, not {_kind(item)}; kept as JSON")
+    note("metadata-not-text", f"metadata.{key}", f"must be text, not {_describe_type(item)}; kept as JSON")
     return json.dumps(item, ensure_ascii=False)
 
 
-def _tools(value: Value | None, note: Note) -> str | None:
+def _read_tools(value: Value | None, note: AddFinding) -> str | None:
     if value is None or isinstance(value, str):
         return value or None
     if isinstance(value, dict):
@@ -157,7 +157,7 @@ def _tools(value: Value | None, note: Note) -> str | None:
     return " ".join(good) or None
 
 
-def _tags(value: Value, note: Note) -> tuple[str, ...]:
+def _read_tags(value: Value, note: AddFinding) -> tuple[str, ...]:
     tags = split_names(value)
     if tags is None:
         note("wrong-type", "tags", "must be a list of texts")

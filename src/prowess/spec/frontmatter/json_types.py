@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from prowess.errors import InvalidFrontmatterError, Issue
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.frontmatter.parse import plain_text, strict_text
-from prowess.spec.frontmatter.yaml_events import Plain, YamlError, parse_yaml_styled, unindented_line
+from prowess.spec.frontmatter.parse import normalize_raw, read_strict_text
+from prowess.spec.frontmatter.yaml_events import PlainScalar, YamlError, find_unindented_line, parse_styled_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,45 +31,45 @@ _INT = re.compile(r"[-+]?[0-9]+")
 _BASES = ((re.compile(r"0o[0-7]+"), 8), (re.compile(r"0x[0-9a-fA-F]+"), 16))
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _ODD_FLOAT = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
-_DIGITS = 19  # what fits 64 bits means the same to every reader
+_MAX_INT_DIGITS = 19  # what fits 64 bits means the same to every reader
 _TEXT_FIELDS = ("name", "description", "license", "compatibility", "allowed-tools")
 
 
-def typed_frontmatter(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT_LIMITS) -> dict[str, Json]:
+def parse_typed_frontmatter(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT_LIMITS) -> dict[str, Json]:
     """Every field of the head of a SKILL.md as JSON.
 
     Raises ``InvalidFrontmatterError`` where no host could read it, or only those that do not keep to YAML 1.2.
     """
-    styled = styled_frontmatter(head, whole=whole, limits=limits)
-    text, first = strict_text(head, whole=whole, limits=limits)
-    line = unindented_line(text)
+    styled = parse_styled_frontmatter(head, whole=whole, limits=limits)
+    text, first = read_strict_text(head, whole=whole, limits=limits)
+    line = find_unindented_line(text)
     if line is not None:
         message = "a value goes on in this line, which is not indented deeper than its key; YAML 1.2 does not allow it"
-        raise _invalid("yaml-unindented", "", message, first + line)
-    return {key: _json(value, partial(_refuse_number, key)) for key, value in styled.items()}
+        raise _invalid_error("yaml-unindented", "", message, first + line)
+    return {key: _to_json(value, partial(_refuse_number, key)) for key, value in styled.items()}
 
 
-def styled_frontmatter(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT_LIMITS) -> dict[str, Value]:
-    """The fields with every scalar as it was written; ``Plain`` where it had no quotes."""
+def parse_styled_frontmatter(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT_LIMITS) -> dict[str, Value]:
+    """The fields with every scalar as it was written; ``PlainScalar`` where it had no quotes."""
     return _parse_head(head, whole=whole, limits=limits)[0]
 
 
 def _parse_head(head: bytes, *, whole: bool, limits: Limits) -> tuple[dict[str, Value], int]:
     """The fields as they were written, and the number of the first line between the dashes."""
-    text, line = strict_text(head, whole=whole, limits=limits)
+    text, line = read_strict_text(head, whole=whole, limits=limits)
     try:
-        return parse_yaml_styled(text, limits), line
+        return parse_styled_yaml(text, limits), line
     except YamlError as error:
-        raise _invalid(error.code, "", error.message, line + error.line) from None
+        raise _invalid_error(error.code, "", error.message, line + error.line) from None
 
 
-def typed_fields(front: Frontmatter) -> dict[str, Json]:
+def to_typed_fields(front: Frontmatter) -> dict[str, Json]:
     """Every key of ``front`` with the type that YAML's core schema gives its value; mended values stay text."""
     try:
-        styled = parse_yaml_styled(plain_text(front.raw)) if front.raw else _rebuild_values(front)
+        styled = parse_styled_yaml(normalize_raw(front.raw)) if front.raw else _rebuild_values(front)
     except YamlError:
         styled = _rebuild_values(front)
-    fields = {key: _json(value, str) for key, value in styled.items()}
+    fields = {key: _to_json(value, str) for key, value in styled.items()}
     if fields.get("description") is None and front.description:  # mended: it begins with a '#'
         fields["description"] = front.description
     return fields
@@ -83,7 +83,7 @@ def _rebuild_values(front: Frontmatter) -> dict[str, Value]:
     return {**{key: value for key, value in known.items() if value}, **front.extra}
 
 
-class Unquoted(NamedTuple):
+class UnquotedValue(NamedTuple):
     """A value without quotes that is no text to a reader that types it, though its field holds text."""
 
     field: str
@@ -95,25 +95,26 @@ class Unquoted(NamedTuple):
     """The character of that line, counted from 0."""
 
 
-def unquoted_values(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT_LIMITS) -> list[Unquoted]:
-    """The values that ``field_types`` finds fault with and that quotes would make text, in the order of the fields.
+def find_unquoted_values(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT_LIMITS) -> list[UnquotedValue]:
+    """The values that ``find_type_issues`` finds fault with, where quotes would make them text.
 
-    Raises ``InvalidFrontmatterError`` where no host could read the head of the SKILL.md.
+    They come in the order of the fields. Raises ``InvalidFrontmatterError`` where no host could read the head of the
+    SKILL.md.
     """
     fields, first = _parse_head(head, whole=whole, limits=limits)
     texts: dict[str, Value] = {key: fields[key] for key in _TEXT_FIELDS if key in fields}
     if isinstance(metadata := fields.get("metadata"), dict):
         texts |= {f"metadata.{key}": value for key, value in metadata.items()}
     return [
-        Unquoted(field, value, first + value.line, value.column)
+        UnquotedValue(field, value, first + value.line, value.column)
         for field, value in texts.items()
-        if isinstance(value, Plain) and may_be_typed(value)
+        if isinstance(value, PlainScalar) and may_be_other_type(value)
     ]
 
 
-def field_types(fields: dict[str, Json]) -> list[Issue]:
+def find_type_issues(fields: dict[str, Json]) -> list[Issue]:
     """Fields of the specification whose values are text here and something else to every host that types them."""
-    found = [_not_text(key, fields[key]) for key in _TEXT_FIELDS if key in fields and not _is_text(fields[key])]
+    found = [_not_text_issue(key, fields[key]) for key in _TEXT_FIELDS if key in fields and not _is_text(fields[key])]
     metadata = fields.get("metadata", {})
     if not isinstance(metadata, dict):
         return [*found, Issue("wrong-type", "metadata", "must be a mapping of text to text")]
@@ -125,98 +126,98 @@ def _is_text(value: Json) -> bool:
     return isinstance(value, str)
 
 
-def _not_text(key: str, value: Json) -> Issue:
+def _not_text_issue(key: str, value: Json) -> Issue:
     kind = "a list" if isinstance(value, list) else "a mapping" if isinstance(value, dict) else ""
     return Issue("wrong-type", key, f"must be text, and is {kind or 'not text unless it is quoted'}")
 
 
-def may_be_typed(text: str) -> bool:
+def may_be_other_type(text: str) -> bool:
     """Whether an unquoted ``text`` could be anything but text."""
-    return core_value(text) != text
+    return read_core_scalar(text) != text
 
 
-def core_value(text: str) -> Json:
+def read_core_scalar(text: str) -> Json:
     """What YAML's core schema makes of an unquoted scalar."""
     if text in _NULL:
         return None
     if text in _TRUE or text in _FALSE:
         return text in _TRUE
     if _INT.fullmatch(text):
-        return _whole(text, 10)
+        return _read_integer(text, 10)
     for pattern, base in _BASES:
         if pattern.fullmatch(text):
-            return _whole(text, base)
+            return _read_integer(text, base)
     if _FLOAT.fullmatch(text):
         return float(text)
     return math.nan if _ODD_FLOAT.fullmatch(text) else text
 
 
-def _whole(text: str, base: int) -> float | int:
-    return int(text, base) if len(text) <= _DIGITS else math.inf
+def _read_integer(text: str, base: int) -> float | int:
+    return int(text, base) if len(text) <= _MAX_INT_DIGITS else math.inf
 
 
-def _json(value: Value, on_odd_number: Callable[[str], str]) -> Json:
+def _to_json(value: Value, on_odd_number: Callable[[str], str]) -> Json:
     """A value with its type; ``on_odd_number`` decides about a number that JSON cannot carry."""
     if isinstance(value, dict):
-        return {name: _json(item, on_odd_number) for name, item in value.items()}
+        return {name: _to_json(item, on_odd_number) for name, item in value.items()}
     if isinstance(value, list):
-        return [_json(item, on_odd_number) for item in value]
-    typed = core_value(str(value)) if isinstance(value, Plain) else str(value)
+        return [_to_json(item, on_odd_number) for item in value]
+    typed = read_core_scalar(str(value)) if isinstance(value, PlainScalar) else str(value)
     return on_odd_number(value) if isinstance(typed, float) and not math.isfinite(typed) else typed
 
 
 def _refuse_number(key: str, _number: str) -> str:
-    raise _invalid("wrong-type", key, "holds a number that JSON cannot carry; quote it", 1)
+    raise _invalid_error("wrong-type", key, "holds a number that JSON cannot carry; quote it", 1)
 
 
-def _invalid(code: str, key: str, message: str, line: int) -> InvalidFrontmatterError:
+def _invalid_error(code: str, key: str, message: str, line: int) -> InvalidFrontmatterError:
     return InvalidFrontmatterError([Issue(code, key, message, line=line)])
 
 
 # -- what another host made of it --------------------------------------------------------------------------------------
 
 
-def differing_fields(written: dict[str, Value], announced: dict[str, Json]) -> tuple[str, ...]:
+def find_differing_fields(written: dict[str, Value], announced: dict[str, Json]) -> tuple[str, ...]:
     """The fields of which ``announced`` is no reading of what was ``written``, in order.
 
     Hosts type unquoted scalars by one of two versions of YAML, or not at all: each of these is a reading.
     """
-    both = {key for key in written if key in announced and _reads(written[key], announced[key])}
+    both = {key for key in written if key in announced and _is_reading_of(written[key], announced[key])}
     keys = [*written, *(key for key in announced if key not in written)]
     return tuple(key for key in keys if key not in both)
 
 
-def _reads(written: Value, announced: Json) -> bool:
+def _is_reading_of(written: Value, announced: Json) -> bool:
     if isinstance(written, dict):
         if not isinstance(announced, dict) or written.keys() != announced.keys():
             return False
-        return all(_reads(value, announced[key]) for key, value in written.items())
+        return all(_is_reading_of(value, announced[key]) for key, value in written.items())
     if isinstance(written, list):
         if not isinstance(announced, list) or len(written) != len(announced):
             return False
-        return all(_reads(one, other) for one, other in zip(written, announced, strict=True))
+        return all(_is_reading_of(one, other) for one, other in zip(written, announced, strict=True))
     if isinstance(announced, str):
         return written == announced
-    readings = (core_value(written), _old(written)) if isinstance(written, Plain) else ()
-    return any(_equal(reading, announced) for reading in readings)
+    readings = (read_core_scalar(written), _read_yaml11_scalar(written)) if isinstance(written, PlainScalar) else ()
+    return any(_is_equal(reading, announced) for reading in readings)
 
 
-def _equal(one: Json, other: Json) -> bool:
+def _is_equal(one: Json, other: Json) -> bool:
     """Equal and of one kind: ``1`` is no ``true``."""
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
-_OLD = re.compile(r"[-+.:_0-9a-zA-Z]{1,40}")
-_OLD_TRUE = frozenset(("yes", "on"))
-_OLD_FALSE = frozenset(("no", "off"))
-_OLD_INT = re.compile(r"[-+]?(?:0b_*+[01][01_]*+|0[0-7_]+|0x_*+[0-9a-fA-F][0-9a-fA-F_]*+|[1-9][0-9_]*|0)")
+_YAML11_SCALAR = re.compile(r"[-+.:_0-9a-zA-Z]{1,40}")
+_YAML11_TRUE = frozenset(("yes", "on"))
+_YAML11_FALSE = frozenset(("no", "off"))
+_YAML11_INT = re.compile(r"[-+]?(?:0b_*+[01][01_]*+|0[0-7_]+|0x_*+[0-9a-fA-F][0-9a-fA-F_]*+|[1-9][0-9_]*|0)")
 
 
-def _old(text: str) -> Json:
+def _read_yaml11_scalar(text: str) -> Json:
     """What version 1.1 of YAML makes of an unquoted scalar, as far as it differs."""
-    if text.lower() in _OLD_TRUE or text.lower() in _OLD_FALSE:
-        return text.lower() in _OLD_TRUE
-    if not _OLD.fullmatch(text) or not _OLD_INT.fullmatch(text):
+    if text.lower() in _YAML11_TRUE or text.lower() in _YAML11_FALSE:
+        return text.lower() in _YAML11_TRUE
+    if not _YAML11_SCALAR.fullmatch(text) or not _YAML11_INT.fullmatch(text):
         return text
     digits = text.lstrip("+-").replace("_", "")
     base = {"0b": 2, "0x": 16}.get(digits[:2], 8 if digits.startswith("0") and len(digits) > 1 else 10)

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from prowess.errors import InvalidFrontmatterError, Issue, NoFrontmatterError, UnterminatedFrontmatterError
 from prowess.limits import DEFAULT_LIMITS
-from prowess.spec.frontmatter.fences import BOM, Fences, decode, locate, refuse_other_encodings
-from prowess.spec.frontmatter.fields import Frontmatter, frontmatter_of
-from prowess.spec.frontmatter.plain_yaml import parse_plain, suffices
+from prowess.spec.frontmatter.fences import BOM, Fences, decode_frontmatter, find_fences, refuse_other_encodings
+from prowess.spec.frontmatter.fields import Frontmatter, build_frontmatter
+from prowess.spec.frontmatter.plain_yaml import can_skip_limit_checks, parse_plain_yaml
 from prowess.spec.frontmatter.unwrap import (
-    Unwrapped,
-    dedent,
-    looks_wrapped,
-    may_be_indented,
-    may_be_wrapped,
-    unglue,
-    unindent,
-    unwrap,
+    MisplacedFrontmatter,
+    dedent_text,
+    find_indented_frontmatter,
+    has_wrapper,
+    may_have_indent,
+    may_have_wrapper,
+    split_glued_dashes,
+    unwrap_frontmatter,
 )
 from prowess.spec.frontmatter.yaml_events import YamlError, YamlRefusedError, parse_yaml
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from prowess.model import Value
 
 _OPENER = re.compile(rb"\s*+---[ \t]*+\r?\n")
-_COMMENTED = re.compile(r"^description:[ \t]++(#[^\n]*+)", re.MULTILINE)
+_COMMENTED_DESCRIPTION = re.compile(r"^description:[ \t]++(#[^\n]*+)", re.MULTILINE)
 _FENCE = re.compile(rb"---[ \t]*+\r?\n?")
-_BREAKS = re.compile("[\r\x85\u2028\u2029]")
+_ODD_LINE_BREAKS = re.compile("[\r\x85\u2028\u2029]")
 
 
 class BinaryStream(Protocol):
@@ -43,88 +43,88 @@ class BinaryStream(Protocol):
         ...
 
 
-class Head(NamedTuple):
+class ParsedHead(NamedTuple):
     """What the head of a file says, where its body begins (in bytes), and what was met or mended on the way."""
 
     front: Frontmatter
-    body: int
+    body_offset: int
     issues: tuple[Issue, ...] = ()
 
 
 # -- bytes in hand -----------------------------------------------------------------------------------------------------
 
 
-def needs_more(head: bytes, *, repair: bool) -> bool:
+def needs_more_bytes(head: bytes, *, repair: bool) -> bool:
     """Whether the end of the frontmatter lies beyond ``head``."""
-    if repair and unindent(head, whole=False) is not None:
+    if repair and find_indented_frontmatter(head, whole=False) is not None:
         return False
     try:
-        return locate(head, whole=False) is None
+        return find_fences(head, whole=False) is None
     except NoFrontmatterError:
         if not repair:
             return False
-        return may_be_indented(head) or (may_be_wrapped(head) and unwrap(head, whole=False) is None)
+        return may_have_indent(head) or (may_have_wrapper(head) and unwrap_frontmatter(head, whole=False) is None)
     except InvalidFrontmatterError:
         return False
 
 
-def interpret(
+def parse_head(
     head: bytes, *, whole: bool = True, lenient: bool = False, repair: bool = False, limits: Limits = DEFAULT_LIMITS
-) -> Head:
+) -> ParsedHead:
     """The meaning of ``head``, the first bytes of a file (``whole``: there are no more within the limits).
 
     Strict by default. ``lenient`` accepts odd line breaks, ``repair`` mends what real files get wrong; each leaves an
     issue. Raises ``InvalidFrontmatterError``; fields are not validated.
     """
-    fences, issues = _find(head, whole=whole, repair=repair, limits=limits)
-    text = decode(head, fences)
+    fences, issues = _find_frontmatter(head, whole=whole, repair=repair, limits=limits)
+    text = decode_frontmatter(head, fences)
     if issues and issues[0].code == "repaired-indentation":
-        text = dedent(text)
-    if _BREAKS.search(text):
-        text, issue = _without_breaks(text, fences.line, lenient=lenient)
+        text = dedent_text(text)
+    if _ODD_LINE_BREAKS.search(text):
+        text, issue = _replace_line_breaks(text, fences.line, lenient=lenient)
         issues = (*issues, issue)
     try:
-        values, lines = _parse(text, limits)
+        values, lines = _parse_values(text, limits)
     except YamlRefusedError as error:
-        raise _invalid(error, fences.line) from None
+        raise _invalid_error(error, fences.line) from None
     except YamlError as error:
         if not repair:
-            raise _invalid(error, fences.line) from None
-        return _repaired(head, fences, text, issues, limits, error)
+            raise _invalid_error(error, fences.line) from None
+        return _repair_head(head, fences, text, issues, limits, error)
     if repair and values.get("description") == "":
-        issues = (*issues, *_uncommented(text, values, fences.line))
-    return Head(_front(head, fences, values, lines), fences.body, issues)
+        issues = (*issues, *_restore_description(text, values, fences.line))
+    return ParsedHead(_build_fields(head, fences, values, lines), fences.body, issues)
 
 
-def _front(head: bytes, fences: Fences, values: dict[str, Value], lines: dict[str, int]) -> Frontmatter:
+def _build_fields(head: bytes, fences: Fences, values: dict[str, Value], lines: dict[str, int]) -> Frontmatter:
     """The fields, with the line of the file on which each key stands, and the bytes that they were read from."""
     raw = head[fences.start : fences.end]
-    return frontmatter_of(values, {key: fences.line + number for key, number in lines.items()}, raw)
+    return build_frontmatter(values, {key: fences.line + number for key, number in lines.items()}, raw)
 
 
-def body_offset(head: bytes, *, whole: bool, repair: bool, limits: Limits = DEFAULT_LIMITS) -> int:
+def find_body_offset(head: bytes, *, whole: bool, repair: bool, limits: Limits = DEFAULT_LIMITS) -> int:
     """The byte at which the body begins, whatever stands between the dashes.
 
     Raises ``InvalidFrontmatterError`` when there are no dashes that open and close, or none within the limits.
     """
     try:
-        return interpret(head, whole=whole, lenient=True, repair=repair, limits=limits).body
+        return parse_head(head, whole=whole, lenient=True, repair=repair, limits=limits).body_offset
     except InvalidFrontmatterError:  # raised again below where the dashes are at fault
-        return _find(head, whole=whole, repair=repair, limits=limits)[0].body
+        return _find_frontmatter(head, whole=whole, repair=repair, limits=limits)[0].body
 
 
-def strict_text(head: bytes, *, whole: bool, limits: Limits = DEFAULT_LIMITS) -> tuple[str, int]:
+def read_strict_text(head: bytes, *, whole: bool, limits: Limits = DEFAULT_LIMITS) -> tuple[str, int]:
     """The text between the dashes and the number of its first line; nothing mended, odd line breaks refused."""
-    fences, _ = _find(head, whole=whole, repair=False, limits=limits)
-    text = decode(head, fences)
-    if _BREAKS.search(text):
-        _without_breaks(text, fences.line, lenient=False)
+    fences, _ = _find_frontmatter(head, whole=whole, repair=False, limits=limits)
+    text = decode_frontmatter(head, fences)
+    if _ODD_LINE_BREAKS.search(text):
+        _replace_line_breaks(text, fences.line, lenient=False)
     return text, fences.line
 
 
-def _uncommented(text: str, values: dict[str, Value], line: int) -> Iterator[Issue]:
+def _restore_description(text: str, values: dict[str, Value], line: int) -> Iterator[Issue]:
     """``description: # Title`` is a comment to YAML and the description to everyone who reads the file."""
-    found = _COMMENTED.search(text)
+    found = _COMMENTED_DESCRIPTION.search(text)
     if found:
         values["description"] = found[1].strip()
         at = line + text.count("\n", 0, found.start())
@@ -132,25 +132,25 @@ def _uncommented(text: str, values: dict[str, Value], line: int) -> Iterator[Iss
         yield Issue("repaired-leading-character", "description", message, line=at, severity="warning")
 
 
-def _parse(text: str, limits: Limits) -> tuple[dict[str, Value], dict[str, int]]:
-    plain = parse_plain(text) if suffices(limits) else None
+def _parse_values(text: str, limits: Limits) -> tuple[dict[str, Value], dict[str, int]]:
+    plain = parse_plain_yaml(text) if can_skip_limit_checks(limits) else None
     return plain if plain is not None else parse_yaml(text, limits)
 
 
-def _find(head: bytes, *, whole: bool, repair: bool, limits: Limits) -> tuple[Fences, tuple[Issue, ...]]:
-    indented = unindent(head, whole=whole) if repair else None
+def _find_frontmatter(head: bytes, *, whole: bool, repair: bool, limits: Limits) -> tuple[Fences, tuple[Issue, ...]]:
+    indented = find_indented_frontmatter(head, whole=whole) if repair else None
     if indented is not None:  # first: dashes further down, a rule of the body say, would close it too late
         return indented.fences, (_repair_issue(indented),)
     try:
-        fences = locate(head, whole=whole)
+        fences = find_fences(head, whole=whole)
     except (NoFrontmatterError, UnterminatedFrontmatterError) as error:
-        found = _unwrapped(head, error) if repair else None
+        found = _repair_location(head, error) if repair else None
         if found is None:
             raise
         return found.fences, (_repair_issue(found),)
     if fences is None:
         message = f"the frontmatter is longer than {limits.max_frontmatter_bytes} bytes"
-        found = _glued(head, len(head)) if repair else None
+        found = _find_glued_dashes(head, len(head)) if repair else None
         if found is None:
             refuse_other_encodings(head)
             raise InvalidFrontmatterError([Issue("frontmatter-too-large", "", message, line=1)])
@@ -158,58 +158,58 @@ def _find(head: bytes, *, whole: bool, repair: bool, limits: Limits) -> tuple[Fe
     return fences, ()
 
 
-def _unwrapped(head: bytes, error: InvalidFrontmatterError) -> Unwrapped | None:
+def _repair_location(head: bytes, error: InvalidFrontmatterError) -> MisplacedFrontmatter | None:
     if isinstance(error, UnterminatedFrontmatterError):
-        return _glued(head, len(head))
-    return unwrap(head, whole=True) if looks_wrapped(head) else None
+        return _find_glued_dashes(head, len(head))
+    return unwrap_frontmatter(head, whole=True) if has_wrapper(head) else None
 
 
-def _glued(head: bytes, before: int) -> Unwrapped | None:
+def _find_glued_dashes(head: bytes, before: int) -> MisplacedFrontmatter | None:
     opener = _OPENER.match(head, len(BOM) if head.startswith(BOM) else 0)
-    return unglue(head, opener.end(), before) if opener else None
+    return split_glued_dashes(head, opener.end(), before) if opener else None
 
 
-def _repair_issue(found: Unwrapped) -> Issue:
+def _repair_issue(found: MisplacedFrontmatter) -> Issue:
     return Issue(found.code, "", found.message, line=found.line, severity="warning")
 
 
-def plain_text(raw: bytes) -> str:
+def normalize_raw(raw: bytes) -> str:
     """The text of frontmatter that was read before, with LF line ends and blanks for odd line breaks."""
-    return _BREAKS.sub(" ", raw.decode("utf-8").replace("\r\n", "\n"))
+    return _ODD_LINE_BREAKS.sub(" ", raw.decode("utf-8").replace("\r\n", "\n"))
 
 
-def _without_breaks(text: str, line: int, *, lenient: bool) -> tuple[str, Issue]:
-    found = _BREAKS.search(text)
+def _replace_line_breaks(text: str, line: int, *, lenient: bool) -> tuple[str, Issue]:
+    found = _ODD_LINE_BREAKS.search(text)
     at = found.start() if found else 0
     message = f"U+{ord(text[at]):04X} is no line end here"
     issue = Issue("line-break", "", message, line=line + text.count("\n", 0, at), severity="warning")
     if not lenient:
         raise InvalidFrontmatterError([Issue("line-break", "", message, line=issue.line)])
-    return _BREAKS.sub(" ", text), issue
+    return _ODD_LINE_BREAKS.sub(" ", text), issue
 
 
-def _invalid(error: YamlError, line: int) -> InvalidFrontmatterError:
+def _invalid_error(error: YamlError, line: int) -> InvalidFrontmatterError:
     return InvalidFrontmatterError([Issue(error.code, "", error.message, line=line + error.line)])
 
 
-def _repaired(  # noqa: PLR0917 - one caller, which has all of it at hand
+def _repair_head(  # noqa: PLR0917 - one caller, which has all of it at hand
     head: bytes, fences: Fences, text: str, issues: tuple[Issue, ...], limits: Limits, first: YamlError
-) -> Head:
+) -> ParsedHead:
     from prowess.spec.frontmatter.repair import repair_yaml  # noqa: PLC0415 - few heads need it
 
-    glued = unglue(head, fences.start, fences.end)
+    glued = split_glued_dashes(head, fences.start, fences.end)
     if glued is not None:
         shorter = head[: glued.fences.end] + b"---\n"
-        inner = interpret(shorter, lenient=True, repair=True, limits=limits)
-        return Head(inner.front, glued.fences.body, (*issues, _repair_issue(glued), *inner.issues))
+        inner = parse_head(shorter, lenient=True, repair=True, limits=limits)
+        return ParsedHead(inner.front, glued.fences.body, (*issues, _repair_issue(glued), *inner.issues))
     try:
         values, lines, repairs = repair_yaml(text, limits)
     except YamlRefusedError as error:
-        raise _invalid(error, fences.line) from None
+        raise _invalid_error(error, fences.line) from None
     except YamlError:
-        raise _invalid(first, fences.line) from None
+        raise _invalid_error(first, fences.line) from None
     mended = (Issue(r.code, r.key, r.message, line=fences.line + r.line, severity="warning") for r in repairs)
-    return Head(_front(head, fences, values, lines), fences.body, (*issues, *mended))
+    return ParsedHead(_build_fields(head, fences, values, lines), fences.body, (*issues, *mended))
 
 
 # -- a stream ----------------------------------------------------------------------------------------------------------
@@ -225,13 +225,13 @@ def parse_frontmatter(stream: BinaryStream, *, limits: Limits = DEFAULT_LIMITS) 
     seek = getattr(stream, "seek", None)
     if seek is None or not getattr(stream, "seekable", lambda: True)():
         data, whole = _read_lines(stream, limits)
-        front, body, _ = interpret(data, whole=whole, limits=limits)
+        front, body, _ = parse_head(data, whole=whole, limits=limits)
         return front, body
     start = stream.tell()  # type: ignore[attr-defined]  # whatever seeks can tell
     offset = 0
     try:
         data, whole = _read_steps(stream, limits)
-        front, offset, _ = interpret(data, whole=whole, limits=limits)
+        front, offset, _ = parse_head(data, whole=whole, limits=limits)
     finally:
         seek(start + offset)
     return front, offset
@@ -244,7 +244,7 @@ def _read_steps(stream: BinaryStream, limits: Limits) -> tuple[bytes, bool]:
         if not step:
             return head, True
         head += step
-        if not needs_more(head, repair=False):
+        if not needs_more_bytes(head, repair=False):
             return head, False
     return head, not stream.read(1)
 
@@ -253,7 +253,7 @@ def _read_lines(stream: BinaryStream, limits: Limits) -> tuple[bytes, bool]:
     """Line by line up to the second fence, or to the first line that is none."""
     head = bytearray()
     opened = False
-    readline = getattr(stream, "readline", None) or partial(_line_of, stream)
+    readline = getattr(stream, "readline", None) or partial(_read_line, stream)
     while len(head) < limits.max_frontmatter_bytes:
         line = readline(limits.max_frontmatter_bytes - len(head))
         if not line:
@@ -271,7 +271,7 @@ def _read_lines(stream: BinaryStream, limits: Limits) -> tuple[bytes, bool]:
     return bytes(head), False
 
 
-def _line_of(stream: BinaryStream, most: int) -> bytes:
+def _read_line(stream: BinaryStream, most: int) -> bytes:
     line = bytearray()
     while len(line) < most and not line.endswith(b"\n"):
         byte = stream.read(1)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from prowess.model import Value
 
 MAX_ENTRIES = 400
-_NESTED = 4  # blocks within blocks that are mended entry by entry
-_JOINED = 12  # entries that may turn out to be lines of one quoted text
+_MAX_NESTED_BLOCKS = 4  # blocks within blocks that are mended entry by entry
+_MAX_JOINED_ENTRIES = 12  # entries that may turn out to be lines of one quoted text
 
 _TEXT_KEYS = frozenset(
     ["name", "description", "license", "compatibility", "version", "author", "title", "argument-hint", "when_to_use"]
@@ -44,7 +44,7 @@ class Repair(NamedTuple):
     line: int
 
 
-class _Entry(NamedTuple):
+class _YamlEntry(NamedTuple):
     key: str
     first: str
     more: list[str]
@@ -52,12 +52,12 @@ class _Entry(NamedTuple):
     source: list[str]
 
 
-Repaired = tuple["dict[str, Value]", dict[str, int], list[Repair]]
+RepairResult = tuple["dict[str, Value]", dict[str, int], list[Repair]]
 
 
-def repair_yaml(text: str, limits: Limits, depth: int = 0) -> Repaired:
+def repair_yaml(text: str, limits: Limits, depth: int = 0) -> RepairResult:
     """Values, lines and repairs for ``text``; raises ``YamlError`` where there is nothing to repair."""
-    entries = _entries(text.split("\n"))
+    entries = _split_entries(text.split("\n"))
     if not entries:
         raise YamlError("yaml-syntax", "no 'key: value' line was found", 0)
     if len(entries) > MAX_ENTRIES:
@@ -67,7 +67,7 @@ def repair_yaml(text: str, limits: Limits, depth: int = 0) -> Repaired:
     repairs: list[Repair] = []
     at = 0
     while at < len(entries):
-        entry, value, used = _read_entry(entries, at, _Work(limits, repairs, depth))
+        entry, value, used = _read_entry(entries, at, _RepairState(limits, repairs, depth))
         if entry.key in values:
             raise YamlRefusedError("yaml-duplicate-key", f"duplicate key {entry.key!r}", entry.line)
         values[entry.key] = value
@@ -76,23 +76,23 @@ def repair_yaml(text: str, limits: Limits, depth: int = 0) -> Repaired:
     return values, lines, repairs
 
 
-def _entries(rows: list[str]) -> list[_Entry]:
-    entries: list[_Entry] = []
+def _split_entries(rows: list[str]) -> list[_YamlEntry]:
+    entries: list[_YamlEntry] = []
     for number, row in enumerate(rows):
         match = _KEY_LINE.fullmatch(row) or _TIGHT_KEY_LINE.fullmatch(row)
         if match:
-            entries.append(_Entry(match[1], match[2], [], number, [row]))
+            entries.append(_YamlEntry(match[1], match[2], [], number, [row]))
         elif entries and not row.startswith("#"):
-            _refuse_rows(row, number)
+            _refuse_row(row, number)
             entries[-1].more.append(row)
             entries[-1].source.append(row)
         elif row.strip() and not row.startswith("#"):
-            _refuse_rows(row, number)
+            _refuse_row(row, number)
             return []
     return entries
 
 
-def _refuse_rows(row: str, number: int) -> None:
+def _refuse_row(row: str, number: int) -> None:
     """What the rules refuse must not become part of the text above it."""
     if row.startswith("%"):
         raise YamlRefusedError("yaml-directive", "YAML directives are not allowed", number)
@@ -102,30 +102,30 @@ def _refuse_rows(row: str, number: int) -> None:
         raise YamlRefusedError("yaml-complex-key", "a key must be text", number)
 
 
-class _Work(NamedTuple):
+class _RepairState(NamedTuple):
     limits: Limits
     repairs: list[Repair]
     depth: int
 
 
-def _read_entry(entries: list[_Entry], at: int, work: _Work) -> tuple[_Entry, Value, int]:
+def _read_entry(entries: list[_YamlEntry], at: int, work: _RepairState) -> tuple[_YamlEntry, Value, int]:
     entry = entries[at]
     limits = work.limits
-    value = _as_yaml(entry, limits)
+    value = _parse_entry(entry, limits)
     if value is not None:
         return entry, value, 1
     if entry.first[:1] in {'"', "'"}:
-        for used in range(2, min(_JOINED, len(entries) - at) + 1):
+        for used in range(2, min(_MAX_JOINED_ENTRIES, len(entries) - at) + 1):
             rows = [row for part in entries[at : at + used] for row in part.source]
-            value = _as_yaml(entry._replace(source=rows), limits)
+            value = _parse_entry(entry._replace(source=rows), limits)
             if value is not None:
                 return entry, value, used
-    code, value = _mend(entry, work)
+    code, value = _repair_entry(entry, work)
     work.repairs.append(Repair(code, entry.key, _MESSAGES[code], entry.line))
     return entry, value, 1
 
 
-def _as_yaml(entry: _Entry, limits: Limits) -> Value | None:
+def _parse_entry(entry: _YamlEntry, limits: Limits) -> Value | None:
     try:
         values, _ = parse_yaml("\n".join(entry.source) + "\n", limits)
     except YamlRefusedError as error:
@@ -147,17 +147,17 @@ _MESSAGES = {
 }
 
 
-def _mend(entry: _Entry, work: _Work) -> tuple[str, Value]:
+def _repair_entry(entry: _YamlEntry, work: _RepairState) -> tuple[str, Value]:
     """The first remedy that fits the entry."""
-    for remedy in (_block_text, _missing_blank, _metadata_json, _nested):
+    for remedy in (_repair_block_text, _repair_missing_blank, _repair_metadata_json, _repair_inner_block):
         mended = remedy(entry, work)
         if mended is not None:
             return mended
-    text = _folded([entry.first, *entry.more])
-    return _text_code(text), _unquoted(text, entry.line)
+    text = _fold_lines([entry.first, *entry.more])
+    return _code_for_text(text), _remove_quotes(text, entry.line)
 
 
-def _text_code(text: str) -> str:
+def _code_for_text(text: str) -> str:
     if text[:1] in {'"', "'"}:
         return "repaired-quotes"
     if text[:1] == "[":
@@ -167,32 +167,32 @@ def _text_code(text: str) -> str:
     return "repaired-colon" if ": " in text or text.endswith(":") else "repaired-value"
 
 
-def _block_text(entry: _Entry, _work: _Work) -> tuple[str, Value] | None:
+def _repair_block_text(entry: _YamlEntry, _work: _RepairState) -> tuple[str, Value] | None:
     match = _BLOCK_TEXT.fullmatch(entry.first.rstrip())
     if match is None:
         return None
     rows = [match[2], *entry.more]
-    return "repaired-block-text", _folded(rows) if match[1] == ">" else _literal(rows)
+    return "repaired-block-text", _fold_lines(rows) if match[1] == ">" else _keep_lines(rows)
 
 
-def _missing_blank(entry: _Entry, work: _Work) -> tuple[str, Value] | None:
+def _repair_missing_blank(entry: _YamlEntry, work: _RepairState) -> tuple[str, Value] | None:
     if not re.match(rf"{re.escape(entry.key)}:\S", entry.source[0]):
         return None
     row = f"{entry.key}: {entry.first}"
-    value = _as_yaml(entry._replace(source=[row, *entry.source[1:]]), work.limits)
-    return "repaired-missing-blank", value if value is not None else _folded([entry.first, *entry.more])
+    value = _parse_entry(entry._replace(source=[row, *entry.source[1:]]), work.limits)
+    return "repaired-missing-blank", value if value is not None else _fold_lines([entry.first, *entry.more])
 
 
-def _metadata_json(entry: _Entry, work: _Work) -> tuple[str, Value] | None:
-    text = _folded([entry.first, *entry.more]).replace("\t", " ")
+def _repair_metadata_json(entry: _YamlEntry, work: _RepairState) -> tuple[str, Value] | None:
+    text = _fold_lines([entry.first, *entry.more]).replace("\t", " ")
     if entry.key != "metadata" or not text.startswith("{"):
         return None
     tidy = _TRAILING_COMMA.sub(r"\1", text)
-    value = _as_yaml(entry._replace(source=[f"metadata: {tidy}"]), work.limits)
+    value = _parse_entry(entry._replace(source=[f"metadata: {tidy}"]), work.limits)
     return "repaired-metadata", value if isinstance(value, dict) else text
 
 
-def _nested(entry: _Entry, work: _Work) -> tuple[str, Value] | None:
+def _repair_inner_block(entry: _YamlEntry, work: _RepairState) -> tuple[str, Value] | None:
     """A block of entries under a key that is not a text: each of them is read, or mended, by itself."""
     rows = [row for row in entry.more if row.strip() and not row.lstrip().startswith("#")]
     if entry.first.strip() or entry.key in _TEXT_KEYS or not rows:
@@ -201,10 +201,10 @@ def _nested(entry: _Entry, work: _Work) -> tuple[str, Value] | None:
     if rows[0].lstrip().startswith("-"):
         return "repaired-value", [row.strip().removeprefix("-").strip() for row in rows]
     inner = [row[indent:] if not row[:indent].strip() else row for row in entry.more]
-    if not indent or work.depth >= _NESTED:
+    if not indent or work.depth >= _MAX_NESTED_BLOCKS:
         return None
     try:
-        if not _entries(inner):
+        if not _split_entries(inner):
             return None
         values, _, found = repair_yaml("\n".join(inner), work.limits, work.depth + 1)
     except YamlRefusedError as error:
@@ -213,12 +213,12 @@ def _nested(entry: _Entry, work: _Work) -> tuple[str, Value] | None:
     return (found[0].code if found else "repaired-value"), values
 
 
-def _folded(rows: list[str]) -> str:
+def _fold_lines(rows: list[str]) -> str:
     """Lines joined by blanks, as YAML folds them; a blank line between two of them is a line break."""
-    return _joined(rows, lambda row: row.strip())
+    return _join_paragraphs(rows, lambda row: row.strip())
 
 
-def _joined(rows: list[str], trim: Callable[[str], str]) -> str:
+def _join_paragraphs(rows: list[str], trim: Callable[[str], str]) -> str:
     paragraphs: list[list[str]] = [[]]
     for row in rows:
         if row.strip():
@@ -228,11 +228,11 @@ def _joined(rows: list[str], trim: Callable[[str], str]) -> str:
     return "\n".join(" ".join(lines) for lines in paragraphs if lines)
 
 
-def _literal(rows: list[str]) -> str:
+def _keep_lines(rows: list[str]) -> str:
     return "\n".join(row.strip() for row in rows).strip("\n")
 
 
-def _unquoted(text: str, line: int) -> str:
+def _remove_quotes(text: str, line: int) -> str:
     """Without the quotes that were meant to enclose it; quotes that belong to the text stay."""
     quote = text[:1]
     if quote not in {'"', "'"}:

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from prowess.errors import InvalidFrontmatterError
-from prowess.spec.frontmatter.fences import BOM, Fences, locate
+from prowess.spec.frontmatter.fences import BOM, Fences, find_fences
 
 _GLUED = re.compile(rb"^---[ \t]*+(?=#)", re.MULTILINE)
 _COMMENT = re.compile(rb"\s*+<!--(?:(?!-->)[\s\S])*+-->")
@@ -25,7 +25,7 @@ _TAIL_BEGUN = {
 _INDENTED = re.compile(rb"(?:[ \t]*+\r?\n)*+([ \t]*+)---[ \t]*+\r?\n(?=([ \t]++)[^\s])")
 # Every proper prefix of opening dashes that are indented, and of the line below them.
 _INDENT_BEGUN = re.compile(rb"(?:[ \t]*+\r?\n)*+[ \t]++(?:-{0,2}+|---[ \t]*+\r?(?:\n[ \t]*+)?)\Z")
-_BEGINNINGS = (b"<!--", b"```", b"~~~")
+_WRAPPER_STARTS = (b"<!--", b"```", b"~~~")
 _MESSAGES = {
     "repaired-comment": "the frontmatter stood behind or inside an HTML comment",
     "repaired-code-fence": "the frontmatter stood in a code fence",
@@ -34,7 +34,7 @@ _MESSAGES = {
 }
 
 
-class Unwrapped(NamedTuple):
+class MisplacedFrontmatter(NamedTuple):
     """Where the frontmatter really is, and what was wrong with its place."""
 
     fences: Fences
@@ -43,18 +43,18 @@ class Unwrapped(NamedTuple):
     line: int
 
 
-def looks_wrapped(head: bytes) -> bool:
+def has_wrapper(head: bytes) -> bool:
     """True when the text begins with something that may hide frontmatter."""
-    return head.removeprefix(BOM).lstrip()[:4].startswith(_BEGINNINGS)
+    return head.removeprefix(BOM).lstrip()[:4].startswith(_WRAPPER_STARTS)
 
 
-def may_be_wrapped(head: bytes) -> bool:
+def may_have_wrapper(head: bytes) -> bool:
     """True when the text looks wrapped, or is so short that with more bytes it may."""
     text = head.removeprefix(BOM).lstrip()[:4]
-    return text.startswith(_BEGINNINGS) or any(beginning.startswith(text) for beginning in _BEGINNINGS)
+    return text.startswith(_WRAPPER_STARTS) or any(beginning.startswith(text) for beginning in _WRAPPER_STARTS)
 
 
-def unwrap(head: bytes, *, whole: bool) -> Unwrapped | None:
+def unwrap_frontmatter(head: bytes, *, whole: bool) -> MisplacedFrontmatter | None:
     """The frontmatter behind or inside a comment or a code fence, or ``None`` when it is not there.
 
     Without ``whole`` more bytes may follow, and ``None`` is also the answer when these could change what is found.
@@ -62,36 +62,36 @@ def unwrap(head: bytes, *, whole: bool) -> Unwrapped | None:
     begin = len(BOM) if head.startswith(BOM) else 0
     for code, pattern in (("repaired-comment", _COMMENT_AROUND), ("repaired-code-fence", _CODE_FENCE)):
         if match := pattern.match(head, begin):
-            return _within(head, match.end(), code, whole=whole)
+            return _find_within(head, match.end(), code, whole=whole)
     end = begin
     while match := _COMMENT.match(head, end):
         end = match.end()
-    return _within(head, end, "repaired-comment", whole=whole) if end > begin else None
+    return _find_within(head, end, "repaired-comment", whole=whole) if end > begin else None
 
 
-def _within(head: bytes, at: int, code: str, *, whole: bool) -> Unwrapped | None:
+def _find_within(head: bytes, at: int, code: str, *, whole: bool) -> MisplacedFrontmatter | None:
     try:
-        fences = locate(head, whole=whole, at=at)
+        fences = find_fences(head, whole=whole, at=at)
     except InvalidFrontmatterError:
         # Whatever stands there instead, a control character say, is no frontmatter: the file's first line is at fault.
         return None
     if fences is None or (not whole and _TAIL_BEGUN[code].match(head, fences.body)):
         return None
     tail = _TAIL[code].match(head, fences.body)
-    return _placed(fences._replace(body=tail.end()) if tail else fences, code)
+    return _describe_place(fences._replace(body=tail.end()) if tail else fences, code)
 
 
-def _placed(fences: Fences, code: str) -> Unwrapped:
-    return Unwrapped(fences, code, _MESSAGES[code], fences.line - 1)
+def _describe_place(fences: Fences, code: str) -> MisplacedFrontmatter:
+    return MisplacedFrontmatter(fences, code, _MESSAGES[code], fences.line - 1)
 
 
-def may_be_indented(head: bytes) -> bool:
+def may_have_indent(head: bytes) -> bool:
     """True when the text begins with indented frontmatter, or is so short that with more bytes it may."""
     begin = len(BOM) if head.startswith(BOM) else 0
     return any(pattern.match(head, begin) is not None for pattern in (_INDENTED, _INDENT_BEGUN))
 
 
-def unindent(head: bytes, *, whole: bool) -> Unwrapped | None:
+def find_indented_frontmatter(head: bytes, *, whole: bool) -> MisplacedFrontmatter | None:
     """The frontmatter that is indented as a whole, closing dashes included, or ``None`` when it is not there.
 
     Every line of it is blank or begins with the indentation of the first; the opening dashes may stand at the margin.
@@ -110,20 +110,20 @@ def unindent(head: bytes, *, whole: bool) -> Unwrapped | None:
     if not all(row.startswith(indentation) or not row.strip() for row in rows):
         return None
     fences = Fences(start, closer.start(), closer.end(), head.count(b"\n", 0, start) + 1)
-    return _placed(fences, "repaired-indentation")
+    return _describe_place(fences, "repaired-indentation")
 
 
-def dedent(text: str) -> str:
+def dedent_text(text: str) -> str:
     """The text without the indentation of its first line, in every line that has it."""
     indentation = text[: len(text) - len(text.lstrip(" \t"))]
     return "\n".join(row.removeprefix(indentation) for row in text.split("\n"))
 
 
-def unglue(head: bytes, start: int, before: int) -> Unwrapped | None:
+def split_glued_dashes(head: bytes, start: int, before: int) -> MisplacedFrontmatter | None:
     """Closing dashes with the heading on the same line, between ``start`` and ``before``."""
     glued = _GLUED.search(head, start, before)
     if glued is None:
         return None
     line = head.count(b"\n", 0, start) + 1
     fences = Fences(start, glued.start(), glued.end(), line)
-    return _placed(fences, "repaired-glued-dashes")._replace(line=head.count(b"\n", 0, glued.start()) + 1)
+    return _describe_place(fences, "repaired-glued-dashes")._replace(line=head.count(b"\n", 0, glued.start()) + 1)

@@ -43,16 +43,16 @@ class UndefinedAliasError(YamlError):
 
 def parse_yaml(text: str, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Value], dict[str, int]]:
     """The mapping that ``text`` holds, and the line (from 0) of each key of its first two levels (``metadata.key``)."""
-    events = list(_judged(_events(text), limits))
-    return _Builder(events).document()
+    events = list(_check_events(_parse_events(text), limits))
+    return _ValueBuilder(events).build_document()
 
 
 def parse_yaml_value(text: str, limits: Limits = DEFAULT_LIMITS) -> Value:
     """Whatever one YAML document holds, under the same rules: text, a list or a mapping; ``""`` for nothing."""
-    return _Builder(list(_judged(_events(text), limits))).value()
+    return _ValueBuilder(list(_check_events(_parse_events(text), limits))).build_value()
 
 
-class Plain(str):
+class PlainScalar(str):
     """A scalar that was written without quotes, so that a reader may take it for something else than text."""
 
     __slots__ = ("column", "line")
@@ -62,26 +62,26 @@ class Plain(str):
     """The character of that line at which it begins, counted from 0."""
 
     @classmethod
-    def at(cls, text: str, line: int, column: int) -> Plain:
+    def at(cls, text: str, line: int, column: int) -> PlainScalar:
         """The scalar ``text``, which begins at ``line`` and ``column``."""
         scalar = cls(text)
         scalar.line, scalar.column = line, column
         return scalar
 
 
-def parse_yaml_styled(text: str, limits: Limits = DEFAULT_LIMITS) -> dict[str, Value]:
-    """The mapping that ``parse_yaml`` gives, with every unquoted scalar a ``Plain``."""
-    return _StyledBuilder(list(_judged(_events(text), limits))).document()[0]
+def parse_styled_yaml(text: str, limits: Limits = DEFAULT_LIMITS) -> dict[str, Value]:
+    """The mapping that ``parse_yaml`` gives, with every unquoted scalar a ``PlainScalar``."""
+    return _StyledBuilder(list(_check_events(_parse_events(text), limits))).build_document()[0]
 
 
-def unindented_line(text: str) -> int | None:
+def find_unindented_line(text: str) -> int | None:
     """The first line (from 0) that goes on with a quoted or bracketed value and is not indented deeper than its key.
 
     PyYAML reads such a line; YAML 1.2, and the parsers of other hosts that keep to it, refuse it. ``None`` if there is
     none; raises ``YamlError`` where ``text`` breaks the syntax.
     """
     rows = [row.rstrip("\r") for row in text.split("\n")]
-    for first, last, column, is_quoted in _values_over_lines(text, rows):
+    for first, last, column, is_quoted in _iter_multiline_values(text, rows):
         for number in range(first + 1, last + 1):
             words = rows[number].lstrip(" ")
             is_comment = words.startswith("#") and not is_quoted
@@ -90,11 +90,11 @@ def unindented_line(text: str) -> int | None:
     return None
 
 
-def _values_over_lines(text: str, rows: list[str]) -> Iterator[tuple[int, int, int, bool]]:
+def _iter_multiline_values(text: str, rows: list[str]) -> Iterator[tuple[int, int, int, bool]]:
     """Each quoted or bracketed value: its lines, the column of the mapping or list it is in, whether it is quoted."""
     blocks = [-1]  # the columns of the mappings and lists around an event
     brackets: list[int] = []  # the lines on which the brackets around it opened
-    for event in _events(text):
+    for event in _parse_events(text):
         kind = type(event).__name__
         mark = event.start_mark
         if kind == "ScalarEvent" and event.style in {"'", '"'}:
@@ -115,7 +115,7 @@ def _values_over_lines(text: str, rows: list[str]) -> Iterator[tuple[int, int, i
             yield first, mark.line - closes_below, blocks[-1], False
 
 
-def parse_yaml_blocks(text: str, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Value], dict[str, int]]:
+def parse_block_yaml(text: str, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Value], dict[str, int]]:
     """What ``parse_yaml`` gives, for the subset of YAML that the specification's reference validator reads.
 
     Beyond what ``parse_yaml`` refuses, ``[a]`` and ``{a: b}`` raise ``YamlRefusedError``, and so do mappings below one
@@ -123,15 +123,15 @@ def parse_yaml_blocks(text: str, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[
     """
     # The validator's YAML 1.2 parser is a fork of PyYAML's Python one, so the two agree where the C parser does not,
     # most often about tabs. It ends lines at LF only; PyYAML would also end them at these three.
-    events = list(_judged(_events(_ODD_LINE_ENDS.sub("\ufffd", text), fast=False), limits))
+    events = list(_check_events(_parse_events(_ODD_LINE_ENDS.sub("\ufffd", text), fast=False), limits))
     for event in events:
         if getattr(event, "flow_style", False):
             message = "lists and mappings in brackets or braces are not allowed"
             raise YamlRefusedError("yaml-flow", message, event.start_mark.line)
-    return _BlockBuilder(events).document()
+    return _BlockBuilder(events).build_document()
 
 
-def _events(text: str, *, fast: bool = True) -> Iterator[Any]:
+def _parse_events(text: str, *, fast: bool = True) -> Iterator[Any]:
     """The events of PyYAML's C parser where it is there, or (not ``fast``) of the one in Python."""
     import yaml  # noqa: PLC0415 - most heads never need it
 
@@ -141,14 +141,14 @@ def _events(text: str, *, fast: bool = True) -> Iterator[Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         line = mark.line if mark else 0
-        opening = _unclosed_quote_line(text, line)
+        opening = _find_unclosed_quote(text, line)
         if opening is not None:
             raise YamlError("yaml-syntax", "the quotes around the value are not closed on this line", opening) from None
         message = getattr(error, "problem", None) or str(error).partition("\n")[0]
         raise YamlError("yaml-syntax", str(message), line) from None
 
 
-def _unclosed_quote_line(text: str, line: int) -> int | None:
+def _find_unclosed_quote(text: str, line: int) -> int | None:
     """The line above ``line``, where a parser stumbled, on which quotes open that are not closed before it, if any.
 
     A parser reads on to the next such quote, or to the end, and stumbles there, far from what is to be mended.
@@ -161,7 +161,7 @@ def _unclosed_quote_line(text: str, line: int) -> int | None:
     return None
 
 
-def _judged(events: Iterable[Any], limits: Limits) -> Iterator[Any]:
+def _check_events(events: Iterable[Any], limits: Limits) -> Iterator[Any]:
     depth = documents = 0
     for count, event in enumerate(events):
         kind = type(event).__name__
@@ -170,7 +170,7 @@ def _judged(events: Iterable[Any], limits: Limits) -> Iterator[Any]:
             raise YamlRefusedError("yaml-too-many-events", f"more than {limits.max_yaml_events} YAML events", line)
         if kind == "DocumentStartEvent":
             documents += 1
-            _judge_document(event, documents, line)
+            _check_document(event, documents, line)
         elif kind in {"MappingStartEvent", "SequenceStartEvent"}:
             depth += 1
             if depth > limits.max_yaml_depth:
@@ -178,19 +178,19 @@ def _judged(events: Iterable[Any], limits: Limits) -> Iterator[Any]:
         elif kind in {"MappingEndEvent", "SequenceEndEvent"}:
             depth -= 1
         elif kind == "ScalarEvent":
-            _judge_scalar(event, line, limits)
-        _judge_node(event, kind, line)
+            _check_scalar(event, line, limits)
+        _check_node(event, kind, line)
         yield event
 
 
-def _judge_document(event: Any, documents: int, line: int) -> None:  # noqa: ANN401 - PyYAML's events are untyped
+def _check_document(event: Any, documents: int, line: int) -> None:  # noqa: ANN401 - PyYAML's events are untyped
     if event.version or event.tags:
         raise YamlRefusedError("yaml-directive", "YAML directives are not allowed", line)
     if documents > 1:
         raise YamlRefusedError("yaml-documents", "more than one YAML document", line)
 
 
-def _judge_scalar(event: Any, line: int, limits: Limits) -> None:  # noqa: ANN401
+def _check_scalar(event: Any, line: int, limits: Limits) -> None:  # noqa: ANN401
     if len(event.value) > limits.max_scalar_chars:
         raise YamlRefusedError(
             "yaml-scalar-too-long", f"a value has more than {limits.max_scalar_chars} characters", line
@@ -199,7 +199,7 @@ def _judge_scalar(event: Any, line: int, limits: Limits) -> None:  # noqa: ANN40
         raise YamlRefusedError("yaml-surrogate", "a value holds half a character (a lone surrogate)", line)
 
 
-def _judge_node(event: Any, kind: str, line: int) -> None:  # noqa: ANN401
+def _check_node(event: Any, kind: str, line: int) -> None:  # noqa: ANN401
     anchor = getattr(event, "anchor", None)
     if kind == "AliasEvent":  # every anchor is refused, so an alias that is reached has none
         raise UndefinedAliasError("yaml-anchor", f"alias *{str(anchor)[:40]} has no anchor", line)
@@ -209,58 +209,58 @@ def _judge_node(event: Any, kind: str, line: int) -> None:  # noqa: ANN401
         raise YamlRefusedError("yaml-tag", f"YAML tag not allowed ({event.tag[:80]})", line)
 
 
-class _Builder:
+class _ValueBuilder:
     """Plain text, lists and mappings from judged events. Depth is bounded, so it may call itself."""
 
     def __init__(self, events: list[Any]) -> None:
         self._events = iter(events)
         self._lines: dict[str, int] = {}
 
-    def document(self) -> tuple[dict[str, Value], dict[str, int]]:
+    def build_document(self) -> tuple[dict[str, Value], dict[str, int]]:
         for event in self._events:
             kind = type(event).__name__
             if kind == "MappingStartEvent":
-                return self._mapping("", 0), self._lines
+                return self._build_mapping("", 0), self._lines
             if kind in {"ScalarEvent", "SequenceStartEvent"}:
                 raise YamlError("yaml-not-a-mapping", "the frontmatter is not a mapping", event.start_mark.line)
         raise YamlRefusedError("empty-frontmatter", "the frontmatter is empty", 0)
 
-    def value(self) -> Value:
+    def build_value(self) -> Value:
         for event in self._events:
             if type(event).__name__ in {"MappingStartEvent", "SequenceStartEvent", "ScalarEvent"}:
-                return self._value(event, "", 0)
+                return self._build_value(event, "", 0)
         return ""
 
-    def _value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
+    def _build_value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
         kind = type(event).__name__
         if kind == "MappingStartEvent":
-            return self._mapping(prefix, level)
+            return self._build_mapping(prefix, level)
         if kind == "SequenceStartEvent":
-            return self._sequence(level)
+            return self._build_sequence(level)
         text: str = event.value
         return text
 
-    def _sequence(self, level: int) -> list[Value]:
+    def _build_sequence(self, level: int) -> list[Value]:
         items: list[Value] = []
         for event in self._events:
             if type(event).__name__ == "SequenceEndEvent":
                 break
-            items.append(self._value(event, "", level + 1))
+            items.append(self._build_value(event, "", level + 1))
         return items
 
-    def _mapping(self, prefix: str, level: int) -> dict[str, Value]:
+    def _build_mapping(self, prefix: str, level: int) -> dict[str, Value]:
         items: dict[str, Value] = {}
         for event in self._events:
             if type(event).__name__ == "MappingEndEvent":
                 break
-            key = self._key(event, items)
+            key = self._read_key(event, items)
             path = f"{prefix}{key}"
             if level < 2 and (prefix or not level):  # noqa: PLR2004 - metadata.key is as deep as findings point
                 self._lines[path] = event.start_mark.line
-            items[key] = self._value(next(self._events), f"{path}.", level + 1)
+            items[key] = self._build_value(next(self._events), f"{path}.", level + 1)
         return items
 
-    def _key(self, event: Any, items: dict[str, Value]) -> str:  # noqa: ANN401
+    def _read_key(self, event: Any, items: dict[str, Value]) -> str:  # noqa: ANN401
         line = event.start_mark.line
         if type(event).__name__ != "ScalarEvent":
             raise YamlError("yaml-complex-key", "a key must be text", line)
@@ -272,34 +272,34 @@ class _Builder:
         return key
 
 
-class _StyledBuilder(_Builder):
-    """What ``_Builder`` gives, remembering which scalars had no quotes, and where these stand."""
+class _StyledBuilder(_ValueBuilder):
+    """What ``_ValueBuilder`` gives, remembering which scalars had no quotes, and where these stand."""
 
-    def _value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
-        value = super()._value(event, prefix, level)
+    def _build_value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
+        value = super()._build_value(event, prefix, level)
         if not isinstance(value, str) or event.style:
             return value
-        return Plain.at(value, event.start_mark.line, event.start_mark.column)
+        return PlainScalar.at(value, event.start_mark.line, event.start_mark.column)
 
 
-class _BlockBuilder(_Builder):
-    """What ``_Builder`` gives; refuses mappings that are values of one mapping and begin in different columns."""
+class _BlockBuilder(_ValueBuilder):
+    """What ``_ValueBuilder`` gives; refuses mappings that are values of one mapping and begin in different columns."""
 
     def __init__(self, events: list[Any]) -> None:
         super().__init__(events)
         self._columns: list[int | None] = []
 
-    def _mapping(self, prefix: str, level: int) -> dict[str, Value]:
+    def _build_mapping(self, prefix: str, level: int) -> dict[str, Value]:
         self._columns.append(None)
-        items = super()._mapping(prefix, level)
+        items = super()._build_mapping(prefix, level)
         self._columns.pop()
         return items
 
-    def _value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
+    def _build_value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
         if prefix and type(event).__name__ == "MappingStartEvent":  # only an entry of a list has no prefix
             column = event.start_mark.column
             if self._columns[-1] not in {None, column}:
                 message = "mappings side by side are indented differently"
                 raise YamlRefusedError("yaml-indentation", message, event.start_mark.line)
             self._columns[-1] = column
-        return super()._value(event, prefix, level)
+        return super()._build_value(event, prefix, level)

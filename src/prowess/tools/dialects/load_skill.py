@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from prowess.spec.render import render_lines
 from prowess.tools.arguments import BadArgumentsError, optional_text
 from prowess.tools.availability import has_skills
-from prowess.tools.definitions import ToolDefinition, ToolResult, schema, text
+from prowess.tools.definitions import ToolDefinition, ToolResult, object_schema, string_schema
 from prowess.tools.dialect import Dialect, Tool
 from prowess.tools.refusals import describe_error, error_result, is_reachable
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from prowess.tools.view import View
 
 
-def _write_prompt(view: View) -> str:
+def _render_prompt(view: View) -> str:
     """A Markdown list, and the sentence that names the tool."""
     if not view.skills:
         return ""
-    listing = view.fitted(render_lines)
+    listing = view.fit_listing(render_lines)
     closing = "Call the load_skill tool with a skill name to load its full instructions."
     return f"# Available Skills\n\n{listing}\n\n{closing}"
 
 
 def _define_load(_view: View) -> ToolDefinition:
     description = "Load the full instructions for a named skill. Returns the complete SKILL.md body as markdown."
-    return ToolDefinition("load_skill", description, schema({"skill_name": text()}, ("skill_name",)))
+    return ToolDefinition("load_skill", description, object_schema({"skill_name": string_schema()}, ("skill_name",)))
 
 
 def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
@@ -45,7 +45,7 @@ def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     return ToolResult(view.session.activate_text(name, run=False), data={"skill": name})
 
 
-def _put_error(_tool: str, error: Exception) -> ToolResult:
+def _render_error(_tool: str, error: Exception) -> ToolResult:
     """The message after the name of the tool."""
     kind = "invalid params: " if isinstance(error, BadArgumentsError) else ""
     return error_result(f"load_skill: {kind}{describe_error(error)}", reason=getattr(error, "code", "bad-arguments"))
@@ -54,6 +54,6 @@ def _put_error(_tool: str, error: Exception) -> ToolResult:
 DIALECT = Dialect(
     "load_skill",
     (Tool("load_skill", _define_load, _answer_load, has_skills),),
-    _write_prompt,
-    _put_error,
+    _render_prompt,
+    _render_error,
 )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.spec.hidden_characters import one_line
+from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import escape_xml, neutralize_tags
 from prowess.tools.acting_tools import has_scripts, run_script, run_skill
 from prowess.tools.arguments import BadArgumentsError, optional_count, optional_text, required_text
 from prowess.tools.availability import has_files, has_forks, has_skills, is_searchable, may_run_scripts
-from prowess.tools.content import load_content, preload_wrapped
-from prowess.tools.definitions import ToolDefinition, ToolResult, schema, text
+from prowess.tools.content import render_load_result, render_preload_element
+from prowess.tools.definitions import ToolDefinition, ToolResult, object_schema, string_schema
 from prowess.tools.dialect import Dialect, Tool
-from prowess.tools.file_ranges import LINES, read_range
-from prowess.tools.parameters import fork_parameters, list_values, name_parameter
+from prowess.tools.file_ranges import DEFAULT_LINES, read_file_range
+from prowess.tools.parameters import fork_parameters, make_enum, name_parameter
 from prowess.tools.refusals import deactivate_skill, describe_error, error_result
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from typing import Any
 
-    from prowess.spec.render import Entry
+    from prowess.spec.render import ListingEntry
     from prowess.tools.view import View
 
     Arguments = Mapping[str, Any]
 
-_HITS = 10
-_MOST_HITS = 50
-_ARGS = "Its arguments, one item each; a file of the skill is ${SKILL_DIR}/assets/table.csv"
+_DEFAULT_HITS = 10
+_MAX_HITS = 50
+_ARGS_DESCRIPTION = "Its arguments, one item each; a file of the skill is ${SKILL_DIR}/assets/table.csv"
 _HINTS = {"not-found": "name a file as the skill's instructions do, relative to its directory"}
 """Remedies for a model where the usual one would have it do what no tool of this dialect does."""
 
@@ -36,7 +36,7 @@ _HINTS = {"not-found": "name a file as the skill's instructions do, relative to 
 # -- the prompt --------------------------------------------------------------------------------------------------------
 
 
-def _write_prompt(view: View) -> str:
+def _render_prompt(view: View) -> str:
     """The rule, and the listing without locations."""
     blocks: list[str] = []
     if view.skills:
@@ -46,18 +46,18 @@ def _write_prompt(view: View) -> str:
         )
         if view.forks:
             blocks.append("A skill whose mode is forked runs as a sub-agent of its own: call run_skill instead.")
-        blocks.append(view.fitted(lambda entries: _render_listing(entries, view.forks)))
+        blocks.append(view.fit_listing(lambda entries: _render_listing(entries, view.forks)))
     if view.report.omitted:
         blocks.append(f"{len(view.report.omitted)} more are not listed: find them with search_skills.")
     return "\n\n".join(blocks)
 
 
-def _render_listing(entries: Sequence[Entry], forks: AbstractSet[str]) -> str:
+def _render_listing(entries: Sequence[ListingEntry], forks: AbstractSet[str]) -> str:
     rows = "".join(_render_entry(entry, entry[0] in forks) for entry in entries)
     return f"<available_skills>\n{rows}</available_skills>"
 
 
-def _render_entry(entry: Entry, fork: bool) -> str:  # noqa: FBT001 - one caller
+def _render_entry(entry: ListingEntry, fork: bool) -> str:  # noqa: FBT001 - one caller
     name, description, _ = map(escape_xml, entry)
     described = f"<description>{description}</description>" if description else ""
     mode = "<mode>forked</mode>" if fork else ""
@@ -70,12 +70,12 @@ def _render_entry(entry: Entry, fork: bool) -> str:  # noqa: FBT001 - one caller
 def _define_load(view: View) -> ToolDefinition:
     parameters = {
         "name": name_parameter(view, "The skill's name, as listed", search=True),
-        "arguments": text("What the user asks for, in their words, when the skill takes arguments"),
+        "arguments": string_schema("What the user asks for, in their words, when the skill takes arguments"),
     }
     return ToolDefinition(
         "load_skill",
         "Load a skill's instructions before doing a task that its description fits.",
-        schema(parameters, ("name",), closed=True),
+        object_schema(parameters, ("name",), closed=True),
     )
 
 
@@ -85,12 +85,12 @@ def _answer_load(view: View, arguments: Arguments) -> ToolResult:
     Commands in them do not get the arguments: those that run were granted for what a person says, not a model.
     """
     name, given = required_text(arguments, "name"), optional_text(arguments, "arguments")
-    view.offered(name)
+    view.require_skill(name)
     activation = view.session.activate(name)
     remedy = "; call run_skill to run it as one" if view.options.fork is not None else ""
-    shown = view.show_activation(activation)
+    shown = view.mask_activation(activation)
     files = view.options.hint_resources
-    content, _ = load_content(shown, given or None, project=view.project, remedy=remedy, files=files)
+    content, _ = render_load_result(shown, given or None, project=view.project_folder, remedy=remedy, files=files)
     data = {"skill": name, "location": activation.skill.location, "added_tools": list(activation.added_tools)}
     return ToolResult(content, data=data)
 
@@ -99,7 +99,7 @@ def _define_unload(_view: View) -> ToolDefinition:
     return ToolDefinition(
         "unload_skill",
         "Put a skill aside whose instructions no longer apply.",
-        schema({"name": text("The skill's name")}, ("name",), closed=True),
+        object_schema({"name": string_schema("The skill's name")}, ("name",), closed=True),
         parallel=False,
         read_only=False,
     )
@@ -110,21 +110,21 @@ def _answer_unload(view: View, arguments: Arguments) -> ToolResult:
     name = required_text(arguments, "name")
     removed = deactivate_skill(view, name)
     return ToolResult(
-        neutralize_tags(f"{one_line(name)} is put aside."), data={"skill": name, "removed_tools": list(removed)}
+        neutralize_tags(f"{to_one_line(name)} is put aside."), data={"skill": name, "removed_tools": list(removed)}
     )
 
 
 def _define_file(view: View) -> ToolDefinition:
     parameters = {
         "name": name_parameter(view, "The skill's name", search=True),
-        "path": text("The file, relative to the skill's directory, such as references/guide.md"),
+        "path": string_schema("The file, relative to the skill's directory, such as references/guide.md"),
         "offset": {"type": "integer", "minimum": 0, "description": "First line to read, counted from 0"},
         "limit": {"type": "integer", "minimum": 1, "description": "How many lines to read"},
     }
     return ToolDefinition(
         "read_skill_file",
         "Read a file of a skill when its instructions name it; large files in parts.",
-        schema(parameters, ("name", "path"), closed=True),
+        object_schema(parameters, ("name", "path"), closed=True),
     )
 
 
@@ -132,17 +132,17 @@ def _answer_file(view: View, arguments: Arguments) -> ToolResult:
     """The text of a file, whole or in lines; a binary one as data."""
     name, path = required_text(arguments, "name"), required_text(arguments, "path")
     offset = optional_count(arguments, "offset", 0)
-    limit = optional_count(arguments, "limit", LINES, least=1)
-    view.offered(name)
-    return read_range(view, name, path, offset, limit)
+    limit = optional_count(arguments, "limit", DEFAULT_LINES, least=1)
+    view.require_skill(name)
+    return read_file_range(view, name, path, offset, limit)
 
 
 def _define_run(view: View) -> ToolDefinition:
-    listed = list_values(view, sorted(view.forks), search=True)
+    listed = make_enum(view, sorted(view.forks), search=True)
     return ToolDefinition(
         "run_skill",
         "Run a skill whose mode is forked as a sub-agent of its own, and get its answer.",
-        fork_parameters(text("The name of the skill to run in a forked context", **listed)),
+        fork_parameters(string_schema("The name of the skill to run in a forked context", **listed)),
         parallel=False,
         read_only=False,
     )
@@ -152,15 +152,15 @@ def _define_script(view: View) -> ToolDefinition:
     # Where skills are searched for there are too many to look into each, and no values are listed anyway.
     names = [] if is_searchable(view) else [skill.name for skill in view.skills if has_scripts(skill)]
     parameters = {
-        "name": text("The skill's name", **list_values(view, names)),
-        "script": text("The script, relative to the skill's directory, such as scripts/convert.py"),
-        "args": {"type": "array", "items": text(), "description": _ARGS},
-        "stdin": text("What it reads from standard input"),
+        "name": string_schema("The skill's name", **make_enum(view, names)),
+        "script": string_schema("The script, relative to the skill's directory, such as scripts/convert.py"),
+        "args": {"type": "array", "items": string_schema(), "description": _ARGS_DESCRIPTION},
+        "stdin": string_schema("What it reads from standard input"),
     }
     return ToolDefinition(
         "run_skill_script",
         "Run a script of a skill when its instructions say so, and get what it prints.",
-        schema(parameters, ("name", "script"), closed=True),
+        object_schema(parameters, ("name", "script"), closed=True),
         parallel=False,
         read_only=False,
     )
@@ -168,32 +168,32 @@ def _define_script(view: View) -> ToolDefinition:
 
 def _define_search(_view: View) -> ToolDefinition:
     parameters = {
-        "query": text("What the task is about, in a few words"),
-        "limit": {"type": "integer", "minimum": 1, "maximum": _MOST_HITS, "description": "At most so many (10)"},
+        "query": string_schema("What the task is about, in a few words"),
+        "limit": {"type": "integer", "minimum": 1, "maximum": _MAX_HITS, "description": "At most so many (10)"},
     }
     return ToolDefinition(
         "search_skills",
         "Find skills for a task among all of them, also those that are not listed.",
-        schema(parameters, ("query",), closed=True),
+        object_schema(parameters, ("query",), closed=True),
     )
 
 
 def _answer_search(view: View, arguments: Arguments) -> ToolResult:
     """Names and descriptions that fit the query."""
     query = required_text(arguments, "query")
-    limit = min(optional_count(arguments, "limit", _HITS, least=1), _MOST_HITS)
+    limit = min(optional_count(arguments, "limit", _DEFAULT_HITS, least=1), _MAX_HITS)
     findable = {skill.name for skill in view.findable}
     matches = view.session.catalog.search(query, len(view.session.catalog))
     hits = [hit for hit in matches if hit.name in findable][:limit]
     if not hits:
         return ToolResult("No skill fits these words. Try others, or go on without a skill.", data={"names": []})
-    rows = "\n".join(f"- {one_line(hit.name)}: {one_line(hit.description)}" for hit in hits)
+    rows = "\n".join(f"- {to_one_line(hit.name)}: {to_one_line(hit.description)}" for hit in hits)
     return ToolResult(
         neutralize_tags(f"Skills that fit, best first:\n{rows}"), data={"names": [hit.name for hit in hits]}
     )
 
 
-def _put_error(tool: str, error: Exception) -> ToolResult:
+def _render_error(tool: str, error: Exception) -> ToolResult:
     """What went wrong and what to do next."""
     code = getattr(error, "code", "bad-arguments")
     if isinstance(error, BadArgumentsError):
@@ -214,8 +214,8 @@ DIALECT = Dialect(
         Tool("run_skill_script", _define_script, run_script, may_run_scripts),
         Tool("search_skills", _define_search, _answer_search, is_searchable),
     ),
-    _write_prompt,
-    _put_error,
-    preload_wrapped,
+    _render_prompt,
+    _render_error,
+    render_preload_element,
     loads_hidden=False,
 )

@@ -5,27 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.errors import PathTraversalError, SkillError, SkillValidationError
-from prowess.spec.hidden_characters import one_line
+from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import escape_attribute, escape_xml
 from prowess.tools.acting_tools import run_skill
 from prowess.tools.arguments import optional_text
 from prowess.tools.availability import has_files, has_forks, has_skills
-from prowess.tools.content import preload_expanded
-from prowess.tools.definitions import ToolDefinition, ToolResult, schema, text
+from prowess.tools.content import render_preload_text
+from prowess.tools.definitions import ToolDefinition, ToolResult, object_schema, string_schema
 from prowess.tools.dialect import Dialect, Tool
 from prowess.tools.parameters import fork_parameters
-from prowess.tools.refusals import error_result, is_reachable, plain_error
+from prowess.tools.refusals import error_result, is_reachable, render_plain_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
     from prowess.skills.skill import Skill
-    from prowess.spec.render import Entry
+    from prowess.spec.render import ListingEntry
     from prowess.tools.view import View
 
 
-def _write_prompt(view: View) -> str:
+def _render_prompt(view: View) -> str:
     """XML without locations; the files of each skill, and which tool reads them."""
     if not view.skills:
         return ""
@@ -36,18 +36,18 @@ def _write_prompt(view: View) -> str:
     if any(files.values()):
         intro.append("Files that belong to a skill are read with read_skill_file.")
 
-    def render(entries: Sequence[Entry]) -> str:
+    def render(entries: Sequence[ListingEntry]) -> str:
         rows = "".join(_render_entry(entry, files.get(entry[0], ()), entry[0] in view.forks) for entry in entries)
         return f"<available_skills>\n{rows}</available_skills>"
 
-    return "\n\n".join([*intro, view.fitted(render)])
+    return "\n\n".join([*intro, view.fit_listing(render)])
 
 
-def _render_entry(entry: Entry, files: tuple[str, ...], fork: bool) -> str:  # noqa: FBT001 - one caller
+def _render_entry(entry: ListingEntry, files: tuple[str, ...], fork: bool) -> str:  # noqa: FBT001 - one caller
     name, description, _ = map(escape_xml, entry)
     rows = [f"    <name>{name}</name>", f"    <description>{description}</description>"]
     rows += ["    <mode>forked</mode>"] if fork else []
-    rows += [f"    <files>{escape_attribute(one_line(', '.join(files)))}</files>"] if files else []
+    rows += [f"    <files>{escape_attribute(to_one_line(', '.join(files)))}</files>"] if files else []
     return "  <skill>\n" + "\n".join(rows) + "\n  </skill>\n"
 
 
@@ -59,7 +59,7 @@ def _list_paths(skill: Skill) -> tuple[str, ...]:
 
 
 def _define_read(_view: View) -> ToolDefinition:
-    parameters = schema({"name": text("The name of the skill to read")}, ("name",), closed=True)
+    parameters = object_schema({"name": string_schema("The name of the skill to read")}, ("name",), closed=True)
     return ToolDefinition(
         "read_skill", "Reads what a skill says, by its name: its whole SKILL.md.", parameters, title="Read Skill"
     )
@@ -74,10 +74,10 @@ def _answer_read(view: View, arguments: Mapping[str, Any]) -> ToolResult:
 
 
 def _define_file(_view: View) -> ToolDefinition:
-    parameters = schema(
+    parameters = object_schema(
         {
-            "skill_name": text("The name of the skill that the file belongs to"),
-            "path": text("The path of the file, relative to the skill, such as references/FORMS.md"),
+            "skill_name": string_schema("The name of the skill that the file belongs to"),
+            "path": string_schema("The path of the file, relative to the skill, such as references/FORMS.md"),
         },
         ("skill_name", "path"),
         closed=True,
@@ -97,7 +97,7 @@ def _answer_file(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     try:
         content = view.session.read_resource(name, path, view.options.max_bytes)
     except PathTraversalError:
-        return error_result(f'invalid file path "{one_line(path)}"', reason="path-escape")
+        return error_result(f'invalid file path "{to_one_line(path)}"', reason="path-escape")
     return ToolResult(content, data={"skill": name, "path": path})
 
 
@@ -105,18 +105,18 @@ def _define_run(_view: View) -> ToolDefinition:
     return ToolDefinition(
         "run_skill",
         "Runs a skill as a sub-agent of its own, and returns its answer.",
-        fork_parameters(text("The name of the skill to run in a forked context")),
+        fork_parameters(string_schema("The name of the skill to run in a forked context")),
         parallel=False,
         read_only=False,
         title="Run Skill",
     )
 
 
-def _put_error(tool: str, error: Exception) -> ToolResult:
+def _render_error(tool: str, error: Exception) -> ToolResult:
     """The message alone; what could not be read is told as such."""
     if isinstance(error, SkillValidationError):
         return error_result(f"reading file: {error.message}", reason=error.code)
-    return plain_error(tool, error)
+    return render_plain_error(tool, error)
 
 
 DIALECT = Dialect(
@@ -126,7 +126,7 @@ DIALECT = Dialect(
         Tool("read_skill_file", _define_file, _answer_file, has_files),
         Tool("run_skill", _define_run, run_skill, has_forks),
     ),
-    _write_prompt,
-    _put_error,
-    preload_expanded,
+    _render_prompt,
+    _render_error,
+    render_preload_text,
 )

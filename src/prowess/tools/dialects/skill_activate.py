@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from prowess.tools.arguments import BadArgumentsError, required_text
 from prowess.tools.availability import has_skills
-from prowess.tools.definitions import ToolDefinition, ToolResult, schema, text
+from prowess.tools.definitions import ToolDefinition, ToolResult, object_schema, string_schema
 from prowess.tools.dialect import Dialect, Tool
-from prowess.tools.refusals import deactivate_skill, error_result, plain_error, require_allowed
+from prowess.tools.refusals import deactivate_skill, error_result, render_plain_error, require_allowed_skill
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,78 +25,78 @@ SKILL_EXECUTOR_NAME = "skill"
 """What a host that looks up executors by their names calls whatever answers these tools."""
 
 
-def _write_prompt(view: View) -> str:
+def _render_prompt(view: View) -> str:
     """The index, unless it stands in the description of the tool."""
-    listing = view.index() if view.skills else ""
+    listing = view.render_index() if view.skills else ""
     return "" if view.index_in_description else listing
 
 
 def _define_activate(view: View) -> ToolDefinition:
     description = "Activate a skill to load its instructions and tools."
     if view.index_in_description:
-        description += f"\n\n{view.index()}"
-    lists = {"instructions": text(), "added_tools": {"type": "array", "items": text()}}
+        description += f"\n\n{view.render_index()}"
+    lists = {"instructions": string_schema(), "added_tools": {"type": "array", "items": string_schema()}}
     return ToolDefinition(
         SKILL_ACTIVATE_TOOL,
         description,
-        schema({"name": text()}, ("name",)),
+        object_schema({"name": string_schema()}, ("name",)),
         parallel=False,
         read_only=False,
-        output=schema(lists, ("instructions", "added_tools")),
+        output=object_schema(lists, ("instructions", "added_tools")),
     )
 
 
 def _answer_activate(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """Instructions and the tools that came with them."""
     name = required_text(arguments, "name")
-    require_allowed(view, name)
+    require_allowed_skill(view, name)
     activation = view.session.activate(name, run=False)
-    return _as_json({"instructions": activation.instructions, "added_tools": list(activation.added_tools)})
+    return _json_result({"instructions": activation.instructions, "added_tools": list(activation.added_tools)})
 
 
 def _define_deactivate(_view: View) -> ToolDefinition:
     return ToolDefinition(
         SKILL_DEACTIVATE_TOOL,
         "Deactivate a skill to unload its instructions and tools.",
-        schema({"name": text()}, ("name",)),
+        object_schema({"name": string_schema()}, ("name",)),
         parallel=False,
         read_only=False,
-        output=schema({"removed_tools": {"type": "array", "items": text()}}, ("removed_tools",)),
+        output=object_schema({"removed_tools": {"type": "array", "items": string_schema()}}, ("removed_tools",)),
     )
 
 
 def _answer_deactivate(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """The tools that went."""
-    return _as_json({"removed_tools": list(deactivate_skill(view, required_text(arguments, "name")))})
+    return _json_result({"removed_tools": list(deactivate_skill(view, required_text(arguments, "name")))})
 
 
 def _define_read(_view: View) -> ToolDefinition:
     return ToolDefinition(
         SKILL_READ_RESOURCE_TOOL,
         "Read a resource file from within a skill's directory.",
-        schema({"skill_name": text(), "path": text()}, ("skill_name", "path")),
-        output=schema({"content": text()}, ("content",)),
+        object_schema({"skill_name": string_schema(), "path": string_schema()}, ("skill_name", "path")),
+        output=object_schema({"content": string_schema()}, ("content",)),
     )
 
 
 def _answer_read(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """The content of a file."""
     name, path = required_text(arguments, "skill_name"), required_text(arguments, "path")
-    require_allowed(view, name)
-    return _as_json({"content": view.session.read_resource(name, path, view.options.max_bytes)})
+    require_allowed_skill(view, name)
+    return _json_result({"content": view.session.read_resource(name, path, view.options.max_bytes)})
 
 
-def _as_json(data: dict[str, Any]) -> ToolResult:
+def _json_result(data: dict[str, Any]) -> ToolResult:
     return ToolResult(json.dumps(data, ensure_ascii=False), data=data)
 
 
-def _put_error(tool: str, error: Exception) -> ToolResult:
+def _render_error(tool: str, error: Exception) -> ToolResult:
     """The message alone; arguments that cannot be read are told by the name of the call."""
     if isinstance(error, BadArgumentsError):
         return error_result(
             f"parsing {tool.removeprefix(f'{SKILL_NAMESPACE}__')} args: {error}", reason="bad-arguments"
         )
-    return plain_error(tool, error)
+    return render_plain_error(tool, error)
 
 
 DIALECT = Dialect(
@@ -106,6 +106,6 @@ DIALECT = Dialect(
         Tool(SKILL_DEACTIVATE_TOOL, _define_deactivate, _answer_deactivate, has_skills),
         Tool(SKILL_READ_RESOURCE_TOOL, _define_read, _answer_read, has_skills),
     ),
-    _write_prompt,
-    _put_error,
+    _render_prompt,
+    _render_error,
 )

@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from prowess.errors import ResourceError, ResourceTooLargeError
-from prowess.spec.hidden_characters import one_line
+from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markup import neutralize_tags
 from prowess.tools.arguments import optional_text, required_text
 from prowess.tools.availability import has_skills
-from prowess.tools.definitions import ToolDefinition, ToolResult, schema, text
+from prowess.tools.definitions import ToolDefinition, ToolResult, object_schema, string_schema
 from prowess.tools.dialect import Dialect, Tool
-from prowess.tools.refusals import error_result, plain_error
+from prowess.tools.refusals import error_result, render_plain_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from prowess.model import Resources
-    from prowess.spec.render import Entry
+    from prowess.spec.render import ListingEntry
     from prowess.tools.view import View
 
-_DESCRIPTION_MOST = 200
-_FILE_BYTES = 65_536
+_MAX_DESCRIPTION_LENGTH = 200
+_MAX_FILE_BYTES = 65_536
 
 
-def _write_prompt(view: View) -> str:
+def _render_prompt(view: View) -> str:
     """A Markdown section in the order of the allowed list, descriptions cut at 200 characters."""
     known = {skill.name: skill for skill in view.skills}
     order = view.options.allowed if view.options.allowed is not None else tuple(known)
@@ -33,45 +33,45 @@ def _write_prompt(view: View) -> str:
         return ""
     needs = {skill.name: skill.compatibility for skill in skills}
 
-    def render(entries: Sequence[Entry]) -> str:
+    def render(entries: Sequence[ListingEntry]) -> str:
         return neutralize_tags("\n".join(_render_entry(entry, needs.get(entry[0])) for entry in entries))
 
     call = 'Call `skill_load(name="<name>")` to load full instructions for one of these:'
-    return f"\n## Available skills\n\n{call}\n\n{view.fitted(render, skills)}"
+    return f"\n## Available skills\n\n{call}\n\n{view.fit_listing(render, skills)}"
 
 
-def _render_entry(entry: Entry, needs: str | None) -> str:
+def _render_entry(entry: ListingEntry, needs: str | None) -> str:
     name, description, _ = entry
-    row = f"- {name}: {description[:_DESCRIPTION_MOST].rstrip()}" if description else f"- {name}"
-    return f"{row}\n  (compatibility: {one_line(needs)})" if needs else row
+    row = f"- {name}: {description[:_MAX_DESCRIPTION_LENGTH].rstrip()}" if description else f"- {name}"
+    return f"{row}\n  (compatibility: {to_one_line(needs)})" if needs else row
 
 
 def _define_load(_view: View) -> ToolDefinition:
     return ToolDefinition(
         "skill_load",
         "Loads the instructions of one of the skills that are available to you.",
-        schema({"name": text("Name of the skill")}, ("name",)),
+        object_schema({"name": string_schema("Name of the skill")}, ("name",)),
     )
 
 
 def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """The body, and a hint at its files."""
     name = required_text(arguments, "name")
-    refusal = _refuse(view, name)
+    refusal = _find_refusal(view, name)
     if refusal is not None:
         return refusal
     activation = view.session.activate(name, run=False)
     skill = activation.skill
     data: dict[str, Any] = {"skill": name, "path": skill.location}
     resources = skill.resources()
-    hint = _hint_at(resources) if view.options.hint_resources else ""
+    hint = _render_resource_hint(resources) if view.options.hint_resources else ""
     if hint:
         groups = {"scripts": resources.scripts, "references": resources.references, "assets": resources.assets}
         data["resources"] = groups
     return ToolResult(activation.instructions + hint, data=data)
 
 
-def _refuse(view: View, name: str) -> ToolResult | None:
+def _find_refusal(view: View, name: str) -> ToolResult | None:
     if not view.may_use(name):
         allowed = ", ".join(view.options.allowed or ()) or "(none)"
         message = f"skill '{name}' is not available to this agent. allowed: [{allowed}]"
@@ -81,7 +81,7 @@ def _refuse(view: View, name: str) -> ToolResult | None:
     return None
 
 
-def _hint_at(resources: Resources) -> str:
+def _render_resource_hint(resources: Resources) -> str:
     groups = ((resources.scripts, "script"), (resources.references, "reference"), (resources.assets, "asset"))
     counts = ", ".join(f"{len(names)} {what}(s)" for names, what in groups if names)
     if not counts:
@@ -93,8 +93,11 @@ def _define_resource(_view: View) -> ToolDefinition:
     return ToolDefinition(
         "skill_resource",
         "Lists the supporting files of a skill, or reads one of them.",
-        schema(
-            {"name": text("Name of the skill"), "resource": text("Path of the file; leave it out to list them")},
+        object_schema(
+            {
+                "name": string_schema("Name of the skill"),
+                "resource": string_schema("Path of the file; leave it out to list them"),
+            },
             ("name",),
         ),
     )
@@ -104,13 +107,13 @@ def _answer_resource(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """The list of files, or one of them."""
     name = required_text(arguments, "name")
     path = optional_text(arguments, "resource")
-    refusal = _refuse(view, name)
+    refusal = _find_refusal(view, name)
     if refusal is not None:
         return refusal
     skill = view.session.skill(name)
     if not path:
-        return ToolResult(_list_files(skill.resources()), data={"skill": name})
-    most = _FILE_BYTES if view.options.max_bytes is None else view.options.max_bytes
+        return ToolResult(_render_file_list(skill.resources()), data={"skill": name})
+    most = _MAX_FILE_BYTES if view.options.max_bytes is None else view.options.max_bytes
     try:
         content = view.session.read_resource(name, path, most)
     except ResourceTooLargeError:
@@ -122,14 +125,14 @@ def _answer_resource(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     return ToolResult(content, data={"skill": name, "resource": path})
 
 
-def _list_files(resources: Resources) -> str:
+def _render_file_list(resources: Resources) -> str:
     rows: list[str] = []
     for group in ("scripts", "references", "assets"):
         names: tuple[str, ...] = getattr(resources, group)
         if names:
-            rows += [f"## {group}", *(f"- {group}/{one_line(name)}" for name in names), ""]
+            rows += [f"## {group}", *(f"- {group}/{to_one_line(name)}" for name in names), ""]
     if resources.other:
-        rows += ["## other", *(f"- {one_line(name)}" for name in resources.other), ""]
+        rows += ["## other", *(f"- {to_one_line(name)}" for name in resources.other), ""]
     return neutralize_tags("\n".join(rows).rstrip("\n")) if rows else "(no supporting files)"
 
 
@@ -139,6 +142,6 @@ DIALECT = Dialect(
         Tool("skill_load", _define_load, _answer_load, has_skills),
         Tool("skill_resource", _define_resource, _answer_resource, has_skills),
     ),
-    _write_prompt,
-    plain_error,
+    _render_prompt,
+    render_plain_error,
 )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from prowess.spec.hidden_characters import one_line
-from prowess.spec.markup import CONTENT, wrap_text
+from prowess.spec.hidden_characters import to_one_line
+from prowess.spec.markup import CONTENT_TAG, wrap_in_element
 from prowess.spec.render import render_entries
 from prowess.tools.arguments import BadArgumentsError
 from prowess.tools.availability import has_skills
-from prowess.tools.content import file_element
-from prowess.tools.definitions import ToolDefinition, ToolResult, schema
+from prowess.tools.content import render_file_element
+from prowess.tools.definitions import ToolDefinition, ToolResult, object_schema
 from prowess.tools.dialect import Dialect, Tool
 from prowess.tools.parameters import name_parameter
 from prowess.tools.refusals import describe_error, is_reachable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from prowess.tools.view import View
 
 
-def _write_prompt(view: View) -> str:
+def _render_prompt(view: View) -> str:
     """XML with locations."""
     if not view.skills:
         return ""
@@ -33,14 +33,14 @@ def _write_prompt(view: View) -> str:
         "The following skills are available. To activate one, call the `from_scratch__use_skill` tool with the skill "
         "name."
     )
-    return f"{intro}\n\n{view.fitted(lambda entries: render_entries(entries, 'xml'))}"
+    return f"{intro}\n\n{view.fit_listing(lambda entries: render_entries(entries, 'xml'))}"
 
 
 def _define_use(view: View) -> ToolDefinition:
     return ToolDefinition(
         "from_scratch__use_skill",
         "Activates a skill by its name and returns its instructions.",
-        schema({"name": name_parameter(view, "The name of the skill to activate")}, ("name",)),
+        object_schema({"name": name_parameter(view, "The name of the skill to activate")}, ("name",)),
     )
 
 
@@ -52,27 +52,27 @@ def _answer_use(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     if not is_reachable(view, name):
         raise BadArgumentsError(f"Skill '{name}' not found.")
     activation = view.session.activate(name, run=False)
-    return ToolResult(_write_content(view.shown(activation.skill), activation.instructions), data={"skill": name})
+    return ToolResult(_render_content(view.mask_skill(activation.skill), activation.instructions), data={"skill": name})
 
 
-def _write_content(skill: Skill, instructions: str) -> str:
-    folder = f"Skill directory: {one_line(skill.folder)}\n" if skill.folder else ""
+def _render_content(skill: Skill, instructions: str) -> str:
+    folder = f"Skill directory: {to_one_line(skill.folder)}\n" if skill.folder else ""
     resources = skill.resources()
     paths = resources.paths[: len(resources.paths) - len(resources.other)]
     if not paths:
-        return wrap_text(CONTENT, skill.name, f"{instructions}\n\n{folder}")
-    files = "".join(map(file_element, paths))
+        return wrap_in_element(CONTENT_TAG, skill.name, f"{instructions}\n\n{folder}")
+    files = "".join(map(render_file_element, paths))
     rule = "Relative paths in this skill are relative to the skill directory."
     listed = f"{rule}\n<skill_resources>\n{files}</skill_resources>"
-    return wrap_text(CONTENT, skill.name, f"{instructions}\n\n{folder}{listed}")
+    return wrap_in_element(CONTENT_TAG, skill.name, f"{instructions}\n\n{folder}{listed}")
 
 
-def _write_preloaded(activation: Activation) -> str:
+def _render_preload(activation: Activation) -> str:
     """The instructions of a preloaded skill as the tool gives those of another."""
-    return _write_content(activation.skill, activation.written)
+    return _render_content(activation.skill, activation.written)
 
 
-def _put_error(_tool: str, error: Exception) -> ToolResult:
+def _render_error(_tool: str, error: Exception) -> ToolResult:
     """A JSON object with the kind of error and its message."""
     data = {"error_type": "ValueError", "message": describe_error(error)}
     return ToolResult(json.dumps(data, ensure_ascii=False), is_error=True, data=data)
@@ -81,7 +81,7 @@ def _put_error(_tool: str, error: Exception) -> ToolResult:
 DIALECT = Dialect(
     "use_skill",
     (Tool("from_scratch__use_skill", _define_use, _answer_use, has_skills),),
-    _write_prompt,
-    _put_error,
-    _write_preloaded,
+    _render_prompt,
+    _render_error,
+    _render_preload,
 )

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from prowess.runtime.acting.sandbox import layout
 from prowess.runtime.acting.sandbox.layout import Confined, Jail, Sandbox
-from prowess.runtime.acting.sandbox.probe import PROBE, explain_failure
-from prowess.runtime.acting.sandbox.seccomp import can_filter, sandbox_filter
+from prowess.runtime.acting.sandbox.probe import PROBE_COMMAND, explain_failure
+from prowess.runtime.acting.sandbox.seccomp import build_sandbox_filter, can_filter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,17 +27,17 @@ _FILE_ACCESS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _DEVICE_COMMAND
 _READ = _EXECUTE | _READ_FILE | _READ_FOLDER
 _WRITE = (1 << 15) - 1 & ~_MAKE_DEVICES
 _USE_DEVICE = _READ_FILE | _WRITE_FILE | _TRUNCATE | _DEVICE_COMMANDS
-_TCP = 3  # to bind and to connect
-_OTHER_PROCESSES = 3  # abstract sockets and signals
+_TCP_ACCESS = 3  # to bind and to connect
+_SCOPED_ACCESS = 3  # abstract sockets and signals
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 # Facts about the machine that interpreters ask for. Nothing of any process: what is shown of one is shown of all.
-_FACTS = tuple(
+_READABLE_PROC_FILES = tuple(
     f"/proc/{name}" for name in ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version")
 )
 
-_FOR_AUTO = 3
-_SINCE = {
+_MIN_AUTO_VERSION = 3
+_GAP_BY_VERSION = {
     2: "files cannot be moved from one folder to another",
     3: "files that it may not open can be cut to nothing by truncate",
     4: "TCP is held back by the filter of system calls alone",
@@ -51,28 +51,28 @@ _SINCE = {
 def probe_landlock() -> Sandbox:
     """Return whether this kernel and this machine can do it: it is tried once."""
     if not sys.platform.startswith("linux"):
-        return _unusable("it is for Linux only")
+        return _make_unusable("it is for Linux only")
     if not can_filter():
-        return _unusable("its filter of system calls is for x86_64 and aarch64 only")
+        return _make_unusable("its filter of system calls is for x86_64 and aarch64 only")
     from prowess.runtime.acting.confinement import landlock_version  # noqa: PLC0415 - Linux only
 
     version = landlock_version()
     if not version:
-        return _unusable("this kernel has none (it came with 5.13), or does not let it be used")
-    message = explain_failure(landlock_command(PROBE, Jail("/", "/", "/", "/"), version=version))
-    return _unusable(f"it does not work here: {message}") if message else judge_version(version)
+        return _make_unusable("this kernel has none (it came with 5.13), or does not let it be used")
+    message = explain_failure(landlock_command(PROBE_COMMAND, Jail("/", "/", "/", "/"), version=version))
+    return _make_unusable(f"it does not work here: {message}") if message else describe_version(version)
 
 
-def _unusable(why: str) -> Sandbox:
+def _make_unusable(why: str) -> Sandbox:
     return Sandbox("landlock", usable=False, why=f"landlock: {why}")
 
 
-def judge_version(version: int) -> Sandbox:
+def describe_version(version: int) -> Sandbox:
     """Return what Landlock of a version is worth: what it cannot promise, and whether ``auto`` may take it."""
-    gaps = tuple(gap for since, gap in _SINCE.items() if version < since)
+    gaps = tuple(gap for since, gap in _GAP_BY_VERSION.items() if version < since)
     why = f"only the system and the skill can be read, no network; version {version} of Landlock"
-    why += f", too old for 'auto': {'; '.join(gaps)}" if version < _FOR_AUTO else ""
-    return Sandbox("landlock", usable=True, why=why, gaps=gaps, automatic=version >= _FOR_AUTO)
+    why += f", too old for 'auto': {'; '.join(gaps)}" if version < _MIN_AUTO_VERSION else ""
+    return Sandbox("landlock", usable=True, why=why, gaps=gaps, automatic=version >= _MIN_AUTO_VERSION)
 
 
 def landlock_command(argv: Sequence[str], jail: Jail, *, version: int | None = None) -> Confined:
@@ -81,17 +81,17 @@ def landlock_command(argv: Sequence[str], jail: Jail, *, version: int | None = N
         from prowess.runtime.acting.confinement import landlock_version  # noqa: PLC0415 - Linux only
 
         version = landlock_version()
-    program = sandbox_filter("landlock", network=jail.network)
+    program = build_sandbox_filter("landlock", network=jail.network)
     restrictions: dict[str, Any] = {
-        **_handled(version, network=jail.network),
-        "rules": _rules(jail),
+        **_make_access_bits(version, network=jail.network),
+        "rules": _make_rules(jail),
         "file_access": _FILE_ACCESS,
         "filter": base64.b64encode(program).decode(),
     }
     return Confined(list(argv), restrictions=restrictions)
 
 
-def _handled(version: int, *, network: bool) -> dict[str, int]:
+def _make_access_bits(version: int, *, network: bool) -> dict[str, int]:
     """Return what a version of Landlock can hold back, as bits, and how large the kernel's structure for them is.
 
     A kernel refuses bits that it does not know, so each stands behind the version that brought it.
@@ -99,18 +99,18 @@ def _handled(version: int, *, network: bool) -> dict[str, int]:
     newest_file_bit = 12 + (version >= 2) + (version >= 3) + (version >= 5)  # noqa: PLR2004 - versions
     return {
         "files": (1 << newest_file_bit + 1) - 1,
-        "network": _TCP if version >= 4 and not network else 0,  # noqa: PLR2004
-        "scoped": _OTHER_PROCESSES if version >= 6 else 0,  # noqa: PLR2004
+        "network": _TCP_ACCESS if version >= 4 and not network else 0,  # noqa: PLR2004
+        "scoped": _SCOPED_ACCESS if version >= 6 else 0,  # noqa: PLR2004
         "size": 8 if version < 4 else 16 if version < 6 else 24,  # noqa: PLR2004
     }
 
 
-def _rules(jail: Jail) -> list[tuple[str, int]]:
+def _make_rules(jail: Jail) -> list[tuple[str, int]]:
     """Return each path with what may be done below it."""
-    readable = (*layout.SYSTEM, *layout.settings_files(network=jail.network), jail.skill, *jail.needs)
+    readable = (*layout.SYSTEM_FOLDERS, *layout.settings_files(network=jail.network), jail.skill, *jail.needs)
     return [
         *((path, _READ) for path in readable),
-        *((path, _READ_FILE) for path in _FACTS),
+        *((path, _READ_FILE) for path in _READABLE_PROC_FILES),
         *((path, _USE_DEVICE) for path in _DEVICES),
         *((path, _READ | _WRITE) for path in (jail.work, jail.temporary)),
     ]

@@ -9,7 +9,7 @@ from prowess.files.paths import is_inside
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
+SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 """The folders of the system's programs and libraries."""
 _SETTINGS = (
     *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime"),
@@ -67,6 +67,6 @@ def settings_files(*, network: bool) -> list[str]:
     return [f"/etc/{name}" for name in (*_SETTINGS, *(_NETWORK_SETTINGS if network else ()))]
 
 
-def is_system(path: str) -> bool:
+def is_system_path(path: str) -> bool:
     """Return whether a path lies in one of the system's folders."""
-    return any(is_inside(path, top) for top in SYSTEM)
+    return any(is_inside(path, top) for top in SYSTEM_FOLDERS)

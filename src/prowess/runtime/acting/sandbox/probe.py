@@ -9,17 +9,17 @@ from prowess.errors import SandboxError
 if TYPE_CHECKING:
     from prowess.runtime.acting.sandbox.layout import Confined
 
-PROBE = ("/bin/sh", "-c", "exit 0")
+PROBE_COMMAND = ("/bin/sh", "-c", "exit 0")
 """The program that is confined to find out whether that works."""
-_SECONDS, _OUTPUT = 10, 4096
+_MAX_SECONDS, _MAX_OUTPUT_BYTES = 10, 4096
 
 
 def explain_failure(confined: Confined) -> str | None:
     """Return why a confined program that does nothing does not end well, ``None`` when it does."""
-    from prowess.runtime.acting.supervised import Bounds, run_supervised  # noqa: PLC0415 - it imports this room
+    from prowess.runtime.acting.supervised import ProcessLimits, run_under_supervisor  # noqa: PLC0415 - it imports this room
 
     try:
-        finished = run_supervised(confined, Bounds(_SECONDS, _OUTPUT), cwd="/", env={})
+        finished = run_under_supervisor(confined, ProcessLimits(_MAX_SECONDS, _MAX_OUTPUT_BYTES), cwd="/", env={})
     except SandboxError as error:
         return error.message
     if finished.status == 0 and not finished.limit:

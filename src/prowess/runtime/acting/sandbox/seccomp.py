@@ -16,7 +16,7 @@ import platform
 import struct
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from prowess.runtime.acting.sandbox.syscalls import MACHINES, NUMBERS
+from prowess.runtime.acting.sandbox.syscalls import MACHINES, SYSCALL_NUMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ class ArgumentTest(NamedTuple):
     values: tuple[int, ...]
 
 
-class Rule(NamedTuple):
+class SeccompRule(NamedTuple):
     """Calls that are refused when every test holds, with what they fail."""
 
     calls: tuple[str, ...]
@@ -56,65 +56,65 @@ class Rule(NamedTuple):
     error: int = errno.EPERM
 
 
-def _refuse(calls: str, *tests: ArgumentTest, error: int = errno.EPERM) -> Rule:
-    return Rule(tuple(calls.split()), tests, error)
+def _refuse_calls(calls: str, *tests: ArgumentTest, error: int = errno.EPERM) -> SeccompRule:
+    return SeccompRule(tuple(calls.split()), tests, error)
 
 
-_EVERYWHERE = (
-    _refuse("add_key request_key keyctl"),  # keyrings know no namespaces: they would show the user's session
-    _refuse("ptrace process_vm_readv process_vm_writev pidfd_getfd"),
-    _refuse("io_uring_setup io_uring_enter io_uring_register"),  # its requests pass by every filter
-    _refuse("userfaultfd bpf perf_event_open kexec_load kexec_file_load init_module finit_module delete_module"),
-    _refuse("mount umount2 pivot_root chroot fsopen fsconfig fsmount fspick move_mount"),
-    _refuse("open_tree open_tree_attr mount_setattr unshare setns"),
-    _refuse("clone", ArgumentTest(0, "has", (_NEW_NAMESPACES,))),
-    _refuse("clone3", error=errno.ENOSYS),
-    _refuse("acct swapon swapoff reboot quotactl quotactl_fd syslog nfsservctl lookup_dcookie fanotify_init"),
-    _refuse("open_by_handle_at name_to_handle_at"),
-    _refuse("ioctl", ArgumentTest(1, "is", (_TIOCSTI, _TIOCLINUX))),  # keystrokes for whoever owns the terminal
+_COMMON_RULES = (
+    _refuse_calls("add_key request_key keyctl"),  # keyrings know no namespaces: they would show the user's session
+    _refuse_calls("ptrace process_vm_readv process_vm_writev pidfd_getfd"),
+    _refuse_calls("io_uring_setup io_uring_enter io_uring_register"),  # its requests pass by every filter
+    _refuse_calls("userfaultfd bpf perf_event_open kexec_load kexec_file_load init_module finit_module delete_module"),
+    _refuse_calls("mount umount2 pivot_root chroot fsopen fsconfig fsmount fspick move_mount"),
+    _refuse_calls("open_tree open_tree_attr mount_setattr unshare setns"),
+    _refuse_calls("clone", ArgumentTest(0, "has", (_NEW_NAMESPACES,))),
+    _refuse_calls("clone3", error=errno.ENOSYS),
+    _refuse_calls("acct swapon swapoff reboot quotactl quotactl_fd syslog nfsservctl lookup_dcookie fanotify_init"),
+    _refuse_calls("open_by_handle_at name_to_handle_at"),
+    _refuse_calls("ioctl", ArgumentTest(1, "is", (_TIOCSTI, _TIOCLINUX))),  # keystrokes for whoever owns the terminal
     # Memory that belongs to no process is seen by nobody who counts: a memory file whose descriptor is on its way
     # through a socket, and what System V and POSIX queues hold.
-    _refuse("memfd_create memfd_secret mq_open shmget shmat shmctl msgget msgsnd msgrcv msgctl"),
-    _refuse("semget semop semtimedop semctl"),
-    _refuse(
+    _refuse_calls("memfd_create memfd_secret mq_open shmget shmat shmctl msgget msgsnd msgrcv msgctl"),
+    _refuse_calls("semget semop semtimedop semctl"),
+    _refuse_calls(
         "prctl", ArgumentTest(0, "is", (_PR_SET_DUMPABLE,))
     ),  # it would hide open files and memory from the supervisor
-    _refuse("socket", ArgumentTest(0, "is", (_AF_NETLINK,)), ArgumentTest(2, "is not", (_NETLINK_ROUTE,))),
+    _refuse_calls("socket", ArgumentTest(0, "is", (_AF_NETLINK,)), ArgumentTest(2, "is not", (_NETLINK_ROUTE,))),
 )
-_WITH_NAMESPACES = (_refuse("socket", ArgumentTest(0, "is not", (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK))),)
+_BWRAP_RULES = (_refuse_calls("socket", ArgumentTest(0, "is not", (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK))),)
 # Where sockets of the host can be named: by a path, which Landlock does not govern, or in the network that a program
 # shares with the host, to which abstract sockets belong. A pair of datagram sockets could be connected elsewhere
 # later; pairs of streams cannot.
 _STREAM_PAIRS_ONLY = (
-    _refuse("socketpair", ArgumentTest(0, "is not", (_AF_UNIX,))),
-    _refuse("socketpair", ArgumentTest(1, "has", (_SOCK_DGRAM_BIT,))),
+    _refuse_calls("socketpair", ArgumentTest(0, "is not", (_AF_UNIX,))),
+    _refuse_calls("socketpair", ArgumentTest(1, "has", (_SOCK_DGRAM_BIT,))),
 )
-_INTERNET_SOCKETS_ONLY = _refuse("socket", ArgumentTest(0, "is not", (_AF_INET, _AF_INET6, _AF_NETLINK)))
-_WITH_LANDLOCK = (
+_INTERNET_SOCKETS_ONLY = _refuse_calls("socket", ArgumentTest(0, "is not", (_AF_INET, _AF_INET6, _AF_NETLINK)))
+_LANDLOCK_RULES = (
     *_STREAM_PAIRS_ONLY,
     # Nor does it govern these. Those that take a descriptor are no better: one for reading is enough for them.
-    _refuse("chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat"),
-    _refuse("setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat"),
+    _refuse_calls("chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat"),
+    _refuse_calls("setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat"),
     # What reads attributes by path answers like a file system that has none, which programs that copy files expect.
-    _refuse("getxattr lgetxattr getxattrat listxattr llistxattr listxattrat", error=errno.EOPNOTSUPP),
-    _refuse("utime utimes futimesat utimensat file_setattr"),
-    _refuse("ioctl", ArgumentTest(1, "is", _FILE_ATTRIBUTES)),
-    _refuse("inotify_add_watch"),  # it would tell the names of files in folders that cannot be read
+    _refuse_calls("getxattr lgetxattr getxattrat listxattr llistxattr listxattrat", error=errno.EOPNOTSUPP),
+    _refuse_calls("utime utimes futimesat utimensat file_setattr"),
+    _refuse_calls("ioctl", ArgumentTest(1, "is", _FILE_ATTRIBUTES)),
+    _refuse_calls("inotify_add_watch"),  # it would tell the names of files in folders that cannot be read
     # Without a PID namespace, other processes of the user have numbers that a program can name.
-    _refuse(
+    _refuse_calls(
         "prlimit64 sched_setscheduler sched_setparam sched_setattr sched_setaffinity", ArgumentTest(0, "is not", (0,))
     ),
-    _refuse("setpriority ioprio_set", ArgumentTest(1, "is not", (0,))),
-    _refuse("setpriority", ArgumentTest(0, "is", (_PRIO_USER,))),
-    _refuse("ioprio_set", ArgumentTest(0, "is", (_IOPRIO_WHO_USER,))),
+    _refuse_calls("setpriority ioprio_set", ArgumentTest(1, "is not", (0,))),
+    _refuse_calls("setpriority", ArgumentTest(0, "is", (_PRIO_USER,))),
+    _refuse_calls("ioprio_set", ArgumentTest(0, "is", (_IOPRIO_WHO_USER,))),
 )
 
 
-def filter_rules(kind: Literal["bwrap", "landlock"], *, network: bool) -> tuple[Rule, ...]:
+def filter_rules(kind: Literal["bwrap", "landlock"], *, network: bool) -> tuple[SeccompRule, ...]:
     """Return what the filter of a kind of sandbox refuses."""
     if kind == "bwrap":
-        return (*_EVERYWHERE, *((*_STREAM_PAIRS_ONLY, _INTERNET_SOCKETS_ONLY) if network else _WITH_NAMESPACES))
-    return (*_EVERYWHERE, *_WITH_LANDLOCK, _INTERNET_SOCKETS_ONLY if network else _refuse("socket"))
+        return (*_COMMON_RULES, *((*_STREAM_PAIRS_ONLY, _INTERNET_SOCKETS_ONLY) if network else _BWRAP_RULES))
+    return (*_COMMON_RULES, *_LANDLOCK_RULES, _INTERNET_SOCKETS_ONLY if network else _refuse_calls("socket"))
 
 
 def can_filter() -> bool:
@@ -122,51 +122,55 @@ def can_filter() -> bool:
     return platform.machine() in MACHINES and struct.calcsize("P") == 8  # noqa: PLR2004 - bytes of a 64-bit pointer
 
 
-def assemble_filter(rules: Sequence[Rule], machine: str) -> bytes:
+def assemble_filter(rules: Sequence[SeccompRule], machine: str) -> bytes:
     """Return a seccomp program for a machine, as ``bwrap --seccomp`` and the kernel take it.
 
     Calls of another architecture, or by the x32 ABI, are refused altogether: their numbers mean other calls.
     """
-    refused = _encode(_RETURN, _ERRNO | errno.EPERM)
-    program = [_encode(_LOAD, _ARCHITECTURE), _encode(_JUMP_EQUAL, _ARCHITECTURES[machine], 1, 0), refused]
+    refused = _encode_instruction(_RETURN, _ERRNO | errno.EPERM)
+    program = [
+        _encode_instruction(_LOAD, _ARCHITECTURE),
+        _encode_instruction(_JUMP_EQUAL, _ARCHITECTURES[machine], 1, 0),
+        refused,
+    ]
     if machine == "x86_64":
-        program += [_encode(_LOAD, _NUMBER), _encode(_JUMP_AT_LEAST, _X32_BIT, 0, 1), refused]
+        program += [_encode_instruction(_LOAD, _NUMBER), _encode_instruction(_JUMP_AT_LEAST, _X32_BIT, 0, 1), refused]
     for rule in rules:
-        numbers = (NUMBERS[call][MACHINES.index(machine)] for call in rule.calls)
-        program += [code for number in numbers if number is not None for code in _rule_code(number, rule)]
-    return b"".join((*program, _encode(_RETURN, _ALLOW)))
+        numbers = (SYSCALL_NUMBERS[call][MACHINES.index(machine)] for call in rule.calls)
+        program += [code for number in numbers if number is not None for code in _assemble_rule(number, rule)]
+    return b"".join((*program, _encode_instruction(_RETURN, _ALLOW)))
 
 
-def _rule_code(number: int, rule: Rule) -> Iterator[bytes]:
+def _assemble_rule(number: int, rule: SeccompRule) -> Iterator[bytes]:
     """Yield the instructions for one call: they load its number anew, because tests leave an argument in the register.
 
     Written backwards, because a jump must know how many instructions are behind it.
     """
-    code = [_encode(_RETURN, _ERRNO | rule.error)]
+    code = [_encode_instruction(_RETURN, _ERRNO | rule.error)]
     for test in reversed(rule.tests):
-        code = [*_test_code(test, len(code)), *code]
-    yield _encode(_LOAD, _NUMBER)
-    yield _encode(_JUMP_EQUAL, number, 0, len(code))
+        code = [*_assemble_test(test, len(code)), *code]
+    yield _encode_instruction(_LOAD, _NUMBER)
+    yield _encode_instruction(_JUMP_EQUAL, number, 0, len(code))
     yield from code
 
 
-def _test_code(test: ArgumentTest, left: int) -> Iterator[bytes]:
+def _assemble_test(test: ArgumentTest, left: int) -> Iterator[bytes]:
     """Yield the instructions that go on to the next when a test holds, and leap over the ``left`` behind it if not."""
-    yield _encode(_LOAD, _FIRST_ARGUMENT + _ARGUMENT_SIZE * test.argument)
+    yield _encode_instruction(_LOAD, _FIRST_ARGUMENT + _ARGUMENT_SIZE * test.argument)
     if test.how == "has":
-        yield _encode(_JUMP_ANY_BIT, test.values[0], 0, left)
+        yield _encode_instruction(_JUMP_ANY_BIT, test.values[0], 0, left)
         return
     for behind, value in reversed(list(enumerate(reversed(test.values)))):
         if test.how == "is not":
-            yield _encode(_JUMP_EQUAL, value, left + behind, 0)
+            yield _encode_instruction(_JUMP_EQUAL, value, left + behind, 0)
         else:
-            yield _encode(_JUMP_EQUAL, value, behind, 0 if behind else left)
+            yield _encode_instruction(_JUMP_EQUAL, value, behind, 0 if behind else left)
 
 
-def _encode(code: int, operand: int, if_true: int = 0, if_false: int = 0) -> bytes:
+def _encode_instruction(code: int, operand: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("=HBBI", code, if_true, if_false, operand)
 
 
-def sandbox_filter(kind: Literal["bwrap", "landlock"], *, network: bool) -> bytes:
+def build_sandbox_filter(kind: Literal["bwrap", "landlock"], *, network: bool) -> bytes:
     """Return the seccomp program of a kind of sandbox for this machine, which ``can_filter`` has approved."""
     return assemble_filter(filter_rules(kind, network=network), platform.machine())

@@ -8,7 +8,7 @@ from __future__ import annotations
 MACHINES = ("x86_64", "aarch64")
 """The machines of the table, in the order of its columns, by the names that ``platform.machine`` has for them."""
 
-NUMBERS: dict[str, tuple[int | None, int | None]] = {
+SYSCALL_NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "add_key": (248, 217),
     "request_key": (249, 218),
     "keyctl": (250, 219),

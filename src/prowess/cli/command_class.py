@@ -21,7 +21,7 @@ def _write_examples(examples: Examples, formatter: click.HelpFormatter) -> None:
                 )
 
 
-def _write_words(title: str, words: Iterable[str], formatter: click.HelpFormatter) -> None:
+def _write_word_list(title: str, words: Iterable[str], formatter: click.HelpFormatter) -> None:
     """Words with commas between them, none broken at a hyphen."""
     from textwrap import fill  # noqa: PLC0415 - only for help
 
@@ -37,7 +37,7 @@ def _write_words(title: str, words: Iterable[str], formatter: click.HelpFormatte
         formatter.write(f"{text}\n")
 
 
-class Command(click.Command):
+class CliCommand(click.Command):
     """A command whose help ends with words to choose from and examples; its function gives the exit status, or nothing.
 
     ``choices``: a title, and what gives the words when help is asked for. ``forms``: what its argument may be.
@@ -70,11 +70,11 @@ class Command(click.Command):
             with formatter.section("What SOURCE may be"):
                 formatter.write_dl(self.forms)
         if self.choices is not None:
-            _write_words(self.choices[0], self.choices[1](), formatter)
+            _write_word_list(self.choices[0], self.choices[1](), formatter)
         _write_examples(self.examples, formatter)
 
 
-class Group(click.Group):
+class CliGroup(click.Group):
     """A command with commands of its own, and examples."""
 
     def __init__(self, *args: Any, examples: Examples = (), **options: Any) -> None:  # noqa: ANN401 - click's own
@@ -86,6 +86,6 @@ class Group(click.Group):
         _write_examples(self.examples, formatter)
 
 
-def command(name: str, *examples: tuple[str, str], **options: Any) -> Callable[..., Command]:  # noqa: ANN401
+def new_command(name: str, *examples: tuple[str, str], **options: Any) -> Callable[..., CliCommand]:  # noqa: ANN401
     """The decorator for a command."""
-    return click.command(name, cls=Command, examples=examples, **options)
+    return click.command(name, cls=CliCommand, examples=examples, **options)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.select.budget import fit
-from prowess.spec.markup import CONTENT, neutralize_tags
-from prowess.spec.plural import counted
-from prowess.spec.render import listed, render_lines
+from prowess.select.budget import fit_listing
+from prowess.spec.markup import CONTENT_TAG, neutralize_tags
+from prowess.spec.quantities import format_count
+from prowess.spec.render import make_entry, render_lines
 from prowess.spec.tokens import estimate_tokens
 
 if TYPE_CHECKING:
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
     from prowess.mcp.options import ServeOptions
     from prowess.skills.skill import Skill
-    from prowess.spec.render import Entry
+    from prowess.spec.render import ListingEntry
 
 _ELEMENT = "available_skills"
-_ABOUT = "Skills are instructions for particular tasks."
-_LOAD = "Load a skill: instructions for a particular task."
-_CAME = "This is no part of the answer above. New skills have come since the skills were listed."
-_HERE = "This server has skills: instructions for particular tasks."
-_IN_TOOL = "The description of load_skill lists them: when a task fits one of them, load it before you begin."
-_SEARCH = (
+_SKILLS_INTRO = "Skills are instructions for particular tasks."
+_LOAD_INTRO = "Load a skill: instructions for a particular task."
+_NEW_SKILLS_INTRO = "This is no part of the answer above. New skills have come since the skills were listed."
+_SERVER_INTRO = "This server has skills: instructions for particular tasks."
+_LISTED_IN_TOOL = "The description of load_skill lists them: when a task fits one of them, load it before you begin."
+_SEARCH_GUIDE = (
     "Before you begin a task, call search_skills with a few words about it, and load_skill with the name of a skill "
     "that fits."
 )
-_SHORTENED = "Descriptions that end in \u2026 are shortened: search_skills shows them whole."
-_THEN = "call load_skill with that name before you begin, and follow what it says"
+_SHORTENED_NOTE = "Descriptions that end in \u2026 are shortened: search_skills shows them whole."
+_LOAD_GUIDE = "call load_skill with that name before you begin, and follow what it says"
 
 
 class ListingTexts(NamedTuple):
@@ -46,11 +46,11 @@ class ListingTexts(NamedTuple):
     """Whether the texts name the tool that searches, or leave something to be found by it."""
 
 
-def write_pointer(options: ServeOptions) -> str:
+def write_search_guide(options: ServeOptions) -> str:
     """The instructions where the listing stands elsewhere, or is not there yet: how a model finds a skill."""
     if not options.tools:
         return ""
-    return f"{_HERE} {_IN_TOOL if options.lists_in('tools') else _SEARCH}"
+    return f"{_SERVER_INTRO} {_LISTED_IN_TOOL if options.lists_in('tools') else _SEARCH_GUIDE}"
 
 
 def write_listing(skills: Sequence[Skill], options: ServeOptions) -> ListingTexts:
@@ -59,32 +59,36 @@ def write_listing(skills: Sequence[Skill], options: ServeOptions) -> ListingText
         return ListingTexts("", "", needs_search=False)
     in_tool = options.lists_in("tools")
     if not options.lists_in("instructions") and not in_tool:
-        return ListingTexts(write_pointer(options), "", needs_search=True)
-    writer = _Writer(skills, options)
-    listing, is_cut = writer.fit_listing(_LOAD if in_tool else _ABOUT)  # what fits behind the longer beginning
-    instructions = f"{_ABOUT}{listing}" if options.lists_in("instructions") else write_pointer(options)
-    description = f"{_LOAD}{listing}" if in_tool else ""
+        return ListingTexts(write_search_guide(options), "", needs_search=True)
+    writer = _ListingWriter(skills, options)
+    listing, is_cut = writer.fit_listing(
+        _LOAD_INTRO if in_tool else _SKILLS_INTRO
+    )  # what fits behind the longer beginning
+    instructions = f"{_SKILLS_INTRO}{listing}" if options.lists_in("instructions") else write_search_guide(options)
+    description = f"{_LOAD_INTRO}{listing}" if in_tool else ""
     # The first answer may have come before the listing, and then it told of search, unless the tool has the listing.
     return ListingTexts(instructions, description, needs_search=is_cut or not in_tool)
 
 
-def write_arrivals(skills: Sequence[Skill], options: ServeOptions) -> str:
+def write_new_skills(skills: Sequence[Skill], options: ServeOptions) -> str:
     """The text about skills that a model has not been shown, within the budget of a listing."""
-    return f"{_CAME}{_Writer(skills, options).fit_listing(_CAME)[0]}"
+    return f"{_NEW_SKILLS_INTRO}{_ListingWriter(skills, options).fit_listing(_NEW_SKILLS_INTRO)[0]}"
 
 
-class _Writer:
+class _ListingWriter:
     """Writes texts with some of the entries of these skills."""
 
     def __init__(self, skills: Sequence[Skill], options: ServeOptions) -> None:
         self._skills = skills
         self._options = options
-        self._whole = [listed(skill) for skill in skills]
+        self._whole = [make_entry(skill) for skill in skills]
 
     def fit_listing(self, begin: str) -> tuple[str, bool]:
         """What stands behind ``begin``, so that both are within the budget, and whether anything was cut."""
         budget = sys.maxsize if self._options.budget is None else self._options.budget
-        text, report = fit(self._skills, budget, lambda entries: begin + self._write(entries), self._count_cost)
+        text, report = fit_listing(
+            self._skills, budget, lambda entries: begin + self._write_entries(entries), self._count_cost
+        )
         return text.removeprefix(begin), report.is_cut
 
     def _count_cost(self, text: str) -> int:
@@ -94,23 +98,23 @@ class _Writer:
             return sys.maxsize + 1
         return 0 if self._options.budget is None else estimate_tokens(text)
 
-    def _write(self, entries: Sequence[Entry]) -> str:
+    def _write_entries(self, entries: Sequence[ListingEntry]) -> str:
         """The text with these entries: how to use them, then one line each, then what is not there."""
         if not self._options.tools:
-            return self._join(" This server has these:", entries, self._say_omitted(entries, "."))
+            return self._join_blocks(" This server has these:", entries, self._describe_omitted(entries, "."))
         if not entries:
-            return f" There are {counted(len(self._whole), 'skill')}, not listed here. {_SEARCH}"
+            return f" There are {format_count(len(self._whole), 'skill')}, not listed here. {_SEARCH_GUIDE}"
         if any(description for _, description, _ in entries):
-            end = "" if list(entries) == self._whole else _SHORTENED
-            return self._join(f" When a task fits a description below, {_THEN}.", entries, end)
-        guide = f" When a task fits one of the names below, {_THEN}; search_skills says what each is for."
-        return self._join(guide, entries, self._say_omitted(entries, ": find them with search_skills."))
+            end = "" if list(entries) == self._whole else _SHORTENED_NOTE
+            return self._join_blocks(f" When a task fits a description below, {_LOAD_GUIDE}.", entries, end)
+        guide = f" When a task fits one of the names below, {_LOAD_GUIDE}; search_skills says what each is for."
+        return self._join_blocks(guide, entries, self._describe_omitted(entries, ": find them with search_skills."))
 
-    def _say_omitted(self, entries: Sequence[Entry], end: str) -> str:
+    def _describe_omitted(self, entries: Sequence[ListingEntry], end: str) -> str:
         count = len(self._whole) - len(entries)
         return f"{count} more {'is' if count == 1 else 'are'} not listed{end}" if count else ""
 
-    def _join(self, guide: str, entries: Sequence[Entry], end: str) -> str:
-        rows = neutralize_tags(render_lines(entries), _ELEMENT, CONTENT)
+    def _join_blocks(self, guide: str, entries: Sequence[ListingEntry], end: str) -> str:
+        rows = neutralize_tags(render_lines(entries), _ELEMENT, CONTENT_TAG)
         blocks = (guide, f"<{_ELEMENT}>\n{rows}\n</{_ELEMENT}>", end)
         return "\n\n".join(block for block in blocks if block)

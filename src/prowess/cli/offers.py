@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from prowess.cli.installs import issue_data
-from prowess.cli.render.blocks import Line, Title, line, words_of
-from prowess.spec.plural import counted, join_some
+from prowess.cli.install_options import issue_to_dict
+from prowess.cli.render.blocks import Line, Title, line, span_text
+from prowess.spec.quantities import format_count, join_first
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -16,32 +16,32 @@ if TYPE_CHECKING:
     from prowess.cli.picker import Choice
     from prowess.cli.render.blocks import Block
 
-_SHOWN = 5
-_SHOWN_FINDINGS = 10
-_SHORT_ID = 12
+_MAX_SHOWN = 5
+_MAX_FINDINGS = 10
+_SHORT_ID_LENGTH = 12
 
 
-def offer_blocks(offer: prowess.Offer) -> Iterator[Block]:
+def offer_to_blocks(offer: prowess.Offer) -> Iterator[Block]:
     """An offer for people: the source, then each skill."""
-    yield Title(str(offer.spec), offer_summary(offer))
+    yield Title(str(offer.spec), summarize_offer(offer))
     for skill in offer.skills:
-        yield from skill_blocks(skill)
+        yield from skill_to_blocks(skill)
 
 
-def offer_summary(offer: prowess.Offer) -> str:
+def summarize_offer(offer: prowess.Offer) -> str:
     """The commit, its date, and how much there is, in one line."""
-    commit = f"commit {offer.commit[:_SHORT_ID]}" if offer.commit else ""
+    commit = f"commit {offer.commit[:_SHORT_ID_LENGTH]}" if offer.commit else ""
     date = f"{offer.date:%Y-%m-%d}" if offer.date else ""
-    size = counted(offer.bytes, "byte")
+    size = format_count(offer.bytes, "byte")
     size = size if offer.is_complete else f"{size} of SKILL.md files fetched so far"
-    parts = (commit, date, counted(len(offer.skills), "skill"), counted(offer.files, "file"), size)
+    parts = (commit, date, format_count(len(offer.skills), "skill"), format_count(offer.files, "file"), size)
     return ", ".join(part for part in parts if part)
 
 
-def skill_blocks(skill: prowess.OfferedSkill) -> Iterator[Block]:
+def skill_to_blocks(skill: prowess.OfferedSkill) -> Iterator[Block]:
     """One offered skill for people: what it is, what it costs, what of it could run, what is wrong with it."""
     internal = (("  only when it is named", "dim"),) if skill.is_internal else ()
-    yield line((skill.name, "name"), (f"  {_cost(skill)}", "dim"), *internal, indent=2)
+    yield line((skill.name, "name"), (f"  {_describe_cost(skill)}", "dim"), *internal, indent=2)
     yield line(" ".join(skill.description.split()), indent=4, cut=True)
     for what, texts in (
         ("would run", skill.commands),
@@ -49,41 +49,41 @@ def skill_blocks(skill: prowess.OfferedSkill) -> Iterator[Block]:
         ("asks for", skill.powers),
     ):
         if texts:
-            yield line((f"{what}: ", "warn"), _some(texts), indent=4)
+            yield line((f"{what}: ", "warn"), _join_first(texts), indent=4)
     findings = [issue for issue in skill.issues if issue.severity != "info"]
-    for issue in findings[:_SHOWN_FINDINGS]:
+    for issue in findings[:_MAX_FINDINGS]:
         yield line((f"{issue.severity}: ", "warn"), f"[{issue.code}] {issue.field} {issue.message}", indent=4)
-    if len(findings) > _SHOWN_FINDINGS:  # one skill that is full of them must not push the others off the screen
-        more = counted(len(findings) - _SHOWN_FINDINGS, "more finding")
+    if len(findings) > _MAX_FINDINGS:  # one skill that is full of them must not push the others off the screen
+        more = format_count(len(findings) - _MAX_FINDINGS, "more finding")
         yield line((f"and {more}; --list --json has all of them", "warn"), indent=4)
 
 
-def _cost(skill: prowess.OfferedSkill) -> str:
+def _describe_cost(skill: prowess.OfferedSkill) -> str:
     return f"{skill.listing_tokens:,} tokens to list, {skill.body_tokens:,} to load"
 
 
-def _some(texts: tuple[str, ...]) -> str:
-    return join_some([" ".join(text.split()) for text in texts], _SHOWN)
+def _join_first(texts: tuple[str, ...]) -> str:
+    return join_first([" ".join(text.split()) for text in texts], _MAX_SHOWN)
 
 
-def plan_rows(plan: prowess.Plan, offer: prowess.Offer) -> list[str]:
+def describe_plan(plan: prowess.Plan, offer: prowess.Offer) -> list[str]:
     """What an install of an offer is going to do, a line each: the commit, each skill and the agents by name."""
     fetch, *rest = str(plan).splitlines()
     names = ", ".join(skill.name for skill in offer.skills)
     agents = [f"show it to {', '.join(plan.seen_by)}"] if plan.seen_by else []
-    return [fetch, f"take {offer_summary(offer)}: {names}", *agents, *rest]
+    return [fetch, f"take {summarize_offer(offer)}: {names}", *agents, *rest]
 
 
 def pick_skills(offer: prowess.Offer, preset: Sequence[str]) -> list[str] | None:
     """The names of the skills that a person chooses on the terminal; ``None`` where nobody is there to choose."""
-    from prowess.cli.picker import pick  # noqa: PLC0415 - only where somebody chooses
+    from prowess.cli.picker import pick_names  # noqa: PLC0415 - only where somebody chooses
     from prowess.cli.terminal import open_terminal  # noqa: PLC0415
 
     with open_terminal() as terminal:
         if terminal is None:
             return None
-        heading = f"{offer_summary(offer)}: {offer.spec}"
-        return pick([_choice(skill) for skill in offer.skills], preset, heading, terminal)
+        heading = f"{summarize_offer(offer)}: {offer.spec}"
+        return pick_names([_to_choice(skill) for skill in offer.skills], preset, heading, terminal)
 
 
 def with_skills(offer: prowess.Offer, names: Collection[str]) -> prowess.Offer:
@@ -91,25 +91,27 @@ def with_skills(offer: prowess.Offer, names: Collection[str]) -> prowess.Offer:
     return replace(offer, skills=tuple(skill for skill in offer.skills if skill.name in names))
 
 
-def _choice(skill: prowess.OfferedSkill) -> Choice:
+def _to_choice(skill: prowess.OfferedSkill) -> Choice:
     from prowess.cli.picker import Choice  # noqa: PLC0415
 
     findings = [issue for issue in skill.issues if issue.severity != "info"]
     marks = (
         "runs code" if skill.acts else "",
-        counted(len(findings), "finding") if findings else "",
+        format_count(len(findings), "finding") if findings else "",
         "only when it is named" if skill.is_internal else "",
     )
     short = ", ".join((f"{skill.body_tokens:,} tokens", *filter(None, marks)))
-    _, _, *details = skill_blocks(skill)
-    return Choice(skill.name, " ".join(skill.description.split()), short, (_cost(skill), *map(_text, details)))
+    _, _, *details = skill_to_blocks(skill)
+    return Choice(
+        skill.name, " ".join(skill.description.split()), short, (_describe_cost(skill), *map(_block_to_text, details))
+    )
 
 
-def _text(block: Block) -> str:
-    return "".join(words_of(span) for span in block.spans) if isinstance(block, Line) else ""
+def _block_to_text(block: Block) -> str:
+    return "".join(span_text(span) for span in block.spans) if isinstance(block, Line) else ""
 
 
-def offer_data(offer: prowess.Offer) -> dict[str, object]:
+def offer_to_dict(offer: prowess.Offer) -> dict[str, object]:
     """An offer as data."""
     return {
         "source": str(offer.spec),
@@ -117,12 +119,12 @@ def offer_data(offer: prowess.Offer) -> dict[str, object]:
         "date": offer.date.isoformat() if offer.date else None,
         "bytes": offer.bytes,
         "complete": offer.is_complete,
-        "skills": [_skill_data(skill) for skill in offer.skills],
-        "issues": [issue_data(issue) for issue in offer.issues],
+        "skills": [_skill_to_dict(skill) for skill in offer.skills],
+        "issues": [issue_to_dict(issue) for issue in offer.issues],
     }
 
 
-def _skill_data(skill: prowess.OfferedSkill) -> dict[str, object]:
+def _skill_to_dict(skill: prowess.OfferedSkill) -> dict[str, object]:
     return {
         "name": skill.name,
         "description": skill.description,
@@ -136,5 +138,5 @@ def _skill_data(skill: prowess.OfferedSkill) -> dict[str, object]:
         "scripts": list(skill.scripts),
         "powers": list(skill.powers),
         "internal": skill.is_internal,
-        "issues": [issue_data(issue) for issue in skill.issues],
+        "issues": [issue_to_dict(issue) for issue in skill.issues],
     }

@@ -8,52 +8,52 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from prowess.cli.options import complete_agent, home_relative, is_plain_word, known_agents
+from prowess.cli.options import check_agents, complete_agent, is_shell_safe, shorten_path
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
-from prowess.errors import NotInstalledError, did_you_mean, nearest_first
+from prowess.errors import NotInstalledError, did_you_mean, sort_by_similarity
 from prowess.files.directory import exists
 from prowess.install.installer import Installer
 from prowess.lockfile.read import LOCK_FILE, read_lock
-from prowess.spec.plural import join_some
+from prowess.spec.quantities import join_first
 from prowess.spec.redaction import hide_secrets, show_address
 from prowess.spec.skill_ref import SkillRef
-from prowess.spec.source_spec import SCHEMES
+from prowess.spec.source_spec import DEFAULT_SCHEMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     import prowess
     from prowess.cli.render.blocks import Block
-    from prowess.lockfile.read import Locked
+    from prowess.lockfile.read import LockEntries
 
 T = TypeVar("T")
 
-_LISTED = 5
+_MAX_LISTED = 5
 """How many installs a message names."""
 
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-dry_option = click.option("--dry-run", is_flag=True, help="Only show what would be done.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 agents_option = click.option(
     "--agent",
     "agents",
     multiple=True,
     metavar="ID",
     shell_complete=complete_agent,
-    callback=known_agents,
+    callback=check_agents,
     help="Link it for this agent, not for those that are found.",
 )
 
 
-def reach_options(command: Callable[..., T]) -> Callable[..., T]:
+def network_options(command: Callable[..., T]) -> Callable[..., T]:
     """``--allow-http`` and ``--allow-private``: the ``installer`` that the command gets may ask so, this once.
 
     No lock file can say so.
     """
 
     @wraps(command)
-    def reaching(*given: Any, allow_http: bool, allow_private: bool, **named: Any) -> T:  # noqa: ANN401 - its own
-        schemes = (*SCHEMES, "http") if allow_http else SCHEMES
+    def run_with_installer(*given: Any, allow_http: bool, allow_private: bool, **named: Any) -> T:  # noqa: ANN401 - its own
+        schemes = (*DEFAULT_SCHEMES, "http") if allow_http else DEFAULT_SCHEMES
         return command(*given, installer=Installer(schemes=schemes, allow_private=allow_private), **named)
 
     for option in (
@@ -64,33 +64,33 @@ def reach_options(command: Callable[..., T]) -> Callable[..., T]:
             "--allow-http", is_flag=True, help="Sources may be asked over plain http, which anyone can change."
         ),
     ):
-        reaching = option(reaching)
-    return reaching
+        run_with_installer = option(run_with_installer)
+    return run_with_installer
 
 
-def complete_installed(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+def complete_install(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Names of installs for the shell: ``org/name``, the name alone, and the skills in them, as ``list`` shows them."""
     try:
-        known = _Known(Installer())
-        names = (name for name in {*known.full_names, *known.short_names} if is_plain_word(name))
+        known = _InstallNames(Installer())
+        names = (name for name in {*known.full_names, *known.short_names} if is_shell_safe(name))
         return sorted(name for name in names if name.startswith(incomplete))
     except Exception:  # noqa: BLE001 - the edge to a shell: completion says nothing rather than something wrong
         return []
 
 
-installed_argument = click.argument("name", metavar="NAME", shell_complete=complete_installed)
+installed_argument = click.argument("name", metavar="NAME", shell_complete=complete_install)
 installed_arguments = click.argument(
-    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_installed
+    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_install
 )
 
 
-def refs_of(installer: Installer, names: Iterable[str]) -> list[str]:
+def find_install_refs(installer: Installer, names: Iterable[str]) -> list[str]:
     """The installs that a person means, each once, in the order named.
 
     A name is ``@org/name[@version]``, ``org/name``, the name alone, or that of a skill in it. Raises
     ``NotInstalledError`` that names every one of them that is not installed, or could be several.
     """
-    known = _Known(installer)
+    known = _InstallNames(installer)
     refs: dict[str, None] = {}
     errors: list[NotInstalledError] = []
     for name in names:
@@ -105,16 +105,16 @@ def refs_of(installer: Installer, names: Iterable[str]) -> list[str]:
     return list(refs)
 
 
-def ref_of(installer: Installer, written: str) -> str:
-    """The install that a person means by one name, as ``refs_of`` has it."""
-    return refs_of(installer, (written,))[0]
+def find_install_ref(installer: Installer, written: str) -> str:
+    """The install that a person means by one name, as ``find_install_refs`` has it."""
+    return find_install_refs(installer, (written,))[0]
 
 
-class _Known:
+class _InstallNames:
     """Every install that is here or in a lock file, looked up once for all names of a command line."""
 
     def __init__(self, installer: Installer) -> None:
-        entries = read_entries(installer)
+        entries = read_lock_entries(installer)
         self.full_names = dict.fromkeys((*(one.full_name for one in installer.list()), *entries))
         self._by_name: dict[str, list[str]] = {}
         for name in self.full_names:
@@ -143,38 +143,38 @@ class _Known:
             message = f"{bare!r} could be {' or '.join(sorted(fitting))}: write the whole name"
             raise NotInstalledError(message)
         if not fitting:
-            raise NotInstalledError(f"{bare!r} is not installed{self._suggest(bare)}")
+            raise NotInstalledError(f"{bare!r} is not installed{self._suggest_names(bare)}")
         return f"@{fitting[0]}{f'@{version}' if version else ''}"
 
-    def _suggest(self, bare: str) -> str:
+    def _suggest_names(self, bare: str) -> str:
         """The names that may be meant, else some that there are, as the end of a sentence."""
         suggestion = did_you_mean(bare, self.full_names if "/" in bare else self.short_names)
-        near = join_some(nearest_first(bare, list(self.full_names)), _LISTED)
+        near = join_first(sort_by_similarity(bare, list(self.full_names)), _MAX_LISTED)
         return f"; {suggestion}" if suggestion else f"; installed: {near}" if near else ""
 
 
-def read_entries(installer: Installer) -> Locked:
+def read_lock_entries(installer: Installer) -> LockEntries:
     """What the lock files say of each install, the project's first."""
-    return read_lock(installer.user.records) | read_lock(installer.project.records)
+    return read_lock(installer.user.lock_folder) | read_lock(installer.project.lock_folder)
 
 
-def tell_unlocked(installer: Installer) -> None:
+def note_missing_lock(installer: Installer) -> None:
     """Say so where the project that a command is about has no lock file."""
-    root = installer.project.records
+    root = installer.project.lock_folder
     if not exists(os.path.join(root, LOCK_FILE)):
-        printer.note(f"no {LOCK_FILE} here: the project is {home_relative(root)}")
+        printer.note(f"no {LOCK_FILE} here: the project is {shorten_path(root)}")
 
 
-def issue_data(issue: prowess.Issue) -> dict[str, object]:
+def issue_to_dict(issue: prowess.Issue) -> dict[str, object]:
     """An issue as data."""
     return {"code": issue.code, "field": issue.field, "message": issue.message, "path": issue.path, "hint": issue.hint}
 
 
-def installed_data(one: prowess.InstalledSkill) -> dict[str, object]:
+def install_to_dict(one: prowess.InstalledSkill) -> dict[str, object]:
     """An install as data."""
     return {"name": one.full_name, "location": one.location, "path": str(one.path)}
 
 
-def installed_line(what: str, one: prowess.InstalledSkill) -> Block:
+def install_to_line(what: str, one: prowess.InstalledSkill) -> Block:
     """An install for people."""
-    return line(f"{what} ", (one.full_name, "name"), f" for the {one.location}: {home_relative(str(one.path))}")
+    return line(f"{what} ", (one.full_name, "name"), f" for the {one.location}: {shorten_path(str(one.path))}")

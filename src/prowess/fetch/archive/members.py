@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-PIECE = 1 << 16
-_FED = 1 << 14  # what zlib does not take at once it copies, so it gets little at once
-RAW, GZIP = -zlib.MAX_WBITS, zlib.MAX_WBITS | 16
+PIECE_BYTES = 1 << 16
+_INPUT_BYTES = 1 << 14  # what zlib does not take at once it copies, so it gets little at once
+RAW_WBITS, GZIP_WBITS = -zlib.MAX_WBITS, zlib.MAX_WBITS | 16
 SPECIAL_BITS = 0o7000
 
 
-class Member(NamedTuple):
+class ArchiveMember(NamedTuple):
     """A file or a folder under the name that the archive gives it, not judged yet."""
 
     name: str
@@ -36,26 +36,26 @@ class BadStreamError(ValueError):
     """Compressed bytes that are damaged, end too soon, or go on after their end."""
 
 
-def inflated(chunks: Iterable[bytes], wbits: int) -> Iterator[bytes]:
+def inflate(chunks: Iterable[bytes], wbits: int) -> Iterator[bytes]:
     """What one compressed stream holds, in pieces of at most 64 KiB; it must end where the bytes do."""
     engine = zlib.decompressobj(wbits)
     for chunk in chunks:
-        for at in range(0, len(chunk), _FED):
+        for at in range(0, len(chunk), _INPUT_BYTES):
             if engine.eof:
                 raise BadStreamError("goes on after its end")
-            yield from _pieces(engine, chunk[at : at + _FED])
+            yield from _inflate_pieces(engine, chunk[at : at + _INPUT_BYTES])
     if not engine.eof:
         raise BadStreamError("ends too soon")
 
 
-def _pieces(engine: zlib._Decompress, fed: bytes) -> Iterator[bytes]:
+def _inflate_pieces(engine: zlib._Decompress, fed: bytes) -> Iterator[bytes]:
     try:
         while True:
-            piece = engine.decompress(fed, PIECE)
+            piece = engine.decompress(fed, PIECE_BYTES)
             if piece:
                 yield piece
             fed = engine.unconsumed_tail
-            if not fed and len(piece) < PIECE:
+            if not fed and len(piece) < PIECE_BYTES:
                 break
     except zlib.error:
         raise BadStreamError("is damaged") from None
@@ -63,7 +63,7 @@ def _pieces(engine: zlib._Decompress, fed: bytes) -> Iterator[bytes]:
         raise BadStreamError("goes on after its end")
 
 
-class Meter:
+class UnpackMeter:
     """Counts what really comes out, and refuses more than the bounds."""
 
     def __init__(self, packed: int, most: int, ratio: int) -> None:
@@ -82,7 +82,7 @@ class Meter:
             why = f"unpacks to more than max_archive_ratio ({self._ratio}) times its size"
             raise RefusedArchiveError(why, "archive-too-large")
 
-    def announced(self, size: int) -> None:
+    def check_announced(self, size: int) -> None:
         """Refuse at once what would be too much if it were true."""
         if self._out + size > min(self._most, self._free):
             self.count(size)

@@ -15,14 +15,14 @@ _REST = rf"{_CHAR}*+(?:(?::(?=[^\s\x85])|(?<=[^\s\x85])#){_CHAR}*+)*+"  # ':' an
 _PLAIN = rf"{_STARTS_PLAIN}{_REST}"
 _DOUBLE = rf'"[^{_ODD}"\\]*+"'
 _SINGLE = rf"'(?:[^{_ODD}']|'')*+'"
-_OPEN = rf"\"[^{_ODD}\"\\]*+(?=\n)|'(?:[^{_ODD}']|'')*+(?=\n)"  # a quoted text that goes on in the next line
+_OPEN_QUOTE = rf"\"[^{_ODD}\"\\]*+(?=\n)|'(?:[^{_ODD}']|'')*+(?=\n)"  # a quoted text that goes on in the next line
 _ITEM = rf"(?:{_STARTS_PLAIN}(?:[^{_ODD}:#,\[\]{{}}?]++|:(?=[\w*./-]))++|{_DOUBLE}|{_SINGLE})"
 _FLOW = rf"\[ *(?:{_ITEM}(?: *, *{_ITEM})*+)? *\]"
-_WRITTEN = rf"({_PLAIN}|{_DOUBLE}|{_SINGLE}|{_FLOW}|{_OPEN}|[>|]-?)"
+_VALUE = rf"({_PLAIN}|{_DOUBLE}|{_SINGLE}|{_FLOW}|{_OPEN_QUOTE}|[>|]-?)"
 _KEY = r"[A-Za-z_][A-Za-z0-9_-]{0,127}+"
 
-_ENTRY = re.compile(rf"( *+)({_KEY}):(?: ++{_WRITTEN})? *+\n", re.ASCII)
-_BULLET = re.compile(rf"( *+)(- ++)(?:(?={_KEY}:[ \n])|{_WRITTEN} *+\n)", re.ASCII)
+_ENTRY = re.compile(rf"( *+)({_KEY}):(?: ++{_VALUE})? *+\n", re.ASCII)
+_BULLET = re.compile(rf"( *+)(- ++)(?:(?={_KEY}:[ \n])|{_VALUE} *+\n)", re.ASCII)
 _WRAPPED = re.compile(rf"( ++)(?=[^#\s])({_REST})\n", re.ASCII)
 _BEGINS_BELOW = re.compile(rf"( ++)({_PLAIN}) *+\n", re.ASCII)
 _QUOTED_MORE = {
@@ -42,17 +42,17 @@ class _NotPlainError(Exception):
     """The text leaves the subset."""
 
 
-def read_plain(text: str, deepest: int) -> tuple[dict[str, Value], dict[str, int]] | None:
+def read_plain_yaml(text: str, deepest: int) -> tuple[dict[str, Value], dict[str, int]] | None:
     """The values of a plain text and the lines of their keys, or ``None``."""
-    reader = _Reader(text, deepest)
+    reader = _PlainReader(text, deepest)
     try:
-        values = reader.mapping(0, "", 1)
+        values = reader.read_mapping(0, "", 1)
     except _NotPlainError:
         return None
     return (values, reader.lines) if values and reader.at == len(reader.text) else None
 
 
-class _Reader:
+class _PlainReader:
     """One pass over the lines; ``at`` is always the start of a line (or of a mapping inside a list item)."""
 
     __slots__ = ("_counted", "_cut", "_deepest", "at", "lines", "text")
@@ -65,42 +65,42 @@ class _Reader:
         self.lines: dict[str, int] = {}
         self._counted = (0, 0)
 
-    def mapping(self, indent: int, prefix: str, depth: int, *, inline: bool = False) -> dict[str, Value]:
+    def read_mapping(self, indent: int, prefix: str, depth: int, *, inline: bool = False) -> dict[str, Value]:
         """Entries at exactly ``indent`` until one further left; ``inline``: the first stands behind a bullet."""
         values: dict[str, Value] = {}
         if depth > self._deepest:
             raise _NotPlainError
-        while inline or self._goes_on(indent):
+        while inline or self._has_entry_at(indent):
             entry = _ENTRY.match(self.text, self.at)
             if entry is None or len(entry[1]) != (0 if inline else indent) or entry[2] in values:
                 raise _NotPlainError
             inline = False
             if depth <= 2:  # noqa: PLR2004 - metadata.key is as deep as findings point
-                self.lines[prefix + entry[2]] = self._line(entry.start())
+                self.lines[prefix + entry[2]] = self._line_number(entry.start())
             self.at = entry.end()
-            values[entry[2]] = self._value(entry[3], indent, f"{prefix}{entry[2]}.", depth)
+            values[entry[2]] = self._read_value(entry[3], indent, f"{prefix}{entry[2]}.", depth)
         return values
 
-    def _line(self, at: int) -> int:
+    def _line_number(self, at: int) -> int:
         """The line of a position that is never before the last one asked for."""
         since, line = self._counted
         line += self.text.count("\n", since, at)
         self._counted = (at, line)
         return line
 
-    def _goes_on(self, indent: int) -> bool:
+    def _has_entry_at(self, indent: int) -> bool:
         """Whether the next line that is not blank stands at ``indent``; further right is not plain."""
         if self.text[self.at : self.at + 1] not in _BLANK:  # most lines begin at the margin
             return not indent
         self._skip_blanks()
         if self.at == len(self.text):
             return False
-        found = self._indent()
+        found = self._measure_indent()
         if found > indent or self.text[self.at + found] == "\t":
             raise _NotPlainError
         return found == indent
 
-    def _indent(self) -> int:
+    def _measure_indent(self) -> int:
         match = _INDENT.match(self.text, self.at)
         return match.end() - self.at if match else 0
 
@@ -109,18 +109,18 @@ class _Reader:
         if blanks:
             self.at = blanks.end()
 
-    def _value(self, written: str | None, indent: int, prefix: str, depth: int) -> Value:
+    def _read_value(self, written: str | None, indent: int, prefix: str, depth: int) -> Value:
         if written is None:
-            return self._below(indent, prefix, depth)
+            return self._read_value_below(indent, prefix, depth)
         if written[0] in ">|":
-            return self._block(written, indent)
-        if written[0] in "\"'" and (len(written) == 1 or written[-1] != written[0] or not _closed(written)):
-            return self._quoted(written)
+            return self._read_block_text(written, indent)
+        if written[0] in "\"'" and (len(written) == 1 or written[-1] != written[0] or not _is_quote_complete(written)):
+            return self._read_quoted_text(written)
         if written[0] in "\"'[":
-            return _unwrap(written)
-        return self._wrapped(written, indent)
+            return _unquote_value(written)
+        return self._read_wrapped_text(written, indent)
 
-    def _wrapped(self, first: str, indent: int) -> str:
+    def _read_wrapped_text(self, first: str, indent: int) -> str:
         if not self.text.startswith(" ", self.at):
             return first.rstrip(" ")
         parts = [first.rstrip(" ")]
@@ -129,7 +129,7 @@ class _Reader:
             self.at = line.end()
         return " ".join(parts)
 
-    def _quoted(self, first: str) -> str:
+    def _read_quoted_text(self, first: str) -> str:
         quote = first[0]
         parts = [first[1:].rstrip(" ")]
         while line := _QUOTED_MORE[quote].match(self.text, self.at):
@@ -140,7 +140,7 @@ class _Reader:
             parts[-1] = parts[-1].rstrip(" ")
         raise _NotPlainError
 
-    def _block(self, style: str, indent: int) -> str:
+    def _read_block_text(self, style: str, indent: int) -> str:
         first = _TEXT_LINE.match(self.text, self.at)
         if first is None or len(first[1]) <= indent:
             raise _NotPlainError
@@ -150,67 +150,67 @@ class _Reader:
                 raise _NotPlainError
             lines.append(line[2])
             self.at = line.end()
-        self._block_ends(indent)
+        self._check_block_end(indent)
         joined = ("\n" if style[0] == "|" else " ").join(lines)
         return joined if style.endswith("-") else joined + "\n"
 
-    def _block_ends(self, indent: int) -> None:
+    def _check_block_end(self, indent: int) -> None:
         """A blank line with text after it is part of the block, as are its blanks: rare, and left to YAML."""
         begin = self.at
         self._skip_blanks()
         if " " in self.text[begin : self.at] or (self._cut and self.at == len(self.text)):
             raise _NotPlainError
-        if self.at < len(self.text) and self._indent() > indent:
+        if self.at < len(self.text) and self._measure_indent() > indent:
             raise _NotPlainError
 
-    def _below(self, indent: int, prefix: str, depth: int) -> Value:
+    def _read_value_below(self, indent: int, prefix: str, depth: int) -> Value:
         self._skip_blanks()
         bullet = _BULLET.match(self.text, self.at)
         if bullet is not None and len(bullet[1]) >= indent:
-            return self._list(len(bullet[1]), depth + 1)
-        found = self._indent()
+            return self._read_list(len(bullet[1]), depth + 1)
+        found = self._measure_indent()
         if self.at == len(self.text) or found <= indent:
             return ""
         if _ENTRY.match(self.text, self.at):
-            return self.mapping(found, prefix, depth + 1)
+            return self.read_mapping(found, prefix, depth + 1)
         begins = _BEGINS_BELOW.match(self.text, self.at)
         if begins is None:
             raise _NotPlainError
         self.at = begins.end()
-        return self._wrapped(begins[2], indent)
+        return self._read_wrapped_text(begins[2], indent)
 
-    def _list(self, indent: int, depth: int) -> list[Value]:
+    def _read_list(self, indent: int, depth: int) -> list[Value]:
         items: list[Value] = []
         if depth > self._deepest:
             raise _NotPlainError
-        while self._bullet_follows(indent):
+        while self._has_bullet_at(indent):
             bullet = _BULLET.match(self.text, self.at)
             if bullet is None:
                 raise _NotPlainError
             self.at = bullet.end()
             if bullet[3] is None:
-                items.append(self.mapping(indent + len(bullet[2]), "-", depth + 1, inline=True))
+                items.append(self.read_mapping(indent + len(bullet[2]), "-", depth + 1, inline=True))
             else:
-                items.append(self._value(bullet[3], indent, "-", depth))
+                items.append(self._read_value(bullet[3], indent, "-", depth))
         return items
 
-    def _bullet_follows(self, indent: int) -> bool:
+    def _has_bullet_at(self, indent: int) -> bool:
         self._skip_blanks()
-        found = self._indent()
+        found = self._measure_indent()
         if found > indent:
             raise _NotPlainError
         return found == indent and self.text.startswith("-", self.at + found)
 
 
-def _closed(written: str) -> bool:
+def _is_quote_complete(written: str) -> bool:
     return written[0] == '"' or re.fullmatch(_SINGLE, written, re.ASCII) is not None
 
 
-def _unwrap(written: str) -> Value:
+def _unquote_value(written: str) -> Value:
     if written[0] == '"':
         return written[1:-1]
     if written[0] == "'":
         return written[1:-1].replace("''", "'")
     if written[0] == "[":
-        return [_unwrap(item) for item in _FLOW_ITEMS.findall(written, 1)]
+        return [_unquote_value(item) for item in _FLOW_ITEMS.findall(written, 1)]
     return written.rstrip(" ")

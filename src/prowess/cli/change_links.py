@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.cli.change_flow import Change, carry_out, plan_of
-from prowess.cli.installs import refs_of
+from prowess.cli.change_flow import PlannedChange, carry_out, plan_to_blocks
+from prowess.cli.install_options import find_install_refs
 from prowess.cli.render.blocks import line
 from prowess.install.installer import Installer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Relinking = Callable[[Installer, Sequence[str], Sequence[str]], tuple[str, ...]]
+    LinkChange = Callable[[Installer, Sequence[str], Sequence[str]], tuple[str, ...]]
     """What makes, or takes away, the links of installs for agents; which they are."""
 
 
-def relink(
+def change_links(
     what: str,
-    change: Relinking,
+    change: LinkChange,
     names: Sequence[str],
     agents: Sequence[str],
     *,
@@ -28,17 +28,17 @@ def relink(
 ) -> int:
     """Do what is called ``link`` or ``unlink``, once a person has seen it; the exit status."""
     installer, done = Installer(), f"{what}ed"
-    refs = refs_of(installer, names)
+    refs = find_install_refs(installer, names)
     rows = [f"{what} {ref} for {agent}" for ref in refs for agent in agents]
     return carry_out(
-        Change(
-            plan=plan_of(rows),
+        PlannedChange(
+            plan=plan_to_blocks(rows),
             needs_consent=True,
-            doing=f"{what}ing",
-            do=lambda: change(installer, refs, agents),
-            data=lambda links: {"plan": rows, done: list(links or ())},
+            progress_text=f"{what}ing",
+            apply=lambda: change(installer, refs, agents),
+            to_dict=lambda links: {"plan": rows, done: list(links or ())},
             report=lambda links: [line(f"{done.capitalize()} ", (link, "name")) for link in links],
-            declined=f"Nothing was {done}.",
+            declined_text=f"Nothing was {done}.",
             issues=lambda: installer.issues,
         ),
         yes=yes,

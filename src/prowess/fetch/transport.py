@@ -19,14 +19,14 @@ import httpcore2
 import httpx2
 
 from prowess.errors import FetchError
-from prowess.fetch.url_policy import Origin, check_address, is_loopback, resolve
-from prowess.thread_work import raise_if_cancelled, stop_with
+from prowess.fetch.url_policy import Origin, check_address, is_loopback, resolve_host
+from prowess.thread_work import call_on_cancel, raise_if_cancelled
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Iterable, Iterator
 
-    from prowess.fetch.url_policy import Allowed
+    from prowess.fetch.url_policy import UrlPolicy
 
 FAILURES = (
     httpx2.HTTPError,
@@ -49,7 +49,7 @@ class Deadline:
     def __init__(self, seconds: float) -> None:
         self._at = time.monotonic() + seconds
 
-    def left(self, most: float | None = None) -> float:
+    def seconds_left(self, most: float | None = None) -> float:
         """Seconds that one step may take; raises when there are none."""
         left = self._at - time.monotonic()
         if left <= 0:
@@ -57,7 +57,7 @@ class Deadline:
         return left if most is None else min(left, most)
 
 
-class _Stream(httpcore2.NetworkStream):
+class _DeadlineStream(httpcore2.NetworkStream):
     """A connection each of whose steps ends with the deadline."""
 
     def __init__(self, inner: httpcore2.NetworkStream, deadline: Deadline) -> None:
@@ -65,12 +65,12 @@ class _Stream(httpcore2.NetworkStream):
         self._deadline = deadline
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        with stop_with(self._hang_up):
-            return self._inner.read(max_bytes, self._deadline.left(timeout))
+        with call_on_cancel(self._hang_up):
+            return self._inner.read(max_bytes, self._deadline.seconds_left(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        with stop_with(self._hang_up):
-            self._inner.write(buffer, self._deadline.left(timeout))
+        with call_on_cancel(self._hang_up):
+            self._inner.write(buffer, self._deadline.seconds_left(timeout))
 
     def _hang_up(self) -> None:
         """End whatever waits for the server, from another thread: closing alone would not wake it."""
@@ -83,18 +83,18 @@ class _Stream(httpcore2.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.NetworkStream:
-        with stop_with(self._hang_up):
-            inner = self._inner.start_tls(ssl_context, server_hostname, self._deadline.left(timeout))
-        return _Stream(inner, self._deadline)
+        with call_on_cancel(self._hang_up):
+            inner = self._inner.start_tls(ssl_context, server_hostname, self._deadline.seconds_left(timeout))
+        return _DeadlineStream(inner, self._deadline)
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - the client's own signature
         return self._inner.get_extra_info(info)
 
 
-class Guard(httpcore2.NetworkBackend):
+class GuardedBackend(httpcore2.NetworkBackend):
     """Connects to checked addresses only; ``allowed=None`` is for the way to a proxy, which the user configured."""
 
-    def __init__(self, deadline: Deadline, allowed: Allowed | None, scheme: str) -> None:
+    def __init__(self, deadline: Deadline, allowed: UrlPolicy | None, scheme: str) -> None:
         self._deadline = deadline
         self._allowed = allowed
         self._scheme = scheme
@@ -109,13 +109,13 @@ class Guard(httpcore2.NetworkBackend):
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
         """A connection to the first address of the host that answers."""
-        addresses = [host] if self._allowed is None else resolve(Origin(self._scheme, host, port), self._allowed)
+        addresses = [host] if self._allowed is None else resolve_host(Origin(self._scheme, host, port), self._allowed)
         for address in addresses[:-1]:
             with suppress(httpcore2.ConnectError, httpcore2.ConnectTimeout):
-                return self._connected(address, host, port, timeout, local_address, socket_options)
-        return self._connected(addresses[-1], host, port, timeout, local_address, socket_options)
+                return self._connect_address(address, host, port, timeout, local_address, socket_options)
+        return self._connect_address(addresses[-1], host, port, timeout, local_address, socket_options)
 
-    def _connected(  # noqa: PLR0917 - the client's own signature and one more
+    def _connect_address(  # noqa: PLR0917 - the client's own signature and one more
         self,
         address: str,
         host: str,
@@ -125,7 +125,7 @@ class Guard(httpcore2.NetworkBackend):
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None,
     ) -> httpcore2.NetworkStream:
         raise_if_cancelled()
-        left = self._deadline.left(timeout)
+        left = self._deadline.seconds_left(timeout)
         stream = self._inner.connect_tcp(address, port, left, local_address, socket_options)
         if self._allowed is not None:
             try:
@@ -133,10 +133,10 @@ class Guard(httpcore2.NetworkBackend):
             except BaseException:
                 stream.close()
                 raise
-        return _Stream(stream, self._deadline)
+        return _DeadlineStream(stream, self._deadline)
 
 
-class _Body(httpx2.SyncByteStream):
+class _ResponseBody(httpx2.SyncByteStream):
     def __init__(self, answer: httpcore2.Response) -> None:
         self._answer = answer
 
@@ -147,7 +147,7 @@ class _Body(httpx2.SyncByteStream):
         self._answer.close()
 
 
-class Transport(httpx2.BaseTransport):
+class GuardedTransport(httpx2.BaseTransport):
     """The way to one origin, by a guarded connection or by a proxy."""
 
     def __init__(self, pool: httpcore2.ConnectionPool) -> None:
@@ -162,38 +162,38 @@ class Transport(httpx2.BaseTransport):
         )
         asked = httpcore2.Request(request.method, url, headers=request.headers.raw, extensions=request.extensions)
         answer = self._pool.handle_request(asked)
-        return httpx2.Response(answer.status, headers=answer.headers, stream=_Body(answer))
+        return httpx2.Response(answer.status, headers=answer.headers, stream=_ResponseBody(answer))
 
     def close(self) -> None:
         self._pool.close()
 
 
-def tls_context() -> ssl.SSLContext:
+def make_tls_context() -> ssl.SSLContext:
     """What servers are verified with: the system's authorities, or those of SSL_CERT_FILE or SSL_CERT_DIR."""
     return httpx2.create_ssl_context()
 
 
-def transport_to(
-    origin: Origin, allowed: Allowed, deadline: Deadline, *, context: ssl.SSLContext | None = None
-) -> Transport:
+def make_transport(
+    origin: Origin, allowed: UrlPolicy, deadline: Deadline, *, context: ssl.SSLContext | None = None
+) -> GuardedTransport:
     """The way to ``origin``; raises ``FetchError`` when it may not be taken."""
-    proxy = _proxy_for(origin)
+    proxy = _find_proxy(origin)
     if proxy is None:
-        guard = Guard(deadline, allowed, origin.scheme)
-        return Transport(httpcore2.ConnectionPool(ssl_context=context, network_backend=guard))
+        guard = GuardedBackend(deadline, allowed, origin.scheme)
+        return GuardedTransport(httpcore2.ConnectionPool(ssl_context=context, network_backend=guard))
     _check_beyond_proxy(origin, allowed)
     parts = urlsplit(proxy)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise FetchError(f"the proxy for {origin.shown} is neither http nor https", code="bad-address")
+        raise FetchError(f"the proxy for {origin.display} is neither http nor https", code="bad-address")
     place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
     auth = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
-    guard = Guard(deadline, None, parts.scheme)
-    return Transport(
+    guard = GuardedBackend(deadline, None, parts.scheme)
+    return GuardedTransport(
         httpcore2.HTTPProxy(place, proxy_auth=auth, ssl_context=context, network_backend=guard),
     )
 
 
-def _proxy_for(origin: Origin) -> str | None:
+def _find_proxy(origin: Origin) -> str | None:
     """The proxy that the environment or the system sets for an origin; never one for this machine itself."""
     if is_loopback(origin.host) or proxy_bypass(origin.host):
         return None
@@ -202,10 +202,10 @@ def _proxy_for(origin: Origin) -> str | None:
     return proxy if proxy is None or "://" in proxy else f"http://{proxy}"
 
 
-def _check_beyond_proxy(origin: Origin, allowed: Allowed) -> None:
+def _check_beyond_proxy(origin: Origin, allowed: UrlPolicy) -> None:
     """A name that only the proxy can resolve passes; one that is known here must be allowed."""
     try:
-        resolve(origin, allowed)
+        resolve_host(origin, allowed)
     except FetchError as error:
         if error.code == "address-refused":
             raise

@@ -6,22 +6,22 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import BusyError, GitError, InstallError
-from prowess.fetch.git.process import GitProgram, environment
+from prowess.fetch.git.process import GitProgram, make_environment
 from prowess.files.directory import exists
-from prowess.files.lock import held
+from prowess.files.lock import lock_folder
 from prowess.files.temp import temporary_folder
 from prowess.files.write import make_folders, write_atomic
-from prowess.install.store import check_folders, holder_of
-from prowess.install.system_errors import typed
+from prowess.install.store import check_scope_folders, holder_path
+from prowess.install.system_errors import wrap_os_errors
 from prowess.lockfile.conflicts import find_marker, split_conflict
 from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
 
 if TYPE_CHECKING:
     from prowess.limits import Limits
-    from prowess.lockfile.scopes import Scope
+    from prowess.lockfile.scopes import InstallScope
 
-_STASHED = "Stashed changes"
-_STAGES = {"1": "base", "2": "ours", "3": "theirs"}
+_STASH_LABEL = "Stashed changes"
+_INDEX_STAGES = {"1": "base", "2": "ours", "3": "theirs"}
 
 
 class LockSides(NamedTuple):
@@ -38,33 +38,33 @@ class LockSides(NamedTuple):
     """True where git calls ``theirs`` what the person at the keyboard did: in a rebase, and with stashed changes."""
 
 
-def find_sides(scope: Scope, limits: Limits) -> LockSides | None:
+def find_sides(scope: InstallScope, limits: Limits) -> LockSides | None:
     """The sides of the scope's lock file; ``None`` when it is in no conflict, or is mended already.
 
     git's index has them whole while the file is unmerged. Otherwise the markers in the file tell, in which whatever git
     could merge by lines stands on both sides. Raises ``InstallError`` (``torn-conflict``) where they do not tell.
     """
-    text = read_text(scope.records, LOCK_FILE, limits) or ""
+    text = read_text(scope.lock_folder, LOCK_FILE, limits) or ""
     stages = _read_stages(scope, limits)
     marked = split_conflict(text) if find_marker(text) else None
-    stashed = marked is not None and marked.theirs_label == _STASHED
+    stashed = marked is not None and marked.theirs_label == _STASH_LABEL
     if stages and (find_marker(text) or text in {stages.get("ours", ""), stages.get("theirs", "")}):
         # A file without markers that is one of the sides was left so by git: the other side deleted the whole file.
-        base, ours, theirs = (stages.get(side, "") for side in _STAGES.values())
+        base, ours, theirs = (stages.get(side, "") for side in _INDEX_STAGES.values())
         return LockSides(text, base, ours, theirs, is_mine_theirs=stashed or "rebase" in stages)
     if not find_marker(text):
         return None
-    path = os.path.join(scope.records, LOCK_FILE)
+    path = os.path.join(scope.lock_folder, LOCK_FILE)
     if marked is None:
         raise InstallError("the conflict markers do not pair, so the two sides cannot be told", path, "torn-conflict")
     for side in (marked.ours, marked.theirs):
-        _refuse_torn(side, path)
-    is_base_known = marked.base is not None and _is_whole(marked.base)
+        _refuse_torn_side(side, path)
+    is_base_known = marked.base is not None and _is_lock_text(marked.base)
     base = (marked.base or "") if is_base_known else ""
     return LockSides(text, base, marked.ours, marked.theirs, is_base_known, stashed)
 
 
-def _refuse_torn(side: str, path: str) -> None:
+def _refuse_torn_side(side: str, path: str) -> None:
     """Raise ``InstallError`` where one side by the markers is no lock file: git merged a part of an entry by lines."""
     try:
         parse_lock(side)
@@ -73,7 +73,7 @@ def _refuse_torn(side: str, path: str) -> None:
         raise InstallError(message, path, "torn-conflict") from None
 
 
-def _is_whole(text: str) -> bool:
+def _is_lock_text(text: str) -> bool:
     """True when a text is a lock file; the style ``zdiff3`` leaves out what both sides of a conflict have alike."""
     try:
         parse_lock(text)
@@ -82,37 +82,40 @@ def _is_whole(text: str) -> bool:
     return True
 
 
-def _read_stages(scope: Scope, limits: Limits) -> dict[str, str]:
+def _read_stages(scope: InstallScope, limits: Limits) -> dict[str, str]:
     """The versions of the lock file in git's index by side, and ``rebase`` where one is under way.
 
     Nothing where the file is not unmerged, and where git cannot tell.
     """
     program = GitProgram(limits, printed=limits.max_lock_bytes)
-    with typed(), temporary_folder() as empty:  # the program bounds what git writes into its folder: not into ours
+    with (
+        wrap_os_errors(),
+        temporary_folder() as empty,
+    ):  # the program bounds what git writes into its folder: not into ours
 
-        def ask(*args: str) -> str:
-            return program(["-C", scope.records, *args], empty, environment(())).decode("utf-8", "replace")
+        def run_git(*args: str) -> str:
+            return program(["-C", scope.lock_folder, *args], empty, make_environment(())).decode("utf-8", "replace")
 
         try:
-            rows = [row.split() for row in ask("ls-files", "--unmerged", "-z", "--", LOCK_FILE).split("\0") if row]
+            rows = [row.split() for row in run_git("ls-files", "--unmerged", "-z", "--", LOCK_FILE).split("\0") if row]
             if not rows:
                 return {}
             # The objects themselves: no filter and no other program of the repository's configuration has a say.
-            stages = {_STAGES[stage]: ask("cat-file", "blob", oid) for _, oid, stage, *_ in rows}
-            folders = ask("rev-parse", "--git-path", "rebase-merge", "--git-path", "rebase-apply").splitlines()
+            stages = {_INDEX_STAGES[stage]: run_git("cat-file", "blob", oid) for _, oid, stage, *_ in rows}
+            folders = run_git("rev-parse", "--git-path", "rebase-merge", "--git-path", "rebase-apply").splitlines()
         except GitError:
             return {}
-    if any(exists(os.path.join(scope.records, folder)) for folder in folders):
+    if any(exists(os.path.join(scope.lock_folder, folder)) for folder in folders):
         stages["rebase"] = ""
     return stages
 
 
-def write_merged(scope: Scope, sides: LockSides, text: str, limits: Limits) -> None:
+def write_merged_lock(scope: InstallScope, sides: LockSides, text: str, limits: Limits) -> None:
     """Replace the lock file by a merged text; raises ``BusyError`` where it was changed since its sides were read."""
-    with typed():
-        check_folders(scope)
+    with wrap_os_errors():
+        check_scope_folders(scope)
         make_folders(scope.base, durable=True)
-        with held(scope.base, seconds=limits.max_lock_seconds, holder=holder_of(scope)):
-            if (read_text(scope.records, LOCK_FILE, limits) or "") != sides.text:
-                raise BusyError("the lock file was changed meanwhile", os.path.join(scope.records, LOCK_FILE))
-            write_atomic(os.path.join(scope.records, LOCK_FILE), text.encode(), mode=0o644)
+        with lock_folder(scope.base, seconds=limits.max_lock_seconds, holder=holder_path(scope)):
+            if (read_text(scope.lock_folder, LOCK_FILE, limits) or "") != sides.text:
+                raise BusyError("the lock file was changed meanwhile", os.path.join(scope.lock_folder, LOCK_FILE))
+            write_atomic(os.path.join(scope.lock_folder, LOCK_FILE), text.encode(), mode=0o644)
