@@ -71,10 +71,10 @@ format: $(READY) ## format the code and apply the safe fixes
 	$(BIN)/ruff format
 
 .PHONY: manual
-manual: $(READY) ## write docs/cli.md, docs/cli-json.md, the tables of agents and of symbols, and the picture of the demonstration
-	$(BIN)/python -m prowess.cli.manual > docs/cli.md
-	$(BIN)/python -m prowess.cli.manual json < docs/cli.schema.json > docs/cli-json.md
-	page=$$(cat docs/discovery.md; echo .); printf '%s' "$${page%.}" | $(BIN)/python -m prowess.cli.manual agents > docs/discovery.md
+manual: $(READY) ## write docs/reference/cli.md, docs/reference/cli-json.md, the tables of agents and of symbols, and the picture of the demonstration
+	$(BIN)/python -m prowess.cli.manual > docs/reference/cli.md
+	$(BIN)/python -m prowess.cli.manual json < docs/reference/cli.schema.json > docs/reference/cli-json.md
+	page=$$(cat docs/explanation/discovery.md; echo .); printf '%s' "$${page%.}" | $(BIN)/python -m prowess.cli.manual agents > docs/explanation/discovery.md
 	$(BIN)/python -m tests.docs.symbol_tables
 	$(BIN)/prowess demo --record docs/demo.svg > /dev/null
 

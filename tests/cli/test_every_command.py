@@ -109,15 +109,15 @@ def test_in_a_pipe_nothing_is_wrapped_or_cut(process: Process, project: Path) ->
 
 def test_the_pages_say_what_the_commands_say() -> None:
     """``make manual`` writes them again."""
-    assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == manual()
-    assert (ROOT / "docs" / "cli-json.md").read_text(encoding="utf-8") == json_manual(SCHEMA)
-    page = (ROOT / "docs" / "discovery.md").read_text(encoding="utf-8")
+    assert (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8") == manual()
+    assert (ROOT / "docs" / "reference" / "cli-json.md").read_text(encoding="utf-8") == json_manual(SCHEMA)
+    page = (ROOT / "docs" / "explanation" / "discovery.md").read_text(encoding="utf-8")
     assert page == with_agents(page)
     assert all(f"| `{agent.id}` | {agent.title} | `{agent.project}` |" in page for agent in prowess.AGENTS.values())
 
 
 def test_every_command_and_option_is_documented() -> None:
-    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     for name, found in every_command():
         section = page.partition(f"### prowess {name}\n")[2].partition("\n### ")[0]
         assert section, name

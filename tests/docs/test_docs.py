@@ -20,7 +20,7 @@ from prowess.hints import HINTS
 from prowess.runtime.events import Kind
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTIONS = doctest.ELLIPSIS
 
@@ -70,20 +70,20 @@ def test_every_public_name_stands_in_a_snippet() -> None:
 
 
 def test_every_limit_is_documented_with_its_value() -> None:
-    page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "limits.md").read_text(encoding="utf-8")
     limits = prowess.Limits()
     for name in limits.__slots__:
         assert f"| `{name}` | {getattr(limits, name):,} |" in page, name
 
 
 def test_every_code_is_documented_with_its_remedy() -> None:
-    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8").replace("\\|", "|")
+    page = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8").replace("\\|", "|")
     for code, hint in HINTS.items():
         assert f"| `{code}` | {hint or 'the message itself says what was expected'} |" in page, code
 
 
 def test_every_module_is_on_the_map() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
     source = ROOT / "src" / "prowess"
     modules = [path.relative_to(source).as_posix() for path in source.rglob("*.py")]
     rows = [name for name in modules if not name.endswith("/__init__.py")]
@@ -107,7 +107,7 @@ def test_every_link_between_pages_leads_to_a_page_and_a_heading(page: Path) -> N
 
 def test_the_readme_leads_to_every_page() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert [page.name for page in PAGES[1:] if f"(docs/{page.name})" not in readme] == []
+    assert [page.name for page in PAGES[1:] if f"({page.relative_to(ROOT).as_posix()})" not in readme] == []
 
 
 def rows(page: str) -> set[str]:
@@ -118,14 +118,14 @@ def rows(page: str) -> set[str]:
 
 def test_every_keyword_of_sessions_and_toolsets_is_documented() -> None:
     keywords = {*inspect.signature(prowess.Session).parameters, *inspect.signature(prowess.Toolset).parameters}
-    assert keywords - rows("conversation.md") == set()
+    assert keywords - rows("how-to/conversation.md") == set()
 
 
 def test_every_kind_of_event_is_documented() -> None:
-    assert set(get_args(Kind)) - rows("conversation.md") == set()
+    assert set(get_args(Kind)) - rows("how-to/conversation.md") == set()
 
 
 def test_the_page_about_errors_draws_the_tree_that_there_is() -> None:
-    drawn = blocks(ROOT / "docs" / "errors.md", "text")[0]
+    drawn = blocks(ROOT / "docs" / "reference" / "errors.md", "text")[0]
     assert indent(drawn, "    ") in (errors.__doc__ or "")
     assert set(re.findall(r"\w+Error", drawn)) >= {name for name in prowess.__all__ if name.endswith("Error")}
