@@ -70,11 +70,15 @@ format: $(READY) ## format the code and apply the safe fixes
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
+# A filter cannot write the file that it reads, so the page is held in a variable; the point keeps its last line break.
 .PHONY: manual
-manual: $(READY) ## write docs/reference/cli.md, docs/reference/cli-json.md, the tables of agents and of symbols, and the picture of the demonstration
+manual: $(READY) ## write the pages of the command line, the tables of agents, settings and symbols, and the demo's picture
 	$(BIN)/python -m prowess.cli.manual > docs/reference/cli.md
 	$(BIN)/python -m prowess.cli.manual json < docs/reference/cli.schema.json > docs/reference/cli-json.md
-	page=$$(cat docs/explanation/discovery.md; echo .); printf '%s' "$${page%.}" | $(BIN)/python -m prowess.cli.manual agents > docs/explanation/discovery.md
+	for name in agents settings; do \
+	  page=$$(cat docs/reference/$$name.md; echo .); \
+	  printf '%s' "$${page%.}" | $(BIN)/python -m prowess.cli.manual $$name > docs/reference/$$name.md || exit 1; \
+	done
 	$(BIN)/python -m tests.docs.symbol_tables
 	$(BIN)/prowess demo --record docs/demo.svg > /dev/null
 

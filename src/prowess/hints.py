@@ -181,7 +181,7 @@ HINTS: dict[str, str] = {
     "no-indexes": "name the sites and repositories to ask in the setting indexes",
     "too-many-indexes": "ask fewer at once, or pass Limits with a larger max_indexes",
     "no-evals": "write queries into evals/triggers.json of the skill, or name another path",
-    "bad-setting": "correct it there; docs/reference/cli.md has the settings and their values",
+    "bad-setting": "correct it there; docs/reference/settings.md has the settings and their values",
     "unknown-setting": "see 'prowess config' for the settings that there are",
     "user-setting": "set it in your own file, by a variable, or by a flag",
     "unknown-agent": "see prowess.AGENTS for the known agents",

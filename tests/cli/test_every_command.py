@@ -12,7 +12,7 @@ import pytest
 
 import prowess
 from prowess.cli.main import root
-from prowess.cli.manual import json_manual, manual, with_agents
+from prowess.cli.manual import json_manual, manual, with_agents, with_settings
 from prowess.cli.table import COMMANDS
 from tests.cli.samples import SAMPLES, prepare, words_of
 from tests.cli.shapes import SCHEMA, problems
@@ -111,9 +111,12 @@ def test_the_pages_say_what_the_commands_say() -> None:
     """``make manual`` writes them again."""
     assert (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8") == manual()
     assert (ROOT / "docs" / "reference" / "cli-json.md").read_text(encoding="utf-8") == json_manual(SCHEMA)
-    page = (ROOT / "docs" / "explanation" / "discovery.md").read_text(encoding="utf-8")
-    assert page == with_agents(page)
-    assert all(f"| `{agent.id}` | {agent.title} | `{agent.project}` |" in page for agent in prowess.AGENTS.values())
+    agents = (ROOT / "docs" / "reference" / "agents.md").read_text(encoding="utf-8")
+    assert agents == with_agents(agents)
+    assert all(f"| `{agent.id}` | {agent.title} | `{agent.project}` |" in agents for agent in prowess.AGENTS.values())
+    settings = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    assert settings == with_settings(settings)
+    assert all(f"| `{setting.name}` |" in settings for setting in prowess.load_settings())
 
 
 def test_every_command_and_option_is_documented() -> None:

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from prowess.cli import output
-from prowess.cli.main import STATUSES, overview, root
+from prowess.cli.main import STATUSES, root
 from prowess.cli.table import COMMANDS, GROUPS
 from prowess.library.agents import AGENTS
 from prowess.library.settings import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from prowess.library.agents import Agent
 
 _WIDTH = 100
 _HEAD = """\
@@ -37,7 +39,7 @@ Long work shows a bar on a terminal's error stream, which is gone afterwards. Ct
 every skill that it was about is then as before or as it was to be, whole, and the next command tidies up what is left.
 Only `prowess serve --http` ends with status 0: Ctrl-C is how one stops it.
 
-This page is made from the commands by `make manual`; a test compares them.
+[settings.md](settings.md) has the settings. This page is made from the commands by `make manual`; a test compares them.
 """
 _REST = """\
 ## Completion
@@ -45,39 +47,12 @@ _REST = """\
 `eval "$(prowess completion bash)"` in `~/.bashrc` (or `zsh` in `~/.zshrc`; for fish see `prowess completion --help`)
 completes commands, options, paths, and the names of skills, installs (as `list` shows them), agents, codes and
 settings.
-
-## In CI
-
-`prowess check` ends with status 1 when there is an error. As annotations of a pull request:
-
-```yaml
-on: pull_request
-jobs:
-  skills:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: actions/checkout@v4
-      - run: pip install prowess
-      - run: prowess check skills/ --strict --format github
-      - run: prowess eval skills/ --min 0.9
-      - run: prowess sync --locked
-```
-
-With [pre-commit](https://pre-commit.com): the hook `prowess-check` is defined in `.pre-commit-hooks.yaml`.
-
-```yaml
-repos:
-  - repo: https://github.com/OWNER/prowess
-    rev: v0.1.0
-    hooks:
-      - id: prowess-check
-```
 """
 
 
 def manual() -> str:
     """The whole page."""
-    parts = [_HEAD, f"```text\n{overview()}```\n", _statuses(), _settings()]
+    parts = [_HEAD, _contents(), _statuses()]
     for group in GROUPS:
         parts.append(f"## {group}\n")
         for entry in COMMANDS:
@@ -86,30 +61,20 @@ def manual() -> str:
     return "\n".join([*parts, _REST])
 
 
+def _contents() -> str:
+    """Return the table of contents: each command with its summary, below the name of its group."""
+    parts = ["## Contents\n"]
+    for group in GROUPS:
+        rows = [f"- [prowess {e.name}](#prowess-{e.name}): {e.summary}\n" for e in COMMANDS if e.group == group]
+        parts.append(f"**{group}**\n\n{''.join(rows)}")
+    return "\n".join([*parts, "Beside them: [exit status](#exit-status), [completion](#completion).\n"])
+
+
 def _statuses() -> str:
     rows = "".join(f"| {status} | {meaning} |\n" for status, meaning in STATUSES.items())
     return (
         f"## Exit status\n\n| status | meaning |\n|---|---|\n{rows}\n`run-script` ends with the status of the script.\n"
     )
-
-
-def _settings() -> str:
-    rows = "".join(f"| `{s.name}` | {_default(s.default)} | {s.about}{_only(s.choices)} |\n" for s in SETTINGS)
-    own = " and ".join(f"`{s.name}`" for s in SETTINGS if not s.by_project)
-    return (
-        "## Settings\n\nUnder `[settings]` in the project's `prowess.toml` and in `prowess/config.toml` of your "
-        "configuration;\nas `PROWESS_` and the name in capitals; as flags. Later wins, and `prowess config` shows "
-        f"where each value came from.\n{own} cannot be set by a project.\n\n"
-        f"| setting | default | what it is |\n|---|---|---|\n{rows}"
-    )
-
-
-def _default(value: object) -> str:
-    return "" if value in (None, "", ()) else f"`{str(value).lower() if isinstance(value, bool) else value}`"
-
-
-def _only(choices: tuple[str, ...]) -> str:
-    return f": {', '.join(f'`{choice}`' for choice in choices if choice)}" if choices else ""
 
 
 def _pages(name: str) -> Iterator[str]:
@@ -131,20 +96,45 @@ def _page(command: click.Command, parent: click.Context, name: str) -> str:
     return f"### {context.command_path}\n\n```text\n{command.get_help(context).rstrip()}\n```\n"
 
 
-# -- the known agents --------------------------------------------------------------------------------------------------
+# -- the tables of agents and of settings ------------------------------------------------------------------------------
 
-_TABLE = re.compile(r"\| id \| agent \|.*?(?=\n\n)", re.DOTALL)
+_AGENT_TABLE = re.compile(r"\| id \| agent \|.*?(?=\n\n|\n\Z)", re.DOTALL)
+_SETTING_TABLE = re.compile(r"\| setting \| default \|.*?(?=\n\n|\n\Z)", re.DOTALL)
+_SHARED_FOLDER = ".agents/skills"
 
 
 def with_agents(page: str) -> str:
-    """A page whose table of agents is that of the library."""
+    """Return the page with its two tables of agents made anew: those that share a project's folder, then the others."""
+    agents = [agent for _, agent in sorted(AGENTS.items())]
+    sharing = [agent for agent in agents if agent.project == _SHARED_FOLDER]
+    others = [agent for agent in agents if agent.project != _SHARED_FOLDER]
+    tables = iter((_agent_table(sharing), _agent_table(others)))
+    return _AGENT_TABLE.sub(lambda _: next(tables), page)
+
+
+def _agent_table(agents: list[Agent]) -> str:
     head = "| id | agent | in a project | for the user | moved by |\n|---|---|---|---|---|"
     rows = (
         f"| `{agent.id}` | {agent.title} | `{agent.project}` | {', '.join(f'`{path}`' for path in agent.user)} "
         f"| {f'`{agent.variable}`' if agent.variable else ''} |"
-        for _, agent in sorted(AGENTS.items())
+        for agent in agents
     )
-    return _TABLE.sub("\n".join((head, *rows)), page, count=1)
+    return "\n".join((head, *rows))
+
+
+def with_settings(page: str) -> str:
+    """Return the page with its table of settings made anew."""
+    head = "| setting | default | what it is |\n|---|---|---|"
+    rows = (f"| `{s.name}` | {_default(s.default)} | {s.about}{_only(s.choices)} |" for s in SETTINGS)
+    return _SETTING_TABLE.sub(lambda _: "\n".join((head, *rows)), page)
+
+
+def _default(value: object) -> str:
+    return "" if value in (None, "", ()) else f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _only(choices: tuple[str, ...]) -> str:
+    return f": {', '.join(f'`{choice}`' for choice in choices if choice)}" if choices else ""
 
 
 # -- the shapes of --json ----------------------------------------------------------------------------------------------
@@ -199,5 +189,5 @@ def _kind(inner: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    makers = {"json": lambda text: json_manual(json.loads(text)), "agents": with_agents}
+    makers = {"json": lambda text: json_manual(json.loads(text)), "agents": with_agents, "settings": with_settings}
     output.plain_text(makers[sys.argv[1]](sys.stdin.read()) if sys.argv[1:] else manual())
