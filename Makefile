@@ -20,6 +20,8 @@ CANDIDATES := $(if $(filter file,$(origin PYTHON)),$(PYTHON) python3.13 python3.
 # Changes with the requested Python and the place of the checkout, because neither can change below an environment.
 MADE := .venv/made-for-$(shell { printf '%s\n' '$(PYTHON)'; pwd -P; } | cksum | cut -d ' ' -f 1)
 READY := .venv/ready
+DOCS_BIN := .docs-venv/bin
+DOCS_READY := .docs-venv/ready
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .PHONY: help
@@ -82,6 +84,15 @@ manual: $(READY) ## write the pages of the command line, the tables of agents, s
 	$(BIN)/python -m tests.docs.symbol_tables
 	$(BIN)/prowess demo --record docs/demo.svg > /dev/null
 
+# Both take packages that nothing else needs, so they have an environment of their own.
+.PHONY: docs
+docs: $(DOCS_READY) ## build the documentation site into site/; a warning fails the build
+	$(DOCS_BIN)/zensical build --clean --strict
+
+.PHONY: docs-serve
+docs-serve: $(DOCS_READY) ## show the documentation site on this machine while you write
+	$(DOCS_BIN)/zensical serve
+
 .PHONY: bench
 bench: $(READY) ## measure
 	$(BIN)/python -m bench
@@ -108,12 +119,17 @@ fuzz: $(READY) ## disturb inputs of everything that parses for ten minutes; ARGS
 
 .PHONY: clean
 clean: ## remove everything that the other verbs made
-	rm -rf .venv .clients .installers .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .docs-venv .cache site .clients .installers .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	find . -path ./.git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY): $(MADE) requirements/dev.txt pyproject.toml
 	$(PIP) install --require-hashes -r requirements/dev.txt
 	$(PIP) install --no-build-isolation --no-deps --editable .
+	@touch $@
+
+$(DOCS_READY): requirements/docs.txt | $(MADE)
+	$(BIN)/python -m venv --clear .docs-venv
+	$(DOCS_BIN)/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements/docs.txt
 	@touch $@
 
 # An environment whose interpreter has gone is made again.

@@ -8,9 +8,10 @@ import inspect
 import io
 import re
 import shutil
+import tomllib
 from pathlib import Path
 from textwrap import indent
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -21,6 +22,7 @@ from prowess.runtime.events import Kind
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+API = ROOT / "docs" / "reference" / "api"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTIONS = doctest.ELLIPSIS
 
@@ -106,8 +108,53 @@ def test_every_link_between_pages_leads_to_a_page_and_a_heading(page: Path) -> N
 
 
 def test_the_readme_leads_to_every_page() -> None:
+    """The pages of the API are reached from their overview."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert [page.name for page in PAGES[1:] if f"({page.relative_to(ROOT).as_posix()})" not in readme] == []
+    overview = (API / "index.md").read_text(encoding="utf-8")
+    lost = [page for page in PAGES[1:] if f"({page.relative_to(ROOT).as_posix()})" not in readme]
+    assert [page.name for page in lost if page.parent != API or f"({page.name})" not in overview] == []
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    """``make docs`` builds the site; this only compares its configuration with the pages."""
+    site = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]
+    pages = [page.relative_to(ROOT / site["docs_dir"]).as_posix() for page in PAGES[1:]]
+    assert sorted(navigated(site["nav"])) == sorted(pages)
+
+
+def navigated(entries: list[dict[str, Any]]) -> list[str]:
+    """The pages that a navigation leads to, those of its sections included."""
+    targets = [target for entry in entries for target in entry.values()]
+    return [page for one in targets for page in ([one] if isinstance(one, str) else navigated(one))]
+
+
+def test_the_site_asks_no_other_host_for_fonts_or_scripts() -> None:
+    site = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]
+    assert site["theme"]["font"] is False
+    assert not {"extra", "extra_javascript", "extra_css"} & site.keys()
+
+
+def described_in(page: Path) -> list[str]:
+    """The names whose docstrings the site puts into a page of the API."""
+    return re.findall(r"^::: prowess\.(\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_every_public_name_is_described_once_in_the_reference() -> None:
+    described = [name for page in API.glob("*.md") for name in described_in(page)]
+    assert sorted(described) == sorted(prowess.__all__)
+
+
+def test_the_overview_of_the_reference_names_what_each_page_describes() -> None:
+    overview = (API / "index.md").read_text(encoding="utf-8")
+    for page in API.glob("[!i]*.md"):
+        assert f"({page.name}) | {', '.join(f'`{name}`' for name in described_in(page))} |" in overview
+
+
+def test_the_codes_of_errors_are_sorted_within_their_groups_and_stand_once() -> None:
+    page = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
+    groups = [re.findall(r"^\| `([^`]+)` \|", part, re.MULTILINE) for part in page.split("\n### ")[1:]]
+    assert all(codes == sorted(codes) for codes in groups)
+    assert sorted(code for codes in groups for code in codes) == sorted(HINTS)
 
 
 def rows(page: str) -> set[str]:
