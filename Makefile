@@ -20,6 +20,8 @@ CANDIDATES := $(if $(filter file,$(origin PYTHON)),$(PYTHON) python3.13 python3.
 # Changes with the requested Python and the place of the checkout, because neither can change below an environment.
 MADE := .venv/made-for-$(shell { printf '%s\n' '$(PYTHON)'; pwd -P; } | cksum | cut -d ' ' -f 1)
 READY := .venv/ready
+DOCS_BIN := .docs-venv/bin
+DOCS_READY := .docs-venv/ready
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .PHONY: help
@@ -70,14 +72,27 @@ format: $(READY) ## format the code and apply the safe fixes
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
+# A filter cannot write the file that it reads, so the page is held in a variable; the point keeps its last line break.
 .PHONY: manual
-manual: $(READY) ## write docs/cli.md, docs/cli-json.md, the tables of agents and of symbols, and the picture of the demonstration
-	$(BIN)/python -m scripts.manual > docs/cli.md
-	$(BIN)/python -m scripts.manual json < docs/cli.schema.json > docs/cli-json.md
-	page=$$(cat docs/discovery.md; echo .); printf '%s' "$${page%.}" | $(BIN)/python -m scripts.manual agents > docs/discovery.md
+manual: $(READY) ## write the pages of the command line, the tables of agents, settings and symbols, and the demo's picture
+	$(BIN)/python -m scripts.manual > docs/reference/cli.md
+	$(BIN)/python -m scripts.manual json < docs/reference/cli.schema.json > docs/reference/cli-json.md
+	for name in agents settings; do \
+	  page=$$(cat docs/reference/$$name.md; echo .); \
+	  printf '%s' "$${page%.}" | $(BIN)/python -m scripts.manual $$name > docs/reference/$$name.md || exit 1; \
+	done
 	$(BIN)/python -m tests.docs.symbol_tables
 	$(BIN)/python -m scripts.module_table
 	$(BIN)/prowess demo --record docs/demo.svg > /dev/null
+
+# Both take packages that nothing else needs, so they have an environment of their own.
+.PHONY: docs
+docs: $(DOCS_READY) ## build the documentation site into site/; a warning fails the build
+	$(DOCS_BIN)/zensical build --clean --strict
+
+.PHONY: docs-serve
+docs-serve: $(DOCS_READY) ## show the documentation site on this machine while you write
+	$(DOCS_BIN)/zensical serve
 
 .PHONY: bench
 bench: $(READY) ## measure
@@ -105,12 +120,17 @@ fuzz: $(READY) ## disturb inputs of everything that parses for ten minutes; ARGS
 
 .PHONY: clean
 clean: ## remove everything that the other verbs made
-	rm -rf .venv .clients .installers .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .docs-venv .cache site .clients .installers .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	find . -path ./.git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY): $(MADE) requirements/dev.txt pyproject.toml
 	$(PIP) install --require-hashes -r requirements/dev.txt
 	$(PIP) install --no-build-isolation --no-deps --editable .
+	@touch $@
+
+$(DOCS_READY): requirements/docs.txt | $(MADE)
+	$(BIN)/python -m venv --clear .docs-venv
+	$(DOCS_BIN)/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements/docs.txt
 	@touch $@
 
 # An environment whose interpreter has gone is made again.

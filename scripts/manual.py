@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from prowess.cli.command_table import COMMANDS, GROUPS
-from prowess.cli.main import EXIT_STATUSES, render_overview, root
+from prowess.cli.main import EXIT_STATUSES, root
 from prowess.cli.render import printer
 from prowess.discovery.agents import AGENTS
 from prowess.discovery.settings import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from prowess.discovery.agents import Agent
 
 _WIDTH = 100
 _INTRODUCTION = """\
@@ -37,7 +39,7 @@ Long work shows a bar on a terminal's error stream, which is gone afterwards. Ct
 every skill that it was about is then as before or as it was to be, whole, and the next command tidies up what is left.
 Only `prowess serve --http` ends with status 0: Ctrl-C is how one stops it.
 
-This page is made from the commands by `make manual`; a test compares them.
+[settings.md](settings.md) has the settings. This page is made from the commands by `make manual`; a test compares them.
 """
 _CLOSING = """\
 ## Completion
@@ -45,39 +47,12 @@ _CLOSING = """\
 `eval "$(prowess completion bash)"` in `~/.bashrc` (or `zsh` in `~/.zshrc`; for fish see `prowess completion --help`)
 completes commands, options, paths, and the names of skills, installs (as `list` shows them), agents, codes and
 settings.
-
-## In CI
-
-`prowess check` ends with status 1 when there is an error. As annotations of a pull request:
-
-```yaml
-on: pull_request
-jobs:
-  skills:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: actions/checkout@v4
-      - run: pip install prowess
-      - run: prowess check skills/ --strict --format github
-      - run: prowess eval skills/ --min 0.9
-      - run: prowess sync --locked
-```
-
-With [pre-commit](https://pre-commit.com): the hook `prowess-check` is defined in `.pre-commit-hooks.yaml`.
-
-```yaml
-repos:
-  - repo: https://github.com/OWNER/prowess
-    rev: v0.1.0
-    hooks:
-      - id: prowess-check
-```
 """
 
 
 def render_manual() -> str:
     """The whole page."""
-    parts = [_INTRODUCTION, f"```text\n{render_overview()}```\n", _render_statuses(), _render_settings()]
+    parts = [_INTRODUCTION, _render_contents(), _render_statuses()]
     for group in GROUPS:
         parts.append(f"## {group}\n")
         for entry in COMMANDS:
@@ -86,32 +61,20 @@ def render_manual() -> str:
     return "\n".join([*parts, _CLOSING])
 
 
+def _render_contents() -> str:
+    """Return the table of contents: each command with its summary, below the name of its group."""
+    parts = ["## Contents\n"]
+    for group in GROUPS:
+        rows = [f"- [prowess {e.name}](#prowess-{e.name}): {e.summary}\n" for e in COMMANDS if e.group == group]
+        parts.append(f"**{group}**\n\n{''.join(rows)}")
+    return "\n".join([*parts, "Beside them: [exit status](#exit-status), [completion](#completion).\n"])
+
+
 def _render_statuses() -> str:
     rows = "".join(f"| {status} | {meaning} |\n" for status, meaning in EXIT_STATUSES.items())
     return (
         f"## Exit status\n\n| status | meaning |\n|---|---|\n{rows}\n`run-script` ends with the status of the script.\n"
     )
-
-
-def _render_settings() -> str:
-    rows = "".join(
-        f"| `{s.name}` | {_format_default(s.default)} | {s.about}{_format_choices(s.choices)} |\n" for s in SETTINGS
-    )
-    own = " and ".join(f"`{s.name}`" for s in SETTINGS if not s.project_may_set)
-    return (
-        "## Settings\n\nUnder `[settings]` in the project's `prowess.toml` and in `prowess/config.toml` of your "
-        "configuration;\nas `PROWESS_` and the name in capitals; as flags. Later wins, and `prowess config` shows "
-        f"where each value came from.\n{own} cannot be set by a project.\n\n"
-        f"| setting | default | what it is |\n|---|---|---|\n{rows}"
-    )
-
-
-def _format_default(value: object) -> str:
-    return "" if value in (None, "", ()) else f"`{str(value).lower() if isinstance(value, bool) else value}`"
-
-
-def _format_choices(choices: tuple[str, ...]) -> str:
-    return f": {', '.join(f'`{choice}`' for choice in choices if choice)}" if choices else ""
 
 
 def _render_pages(name: str) -> Iterator[str]:
@@ -133,20 +96,45 @@ def _render_page(command: click.Command, parent: click.Context, name: str) -> st
     return f"### {context.command_path}\n\n```text\n{command.get_help(context).rstrip()}\n```\n"
 
 
-# -- the known agents --------------------------------------------------------------------------------------------------
+# -- the tables of agents and of settings ------------------------------------------------------------------------------
 
-_AGENT_TABLE = re.compile(r"\| id \| agent \|.*?(?=\n\n)", re.DOTALL)
+_AGENT_TABLE = re.compile(r"\| id \| agent \|.*?(?=\n\n|\n\Z)", re.DOTALL)
+_SETTING_TABLE = re.compile(r"\| setting \| default \|.*?(?=\n\n|\n\Z)", re.DOTALL)
+_SHARED_FOLDER = ".agents/skills"
 
 
-def with_agent_table(page: str) -> str:
-    """A page whose table of agents is that of the library."""
+def with_agent_tables(page: str) -> str:
+    """Return the page with its two tables of agents made anew: those that share a project's folder, then the others."""
+    agents = [agent for _, agent in sorted(AGENTS.items())]
+    sharing = [agent for agent in agents if agent.project == _SHARED_FOLDER]
+    others = [agent for agent in agents if agent.project != _SHARED_FOLDER]
+    tables = iter((_render_agent_table(sharing), _render_agent_table(others)))
+    return _AGENT_TABLE.sub(lambda _: next(tables), page)
+
+
+def _render_agent_table(agents: list[Agent]) -> str:
     head = "| id | agent | in a project | for the user | moved by |\n|---|---|---|---|---|"
     rows = (
         f"| `{agent.id}` | {agent.title} | `{agent.project}` | {', '.join(f'`{path}`' for path in agent.user)} "
         f"| {f'`{agent.variable}`' if agent.variable else ''} |"
-        for _, agent in sorted(AGENTS.items())
+        for agent in agents
     )
-    return _AGENT_TABLE.sub("\n".join((head, *rows)), page, count=1)
+    return "\n".join((head, *rows))
+
+
+def with_setting_table(page: str) -> str:
+    """Return the page with its table of settings made anew."""
+    head = "| setting | default | what it is |\n|---|---|---|"
+    rows = (f"| `{s.name}` | {_format_default(s.default)} | {s.about}{_format_choices(s.choices)} |" for s in SETTINGS)
+    return _SETTING_TABLE.sub(lambda _: "\n".join((head, *rows)), page)
+
+
+def _format_default(value: object) -> str:
+    return "" if value in (None, "", ()) else f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _format_choices(choices: tuple[str, ...]) -> str:
+    return f": {', '.join(f'`{choice}`' for choice in choices if choice)}" if choices else ""
 
 
 # -- the shapes of --json ----------------------------------------------------------------------------------------------
@@ -201,5 +189,9 @@ def _format_type(inner: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    makers = {"json": lambda text: render_json_manual(json.loads(text)), "agents": with_agent_table}
+    makers = {
+        "json": lambda text: render_json_manual(json.loads(text)),
+        "agents": with_agent_tables,
+        "settings": with_setting_table,
+    }
     printer.print_own_text(makers[sys.argv[1]](sys.stdin.read()) if sys.argv[1:] else render_manual())

@@ -347,7 +347,7 @@ def test_the_search_for_advice_to_delete_a_lock_file_would_find_it() -> None:
 
 def test_no_hint_message_or_page_says_to_delete_a_lock_file() -> None:
     root = SOURCE.parents[1]
-    pages = [*root.glob("*.md"), *(root / "docs").glob("*.md"), *SOURCE.rglob("*.py")]
+    pages = [*root.glob("*.md"), *(root / "docs").rglob("*.md"), *SOURCE.rglob("*.py")]
     assert len(pages) > 100, "the search has lost its way"
     advice = {page.name: match[0] for page in pages if (match := DELETING.search(page.read_text(encoding="utf-8")))}
     assert advice == {}

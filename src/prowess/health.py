@@ -59,7 +59,7 @@ class Diagnosis:
     message: str
     remedy: str = ""
     code: str = ""
-    """The code of what is wrong (docs/errors.md), where it has one."""
+    """The code of what is wrong (docs/reference/errors.md), where it has one."""
     path: str = ""
     """The file or folder that it is about, where there is one."""
 

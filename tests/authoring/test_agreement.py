@@ -16,7 +16,7 @@ from bench.environments import NotInstalledError, python_with
 from prowess.spec.reference_validator import reference_issues
 
 VERDICTS = Path(__file__).parent / "foreign" / "skills_ref_verdicts.py"
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "authoring.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "authoring.md"
 RULES = {
     r"Unexpected fields in frontmatter": "unknown-field",
     r"Skill name .*(?:exceeds|must be lowercase|hyphen|invalid characters)": "bad-name",

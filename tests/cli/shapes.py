@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "cli.schema.json").read_text(encoding="utf-8"))
+SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "reference" / "cli.schema.json").read_text(encoding="utf-8"))
 
 _KINDS: dict[str, tuple[type, ...]] = {
     "string": (str,),

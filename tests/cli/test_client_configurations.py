@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Command
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = sorted(path for path in (ROOT / "examples").rglob("*") if path.is_file())
 PROGRAM = Path(sysconfig.get_path("scripts"), "prowess")
 JSON_TEXT = re.compile(r"^```json\n(\{.*?)^```$|`(\{\"(?:mcpServers|servers)\".*?)`", re.MULTILINE | re.DOTALL)
@@ -186,7 +186,7 @@ def test_the_printed_program_names_the_program_and_every_folder_absolutely(
 
 @pytest.mark.parametrize("client", CONFIGURATIONS)
 def test_the_page_about_mcp_shows_what_is_printed(client: str) -> None:
-    page = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "mcp.md").read_text(encoding="utf-8")
     text = CONFIGURATIONS[client].write("/path/to/.venv/bin/prowess", ["serve", "/path/to/skills"])
     assert f"\n{text}\n```\n" in page
     assert f"**{CONFIGURATIONS[client].title}**" in page

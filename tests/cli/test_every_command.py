@@ -13,7 +13,7 @@ import pytest
 import prowess
 from prowess.cli.command_table import COMMANDS
 from prowess.cli.main import root
-from scripts.manual import render_json_manual, render_manual, with_agent_table
+from scripts.manual import render_json_manual, render_manual, with_agent_tables, with_setting_table
 from tests.cli.samples import SAMPLES, prepare, words_of
 from tests.cli.shapes import SCHEMA, problems
 from tests.isolation import require_sandbox
@@ -109,15 +109,18 @@ def test_in_a_pipe_nothing_is_wrapped_or_cut(process: Process, project: Path) ->
 
 def test_the_pages_say_what_the_commands_say() -> None:
     """``make manual`` writes them again."""
-    assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == render_manual()
-    assert (ROOT / "docs" / "cli-json.md").read_text(encoding="utf-8") == render_json_manual(SCHEMA)
-    page = (ROOT / "docs" / "discovery.md").read_text(encoding="utf-8")
-    assert page == with_agent_table(page)
-    assert all(f"| `{agent.id}` | {agent.title} | `{agent.project}` |" in page for agent in prowess.AGENTS.values())
+    assert (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8") == render_manual()
+    assert (ROOT / "docs" / "reference" / "cli-json.md").read_text(encoding="utf-8") == render_json_manual(SCHEMA)
+    agents = (ROOT / "docs" / "reference" / "agents.md").read_text(encoding="utf-8")
+    assert agents == with_agent_tables(agents)
+    assert all(f"| `{agent.id}` | {agent.title} | `{agent.project}` |" in agents for agent in prowess.AGENTS.values())
+    settings = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    assert settings == with_setting_table(settings)
+    assert all(f"| `{setting.name}` |" in settings for setting in prowess.load_settings())
 
 
 def test_every_command_and_option_is_documented() -> None:
-    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     for name, found in every_command():
         section = page.partition(f"### prowess {name}\n")[2].partition("\n### ")[0]
         assert section, name

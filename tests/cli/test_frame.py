@@ -291,7 +291,7 @@ def test_a_file_that_the_system_refuses_is_an_error_not_a_trace(command: Command
 
 
 def test_remedies_of_the_command_line_are_for_codes_that_exist_and_name_options_that_exist() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     for code, said in REMEDIES.items():
         assert code in HINTS
         assert "=True" not in said

@@ -104,7 +104,7 @@ def test_a_folder_whose_name_holds_marks_is_installed_by_that_name(command: Comm
 
 def test_the_help_of_install_and_the_documentation_have_one_table_of_sources(command: Command) -> None:
     help_text = " ".join(command("install", "--help").out.split())
-    page = (ROOT / "docs/addresses.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/how-to/addresses.md").read_text(encoding="utf-8")
     for form, meaning in SOURCE_FORMS:
         assert f"{form} {meaning}" in help_text
         assert f"| `{form}` | {meaning} |\n" in page
@@ -386,7 +386,7 @@ def test_a_clone_gets_the_same_bytes_from_what_the_pages_say_to_commit(
     another()
     (project / "prowess.toml").write_text('skills = ["./elsewhere/notes"]\n', encoding="utf-8")
     command("sync", "--yes")
-    page = (ROOT / "docs" / "team.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "team.md").read_text(encoding="utf-8")
     ignored = page.partition("# .gitignore\n")[2].partition("```")[0]
     (project / ".gitignore").write_text(ignored, encoding="utf-8")
     git("add", "--all")

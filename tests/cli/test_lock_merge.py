@@ -325,7 +325,7 @@ def test_a_manifest_in_conflict_is_told_by_every_command(
 
 def documented_driver() -> tuple[str, str]:
     """The line of ``.gitattributes`` and the command line of the driver, as the page about teams shows them."""
-    rows = (ROOT / "docs" / "team.md").read_text(encoding="utf-8").splitlines()
+    rows = (ROOT / "docs" / "how-to" / "team.md").read_text(encoding="utf-8").splitlines()
     attributes = next(row for row in rows if row.endswith("merge=prowess-lock"))
     setting = next(row for row in rows if row.startswith("git config merge.prowess-lock.driver "))
     return attributes, shlex.split(setting)[-1]

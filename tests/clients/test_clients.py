@@ -51,7 +51,7 @@ SHOWN = {
     "openai-agents": {"tools"},
     "pydantic-ai": {"tools"},
 }
-"""Where a client's first request holds the whole listing, however long it may be: what docs/mcp.md says too."""
+"""Where a client's first request holds the whole listing, however long it may be: what docs/how-to/mcp.md says too."""
 MOST_TURNS = 45
 """How many turns a client may take until its model sees a change: it refreshes its list while the model goes on."""
 MOST_MESSAGES = 12

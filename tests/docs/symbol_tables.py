@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDE, PAGE = ROOT / "docs" / "coming-from.md", ROOT / "docs" / "symbols.md"
+GUIDE, PAGE = ROOT / "docs" / "how-to" / "coming-from.md", ROOT / "docs" / "reference" / "symbols.md"
 SYSTEMS = {
     "go-skill": "Go `skill`",
     "promptkit": "PromptKit",
@@ -26,10 +26,10 @@ SYSTEMS = {
 _INTRODUCTION = """\
 # Symbols of other systems, checked
 
-{} symbols are documented by the five systems that [coming-from.md](coming-from.md) is about. Each row has what Prowess
-has for it, and an expression that the tests evaluate and that must be true, in a folder with the skills of `examples/`:
-`catalog` is `prowess.scan("skills")`, `skill` its `csv-report`, `session` a new session with `tools=["Read"]`,
-`toolset(dialect)` a toolset over one. This page is made by `make manual`.
+{} symbols are documented by the five systems that [coming-from.md](../how-to/coming-from.md) is about. Each row has
+what Prowess has for it, and an expression that the tests evaluate and that must be true, in a folder with the skills of
+`examples/`: `catalog` is `prowess.scan("skills")`, `skill` its `csv-report`, `session` a new session with
+`tools=["Read"]`, `toolset(dialect)` a toolset over one. This page is made by `make manual`.
 """
 _TABLE = re.compile(r"(<!-- symbols of ([a-z-]+) -->\n).*?(<!-- end of symbols -->)", re.DOTALL)
 

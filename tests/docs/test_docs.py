@@ -8,9 +8,10 @@ import inspect
 import io
 import re
 import shutil
+import tomllib
 from pathlib import Path
 from textwrap import indent
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -21,7 +22,8 @@ from prowess.runtime.events import EventKind
 from scripts import module_table
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+API = ROOT / "docs" / "reference" / "api"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTIONS = doctest.ELLIPSIS
 
@@ -71,14 +73,14 @@ def test_every_public_name_stands_in_a_snippet() -> None:
 
 
 def test_every_limit_is_documented_with_its_value() -> None:
-    page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "limits.md").read_text(encoding="utf-8")
     limits = prowess.Limits()
     for name in limits.__slots__:
         assert f"| `{name}` | {getattr(limits, name):,} |" in page, name
 
 
 def test_every_code_is_documented_with_its_remedy() -> None:
-    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8").replace("\\|", "|")
+    page = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8").replace("\\|", "|")
     for code, hint in HINTS.items():
         assert f"| `{code}` | {hint or 'the message itself says what was expected'} |" in page, code
 
@@ -104,8 +106,53 @@ def test_every_link_between_pages_leads_to_a_page_and_a_heading(page: Path) -> N
 
 
 def test_the_readme_leads_to_every_page() -> None:
+    """The pages of the API are reached from their overview."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert [page.name for page in PAGES[1:] if f"(docs/{page.name})" not in readme] == []
+    overview = (API / "index.md").read_text(encoding="utf-8")
+    lost = [page for page in PAGES[1:] if f"({page.relative_to(ROOT).as_posix()})" not in readme]
+    assert [page.name for page in lost if page.parent != API or f"({page.name})" not in overview] == []
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    """``make docs`` builds the site; this only compares its configuration with the pages."""
+    site = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]
+    pages = [page.relative_to(ROOT / site["docs_dir"]).as_posix() for page in PAGES[1:]]
+    assert sorted(navigated(site["nav"])) == sorted(pages)
+
+
+def navigated(entries: list[dict[str, Any]]) -> list[str]:
+    """The pages that a navigation leads to, those of its sections included."""
+    targets = [target for entry in entries for target in entry.values()]
+    return [page for one in targets for page in ([one] if isinstance(one, str) else navigated(one))]
+
+
+def test_the_site_asks_no_other_host_for_fonts_or_scripts() -> None:
+    site = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]
+    assert site["theme"]["font"] is False
+    assert not {"extra", "extra_javascript", "extra_css"} & site.keys()
+
+
+def described_in(page: Path) -> list[str]:
+    """The names whose docstrings the site puts into a page of the API."""
+    return re.findall(r"^::: prowess\.(\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_every_public_name_is_described_once_in_the_reference() -> None:
+    described = [name for page in API.glob("*.md") for name in described_in(page)]
+    assert sorted(described) == sorted(prowess.__all__)
+
+
+def test_the_overview_of_the_reference_names_what_each_page_describes() -> None:
+    overview = (API / "index.md").read_text(encoding="utf-8")
+    for page in API.glob("[!i]*.md"):
+        assert f"({page.name}) | {', '.join(f'`{name}`' for name in described_in(page))} |" in overview
+
+
+def test_the_codes_of_errors_are_sorted_within_their_groups_and_stand_once() -> None:
+    page = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
+    groups = [re.findall(r"^\| `([^`]+)` \|", part, re.MULTILINE) for part in page.split("\n### ")[1:]]
+    assert all(codes == sorted(codes) for codes in groups)
+    assert sorted(code for codes in groups for code in codes) == sorted(HINTS)
 
 
 def rows(page: str) -> set[str]:
@@ -116,14 +163,14 @@ def rows(page: str) -> set[str]:
 
 def test_every_keyword_of_sessions_and_toolsets_is_documented() -> None:
     keywords = {*inspect.signature(prowess.Session).parameters, *inspect.signature(prowess.Toolset).parameters}
-    assert keywords - rows("conversation.md") == set()
+    assert keywords - rows("how-to/conversation.md") == set()
 
 
 def test_every_kind_of_event_is_documented() -> None:
-    assert set(get_args(EventKind)) - rows("conversation.md") == set()
+    assert set(get_args(EventKind)) - rows("how-to/conversation.md") == set()
 
 
 def test_the_page_about_errors_draws_the_tree_that_there_is() -> None:
-    drawn = blocks(ROOT / "docs" / "errors.md", "text")[0]
+    drawn = blocks(ROOT / "docs" / "reference" / "errors.md", "text")[0]
     assert indent(drawn, "    ") in (errors.__doc__ or "")
     assert set(re.findall(r"\w+Error", drawn)) >= {name for name in prowess.__all__ if name.endswith("Error")}

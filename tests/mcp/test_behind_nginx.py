@@ -1,4 +1,4 @@
-"""The deployment of docs/mcp.md, by its very text: a server on loopback behind nginx, with TLS and a token."""
+"""The deployment of docs/how-to/mcp.md, by its very text: a server on loopback behind nginx, with TLS and a token."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from http.client import HTTPResponse
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "mcp.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "mcp.md"
 NAME = "skills.example.org"
 TOKEN = "a-long-random-token-0123456789"  # noqa: S105 - of the tests
 LIST = request("skills/list")

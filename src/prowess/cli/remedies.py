@@ -30,7 +30,7 @@ REMEDIES: dict[str, str] = {
     "rolled-back": "ask whoever publishes it; if going back is meant, say 'prowess update --allow-rollback'",
     "would-replace": "choose another name or folder, or say --force to replace what is there",
     "unknown-version": "'git ls-remote ADDRESS' lists the versions that there are",
-    "unknown-agent": "see 'prowess list --help' for the known agents, or docs/discovery.md for their folders too",
+    "unknown-agent": "see 'prowess list --help' for the known agents, or docs/reference/agents.md for their folders",
 }
 
 

@@ -2,8 +2,9 @@
 
 ``check(spec=True)`` promises that verdict and no other, so this module has rules of its own where ``rules.py`` judges
 differently: the frontmatter ends at the first three dashes wherever they stand, flow collections are refused, letters
-of every script may stand in a name, and a key that the specification does not know is an error. ``docs/authoring.md``
-lists where the two verdicts still differ; ``tests/authoring/test_agreement.py`` compares them on real files.
+of every script may stand in a name, and a key that the specification does not know is an error.
+``docs/how-to/authoring.md`` lists where the two verdicts still differ; ``tests/authoring/test_agreement.py`` compares
+them on real files.
 """
 
 from __future__ import annotations

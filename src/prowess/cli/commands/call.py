@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _FORK_NOTE = (
     "Nothing ran: the sub-agent is prepared, and the host runs it. --json shows what it would be told (under fork); "
-    "in a program, Toolset(session, fork=...) runs it (docs/acting.md)."
+    "in a program, Toolset(session, fork=...) runs it (docs/how-to/acting.md)."
 )
 
 

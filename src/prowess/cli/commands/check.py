@@ -70,7 +70,7 @@ def _code_option(name: str, about: str) -> Callable[[Callable[..., T]], Callable
 )
 @click.option("--fix", "mend", is_flag=True, help="Mend what is mechanical, and show the difference.")
 @click.option("--diff", "only_show", is_flag=True, help="Show what --fix would change, and change nothing.")
-@_code_option("--ignore", "Leave out findings of this code (docs/errors.md lists them).")
+@_code_option("--ignore", "Leave out findings of this code (docs/reference/errors.md lists them).")
 @_code_option("--only", "Only findings of this code.")
 @click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="What listing them all may cost.")
 @click.option("--spec", is_flag=True, help="Only the verdict of the specification's reference validator, skills-ref.")

@@ -41,7 +41,7 @@ _FILE_TYPE = click.Path(dir_okay=False)
     "lock",
     ("prowess lock --merge", "after 'git merge', 'git rebase' or 'git stash pop' stopped at prowess.lock"),
     ("prowess lock --merge --take theirs", "the other side's where both changed one skill"),
-    ("prowess lock --merge --base %O --ours %A --theirs %B", "as git's merge driver: see docs/team.md"),
+    ("prowess lock --merge --base %O --ours %A --theirs %B", "as git's merge driver: see docs/how-to/team.md"),
 )
 @click.option("--merge", is_flag=True, help="Merge the lock file that git left in conflict.")
 @click.option("--take", type=click.Choice((_MINE, _THEIRS)), help="Whose version to take where both changed one skill.")
