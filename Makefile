@@ -20,6 +20,8 @@ CANDIDATES := $(if $(filter file,$(origin PYTHON)),$(PYTHON) python3.13 python3.
 # Changes with the requested Python and the place of the checkout, because neither can change below an environment.
 MADE := .venv/made-for-$(shell { printf '%s\n' '$(PYTHON)'; pwd -P; } | cksum | cut -d ' ' -f 1)
 READY := .venv/ready
+# The tools that build packages stay apart, so that no other verb has to install them.
+PACKAGING := .packaging
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .PHONY: help
@@ -78,6 +80,14 @@ manual: $(READY) ## write docs/cli.md, docs/cli-json.md, the tables of agents an
 	$(BIN)/python -m tests.docs.symbol_tables
 	$(BIN)/prowess demo --record docs/demo.svg > /dev/null
 
+# Building from the sdist proves that the sdist is complete.
+.PHONY: package
+package: $(PACKAGING)/ready ## build the sdist, and the wheel from it, into dist/; check what they hold and say
+	rm -rf dist
+	$(PACKAGING)/bin/python -m build --no-isolation
+	$(PACKAGING)/bin/python -m twine check --strict dist/*
+	$(PACKAGING)/bin/check-wheel-contents dist/*.whl
+
 .PHONY: bench
 bench: $(READY) ## measure
 	$(BIN)/python -m bench
@@ -104,12 +114,17 @@ fuzz: $(READY) ## disturb inputs of everything that parses for ten minutes; ARGS
 
 .PHONY: clean
 clean: ## remove everything that the other verbs made
-	rm -rf .venv .clients .installers .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .clients .installers $(PACKAGING) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	find . -path ./.git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY): $(MADE) requirements/dev.txt pyproject.toml
 	$(PIP) install --require-hashes -r requirements/dev.txt
 	$(PIP) install --no-build-isolation --no-deps --editable .
+	@touch $@
+
+$(PACKAGING)/ready: $(MADE) requirements/package.txt
+	$(BIN)/python -m venv --clear $(PACKAGING)
+	$(PACKAGING)/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements/package.txt
 	@touch $@
 
 # An environment whose interpreter has gone is made again.
