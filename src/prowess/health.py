@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from prowess.errors import SkillError
 from prowess.files.folders import broken_links, folder_info
 from prowess.files.paths import inner_path, is_really_inside
-from prowess.hints import HINTS
+from prowess.hints import HINTS, explain_extra
 from prowess.install.links import Landings
 from prowess.install.manifest import manifest_file, read_manifest
 from prowess.library.agents import AGENTS
@@ -138,8 +138,8 @@ def _extras(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnos
         if find_spec(module) is not None:
             yield Diagnosis("extra", "ok", f"{name}: installed ({what})")
         else:
-            command = f"pip install 'prowess[{name}]'"
-            yield Diagnosis("extra", "note", f"{name}: not installed ({what}); add it with {command}", command)
+            remedy = explain_extra(name)
+            yield Diagnosis("extra", "note", f"{name}: not installed ({what}); to add it, {remedy}", remedy)
 
 
 def _settings(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:

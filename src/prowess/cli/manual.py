@@ -57,7 +57,7 @@ jobs:
     runs-on: ubuntu-latest
     steps:
       - uses: actions/checkout@v4
-      - run: pip install prowess
+      - run: pip install /path/to/prowess # a checkout; or git+ and the address of its repository
       - run: prowess check skills/ --strict --format github
       - run: prowess eval skills/ --min 0.9
       - run: prowess sync --locked
@@ -67,7 +67,7 @@ With [pre-commit](https://pre-commit.com): the hook `prowess-check` is defined i
 
 ```yaml
 repos:
-  - repo: https://github.com/OWNER/prowess
+  - repo: /path/to/prowess # a checkout, or the address of its repository
     rev: v0.1.0
     hooks:
       - id: prowess-check

@@ -24,7 +24,7 @@ COMMANDS = (
     Entry("explain", "explain", "why a name is, or is not, what a model sees", "Look"),
     Entry("prompt", "prompt", "exactly what a model would receive, and what that costs", "Look"),
     Entry("doctor", "doctor", "what works here, and a remedy for what does not", "Look"),
-    Entry("new", "new", "begin a skill that passes 'check'", "Write"),
+    Entry("new", "new", "begin a skill: a folder to fill in", "Write"),
     Entry("check", "check", "every finding about skills, with a remedy; --fix mends some", "Write"),
     Entry("preview", "preview", "what a model would receive on activation, expansions marked", "Write"),
     Entry("eval", "eval", "whether the queries of a skill's evals would find it", "Write"),

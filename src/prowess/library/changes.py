@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from prowess.errors import SourceError
 from prowess.files.marks import folder_mark, is_watched, tree_mark
+from prowess.hints import explain_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,7 +46,7 @@ def changes_below(paths: Sequence[str], *, every: float, notice: Notice, limits:
     if notice != "stat" and _is_installed():
         return Told(paths, every=every, limits=limits)
     if notice == "watchfiles":
-        raise SourceError("watchfiles is not installed: pip install 'prowess[watch]'", code="missing-extra")
+        raise SourceError(f"watchfiles is not installed: {explain_extra('watch')}", code="missing-extra")
     return Looked(paths, every=every, limits=limits)
 
 

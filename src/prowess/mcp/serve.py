@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import SkillError, SourceError
 from prowess.files.folders import folder_info
+from prowess.hints import explain_extra
 from prowess.library.mcp_rules import reasons
 from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.binding import check_token, is_loopback, parse_bind
@@ -100,7 +101,7 @@ def server_class() -> type[Server]:
     except ModuleNotFoundError as error:
         if error.name not in {"mcp", "mcp_types"}:
             raise
-        raise SourceError("serving needs the SDK: pip install 'prowess[mcp]'", code="missing-extra") from None
+        raise SourceError(f"the MCP SDK is not installed: {explain_extra('mcp')}", code="missing-extra") from None
     finally:
         if collects:
             gc.enable()
