@@ -111,16 +111,16 @@ def test_a_readme_on_a_package_index_leads_to_the_files_of_its_release() -> None
     assert "](https://git.example/team/prowess/raw/v1.2.3/docs/demo.svg)" in page
 
 
-def test_while_no_address_is_set_the_packages_name_none() -> None:
-    metadata = WheelBuilder(str(ROOT)).metadata.core
-    assert not RELATIVE_LINK.search(rewrite_links(README, "", "v1.2.3"))
-    assert metadata.urls == project_urls(metadata_address(), f"v{WheelBuilder(str(ROOT)).metadata.version}")
+def test_while_no_address_is_known_a_readme_has_labels_in_place_of_links() -> None:
+    page = rewrite_links("See [the page](docs/a.md), ![a picture](docs/a.svg)[there](https://git.example).", "", "v1")
+    assert page == "See the page, [there](https://git.example)."
 
 
-def metadata_address() -> str:
-    """Return what the publisher has set."""
-    settings: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
-    return str(settings["hatch"]["metadata"]["hooks"]["custom"]["repository"])
+def test_the_packages_take_their_urls_from_the_one_address_in_the_project_file() -> None:
+    metadata = WheelBuilder(str(ROOT)).metadata
+    hook = metadata.hatch.metadata.hook_config["custom"]
+    assert metadata.core.urls == project_urls(hook["repository"], f"v{metadata.version}")
+    assert not RELATIVE_LINK.search(metadata.core.readme)
 
 
 def test_the_urls_of_a_release_have_the_labels_that_package_indexes_know() -> None:

@@ -105,6 +105,13 @@ def test_the_first_screen_of_the_readme_names_both_commands_and_what_they_need()
         assert words in screen, words
 
 
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_every_file_that_a_page_at_the_root_links_to_is_there(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    targets = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text)
+    assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
 def test_lint_and_tests_are_one_command() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert re.search(r"^test:.*\blint\b", makefile, re.MULTILINE)
