@@ -22,6 +22,8 @@ MADE := .venv/made-for-$(shell { printf '%s\n' '$(PYTHON)'; pwd -P; } | cksum | 
 READY := .venv/ready
 DOCS_BIN := .docs-venv/bin
 DOCS_READY := .docs-venv/ready
+# The tools that build packages stay apart, so that no other verb has to install them.
+PACKAGING := .packaging
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .PHONY: help
@@ -94,6 +96,14 @@ docs: $(DOCS_READY) ## build the documentation site into site/; a warning fails 
 docs-serve: $(DOCS_READY) ## show the documentation site on this machine while you write
 	$(DOCS_BIN)/zensical serve
 
+# Building from the sdist proves that the sdist is complete.
+.PHONY: package
+package: $(PACKAGING)/ready ## build the sdist, and the wheel from it, into dist/; check what they hold and say
+	rm -rf dist
+	$(PACKAGING)/bin/python -m build --no-isolation
+	$(PACKAGING)/bin/python -m twine check --strict dist/*
+	$(PACKAGING)/bin/check-wheel-contents dist/*.whl
+
 .PHONY: bench
 bench: $(READY) ## measure
 	$(BIN)/python -m bench
@@ -120,7 +130,7 @@ fuzz: $(READY) ## disturb inputs of everything that parses for ten minutes; ARGS
 
 .PHONY: clean
 clean: ## remove everything that the other verbs made
-	rm -rf .venv .docs-venv .cache site .clients .installers .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .docs-venv .cache site .clients .installers $(PACKAGING) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	find . -path ./.git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY): $(MADE) requirements/dev.txt pyproject.toml
@@ -131,6 +141,11 @@ $(READY): $(MADE) requirements/dev.txt pyproject.toml
 $(DOCS_READY): requirements/docs.txt | $(MADE)
 	$(BIN)/python -m venv --clear .docs-venv
 	$(DOCS_BIN)/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements/docs.txt
+	@touch $@
+
+$(PACKAGING)/ready: $(MADE) requirements/package.txt
+	$(BIN)/python -m venv --clear $(PACKAGING)
+	$(PACKAGING)/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements/package.txt
 	@touch $@
 
 # An environment whose interpreter has gone is made again.

@@ -59,8 +59,8 @@ def test_without_its_modules_an_extra_is_noted_and_no_problem(home: Path, tmp_pa
         check=True,
     )
     assert "extra note mcp: not installed (serving skills to MCP clients" in done.stdout
-    assert "add it with pip install 'prowess[mcp]'" in done.stdout
-    assert "add it with pip install 'prowess[watch]'" in done.stdout
+    assert "to add it, install Prowess with the extra 'mcp'" in done.stdout
+    assert "to add it, install Prowess with the extra 'watch'" in done.stdout
 
 
 def test_without_git_the_remedy_is_to_install_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

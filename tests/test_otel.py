@@ -183,4 +183,4 @@ def test_importing_it_needs_nothing_of_the_extra(tmp_path: Path) -> None:
         "try:\n    otel.trace_events()\nexcept SourceError as error:\n    print(error.code, error.message)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout == "missing-extra tracing needs OpenTelemetry: pip install 'prowess[otel]'\n"
+    assert done.stdout.startswith("missing-extra OpenTelemetry is not installed: install Prowess with the extra 'otel'")

@@ -92,16 +92,24 @@ def test_make_alone_prints_its_verbs() -> None:
     except FileNotFoundError:
         pytest.skip("there is no make here")
     verbs = (
-        "demo test test-full test-foreign test-clients test-types lint manual bench bench-peers corpus soak fuzz clean"
+        "demo test test-full test-foreign test-clients test-types lint manual package "
+        "bench bench-peers corpus soak fuzz clean"
     )
     for verb in verbs.split():
         assert re.search(rf"^make {verb} +\S", done.stdout, re.MULTILINE), verb
 
 
 def test_the_first_screen_of_the_readme_names_both_commands_and_what_they_need() -> None:
-    screen = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:24])
+    screen = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:28])
     for words in ("`make demo`", "`make test`", "Python 3.11 or later, git and make"):
         assert words in screen, words
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_every_file_that_a_page_at_the_root_links_to_is_there(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    targets = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text)
+    assert [target for target in targets if not (ROOT / target).exists()] == []
 
 
 def test_lint_and_tests_are_one_command() -> None:
@@ -111,8 +119,9 @@ def test_lint_and_tests_are_one_command() -> None:
         assert tool in makefile
 
 
-def test_requirements_are_pinned_with_hashes() -> None:
-    text = (ROOT / "requirements" / "dev.txt").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["dev.txt", "package.txt"])
+def test_requirements_are_pinned_with_hashes(name: str) -> None:
+    text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
     joined = text.replace("\\\n", " ")
     rows = [row for row in joined.splitlines() if row.strip() and not row.lstrip().startswith("#")]
     assert rows

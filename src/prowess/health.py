@@ -16,7 +16,7 @@ from prowess.discovery.settings import find_settings_files, load_settings
 from prowess.errors import SkillError
 from prowess.files.directory import find_broken_links, stat_folder
 from prowess.files.paths import is_really_inside, path_inside
-from prowess.hints import HINTS
+from prowess.hints import HINTS, explain_extra
 from prowess.install.agent_links import LinkFolders
 from prowess.install.manifest import manifest_file_name, read_declarations
 from prowess.limits import DEFAULT_LIMITS
@@ -138,8 +138,8 @@ def _extras(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnos
         if find_spec(module) is not None:
             yield Diagnosis("extra", "ok", f"{name}: installed ({what})")
         else:
-            command = f"pip install 'prowess[{name}]'"
-            yield Diagnosis("extra", "note", f"{name}: not installed ({what}); add it with {command}", command)
+            remedy = explain_extra(name)
+            yield Diagnosis("extra", "note", f"{name}: not installed ({what}); to add it, {remedy}", remedy)
 
 
 def _settings(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:

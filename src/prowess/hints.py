@@ -119,7 +119,7 @@ HINTS: dict[str, str] = {
     "commands-not-run": "let a person look, and grant the skill: prowess trust grant NAME, or Trust().grant(skill)",
     "command-failed": "see the marker in the text for its exit status and what it said",
     "too-many-commands": "put them into one script, or raise Limits.max_commands",
-    "no-sandbox": "install bubblewrap or the extra prowess[sandbox], or ask for sandbox='none' by name",
+    "no-sandbox": "install bubblewrap, or Prowess with the extra 'sandbox', or ask for sandbox='none' by name",
     "cannot-start": "check that the program exists and may be executed",
     "no-answer": "the program ended who watches it, or the machine is overloaded: try again, or do not trust it",
     "unknown-interpreter": "use a script of a known kind, with a matching first line",
@@ -238,3 +238,8 @@ HINTS: dict[str, str] = {
     "bad-argument": "",  # the message itself says what was expected, and what to pass where that can be said
 }
 """What to do about each code: the table behind ``Issue.hint`` and ``SkillError.hint``."""
+
+
+def explain_extra(extra: str) -> str:
+    """Return the words that tell a person how to add an extra, wherever Prowess was installed from."""
+    return f"install Prowess with the extra '{extra}' (in a checkout: pip install '.[{extra}]')"

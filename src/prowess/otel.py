@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from prowess.errors import SourceError
 from prowess.escapes import escape_line
+from prowess.hints import explain_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -105,7 +106,7 @@ def _get_tracer(tracer_provider: TracerProvider | None) -> Tracer:
     try:
         from opentelemetry.trace import get_tracer  # noqa: PLC0415 - an extra
     except ImportError:
-        raise SourceError("tracing needs OpenTelemetry: pip install 'prowess[otel]'", code="missing-extra") from None
+        raise SourceError(f"OpenTelemetry is not installed: {explain_extra('otel')}", code="missing-extra") from None
     return get_tracer("prowess", tracer_provider=tracer_provider)
 
 

@@ -1,4 +1,4 @@
-"""A new skill: a folder that is right by every rule, to be filled in."""
+"""A new skill: a folder without errors, whose sentences are still to be written."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ COMMANDS = (
     CommandEntry("explain", "explain", "why a name is, or is not, what a model sees", "Look"),
     CommandEntry("prompt", "prompt", "exactly what a model would receive, and what that costs", "Look"),
     CommandEntry("doctor", "doctor", "what works here, and a remedy for what does not", "Look"),
-    CommandEntry("new", "new", "begin a skill that passes 'check'", "Write"),
+    CommandEntry("new", "new", "begin a skill: a folder to fill in", "Write"),
     CommandEntry("check", "check", "every finding about skills, with a remedy; --fix mends some", "Write"),
     CommandEntry("preview", "preview", "what a model would receive on activation, expansions marked", "Write"),
     CommandEntry("eval", "eval", "whether the queries of a skill's evals would find it", "Write"),

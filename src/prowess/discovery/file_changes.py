@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from prowess.errors import SourceError
 from prowess.files.identity import fingerprint_tree, folder_identity, is_watched_folder
+from prowess.hints import explain_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,7 +46,7 @@ def watch_folders(paths: Sequence[str], *, every: float, notice: WatchMethod, li
     if notice != "stat" and _has_watchfiles():
         return NativeWatcher(paths, every=every, limits=limits)
     if notice == "watchfiles":
-        raise SourceError("watchfiles is not installed: pip install 'prowess[watch]'", code="missing-extra")
+        raise SourceError(f"watchfiles is not installed: {explain_extra('watch')}", code="missing-extra")
     return PollingWatcher(paths, every=every, limits=limits)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import SkillError, SourceError
 from prowess.files.directory import stat_folder
+from prowess.hints import explain_extra
 from prowess.limits import DEFAULT_LIMITS
 from prowess.mcp.http.bind import check_token, is_loopback, parse_bind
 from prowess.mcp.live_catalog import SkillLoader
@@ -105,7 +106,7 @@ def load_server_class() -> type[Server]:
     except ModuleNotFoundError as error:
         if error.name not in {"mcp", "mcp_types"}:
             raise
-        raise SourceError("serving needs the SDK: pip install 'prowess[mcp]'", code="missing-extra") from None
+        raise SourceError(f"the MCP SDK is not installed: {explain_extra('mcp')}", code="missing-extra") from None
     finally:
         if collects:
             gc.enable()

@@ -44,7 +44,10 @@ def _check_parts(ctx: click.Context, param: click.Parameter, written: str) -> li
 )
 @json_option
 def command(name: str, *, folder: str, description: str, parts: list[str], as_data: bool) -> None:
-    """Begin a skill: a folder NAME with a SKILL.md that passes 'prowess check'."""
+    """Begin a skill: a folder NAME with a SKILL.md to fill in.
+
+    'prowess check' finds no error in it, and warns of each sentence that is still to be written.
+    """
     made = create_skill(name, folder, description=description, parts=parts)
     files = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
     where = shorten_path(str(made))

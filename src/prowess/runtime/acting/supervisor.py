@@ -287,7 +287,7 @@ def _mount_file_system(task: dict[str, Any]) -> _LimitedFileSystem | None:
         return None
     inodes = files + len(task["watched"]) + 2 if files else 0  # one more than is allowed, and the folders themselves
     try:
-        if not _load_confinement().mount_room(folder, disk, inodes):
+        if not _load_confinement().mount_limited_folder(folder, disk, inodes):
             return None
     except OSError:
         return None

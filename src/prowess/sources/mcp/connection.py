@@ -16,6 +16,7 @@ from threading import Event, Lock, Thread, current_thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import FetchError, SourceError
+from prowess.hints import explain_extra
 from prowess.sources.mcp.quota import ReceiveQuota
 from prowess.thread_work import call_on_cancel
 
@@ -285,7 +286,7 @@ def check_sdk_installed(find: Callable[[str], object] | None = None) -> None:
     from importlib.util import find_spec  # noqa: PLC0415 - only for those who connect
 
     if (find or find_spec)("mcp") is None:
-        raise SourceError("MCP servers need the SDK: pip install 'prowess[mcp]'", code="missing-extra")
+        raise SourceError(f"the MCP SDK is not installed: {explain_extra('mcp')}", code="missing-extra")
 
 
 def load_sdk() -> None:
@@ -295,4 +296,4 @@ def load_sdk() -> None:
         for module in ("mcp", "mcp.client.extension", "prowess.sources.mcp.transport"):
             import_module(module)
     except ImportError as error:
-        raise SourceError(f"the SDK for MCP cannot be imported: {error.name}", code="missing-extra") from None
+        raise SourceError(f"the MCP SDK cannot be imported: {error.name}", code="missing-extra") from None

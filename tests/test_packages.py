@@ -1,0 +1,170 @@
+"""The packages that are published: which files they hold, what their metadata says, and which extras they offer."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import grimp
+import pytest
+import yaml
+from hatchling.builders.sdist import SdistBuilder
+from hatchling.builders.wheel import WheelBuilder
+
+from hatch_build import project_urls, rewrite_links
+from prowess.cli.command_table import COMMANDS
+from prowess.health import EXTRAS
+
+if TYPE_CHECKING:
+    from grimp import ImportGraph
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+RELATIVE_LINK = re.compile(r"\]\((?!https?:|#)")
+DEMO_SKILL = re.compile(r"prowess/cli/demo/(skills|acting)/.+")
+MODULE = re.compile(r"prowess(/[a-z_][a-z0-9_]*)+\.py")
+
+
+@pytest.fixture(scope="module")
+def imports() -> ImportGraph:
+    return grimp.build_graph("prowess", include_external_packages=True, cache_dir=None)
+
+
+# -- Files -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_wheel_holds_modules_the_marker_for_types_and_the_skills_of_the_demonstration() -> None:
+    files = {file.distribution_path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
+    assert {name for name in files if not MODULE.fullmatch(name) and not DEMO_SKILL.fullmatch(name)} == {
+        "prowess/py.typed"
+    }
+    assert {"prowess/cli/demo/skills/csv-report/SKILL.md", "prowess/cli/demo/acting/folder-report/SKILL.md"} <= files
+
+
+def test_every_module_of_the_wheel_is_used_by_another_one(imports: ImportGraph) -> None:
+    """What nobody imports is a tool of those who build the project, and belongs into scripts/."""
+    starts = {"prowess.__main__", *(f"prowess.cli.commands.{command.module}" for command in COMMANDS)}
+    modules = {name for name in imports.modules if name.startswith("prowess.") and not imports.find_children(name)}
+    unused = {name for name in modules - starts if not imports.find_modules_that_directly_import(name)}
+    # On its way into scripts/.
+    assert unused - {"prowess.cli.manual"} == set()
+
+
+def test_the_sdist_holds_what_builds_the_wheel_and_no_tests() -> None:
+    files = {file.distribution_path for file in SdistBuilder(str(ROOT)).recurse_included_files()}
+    tops = {name.split("/")[0] for name in files}
+    assert tops == {"src", "examples", "hatch_build.py", "README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE"}
+
+
+# -- Extras ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_extra_is_used_by_a_module_and_known_to_doctor(imports: ImportGraph) -> None:
+    assert set(PROJECT["optional-dependencies"]) == set(EXTRAS)
+    for module, _purpose in EXTRAS.values():
+        assert imports.find_modules_that_directly_import(module), module
+
+
+USE_EACH_EXTRA = """
+import sys
+for module in ("mcp", "mcp_types", "watchfiles", "opentelemetry"):
+    sys.modules[module] = None  # as if it were not installed
+import prowess, prowess.mcp
+uses = {
+    "mcp": lambda: prowess.mcp.Server,
+    "mcp of others": lambda: prowess.Source.mcp("other", command=["none"]).load(),
+    "watch": lambda: next(iter(prowess.watch(".", notice="watchfiles"))),
+    "otel": lambda: prowess.otel.trace_events(),
+}
+for name, use in uses.items():
+    try:
+        use()
+    except prowess.SourceError as error:
+        print(name, error.code, error.message, sep="|")
+"""
+
+
+def test_what_needs_a_missing_extra_says_which_one_and_how_to_add_it(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", USE_EACH_EXTRA], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+    )
+    rows = [row.split("|") for row in done.stdout.splitlines()]
+    assert [name for name, _code, _message in rows] == ["mcp", "mcp of others", "watch", "otel"]
+    for name, code, message in rows:
+        extra = name.split()[0]
+        assert code == "missing-extra"
+        assert message.endswith(f"install Prowess with the extra '{extra}' (in a checkout: pip install '.[{extra}]')")
+
+
+# -- Metadata ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_readme_on_a_package_index_leads_to_the_files_of_its_release() -> None:
+    page = rewrite_links(README, "https://git.example/team/prowess", "v1.2.3")
+    assert not RELATIVE_LINK.search(page)
+    assert "](https://git.example/team/prowess/blob/v1.2.3/SECURITY.md)" in page
+    assert "](https://git.example/team/prowess/raw/v1.2.3/docs/demo.svg)" in page
+
+
+def test_while_no_address_is_known_a_readme_has_labels_in_place_of_links() -> None:
+    page = rewrite_links("See [the page](docs/a.md), ![a picture](docs/a.svg)[there](https://git.example).", "", "v1")
+    assert page == "See the page, [there](https://git.example)."
+
+
+def test_the_packages_take_their_urls_from_the_one_address_in_the_project_file() -> None:
+    metadata = WheelBuilder(str(ROOT)).metadata
+    hook = metadata.hatch.metadata.hook_config["custom"]
+    assert metadata.core.urls == project_urls(hook["repository"], f"v{metadata.version}")
+    assert not RELATIVE_LINK.search(metadata.core.readme)
+
+
+def test_the_urls_of_a_release_have_the_labels_that_package_indexes_know() -> None:
+    urls = project_urls("https://git.example/team/prowess", "v1.2.3")
+    assert set(urls) == {"Homepage", "Documentation", "Source", "Changelog", "Issues"}
+    assert all(url.startswith("https://git.example/team/prowess") for url in urls.values())
+    assert project_urls("", "v1.2.3") == {}
+
+
+# -- Platforms ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def jobs() -> dict[str, Any]:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}
+    found: dict[str, Any] = workflow["jobs"]
+    return found
+
+
+def claimed_versions() -> list[str]:
+    prefix = "Programming Language :: Python :: 3."
+    minors = sorted(int(row.removeprefix(prefix)) for row in PROJECT["classifiers"] if row.startswith(prefix))
+    return [f"3.{minor}" for minor in minors]
+
+
+def test_the_workflow_gates_on_the_lowest_and_the_highest_python_that_the_package_claims(jobs: dict[str, Any]) -> None:
+    versions = claimed_versions()
+    assert PROJECT["requires-python"] == f">={versions[0]}"
+    gate = jobs["linux"]
+    assert gate["strategy"]["matrix"]["python"] == [versions[0], versions[-1]]
+    assert "continue-on-error" not in gate
+    assert any("make test" in step.get("run", "") for step in gate["steps"])
+
+
+def test_the_package_claims_no_system_on_which_the_workflow_may_fail(jobs: dict[str, Any]) -> None:
+    systems = [row for row in PROJECT["classifiers"] if row.startswith("Operating System")]
+    assert systems == ["Operating System :: POSIX :: Linux"]
+    assert jobs["untried"]["continue-on-error"] is True
+    assert "untried" in jobs["untried"]["name"]
+
+
+def test_every_action_of_the_workflow_is_pinned_to_a_commit(jobs: dict[str, Any]) -> None:
+    actions = [step["uses"] for job in jobs.values() for step in job["steps"] if "uses" in step]
+    assert actions
+    for action in actions:
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", action), action
