@@ -89,8 +89,9 @@ manual: $(READY) ## write the pages of the command line, the tables of agents, s
 
 # Both take packages that nothing else needs, so they have an environment of their own.
 .PHONY: docs
-docs: $(DOCS_READY) ## build the documentation site into site/; a warning fails the build
+docs: $(DOCS_READY) ## build the documentation site into site/; a warning, or anything from another host, fails it
 	$(DOCS_BIN)/zensical build --clean --strict
+	@! grep -rnoE '<(script|link|img)[^>]+(src|href)="?https?:[^" ]+' --include='*.html' site
 
 .PHONY: docs-serve
 docs-serve: $(DOCS_READY) ## show the documentation site on this machine while you write

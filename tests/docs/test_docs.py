@@ -23,9 +23,15 @@ from scripts import module_table
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+OTHER_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "requirements/README.md")
 API = ROOT / "docs" / "reference" / "api"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTIONS = doctest.ELLIPSIS
+
+
+def path_of(page: Path) -> str:
+    """Return the path of a page from the root of the repository."""
+    return page.relative_to(ROOT).as_posix()
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -45,7 +51,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=path_of)
 @pytest.mark.usefixtures("reader")
 def test_interactive_snippets_print_what_the_page_says(page: Path) -> None:
     text = "\n".join(blocks(page, "pycon"))
@@ -56,7 +62,7 @@ def test_interactive_snippets_print_what_the_page_says(page: Path) -> None:
     assert runner.failures == 0, report.getvalue()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=path_of)
 @pytest.mark.usefixtures("reader")
 def test_scripts_in_the_pages_run(page: Path) -> None:
     for text in blocks(page, "python"):
@@ -96,12 +102,12 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_between_pages_leads_to_a_page_and_a_heading(page: Path) -> None:
-    prose = BLOCK.sub("", page.read_text(encoding="utf-8"))
-    for target, fragment in re.findall(r"\]\(([\w./-]+\.md)?(?:#([\w-]+))?\)", prose):
+@pytest.mark.parametrize("page", [*PAGES, *(ROOT / name for name in OTHER_PAGES)], ids=path_of)
+def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    prose = re.sub(r"`[^`\n]+`", "", BLOCK.sub("", page.read_text(encoding="utf-8")))
+    for target, fragment in re.findall(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)", prose):
         path = page.parent / target if target else page
-        assert path.is_file(), target
+        assert path.exists(), target
         assert not fragment or fragment in anchors(path), (target, fragment)
 
 
@@ -109,7 +115,7 @@ def test_the_readme_leads_to_every_page() -> None:
     """The pages of the API are reached from their overview."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     overview = (API / "index.md").read_text(encoding="utf-8")
-    lost = [page for page in PAGES[1:] if f"({page.relative_to(ROOT).as_posix()})" not in readme]
+    lost = [page for page in PAGES[1:] if f"({path_of(page)})" not in readme]
     assert [page.name for page in lost if page.parent != API or f"({page.name})" not in overview] == []
 
 

@@ -142,8 +142,8 @@ def test_any_call_under_any_patterns_is_answered(tool: str, command: str, patter
 @pytest.mark.parametrize("inside", ["a*" * 40 + "b", "*a" * 40 + "b", "*" * 200 + "b"], ids=["a*", "*a", "*"])
 def test_no_pattern_takes_long_over_a_long_command(inside: str) -> None:
     code = (
-        "import sys; from prowess.spec.tool_rules import judged;"
-        "sys.exit(judged('Bash', 'a' * 2000, [f'Bash({sys.argv[1]})']) != 'refused')"
+        "import sys; from prowess.spec.tool_rules import judge_call;"
+        "sys.exit(judge_call('Bash', 'a' * 2000, [f'Bash({sys.argv[1]})']) != 'refused')"
     )
     done = subprocess.run([sys.executable, "-c", code, inside], timeout=10, check=False)
     assert done.returncode == 0
