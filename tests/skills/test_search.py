@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prowess
-from prowess.library.search import SearchIndex
+from prowess.skills.search import SearchIndex
 
 Hits = Callable[..., list[str]]
 
