@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 HOLD = """
 import sys
-from prowess.files.lock import held
-with held(sys.argv[1], seconds=5, holder=""):
+from prowess.files.lock import lock_folder
+with lock_folder(sys.argv[1], seconds=5, holder=""):
     print("held", flush=True)
     sys.stdin.read()
 """

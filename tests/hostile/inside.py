@@ -121,7 +121,7 @@ def prepare(way: str) -> Callable[..., None]:
     names |= {"naive": importlib.import_module("naive"), "standing": importlib.import_module("standing")}
     names["meter"] = meter
     names["prowess"].parse_skill(_PLAIN_WARM_UP)  # what is imported only when it is needed
-    best = importlib.import_module("prowess.files.contained_open").best_way()
+    best = importlib.import_module("prowess.files.contained_open").best_open_method()
     memory("VmRSS")  # nobody may not be able to import what this needs
     importlib.import_module("prowess.install.installer")
 
