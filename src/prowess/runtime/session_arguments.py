@@ -64,6 +64,7 @@ def check_session_arguments(
     pattern: str,
     trust: Trust | None,
     *,
+    id: str | None,  # noqa: A002 - named as in Session
     limits: Limits | None,
     on_event: OnEvent | None,
 ) -> None:
@@ -71,6 +72,8 @@ def check_session_arguments(
     check_catalog(catalog)
     check_number(max_active, "max_active")
     check_text(pattern, "filter")
+    if id is not None:
+        check_text(id, "id")
     check_instance(limits, "limits", Limits, optional=True, remedy="pass prowess.Limits(…)")
     check_callable(on_event, "on_event")
     if iscoroutinefunction(on_event):

@@ -7,6 +7,7 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
+from prowess.arguments import check_text
 from prowess.errors import Issue, SkillError, SourceError
 from prowess.spec.tool_rules import ToolCeiling, is_tool_pattern
 
@@ -105,6 +106,7 @@ def digest_skill(skill: Skill) -> str:
 
 def session_from_json(text: str) -> SavedSession:
     """What ``session_as_json`` wrote, or its older version; raises ``SourceError`` for anything else."""
+    check_text(text, "saved")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -156,7 +158,11 @@ def older_save_issue() -> Issue:
 
 
 def reactivate_skills(active: Mapping[str, str], activate: Callable[[str], Activation]) -> Iterator[Issue]:
-    """Activate what was active when it was saved; what has changed or is missing since."""
+    """Activate what was active when the session was saved, and yield an issue for each skill that changed or is gone.
+
+    ``activate`` is to run no command: what it printed is in the host's transcript, and approvals are not saved. The
+    next activation of the skill runs what is granted then, or asks.
+    """
     for name, digest in active.items():
         try:
             skill = activate(name).skill
