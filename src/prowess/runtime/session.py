@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 
     from prowess.discovery.live import Live
     from prowess.errors import Issue
-    from prowess.runtime.acting.trust import Trust, TrustRequest
+    from prowess.runtime.acting.trust import Trust
+    from prowess.runtime.acting.trust_request import TrustRequest
     from prowess.runtime.catalog_diff import Refreshed
     from prowess.runtime.events import Event, OnEvent
     from prowess.select.selectors import Selector
@@ -234,7 +235,7 @@ class Session:
         """
         return self._state.resolve_name(name)
 
-    @measure_call()
+    @measure_call
     def set_filter(self, pattern: str) -> tuple[str, ...]:
         """Filter by another pattern from now on; return the names of the skills that this deactivated, sorted."""
         check_text(pattern, "pattern")
@@ -279,7 +280,7 @@ class Session:
         """Return every skill that models may see and that the filter lets through, by name."""
         return self._state.eligible_skills(under)
 
-    @measure_call()
+    @measure_call
     def index(self, query: str = "", under: str = "") -> str:
         """Return the candidates as lines of text for a prompt."""
         return self._listing.render_index(query, under)
@@ -301,7 +302,7 @@ class Session:
 
     # -- activation --------------------------------------------------------------------------------------------------
 
-    @measure_call()
+    @measure_call
     def activate(
         self,
         name: str,
@@ -324,7 +325,7 @@ class Session:
         # The skill may have been active with its commands run, by the host or as a preloaded skill.
         return activation if run else replace(activation, instructions=activation.written, outputs=(), issues=())
 
-    @measure_call()
+    @measure_call
     def activate_text(self, name: str, *, whole: bool = False, run: bool = True) -> str:
         """Make a skill active; return its body as the file has it now (``whole``: the whole file).
 
@@ -333,7 +334,7 @@ class Session:
         request = ActivationRequest(self.resolve_name(name), ambient_filters(), run=False)
         return self._activator.activate_text(request, whole=whole, run=run)
 
-    @measure_call()
+    @measure_call
     def deactivate(self, name: str) -> tuple[str, ...]:
         """Deactivate a skill; return the tools that no other active skill brings, sorted.
 
@@ -355,7 +356,7 @@ class Session:
         entries = sorted(self._state.visible_entries().items())
         return tuple(make_activation(entry) for _, entry in entries if entry.preloaded)
 
-    @measure_call()
+    @measure_call
     def expand(self, message: str, *, inline_forks: bool = False) -> str:
         """Return the text to send to the model for ``/name arguments`` or ``$name arguments``; ``""`` for other text.
 
@@ -397,7 +398,7 @@ class Session:
             active = self._state.active.entries.get(skill.name)
         return skill if active is None or active.loaded.skill.is_local else active.loaded.skill
 
-    @measure_call()
+    @measure_call
     def read_resource(self, name: str, path: str, max_bytes: int | None = None) -> str:
         """Return the text of a file of a skill that the filter lets through."""
         usual = ... if self._limits is None else self._limits.max_resource_bytes
@@ -444,7 +445,7 @@ class Session:
         )
         return child
 
-    @measure_call()
+    @measure_call
     def refresh(self, catalog: Catalog) -> Refreshed:
         """Use another catalogue from now on; return what was added, removed and changed. No live one is followed.
 

@@ -869,7 +869,7 @@ def test_links_pipes_and_closed_folders_are_deleted_and_not_followed(acting: Act
 
 REMOVE = """
 import os, sys
-from prowess.files.delete import remove_tree
+from prowess.files.delete import delete_tree
 if os.geteuid() == 0:
     os.setgroups([])
     os.setgid(65534)
@@ -879,7 +879,7 @@ os.makedirs(top + "/a/b")
 open(top + "/a/b/c", "w").close()
 os.chmod(top + "/a/b", 0)
 os.chmod(top + "/a", 0)
-remove_tree(top)
+delete_tree(top)
 print(os.listdir(sys.argv[1]))
 """
 
