@@ -29,7 +29,6 @@ _FILE_TOO_LARGE_STATUSES = (
     (-getattr(signal, "SIGXFSZ", 0), 128 + getattr(signal, "SIGXFSZ", 0)) if os.name == "posix" else ()
 )
 _POLL_SECONDS = 0.05  # a program can exceed its limits for so long before it is ended
-_MAX_DEPTH = 100
 _CHUNK_BYTES = 1 << 16
 _GUARD_GRACE = 2.0  # seconds; the supervisor ends everything within one second of the timeout
 
@@ -44,8 +43,9 @@ def _load_neighbour(name: str) -> Any:  # noqa: ANN401 - a module that is no par
 
 
 if TYPE_CHECKING:
-    from prowess.runtime.acting import process_table
+    from prowess.runtime.acting import disk_usage, process_table
 else:
+    disk_usage = _load_neighbour("disk_usage")
     process_table = _load_neighbour("process_table")
 
 _libc: Any = None
@@ -168,7 +168,7 @@ class _SupervisedProcess:
         files, size = (
             self.limited_fs.measure_usage()
             if self.limited_fs
-            else _measure_folders(self.task["watched"], max_files or 1 << 40)
+            else disk_usage.measure_folders(self.task["watched"], max_files or 1 << 40)
         )
         if max_files and files > max_files:
             return "files"
@@ -230,49 +230,7 @@ def _open_inherited_files(contents: dict[str, str]) -> tuple[int, ...]:
     return tuple(map(int, contents))
 
 
-def _measure_folders(folders: list[str], max_files: int) -> tuple[int, int]:
-    """Return how many entries there are below some folders, and the bytes that they take on the disk.
-
-    It stops beyond ``max_files``, and counts folders that are nested too deeply as too many files: a program must not
-    keep the supervisor busy by what it creates.
-    """
-    files = size = 0
-    queue = [(folder, 0) for folder in folders]
-    while queue and files <= max_files:
-        folder, depth = queue.pop()
-        with suppress(OSError), os.scandir(folder) as entries:
-            for entry in entries:
-                files += 1
-                with suppress(OSError):
-                    size += getattr(entry.stat(follow_symlinks=False), "st_blocks", 0) * 512
-                    if entry.is_dir(follow_symlinks=False):
-                        queue.append((entry.path, depth + 1))
-                if files > max_files:
-                    break
-        if depth > _MAX_DEPTH:
-            return max_files + 1, size
-    return files, size
-
-
-class _LimitedFileSystem:
-    """A mounted file system of limited size, in which are all folders that a program may write to."""
-
-    def __init__(self, folder: str) -> None:
-        self._handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        self.device = os.fstat(self._handle).st_dev
-        self._initial_entries = self._count_entries()
-
-    def _count_entries(self) -> int:
-        info = os.fstatvfs(self._handle)
-        return info.f_files - info.f_ffree
-
-    def measure_usage(self) -> tuple[int, int]:
-        """Return how many entries were made in it, and their bytes; files without a name count too."""
-        info = os.fstatvfs(self._handle)
-        return self._count_entries() - self._initial_entries, (info.f_blocks - info.f_bfree) * info.f_frsize
-
-
-def _mount_file_system(task: dict[str, Any]) -> _LimitedFileSystem | None:
+def _mount_file_system(task: dict[str, Any]) -> disk_usage.LimitedFileSystem | None:
     """Return the file system that the task asks for, with its folders made; ``None`` where none can be mounted."""
     folder, disk, files = task["room"], task["disk"], task["files"]
     # The file system is in memory, so a limit of more than a quarter of the machine's memory is left to the disk.
@@ -286,7 +244,7 @@ def _mount_file_system(task: dict[str, Any]) -> _LimitedFileSystem | None:
         return None
     for path in task["watched"]:
         os.mkdir(path, 0o700)
-    return _LimitedFileSystem(folder)
+    return disk_usage.LimitedFileSystem(folder)
 
 
 def split_off_guard(timeout: float) -> int:
