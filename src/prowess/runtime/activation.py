@@ -108,6 +108,7 @@ def next_step(state: ActivationState) -> ActivationStep:
     are unchanged, otherwise read the file. ``read``: read the file, then decide again. ``remember``: make what was read
     active. ``refuse-filtered`` and ``refuse-full``: raise an error.
     """
+    # The filter comes first, so that a refusal tells nothing about a skill that the conversation may not see.
     if not state.passes_filter:
         return "refuse-filtered"
     active = state.active

@@ -54,9 +54,9 @@ def compare_catalogs(old: Catalog, new: Catalog, active: Mapping[str, ActiveSkil
 
 def _find_difference(old: Catalog, new: Catalog) -> _CatalogDifference:
     with _cache_lock:
-        known = _difference_cache.get(new)
-        if known is not None and known[0]() is old:
-            return known[1]
+        cached = _difference_cache.get(new)
+        if cached is not None and cached[0]() is old:
+            return cached[1]
     before, after = set(old.names), set(new.names)
     changed = frozenset(name for name in before & after if may_differ(old[name], new[name]))
     # Two threads may compute it at once: that is rare and gives equal results, and a long comparison blocks nobody.

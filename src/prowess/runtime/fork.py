@@ -113,8 +113,8 @@ def limit_fork_tools(prepared: PreparedFork, ceiling: Iterable[str] | None) -> P
     if ceiling is None:
         return prepared
     # An empty list would mean every tool of the parent, so a ceiling that leaves nothing is said by a flag.
-    left = intersect_ceilings(prepared.allowed_tools or None, ceiling) or ()
-    return replace(prepared, allowed_tools=left, allows_nothing=not left)
+    tools = intersect_ceilings(prepared.allowed_tools or None, ceiling) or ()
+    return replace(prepared, allowed_tools=tools, allows_nothing=not tools)
 
 
 def fork_system_message(prepared: PreparedFork, attached_files: Iterable[str | os.PathLike[str]] = ()) -> str:
@@ -188,10 +188,10 @@ def subprocess_fork(
         system, user = fork_system_message(prepared), fork_user_message(prepared)
         separate = any("{system}" in word for word in words)
         prompt = user if separate else f"{system}\n\n{user}"
-        known = {"prompt": prompt, "system": system, "model": prepared.model, "skill": prepared.skill_name}
+        values = {"prompt": prompt, "system": system, "model": prepared.model, "skill": prepared.skill_name}
         is_argument = any("{prompt}" in word for word in words)
         result = run_under_supervisor(
-            [_fill_word(word, known) for word in words],
+            [_fill_word(word, values) for word in words],
             ProcessLimits(limits.max_fork_seconds, limits.max_fork_output_bytes),
             cwd=os.path.abspath(os.fspath(cwd)) if cwd is not None else os.getcwd(),
             env=dict(os.environ if env is None else env),
@@ -207,6 +207,6 @@ def subprocess_fork(
     return run_fork
 
 
-def _fill_word(word: str, known: Mapping[str, str]) -> str:
+def _fill_word(word: str, values: Mapping[str, str]) -> str:
     # One pass: a prompt that holds "{model}" keeps it. NUL cannot be part of an argument of a program.
-    return _PLACEHOLDER.sub(lambda match: known[match[1]].replace("\0", ""), word)
+    return _PLACEHOLDER.sub(lambda match: values[match[1]].replace("\0", ""), word)

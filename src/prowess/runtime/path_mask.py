@@ -39,11 +39,11 @@ def mask_paths(text: str, folders: Iterable[str]) -> str:
     """
     # The longest first: a pattern takes the first alternative that matches, and one folder may lie in another.
     roots = sorted({folder.rstrip("/\\") for folder in folders if os.path.isabs(folder)}, key=len, reverse=True)
-    known = "|".join(re.escape(root) for root in roots if root)
-    if not known:
+    alternatives = "|".join(re.escape(root) for root in roots if root)
+    if not alternatives:
         return text
     # A longer name is another folder: ``/srv/skills2`` does not lie in ``/srv/skills``.
-    path = re.compile(rf"(?:{known})(?:([/\\])|(?![\w-]|\.\w))")
+    path = re.compile(rf"(?:{alternatives})(?:([/\\])|(?![\w-]|\.\w))")
     # Fast path: text without escapes needs no table of where each character came from.
     if _ESCAPE_SEQUENCE.search(text) is None:
         return path.sub(lambda match: "" if match[1] else ".", text)

@@ -369,6 +369,7 @@ class Session:
         check_text(message, "message")
         self._state.follow_live_catalog()
         call = parse_call(message)
+        # Text such as "/tmp is full" is no call: without a skill of that name it is an ordinary message.
         if call is None or (call[0] not in self._state.catalog and call[0] not in self._state.active.entries):
             return ""
         name, arguments = self.resolve_name(call[0]), call[1]
@@ -433,7 +434,8 @@ class Session:
         It begins with the preloaded skills that are active here. ``tools`` lowers its ceiling. The filters of now, also
         the ambient ones, hold for as long as it lives: whoever runs the sub-agent may do so in another place.
         """
-        child = copy(self)  # not by __init__, which would run the commands of preloaded skills again
+        # A copy, not a call of __init__, which would run the commands of preloaded skills again.
+        child = copy(self)
         state, consent = self._state.open_child(tools), self._consent.open_child()
         instructions = replace(self._instructions, consent=consent)
         vars(child).update(
@@ -513,12 +515,13 @@ class Session:
         ``widen``; approvals and ``id`` are not saved. Restoring a skill runs no command and asks nobody: its commands
         run when it is activated again, if they may. Raises ``SourceError`` for text that is no saved session.
         """
-        known = session_from_json(saved)
+        save = session_from_json(saved)
         hidden = None if explicit_only is None else check_texts(explicit_only, "explicit_only")
-        bounds = merge_bounds(known, parse_ceiling(tools), max_active, filter, hidden, widen=widen)
+        bounds = merge_bounds(save, parse_ceiling(tools), max_active, filter, hidden, widen=widen)
         session = cls.__new__(cls)
-        vars(session).update(_restored=known._replace(bounds=bounds))
+        # Before __init__, since what a person refused must be known when skills are preloaded there.
+        vars(session).update(_restored=save._replace(bounds=bounds))
         start = partial(cls.__init__, session, catalog, None, bounds.max_active, selector, bounds.filter, base_dir)
         start(trust, limits=limits, on_event=on_event, id=id, command_env=command_env, explicit_only=hidden or ())
-        issues = (older_save_issue(),) if known.is_older and not widen else ()
-        return session, (*issues, *reactivate_skills(known.active, partial(session.activate, run=False)))
+        issues = (older_save_issue(),) if save.is_older and not widen else ()
+        return session, (*issues, *reactivate_skills(save.active, partial(session.activate, run=False)))

@@ -74,21 +74,21 @@ def merge_bounds(
 
     ``widen``: the given ceiling replaces the saved one, and so do the other bounds that are given.
     """
-    known = saved.bounds
+    before = saved.bounds
     if widen:
-        count = known.max_active if max_active is None else max_active
-        filters = (known.filter, known.filters) if pattern is None else (pattern, ())
-        names = known.explicit_only if explicit_only is None else tuple(explicit_only)
+        count = before.max_active if max_active is None else max_active
+        filters = (before.filter, before.filters) if pattern is None else (pattern, ())
+        names = before.explicit_only if explicit_only is None else tuple(explicit_only)
         return SessionBounds(given, count, *filters, names)
     # 0 is no limit, so it must not win as the smallest number.
-    counts = [count for count in (known.max_active, max_active or 0) if count > 0]
+    counts = [count for count in (before.max_active, max_active or 0) if count > 0]
     # A save approves nothing by itself: somebody may have edited it in the place where the host keeps it.
-    ceiling = known.ceiling.intersect(given)
-    names = tuple(dict.fromkeys((*known.explicit_only, *(explicit_only or ()))))
-    if not pattern or pattern == known.filter:
-        return SessionBounds(ceiling, min(counts, default=0), known.filter, known.filters, names)
+    ceiling = before.ceiling.intersect(given)
+    names = tuple(dict.fromkeys((*before.explicit_only, *(explicit_only or ()))))
+    if not pattern or pattern == before.filter:
+        return SessionBounds(ceiling, min(counts, default=0), before.filter, before.filters, names)
     # The session can replace its own filter, so the saved one goes among those that it cannot change.
-    fixed = dict.fromkeys((*known.filters, *((known.filter,) if known.filter else ())))
+    fixed = dict.fromkeys((*before.filters, *((before.filter,) if before.filter else ())))
     return SessionBounds(ceiling, min(counts, default=0), pattern, tuple(fixed), names)
 
 

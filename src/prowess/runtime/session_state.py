@@ -56,7 +56,7 @@ class SessionState:
         do so outside of the block that they came from.
         """
         self.follow_live_catalog()
-        with self.lock:
+        with self.lock:  # so that the catalogue, the filters and the active skills are of one moment
             child = copy(self)
             child.lock = RLock()
             child.active = self.active.open_child(tools)
@@ -71,7 +71,7 @@ class SessionState:
 
         It costs a comparison while nothing changed. It must not be called under the lock, since listeners are told.
         """
-        live = self._live
+        live = self._live  # kept, since another thread may switch to a catalogue that is not live
         if live is None or live.catalog is self.catalog:
             return
         with self.lock:
@@ -120,6 +120,7 @@ class SessionState:
         name = self.resolve_name(name)
         filters = self.visibility.current_filters()
         with self.lock:
+            # A skill that has left the catalogue stays usable while it is active.
             active = self.active.entries.get(name)
             skill = active.loaded.skill if active is not None and active.gone else self.catalog.get(name)
             return skill if skill is not None and self.visibility.passes_filters(skill, filters) else None
@@ -192,6 +193,7 @@ class SessionState:
     def collect_save(self) -> tuple[SessionBounds, dict[str, Skill]]:
         """Return what a save holds of one moment: the bounds of the session, and the active skills by name."""
         self.follow_live_catalog()
+        # Under the lock only references are taken; hashing the skills, which reads their files, comes after it.
         with self.lock:
             active = {name: entry.loaded.skill for name, entry in self.active.entries.items()}
             sees, explicit_only = self.visibility, tuple(sorted(self.visibility.explicit_only))

@@ -50,11 +50,11 @@ def take_snapshot(skill: Skill) -> Iterator[Snapshot]:
 
 def _read_and_hash(skill: Skill, paths: Iterable[str], hashes: dict[str, FileHash]) -> Iterator[NewFile]:
     """Yield the files of a skill one by one; the hash of each is put into ``hashes`` before."""
-    left = skill.limits.max_digest_bytes
+    bytes_left = skill.limits.max_digest_bytes
     for path in paths:
         raise_if_cancelled()  # a large skill takes seconds, and the host may have cancelled the call
-        file = _read_file(skill, path, left)
-        left -= len(file.content)
+        file = _read_file(skill, path, bytes_left)
+        bytes_left -= len(file.content)
         hashes[path] = hash_bytes(file.content, executable=file.executable)
         yield file
 
