@@ -48,7 +48,9 @@ def test_the_wheel_holds_modules_the_marker_for_types_and_the_skills_of_the_demo
 
 def test_every_module_of_the_wheel_is_used_by_another_one(imports: ImportGraph) -> None:
     """What nobody imports is a tool of those who build the project, and belongs into scripts/."""
-    starts = {"prowess.__main__", *(f"prowess.cli.commands.{command.module}" for command in COMMANDS)}
+    # The supervisor is a program: it is started by the path of its file.
+    programs = {"prowess.__main__", "prowess.runtime.acting.supervisor"}
+    starts = {*programs, *(f"prowess.cli.commands.{command.module}" for command in COMMANDS)}
     modules = {name for name in imports.modules if name.startswith("prowess.") and not imports.find_children(name)}
     unused = {name for name in modules - starts if not imports.find_modules_that_directly_import(name)}
     assert unused == set()

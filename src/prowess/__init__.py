@@ -84,7 +84,8 @@ if TYPE_CHECKING:
     from prowess.progress_steps import progress
     from prowess.runtime.acting import sandbox
     from prowess.runtime.acting.scripts import ScriptResult, Scripts
-    from prowess.runtime.acting.trust import Grant, Grants, Trust, TrustRequest
+    from prowess.runtime.acting.trust import Grant, Grants, Trust
+    from prowess.runtime.acting.trust_request import TrustRequest
     from prowess.runtime.activation import Activation
     from prowess.runtime.catalog_diff import Refreshed
     from prowess.runtime.events import Event, log_events
@@ -194,7 +195,7 @@ _LAZY_EXPORTS = {
     "ToolResult": "tools.definitions",
     "Toolset": "tools.toolset",
     "Trust": "runtime.acting.trust",
-    "TrustRequest": "runtime.acting.trust",
+    "TrustRequest": "runtime.acting.trust_request",
     "Update": "install.update",
     "Watch": "discovery.watch",
     "apply_fix": "authoring.fix",

@@ -1,4 +1,4 @@
-"""What the tests of sessions share: skills in a line, the catalogue of what was written, scripts, processes."""
+"""Fixtures for the tests of sessions: skills on the disk, their catalogue, scripts that run, marked processes."""
 
 import os
 import signal
@@ -43,7 +43,7 @@ def put(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def scanned(tmp_path: Path) -> Callable[..., prowess.Catalog]:
-    """The catalogue of ``tmp_path/skills`` as it is now, mounted as ``skills``; some of its folders preloaded."""
+    """Scan ``tmp_path/skills``, mounted as ``skills``; the folders that are named are preloaded."""
 
     def load(*preloaded: str) -> prowess.Catalog:
         root = tmp_path / "skills"
@@ -58,7 +58,7 @@ def scanned(tmp_path: Path) -> Callable[..., prowess.Catalog]:
 
 
 class Options(TypedDict, total=False):
-    """What ``prowess.Scripts`` takes."""
+    """The arguments of ``prowess.Scripts``."""
 
     sandbox: Kind
     folder: Path
@@ -78,7 +78,7 @@ class Acting:
         self.trust = prowess.Trust(base / "trust.json")
 
     def put(self, files: Mapping[str, str | bytes], body: str = "Do it.") -> prowess.Skill:
-        """Write files of the skill; the skill as it is now, without a grant."""
+        """Write files of the skill; return the skill in its present state, without a grant."""
         head = f"---\nname: act\ndescription: Acts.\n---\n{body}\n"
         for path, content in {"SKILL.md": head, **files}.items():
             file = self.folder / path
@@ -87,7 +87,7 @@ class Acting:
         return prowess.scan(self.folder.parent)["act"]
 
     def granted(self, files: Mapping[str, str | bytes], body: str = "Do it.") -> prowess.Skill:
-        """The same with a grant."""
+        """Write files of the skill; return the skill in its present state, with a grant."""
         skill = self.put(files, body)
         self.trust.grant(skill)
         return skill
@@ -110,7 +110,7 @@ class Acting:
             assert self.left() == []
 
     def left(self) -> list[str]:
-        """What runs have left in the folder for temporary files."""
+        """Return the names of what runs have left in the folder for temporary files."""
         return sorted(path.name for path in self.temporary.iterdir())
 
 
@@ -125,7 +125,7 @@ def acting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Acting]:
 
 
 def require_sandbox(name: str) -> Kind:
-    """The kind of that name where it works; where it does not, the test says loudly that it skipped."""
+    """Return the sandbox of that name where it works; skip the test where it does not, and report that loudly."""
     for each in prowess.sandbox.available():
         if each.name == name and not each.usable:
             pytest.skip(f"NOT TESTED: scripts in the sandbox {name!r}, which does not work here: {each.why}")
@@ -148,24 +148,24 @@ def jail(request: pytest.FixtureRequest) -> Kind:
     params=["bwrap", *(pytest.param(other, marks=pytest.mark.sampled(0.4)) for other in ("landlock", "none"))]
 )
 def kind(request: pytest.FixtureRequest) -> Kind:
-    """The best sandbox, and in a sample the other one and none: for what is the same in each of them."""
+    """The best sandbox, and in a sample the other ones: for behaviour that does not depend on the sandbox."""
     return require_sandbox(request.param)
 
 
 class Marked:
-    """A variable of the environment that every process of a run inherits, by which it is found."""
+    """An environment variable that every process of a run inherits, and by which it is found."""
 
     def __init__(self) -> None:
         self.value = uuid4().hex
         self.env = {"PROWESS_TEST_MARK": self.value}
 
     def alive(self, also: str = "") -> list[str]:
-        """The processes that carry it (and ``also``): number and command line."""
+        """Return the number and command line of each process that carries the mark (and ``also``)."""
         found = (self._row(path, also) for path in Path("/proc").iterdir() if path.name.isdigit())
         return [row for row in found if row]
 
     def end(self) -> None:
-        """End what a failing test has left: only processes that carry the mark."""
+        """End the processes that a failing test has left: only those that carry the mark."""
         for row in self.alive():
             with suppress(ProcessLookupError):
                 os.kill(int(row.partition(":")[0]), signal.SIGKILL)
@@ -183,7 +183,7 @@ class Marked:
 
 @pytest.fixture
 def marked() -> Iterator[Marked]:
-    """A mark, where the table of processes can be read; what a failing test leaves is ended."""
+    """A mark, where the table of processes can be read; processes that a failing test leaves are ended."""
     if not Path("/proc/self/environ").exists():
         pytest.skip("needs /proc to look for processes that were left behind")
     mark = Marked()

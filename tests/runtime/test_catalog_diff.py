@@ -1,4 +1,4 @@
-"""Another catalogue in the middle of a conversation."""
+"""A session gets another catalogue in the middle of a conversation."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The most that a host allows, and which calls the active skills pre-approve."""
+"""The ceiling of a host, and which calls the active skills approve."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -40,7 +40,9 @@ def session_of(*tools: str, ceiling: Ceiling = "any", active: bool = True) -> Se
         (["read"], ()),
     ],
 )
-def test_a_ceiling_leaves_what_both_name(ceiling: Ceiling, tools: tuple[str, ...], put: Put, scanned: Scanned) -> None:
+def test_a_ceiling_leaves_the_tools_that_it_and_the_skill_name(
+    ceiling: Ceiling, tools: tuple[str, ...], put: Put, scanned: Scanned
+) -> None:
     put("a", tools="Read Edit Bash(git:*)")
     session = Session(scanned(), tools=ceiling)
     assert session.activate("a").added_tools == tools
@@ -116,7 +118,7 @@ def test_asking_for_everything_widens_nothing(wanted: str) -> None:
 # -- three answers --------------------------------------------------------------------------------------------------
 
 
-def test_three_answers() -> None:
+def test_a_call_is_allowed_refused_or_not_mentioned() -> None:
     session = session_of("Bash(git:*)", "Read")
     assert session.allows("Bash", "git status") == "allowed"
     assert session.allows("Bash", "rm x") == "refused"
@@ -141,7 +143,7 @@ def test_the_ceiling_decides_a_command_too() -> None:
     assert session.allows("Bash", "npm test") == "refused"
 
 
-def test_what_is_not_active_mentions_nothing() -> None:
+def test_a_skill_that_is_not_active_mentions_no_tool() -> None:
     session = session_of("Bash(git:*)", active=False)
     assert session.allows("Bash", "git status") == "not-mentioned"
     session.activate("only")
@@ -166,7 +168,7 @@ def test_a_command_that_could_do_more_than_one_thing_is_never_allowed_by_a_patte
     assert session.allows("Bash", before + operator + after) == "refused"
 
 
-def test_a_pattern_of_the_ceiling_is_under_the_same_rule() -> None:
+def test_no_pattern_of_the_ceiling_allows_a_command_that_could_do_more_than_one_thing() -> None:
     session = session_of("Bash", ceiling=["Bash(git:*)"])
     assert session.allows("Bash", "git status; rm x") == "refused"
 

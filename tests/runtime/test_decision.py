@@ -1,4 +1,4 @@
-"""What an activation decides, from its state alone: every state has one answer, and refusals come first."""
+"""The decision of an activation, a pure function: every state has one next step, and refusals come first."""
 
 from itertools import product
 
@@ -9,15 +9,15 @@ from prowess.runtime.activation import ActivationState, ActiveSkill, CommandDeci
 
 LOADED = prowess.Catalog.from_sources([prowess.Source.inline("greet", "Greets.", "Say hello.")])["greet"].load()
 READY = ActiveSkill(LOADED, ())
-STANDING = CommandDecision("granted", "digest", None)
+DECISION = CommandDecision("granted", "digest", None)
 ENTRIES = (
     *(None, READY, READY._replace(stale=True)),
-    *(READY._replace(commands_unrun=True), READY._replace(command_decision=STANDING)),
+    *(READY._replace(commands_unrun=True), READY._replace(command_decision=DECISION)),
 )
 
 
 def state(**known: object) -> ActivationState:
-    """A skill that may be activated, with whatever else is known."""
+    """Return the state of a skill that may be activated, with the given fields."""
     base = ActivationState(passes_filter=True, has_room=True, run=True, active=None)
     return base._replace(**known)  # type: ignore[arg-type]  # each test names fields of the state
 
@@ -31,9 +31,9 @@ def state(**known: object) -> ActivationState:
         ({"active": READY._replace(commands_unrun=True)}, "read"),
         ({"active": READY._replace(commands_unrun=True), "run": False}, "keep"),
         ({"active": READY._replace(stale=True), "run": False}, "read"),
-        ({"active": READY._replace(command_decision=STANDING)}, "check-grant"),
-        ({"active": READY._replace(command_decision=STANDING), "run": False}, "keep"),
-        ({"active": READY._replace(command_decision=STANDING, gone=True)}, "keep"),
+        ({"active": READY._replace(command_decision=DECISION)}, "check-grant"),
+        ({"active": READY._replace(command_decision=DECISION), "run": False}, "keep"),
+        ({"active": READY._replace(command_decision=DECISION, gone=True)}, "keep"),
         ({"active": READY, "has_room": False}, "keep"),
         ({"has_room": False}, "refuse-full"),
         ({"is_read": True}, "remember"),

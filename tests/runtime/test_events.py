@@ -1,4 +1,4 @@
-"""One stream of events to whoever asked, in order, and never while a lock is held."""
+"""Events reach the listener in order, and never while a lock is held."""
 
 import logging
 import subprocess
@@ -24,7 +24,7 @@ def events() -> list[Event]:
 
 @pytest.fixture
 def session(put: Put, scanned: Scanned, events: list[Event]) -> Session:
-    """Two skills in two folders, one of them with a file, and a list that gets every event."""
+    """Two skills in two folders, the first with a file, and a list that gets every event."""
     folder = put("x/a", tools="Read").parent
     (folder / "a.md").write_text("four", encoding="utf-8")
     put("y/b", tools="Read Edit")
@@ -35,7 +35,7 @@ def told(events: list[Event]) -> list[tuple[str, str]]:
     return [(event.kind, event.skill) for event in events]
 
 
-def test_what_happens_is_told_in_order(session: Session, events: list[Event]) -> None:
+def test_events_come_in_the_order_in_which_things_happen(session: Session, events: list[Event]) -> None:
     session.index("a query")
     session.activate("a")
     session.read_resource("a", "a.md")
@@ -57,7 +57,7 @@ def test_what_happens_is_told_in_order(session: Session, events: list[Event]) ->
     ]
 
 
-def test_events_have_particulars(session: Session, events: list[Event]) -> None:
+def test_events_have_details(session: Session, events: list[Event]) -> None:
     location = session.catalog["a"].location
     session.index("a query")
     session.activate("a")
@@ -112,7 +112,7 @@ def test_activating_again_is_no_event(session: Session, events: list[Event]) -> 
     assert told(events) == [("activated", "a")]
 
 
-def test_without_a_callback_nothing_is_needed(put: Put, scanned: Scanned) -> None:
+def test_a_session_needs_no_callback(put: Put, scanned: Scanned) -> None:
     put("a")
     session = Session(scanned())
     session.activate("a")

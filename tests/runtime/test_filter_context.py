@@ -1,4 +1,4 @@
-"""A filter around a block: for this thread and this task, narrowing whatever else filters."""
+"""The ambient filter: it holds for one thread or task, and narrows every other filter."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""What a filter lets through, and that whatever it does not is nowhere to be seen."""
+"""Filters: which skills they let through, and that a session shows the others nowhere."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -43,7 +43,7 @@ def available(session: Session) -> list[str]:
         ("skills/[", []),
     ],
 )
-def test_a_filter_says_what_there_is(pattern: str, names: list[str], catalog: prowess.Catalog) -> None:
+def test_a_filter_decides_which_skills_are_available(pattern: str, names: list[str], catalog: prowess.Catalog) -> None:
     session = Session(catalog, filter=pattern)
     assert available(session) == names
     assert [name for name in catalog.names if session.is_available(name)] == names
@@ -64,7 +64,7 @@ def test_a_refusal_names_the_skill_and_the_filter(catalog: prowess.Catalog) -> N
     assert "skills/docs/*" in caught.value.message
 
 
-def test_what_is_filtered_is_also_out_of_index_tools_answers_and_reads(catalog: prowess.Catalog) -> None:
+def test_a_hidden_skill_is_not_in_the_index_the_tools_the_answers_or_the_reads(catalog: prowess.Catalog) -> None:
     session = Session(catalog, tools="any")
     session.activate("pay")
     session.activate("pdf")
@@ -125,7 +125,7 @@ def test_a_preloaded_skill_that_the_first_filter_hides_is_not_active(
     assert len(catalog) == 3
 
 
-def test_what_was_ended_by_a_filter_stays_ended(catalog: prowess.Catalog) -> None:
+def test_a_skill_that_a_filter_deactivated_stays_inactive(catalog: prowess.Catalog) -> None:
     session = Session(catalog)
     session.activate("pay")
     session.set_filter("none")
@@ -168,7 +168,7 @@ def test_an_active_skill_is_refused_again_by_an_explicit_filter(catalog: prowess
     assert session.active_skills == ("pay",)
 
 
-def test_no_explicit_filter_is_not_an_empty_one(catalog: prowess.Catalog) -> None:
+def test_an_empty_explicit_filter_is_not_the_same_as_none(catalog: prowess.Catalog) -> None:
     session = Session(catalog, filter="none")
     with pytest.raises(prowess.SkillFilteredError):
         session.activate("pay", filter=None)

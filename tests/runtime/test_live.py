@@ -54,7 +54,7 @@ def test_the_catalogue_is_there_at_once_and_keeps_up(following: Opened, put: Put
         after(live, lambda: rmtree(root / "first"), lambda catalog: catalog.names == ("second",))
 
 
-def test_keywords_are_those_of_a_scan(root: Path, put: Put) -> None:
+def test_a_live_catalogue_takes_the_keywords_of_a_scan(root: Path, put: Put) -> None:
     put("deep/er/skill")
     with prowess.live(root, max_depth=1) as live:
         assert live.catalog.names == prowess.scan(root, max_depth=1).names
@@ -72,7 +72,7 @@ def test_a_closed_catalogue_stays_as_it_was_and_leaves_no_thread(following: Open
     live.close()
 
 
-def test_who_waits_is_woken_when_it_is_closed(following: Opened) -> None:
+def test_closing_a_live_catalogue_wakes_a_thread_that_waits_for_a_change(following: Opened) -> None:
     live = following()
     given: list[prowess.Catalog] = []
     waiting = threading.Thread(target=lambda: given.append(live.wait_for_change(live.catalog)))
@@ -82,7 +82,7 @@ def test_who_waits_is_woken_when_it_is_closed(following: Opened) -> None:
     assert given == [live.catalog]
 
 
-def test_a_session_follows(following: Opened, put: Put) -> None:
+def test_a_session_follows_a_live_catalogue(following: Opened, put: Put) -> None:
     with following() as live:
         session = Session(live)
         toolset = prowess.Toolset(session)
@@ -112,7 +112,7 @@ def test_a_session_follows(following: Opened, put: Put) -> None:
         lambda session: session.save().index("first"),
     ],
 )
-def test_whatever_is_asked_first_sees_the_catalogue_of_now(
+def test_every_method_of_a_session_sees_the_present_catalogue(
     use: Callable[[Session], object], following: Opened, put: Put
 ) -> None:
     events: list[prowess.Event] = []
@@ -161,7 +161,7 @@ def test_a_restored_session_follows_too(following: Opened, put: Put) -> None:
 
 
 def test_many_sessions_share_one_reload(following: Opened, put: Put) -> None:
-    """Each takes the same catalogue, and one prompt serves them all."""
+    """Every session takes over one catalogue, and one prompt serves them all."""
     with following() as live:
         toolsets = [prowess.Toolset(Session(live)) for _ in range(100)]
         after(live, lambda: put("second"), lambda catalog: "second" in catalog)
@@ -169,7 +169,7 @@ def test_many_sessions_share_one_reload(following: Opened, put: Put) -> None:
         assert len({id(toolset.prompt()) for toolset in toolsets}) == 1
 
 
-def test_catalogues_that_nobody_uses_any_more_are_given_back(following: Opened, put: Put) -> None:
+def test_catalogues_that_nobody_uses_any_more_are_freed(following: Opened, put: Put) -> None:
     with following() as live:
         toolset = prowess.Toolset(Session(live))
         toolset.prompt()
@@ -181,7 +181,7 @@ def test_catalogues_that_nobody_uses_any_more_are_given_back(following: Opened, 
         assert len(kept) <= 2, "that of now, and one that a scan may be making"
 
 
-def test_threads_that_ask_while_it_changes_never_see_half_of_it(following: Opened, put: Put) -> None:
+def test_threads_never_see_half_of_a_change(following: Opened, put: Put) -> None:
     wrong: list[str] = []
     is_over = threading.Event()
 
@@ -250,7 +250,7 @@ def test_the_first_scan_raises_what_it_meets(put: Put, root: Path) -> None:
     assert not set(threading.enumerate()) - before
 
 
-def test_a_live_catalogue_is_asked_as_the_catalogue_of_now_is(following: Opened, put: Put) -> None:
+def test_a_live_catalogue_answers_like_the_present_catalogue(following: Opened, put: Put) -> None:
     with following() as live:
         assert ([skill.name for skill in live], len(live), live["first"]) == (["first"], 1, live.catalog["first"])
         assert ("first" in live, "second" in live) == (True, False)

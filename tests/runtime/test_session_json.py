@@ -1,4 +1,4 @@
-"""A session as text, and back again later."""
+"""Saving sessions and restoring them: what is saved, what has changed since, and which bounds hold."""
 
 import json
 import os
@@ -227,7 +227,7 @@ def test_a_host_that_names_no_tools_restores_a_session_that_approves_none(wide: 
     assert (opened.active_tools, opened.allows("Bash", "rm x")) == ((), "not-mentioned")
 
 
-def test_a_save_from_before_sessions_said_whether_skills_approve_tools_is_read_the_careful_way(
+def test_an_older_save_without_grants_tools_approves_only_what_it_lists(
     wide: prowess.Catalog,
 ) -> None:
     def restored(tools: list[str] | None) -> tuple[str, ...]:
@@ -359,7 +359,7 @@ def test_a_saved_bound_that_is_missing_or_no_bound_is_refused(wrong: dict[str, A
 @pytest.mark.parametrize(
     "wrong", [{"explicit_only": "a"}, {"explicit_only": [1]}, {"grants_tools": 1}, {"grants_tools": None}]
 )
-def test_what_a_save_of_before_has_not_is_refused_where_it_is_wrong(wrong: dict[str, Any]) -> None:
+def test_a_field_that_older_saves_lack_is_refused_where_it_is_malformed(wrong: dict[str, Any]) -> None:
     saved = {**json.loads(Session(prowess.Catalog()).save()), **wrong}
     with pytest.raises(prowess.SourceError):
         Session.restore(prowess.Catalog(), json.dumps(saved))
@@ -414,7 +414,7 @@ def test_any_text_is_a_session_or_a_source_error(saved: str) -> None:
 
 
 @pytest.mark.parametrize("saved", [{}, None, 7, b"{}"])
-def test_what_is_no_text_is_no_saved_session(saved: object) -> None:
+def test_a_saved_session_must_be_text(saved: object) -> None:
     with pytest.raises(prowess.SourceError, match="saved"):
         prowess.Session.restore(prowess.Catalog(), saved)  # type: ignore[arg-type]
 

@@ -91,7 +91,9 @@ def test_arguments_may_have_several_lines(put: Put, scanned: Scanned) -> None:
         "pdf /pdf",
     ],
 )
-def test_anything_else_is_an_empty_text_and_activates_nothing(message: str, put: Put, scanned: Scanned) -> None:
+def test_a_message_that_is_no_call_gives_empty_text_and_activates_nothing(
+    message: str, put: Put, scanned: Scanned
+) -> None:
     put("pdf")
     session = Session(scanned())
     assert session.expand(message) == ""
@@ -151,7 +153,7 @@ TRICKY = st.lists(
 
 
 @given(TRICKY)
-def test_what_the_user_says_is_put_in_once_and_never_looked_at_again(arguments: str) -> None:
+def test_placeholders_in_the_arguments_are_not_filled(arguments: str) -> None:
     assert f"<<{arguments}>>" in session_of("<<$ARGUMENTS>>").expand(f"/greet {arguments}")
     assert arguments in session_of("No place for it.").expand(f"/greet {arguments}")
 

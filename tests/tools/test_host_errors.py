@@ -75,7 +75,7 @@ def test_an_ask_that_answers_something_else_is_a_no_and_logged(
     put("act", body="!`touch ran.txt`\n")
     ask = cast("Callable[..., bool]", lambda _: answer)
     prowess.Toolset(talk(trust=prowess.Trust(tmp_path / "t.json", ask=ask))).call("load_skill", {"name": "act"})
-    said = f"the host's ask answered {answer!r}, which counts as no: it answers True, 'always' or False"
+    said = f"the host's ask answered {answer!r}, which counts as no: it must answer True, 'always' or False"
     assert [(record.name, record.getMessage()) for record in caplog.records] == [("prowess", said)]
     assert not (tmp_path / "ran.txt").exists()
     caplog.clear()

@@ -1,1 +1,1 @@
-"""One conversation: what is active, what it may use, what filters it."""
+"""One conversation over a catalogue: which skills it sees, which are active, what they may use and run."""

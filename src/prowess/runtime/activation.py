@@ -1,4 +1,4 @@
-"""A skill that is active: what activating it gives, and what a session remembers of it."""
+"""An active skill: what an activation gives, what a session remembers of it, and the decision that leads to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_LONGER_EXISTS = "the skill no longer exists; this is what was loaded before"
 class Activation:
     """A skill that is active now, its instructions, and the tools that it brings.
 
-    ``note`` says what the caller should know: that it was active already, has vanished, or has changed since.
+    ``note`` says what the caller should know: that the skill was active before, no longer exists, or has changed.
     """
 
     skill: Skill
@@ -32,7 +32,7 @@ class Activation:
     added_tools: tuple[str, ...]
     note: str = ""
     outputs: tuple[Span, ...] = ()
-    """Where the instructions hold what a command printed: data, never looked at again."""
+    """Where the instructions hold what a command printed: data, in which no placeholder or command is looked for."""
     issues: tuple[Issue, ...] = ()
     """Commands that did not run, or failed."""
     written: str = ""
@@ -40,12 +40,13 @@ class Activation:
 
 
 class CommandDecision(NamedTuple):
-    """By what the commands of a skill ran, or that they did not; and the grants as they were then."""
+    """Why the commands of a skill ran, or that they did not, and under which grants that was decided."""
 
     permission: Permission
     digest: str
+    """The digest of the files that the commands ran from."""
     grants_mark: object
-    """A mark of them."""
+    """What ``Consent.mark`` returned before the decision: while it is equal, no grant has changed."""
 
 
 class ActiveSkill(NamedTuple):
@@ -57,21 +58,26 @@ class ActiveSkill(NamedTuple):
     issues: tuple[Issue, ...] = ()
     preloaded: bool = False
     stale: bool = False
+    """Whether the catalogue has another state of the skill, which the next activation loads."""
     gone: bool = False
+    """Whether the catalogue no longer has the skill."""
     commands_unrun: bool = False
-    """Its commands were left for whoever reads the text."""
+    """Whether the instructions have commands that an activation left unrun."""
     command_decision: CommandDecision | None = None
-    """``None`` without commands."""
+    """What was decided about its commands; ``None`` for instructions without commands."""
     written: str | None = None
     """The instructions before their commands ran; ``None`` where none ran, so that no text is kept twice."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether activating again gives what is here."""
+        """Whether another activation that runs commands gives what was loaded."""
         return not self.stale and not self.commands_unrun
 
     def can_reuse(self, *, run: bool) -> bool:
-        """Whether its text need not be read again; commands that were not run matter only to who wants them run."""
+        """Return whether an activation can give what was loaded, without reading the file again.
+
+        Commands that were left unrun matter only to a call that runs commands.
+        """
         return self.is_ready or not (run or self.stale)
 
 
@@ -80,42 +86,45 @@ ActivationStep = Literal["refuse-filtered", "refuse-full", "keep", "check-grant"
 
 
 class ActivationState(NamedTuple):
-    """What an activation knows when it decides what to do next: at its beginning, and when the file has been read."""
+    """What an activation decides from: when it begins, and again when the file has been read."""
 
     passes_filter: bool
     has_room: bool
     """Whether one more skill may be active."""
     run: bool
-    """Whether the commands of the instructions are to run."""
+    """Whether the commands in the instructions are to run."""
     active: ActiveSkill | None
     """What the session remembers of the skill now; ``None`` while it is not active."""
     is_read: bool = False
+    """Whether the file has been read."""
     before: ActiveSkill | None = None
     """What the session remembered when the file began to be read."""
 
 
 def next_step(state: ActivationState) -> ActivationStep:
-    """What an activation does next; it decides from ``state`` alone, which the session collects under its lock.
+    """Return what an activation does next. It decides from ``state`` alone, which is collected under a lock.
 
-    ``keep``: answer with what is active. ``check-grant``: do so if the grants for its commands stand as they did, and
-    read the file if they do not. ``read``: read the file, then decide again. ``remember``: what was read is active now.
+    ``keep``: answer with what is active. ``check-grant``: answer with what is active if the grants for its commands
+    are unchanged, otherwise read the file. ``read``: read the file, then decide again. ``remember``: make what was read
+    active. ``refuse-filtered`` and ``refuse-full``: raise an error.
     """
+    # The filter comes first, so that a refusal tells nothing about a skill that the conversation may not see.
     if not state.passes_filter:
         return "refuse-filtered"
     active = state.active
     if active is None and not state.has_room:
         return "refuse-full"
     if state.is_read:
-        # Another thread may have activated it meanwhile: both get the text of whoever was first.
+        # Another thread may have activated the skill meanwhile: both get the text of the first.
         return "keep" if active is not None and active is not state.before and active.is_ready else "remember"
     if active is None or not active.can_reuse(run=state.run):
         return "read"
-    # Grants are looked up on the disk, so they are asked about outside of the lock, and only where it matters.
+    # Grants are on the disk, so they are looked up outside of the lock, and only for a skill whose commands may run.
     return "keep" if active.command_decision is None or active.gone or not state.run else "check-grant"
 
 
 def make_activation(entry: ActiveSkill, note: str | None = None) -> Activation:
-    """What activating an active skill gives: what was loaded, and ``note`` (``None``: that it was active already)."""
+    """Return the activation of an active skill; without ``note``, it notes that the skill was active, or is gone."""
     loaded = entry.loaded
     if note is None:
         note = _NO_LONGER_EXISTS if entry.gone else ALREADY_ACTIVE
@@ -124,5 +133,5 @@ def make_activation(entry: ActiveSkill, note: str | None = None) -> Activation:
 
 
 def collect_tools(entries: Iterable[ActiveSkill]) -> set[str]:
-    """The tools that active skills bring."""
+    """Return the tools that active skills bring."""
     return {tool for entry in entries for tool in entry.tools}

@@ -1,4 +1,4 @@
-"""What a new catalogue changes for a conversation that goes on."""
+"""The differences between two catalogues, and between a catalogue and the active skills of a conversation."""
 
 from __future__ import annotations
 
@@ -33,14 +33,16 @@ class _CatalogDifference(NamedTuple):
     changed: frozenset[str]
 
 
+# Every session of a server sees the same reload, so the last difference to each new catalogue is kept: it is computed
+# once, not by each of 10,000 sessions. Weak, since neither catalogue may live on because of this.
 _cache_lock = Lock()
 _difference_cache: WeakKeyDictionary[Catalog, tuple[ref[Catalog], _CatalogDifference]] = WeakKeyDictionary()
-"""The last difference to each new catalogue: a reload is compared once, not by each of 10,000 sessions."""
 
 
 def compare_catalogs(old: Catalog, new: Catalog, active: Mapping[str, ActiveSkill]) -> Refreshed:
-    """What differs between two catalogues, and between the new one and what is active."""
+    """Return what differs between two catalogues, and between the new one and the active skills."""
     between = _find_difference(old, new)
+    # An active skill may have been loaded from a catalogue before ``old``, or after its file was edited.
     edited = {
         name
         for name, entry in active.items()
@@ -52,11 +54,12 @@ def compare_catalogs(old: Catalog, new: Catalog, active: Mapping[str, ActiveSkil
 
 def _find_difference(old: Catalog, new: Catalog) -> _CatalogDifference:
     with _cache_lock:
-        known = _difference_cache.get(new)
-        if known is not None and known[0]() is old:
-            return known[1]
+        cached = _difference_cache.get(new)
+        if cached is not None and cached[0]() is old:
+            return cached[1]
     before, after = set(old.names), set(new.names)
     changed = frozenset(name for name in before & after if may_differ(old[name], new[name]))
+    # Two threads may compute it at once: that is rare and gives equal results, and a long comparison blocks nobody.
     between = _CatalogDifference(tuple(sorted(after - before)), tuple(sorted(before - after)), changed)
     with _cache_lock:
         _difference_cache[new] = (ref(old), between)
@@ -64,20 +67,22 @@ def _find_difference(old: Catalog, new: Catalog) -> _CatalogDifference:
 
 
 def update_entries(active: Mapping[str, ActiveSkill], new: Catalog, report: Refreshed) -> dict[str, ActiveSkill]:
-    """The active skills under a new catalogue: each with whether it is gone, or to be loaded again."""
+    """Return the active skills, each with whether the new catalogue has lost it or has another state of it."""
     return {name: _update_entry(name, entry, new, report) for name, entry in active.items()}
 
 
 def _update_entry(name: str, entry: ActiveSkill, new: Catalog, report: Refreshed) -> ActiveSkill:
     gone = name not in new
+    # A skill that comes back after it was gone is loaded again, since nothing was compared meanwhile.
     stale = entry.stale or name in report.changed or (entry.gone and not gone)
     return entry._replace(gone=gone, stale=stale and not gone)
 
 
-def may_differ(one: Skill, other: Skill) -> bool:
-    """Whether two skills of one name may differ; files are compared by their state, not read."""
-    if one is other:
+def may_differ(old: Skill, new: Skill) -> bool:
+    """Return whether two skills of one name may differ; files are compared by their state, and not read."""
+    if old is new:
         return False
-    if one.is_inline and other.is_inline:
-        return one.frontmatter != other.frontmatter or one.read_body() != other.read_body()
-    return (one.location, one.state) != (other.location, other.state)
+    # An inline skill has no file whose state could be compared, but its text is in memory.
+    if old.is_inline and new.is_inline:
+        return old.frontmatter != new.frontmatter or old.read_body() != new.read_body()
+    return (old.location, old.state) != (new.location, new.state)

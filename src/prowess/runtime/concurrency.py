@@ -1,7 +1,7 @@
-"""Pools: how many reads, scripts and forks of all conversations run at one time, and how many wait for a place.
+"""Pools that bound how many reads, scripts and forks of all conversations run at a time, and how many wait.
 
-They belong to the process, one set for each choice of the bounds in ``Limits``. The event loop's default executor is
-the host's: none of this runs there. A thread is started for each call, since threads of a pool would not survive the
+The pools belong to the process: there is one set for each choice of the bounds in ``Limits``. Nothing runs in the event
+loop's default executor, which is the host's. Each call gets a new thread: the threads of a pool would not survive the
 fork of a web server that loads everything before it starts its workers.
 """
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class Pool:
-    """At most ``parallel`` places; those who come later wait in the order in which they came, at most ``waiting``."""
+    """A queue with ``parallel`` places: at most ``waiting`` later calls wait, in the order in which they came."""
 
     def __init__(self, what: str, parallel: int, waiting: int) -> None:
         self.what = what
@@ -39,7 +39,7 @@ class Pool:
         self._lock = threading.Lock()
 
     def enter(self, begin: OnStart) -> None:
-        """Call ``begin`` as soon as there is a place: now, or later in the thread that leaves one.
+        """Call ``begin`` as soon as there is a place: now, or later in the thread that gives up its place.
 
         Raises ``SkillError`` (code ``busy``) when too many wait already.
         """
@@ -51,10 +51,11 @@ class Pool:
                 self._queue.append(begin)
                 return
             self._taken += 1
+        # Outside of the lock: ``begin`` is the caller's, and may enter a pool itself.
         begin()
 
     def withdraw(self, begin: OnStart) -> bool:
-        """Wait no longer; ``False`` when ``begin`` has got its place already."""
+        """Wait no longer; return ``False`` when ``begin`` has its place already."""
         with self._lock:
             if begin not in self._queue:
                 return False
@@ -62,7 +63,7 @@ class Pool:
             return True
 
     def leave(self) -> None:
-        """Give a place to whoever has waited for longest."""
+        """Give up a place to the call that has waited for longest."""
         with self._lock:
             if not self._queue:
                 self._taken -= 1
@@ -72,19 +73,20 @@ class Pool:
 
     @contextmanager
     def hold_place(self) -> Iterator[None]:
-        """Wait for a place and have it for the block; a cancelled call waits no longer.
+        """Wait for a place and keep it for the block; a cancelled call waits no longer.
 
         Raises ``SkillError`` (code ``busy``) when too many wait already.
         """
         work = current_work()
         if work is not None:
-            work.release_slot()  # a read of another conversation does not wait for this script
+            work.release_slot()  # so that a read of another conversation does not wait for this script
         turn = threading.Event()
         self.enter(turn.set)
         try:
             with call_on_cancel(turn.set):
                 turn.wait()
         except BaseException:
+            # Cancelled: the place may have come in the same moment, and is then passed on.
             if not self.withdraw(turn.set):
                 self.leave()
             raise

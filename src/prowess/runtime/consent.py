@@ -1,4 +1,4 @@
-"""Consent: what a person allows or refuses in one conversation, besides the grants that count everywhere."""
+"""The decisions of a person in one conversation about what may run, besides the grants that hold everywhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from prowess.errors import NotTrustedError, SkillError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from prowess.runtime.acting.trust import Permission, Trust, TrustRequest
+    from prowess.runtime.acting.trust import RunPermission, Trust
+    from prowess.runtime.acting.trust_request import TrustRequest
     from prowess.runtime.events import EventEmitter
     from prowess.skills.skill import Skill
 
@@ -26,23 +27,25 @@ class Consent:
     def __init__(
         self, trust: Trust | None, events: EventEmitter, *, parent: Consent | None = None, refused: Iterable[str] = ()
     ) -> None:
-        """``parent``: the consent that a sub-agent works under; ``refused``: ids of what was refused before."""
+        """``parent``: the consent of the parent of a sub-agent; ``refused``: the ids of requests refused before."""
         self.trust = trust
         self._events = events
         self._parent = parent
         self._decisions: dict[str, bool] = dict.fromkeys(refused, False)
         self._approved_digests: set[str] = set()
         self._pending_ids: set[str] = set()
+        # Part of ``mark``: a decision must be noticed even though it changes no file.
         self._decision_count = 0
 
     def open_child(self) -> Consent:
-        """The consent of a sub-agent: decisions of its own, after those of this conversation."""
+        """Return the consent of a sub-agent: it has decisions of its own besides those of this conversation."""
         return Consent(self.trust, self._events, parent=self)
 
     @property
     def refused_ids(self) -> tuple[str, ...]:
-        """The ids of the requests that a person refused here or in a conversation above, sorted."""
+        """The ids of the requests that a person refused here or in a parent conversation, sorted."""
         above = () if self._parent is None else self._parent.refused_ids
+        # A tuple of the items, since another thread may decide meanwhile.
         own = (request_id for request_id, allowed in tuple(self._decisions.items()) if not allowed)
         return tuple(sorted({*above, *own}))
 
@@ -61,7 +64,7 @@ class Consent:
         self._events.emit("refused", request.skill.name, **_request_detail(request), **decided)
 
     def _decide(self, request: TrustRequest, *, allowed: bool) -> None:
-        from prowess.runtime.acting.trust import TrustRequest  # noqa: PLC0415 - only where somebody decides
+        from prowess.runtime.acting.trust_request import TrustRequest  # noqa: PLC0415 - only where somebody decides
 
         asked: object = request
         if not isinstance(asked, TrustRequest):
@@ -73,24 +76,29 @@ class Consent:
         self._decision_count += 1
 
     def find_decision(self, request_id: str) -> bool | None:
-        """What a person decided on a request, here or above; ``None``: nothing. A refusal anywhere counts."""
+        """Return what a person decided on a request, here or in a parent conversation; ``None``: nothing.
+
+        A refusal counts more than an approval, wherever each was made.
+        """
         own = self._decisions.get(request_id)
         above = None if self._parent is None else self._parent.find_decision(request_id)
         if own is False or above is False:
             return False
         return own or above
 
-    def require(self, request: TrustRequest) -> Permission:
-        """Return by what this may run: a grant, or a person's yes in this conversation.
+    def require(self, request: TrustRequest) -> RunPermission:
+        """Return why this may run: ``granted`` by a grant, or ``once`` by a person's yes in this conversation.
 
-        Raises ``NotTrustedError``: ``not-trusted``, ``refused-by-person``, ``needs-approval`` (with ``request``: a
-        person is to be asked later) or ``ask-needs-acall``. What ``ask`` raises is logged, told, and raised.
+        Raises ``NotTrustedError``: ``no-trust``, ``not-trusted``, ``refused-by-person``, ``needs-approval`` (with
+        ``request``: a person is to be asked later) or ``ask-needs-acall``. An exception of ``ask`` is logged, told as
+        an event, and raised.
         """
         if self.trust is None:
             name = request.skill.name
             raise NotTrustedError(f"nothing of {name!r} runs: no trust was given", request.skill.location, "no-trust")
-        standing = self.trust.judge(request)
-        decision = self.find_decision(request.id) if standing in {"ask", "defer"} else None
+        judgement = self.trust.judge(request)
+        # A grant, and a policy that forbids everything, count more than what was decided in this conversation.
+        decision = self.find_decision(request.id) if judgement in {"ask", "defer"} else None
         if decision is True:
             return "once"
         if decision is False:
@@ -99,16 +107,16 @@ class Consent:
         try:
             permission = self.trust.require(request)
         except NotTrustedError as error:
-            self._report_refusal(request, error, asked=standing == "ask")
+            self._report_refusal(request, error, asked=judgement == "ask")
             raise
         except Exception as error:
-            if not isinstance(error, SkillError):  # the grants cannot be read: that is not the host's ``ask``
+            if not isinstance(error, SkillError):  # a SkillError is not the host's: the grants cannot be read
                 self._events.report_host_error("ask", error, request.skill.name)
             raise
-        if standing == "ask":
+        if judgement == "ask":
             scope = "always" if permission == "granted" else "once"
             self._events.emit("approved", request.skill.name, **_request_detail(request), by="ask", scope=scope)
-        elif request.id in self._pending_ids:  # a grant may come from another process, so it is told when it is used
+        elif request.id in self._pending_ids:  # another process may have granted it, so it is told when it is used
             self._pending_ids.discard(request.id)
             self._events.emit("approved", request.skill.name, **_request_detail(request), by="grant", scope="always")
         return permission
@@ -122,22 +130,23 @@ class Consent:
             self._events.emit("refused", request.skill.name, **_request_detail(request), **decided)
 
     def has_approval_for(self, skill: Skill) -> bool:
-        """Whether anything of a skill, as it is now, was approved in this conversation or in one above."""
+        """Return whether anything of a skill in its present state was approved here or in a parent conversation."""
         if self._parent is not None and self._parent.has_approval_for(skill):
             return True
         try:
+            # Hashing reads every file of the skill: not where nothing was approved.
             return bool(self._approved_digests) and skill.digest() in self._approved_digests
         except SkillError:
             return False
 
     def mark(self) -> object:
-        """Return what stays equal while nobody changes the grants or decides anything, here or above."""
+        """Return a value that stays equal until a grant changes or a person decides, here or in a parent."""
         if self.trust is None:
             return None
         return self.trust.mark() if self._parent is None else self._parent.mark(), self._decision_count
 
 
 def _request_detail(request: TrustRequest) -> dict[str, object]:
-    """The particulars of a request for an event."""
+    """Return the details of a request for an event."""
     runs = {"script": request.script, "arguments": request.arguments} if request.script else {}
     return {"id": request.id, "digest": request.digest, "commands": request.commands, **runs}

@@ -1,4 +1,4 @@
-"""What happens in a conversation, as one stream of events to whoever asked for it."""
+"""The events of a conversation: what they hold, how they reach the host's listener, how calls are timed."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ _DECISIONS: dict[str, EventDecision] = {
     "pending": "pending",
     "approved": "approved",
 }
-"""What an event of a kind says was decided; nothing is decided in the others."""
+"""What an event of each kind says was decided; events of the other kinds say nothing of it."""
 
 _WARNING_KINDS = frozenset(("refused", "not-expanded", "selector-failed", "host-failed"))
-"""The kinds that a log has as warnings."""
+"""The kinds that ``log_events`` logs as warnings."""
 
 _CALL_START: ContextVar[float | None] = ContextVar("prowess_began", default=None)
 _RECORDED_KINDS: ContextVar[list[str] | None] = ContextVar("prowess_told", default=None)
@@ -60,9 +60,9 @@ _RECORDED_KINDS: ContextVar[list[str] | None] = ContextVar("prowess_told", defau
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened: its kind, the skill it is about (``""`` for several), and the particulars.
+    """One thing that happened: its kind, the skill it is about (``""`` for several), and the details.
 
-    The session adds the rest when it tells of the event.
+    The session fills in the other fields when it passes the event on.
     """
 
     kind: EventKind
@@ -75,17 +75,17 @@ class Event:
     seconds: float | None = None
     """How long it took: the script, the command, or the call that it ended; ``None`` where nothing was measured."""
     decision: EventDecision = ""
-    """What was decided: ``allowed``, ``refused`` (``code`` in the particulars says why), or ``""`` for nothing."""
+    """What was decided: ``allowed``, ``refused`` (``code`` in the details says why), or ``""`` for nothing."""
 
     def attributes(self) -> dict[str, object]:
-        """The event as telemetry attributes, under the names of the OpenTelemetry conventions for skills."""
-        named = {"gen_ai.skill.name": self.skill} if self.skill else {}
+        """Return the event as telemetry attributes, under the names of the OpenTelemetry conventions for skills."""
+        skill_name = {"gen_ai.skill.name": self.skill} if self.skill else {}
         known = {"location": "gen_ai.skill.source.uri", "path": "gen_ai.skill.resource.name"}
-        return {**named, **{known[key]: value for key, value in self.detail.items() if key in known}}
+        return {**skill_name, **{known[key]: value for key, value in self.detail.items() if key in known}}
 
 
 class EventEmitter:
-    """Passes the events of one conversation on to whoever listens."""
+    """Passes the events of one conversation on to the host's listener."""
 
     __slots__ = ("on_event", "session")
 
@@ -95,36 +95,40 @@ class EventEmitter:
 
     def send(self, event: Event) -> None:
         """Pass an event on; a listener that fails does not disturb the conversation."""
-        told = _RECORDED_KINDS.get()
-        if told is not None:
-            told.append(event.kind)
+        recorded = _RECORDED_KINDS.get()
+        if recorded is not None:
+            recorded.append(event.kind)
         if self.on_event is None:
             return
         try:
             self.on_event(stamp_event(event, self.session))
         except Exception as error:  # noqa: BLE001 - the listener is the host's; the conversation goes on
             log_host_error("on_event", error)
-            if event.kind == "host-failed":  # it cannot take even this
+            if event.kind == "host-failed":  # the listener fails for this event too: stop here
                 return
             self.emit("host-failed", event.skill, where="on_event", error=type(error).__name__)
 
     def emit(self, kind: EventKind, skill: str, **detail: object) -> None:
-        """The same for an event that is made only if somebody listens."""
+        """Make an event of these parts and pass it on."""
+        # Without a listener no event is made: this is passed several times in every call of a tool.
         if self.on_event is None:
-            told = _RECORDED_KINDS.get()
-            if told is not None:
-                told.append(kind)
+            recorded = _RECORDED_KINDS.get()
+            if recorded is not None:
+                recorded.append(kind)
             return
         self.send(Event(kind, skill, detail))
 
     def report_host_error(self, where: str, error: Exception, skill: str = "") -> None:
-        """Log an exception that the host's own code raised, with its traceback, and tell of it."""
+        """Log an exception that the host's own code raised, with its traceback, and emit an event about it."""
         if log_host_error(where, error):
             self.emit("host-failed", skill, where=where, error=type(error).__name__)
 
 
 def stamp_event(event: Event, session: str) -> Event:
-    """The event with the time of now, its session, how long it took and what was decided, where it does not say so."""
+    """Return the event with the present time, its session, how long it took and what was decided.
+
+    A field that the event has already is kept.
+    """
     return replace(
         event,
         time=event.time or time.time(),
@@ -135,23 +139,20 @@ def stamp_event(event: Event, session: str) -> Event:
 
 
 def _event_seconds(event: Event) -> float | None:
-    """How long a program ran, where one did; else the time since the call began that is measured."""
-    ran = event.detail.get("seconds")
-    if isinstance(ran, float):
-        return ran
-    began = _CALL_START.get()
-    return None if began is None else time.perf_counter() - began
+    """Return how long a program ran, where one did; else the time since the measured call began, if there is one."""
+    run_seconds = event.detail.get("seconds")
+    if isinstance(run_seconds, float):
+        return run_seconds
+    start = _CALL_START.get()
+    return None if start is None else time.perf_counter() - start
 
 
-def measure_call() -> Callable[[F], F]:
-    """Return a decorator that measures calls: events told inside of one took as long as it has been running by then.
+def measure_call(function: F) -> F:
+    """Return a function with its calls timed: an event emitted inside a call says how long that has been running.
 
-    Of calls inside one another the innermost counts. For functions that are not asynchronous.
+    Of nested calls the innermost counts. It is a decorator for functions that are not asynchronous.
     """
-    return _wrap_function
 
-
-def _wrap_function(function: F) -> F:
     # A plain wrapper, not ``contextlib.contextmanager`` as a decorator: that makes a generator and two objects at each
     # call, 5 % of the bench row "load_skill, first call", which passes two of these.
     @wraps(function)
@@ -167,7 +168,7 @@ def _wrap_function(function: F) -> F:
 
 @contextmanager
 def record_event_kinds() -> Iterator[list[str]]:
-    """The kinds of events that are told inside the block, by this thread or task."""
+    """Yield a list to which the kinds of the events are added that this thread or task emits inside the block."""
     kinds: list[str] = []
     token = _RECORDED_KINDS.set(kinds)
     try:
@@ -177,8 +178,8 @@ def record_event_kinds() -> Iterator[list[str]]:
 
 
 def log_events(logger_name: str = "prowess") -> OnEvent:
-    """A callback that writes every event to the standard library's logging."""
-    import logging  # noqa: PLC0415 - only when the caller asks
+    """Return a callback for ``on_event`` that writes every event to the standard library's logging."""
+    import logging  # noqa: PLC0415 - the start of every command would pay for it, and only a host that logs needs it
 
     logger = logging.getLogger(logger_name)
 

@@ -1,4 +1,4 @@
-"""A filter that holds for everything called inside a ``with`` block: this thread, this task, and no other."""
+"""The ambient filter: it holds for what one thread or task calls inside a ``with`` block."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ _AMBIENT_FILTERS: ContextVar[tuple[str, ...]] = ContextVar("prowess_skill_filter
 def skill_filter(pattern: str) -> Iterator[None]:
     """Narrow every session used inside the block to the skills that pass ``pattern``; nested blocks narrow further.
 
-    Raises ``SourceError`` for a pattern that is no text, before the block begins.
+    It holds for the thread or task that enters the block, and for no other. Raises ``SourceError``, before the block
+    begins, for a pattern that is no text.
     """
     check_text(pattern, "pattern")
+    # An empty pattern lets everything through, so it need not be matched for each skill.
     token = _AMBIENT_FILTERS.set((*_AMBIENT_FILTERS.get(), pattern) if pattern else _AMBIENT_FILTERS.get())
     try:
         yield
@@ -29,10 +31,10 @@ def skill_filter(pattern: str) -> Iterator[None]:
 
 
 def current_skill_filter() -> str:
-    """The innermost ambient filter, ``""`` outside of any."""
+    """Return the innermost ambient filter, ``""`` outside of any."""
     return (_AMBIENT_FILTERS.get() or ("",))[-1]
 
 
 def ambient_filters() -> tuple[str, ...]:
-    """Every filter around the caller, outermost first."""
+    """Return every filter around the caller, outermost first."""
     return _AMBIENT_FILTERS.get()

@@ -1,4 +1,4 @@
-"""Skills that run as a sub-agent of their own: what the child is told, what it may use, a child that is a process."""
+"""Forks: skills that run as a sub-agent, with its messages, its tools, and a runner that starts a process."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     ForkRunner = Callable[["PreparedFork"], "str | Awaitable[str]"]
 
 _PLACEHOLDER = re.compile(r"\{(prompt|system|model|skill)\}")
+_MAX_STDERR_SHOWN = 500
 PARENT_ONLY_TOOLS = frozenset(("run_skill",))
 """Tools that a sub-agent does not get: a fork does not fork."""
 FILE_TOOLS = frozenset(("read_skill_file", "skill__read_resource", "skill_resource"))
@@ -35,31 +36,31 @@ FILE_TOOLS = frozenset(("read_skill_file", "skill__read_resource", "skill_resour
 
 @dataclass(frozen=True, slots=True)
 class PreparedFork:
-    """A skill that is about to run as a sub-agent: checked, its content expanded."""
+    """A skill that is about to run as a sub-agent: it may be called, and its content is expanded."""
 
     skill_name: str
     task: str
     content: str
     """The whole SKILL.md, its commands run if it is trusted, its placeholders filled from the task."""
     model: str = ""
-    """The model that the skill wishes for; ``""``: the parent's."""
+    """The model that the skill asks for; ``""``: the parent's."""
     allowed_tools: tuple[str, ...] = ()
-    """The only tools of the parent that the child gets, as names or patterns, after the session's ceiling; none listed:
-    all of them, unless ``allows_nothing``."""
+    """The only tools of the parent that the child gets, as names or patterns within the session's ceiling. When empty,
+    the child gets all of the parent's tools, unless ``allows_nothing`` is true."""
     head: int | None = None
-    """How many characters of the content stand before the instructions; ``None``: whatever is its frontmatter."""
+    """How many characters of the content stand before the instructions; ``None``: as many as its frontmatter has."""
     allows_nothing: bool = False
     """Whether the session's ceiling leaves the child no tool at all."""
     grants_tools: bool = True
-    """Whether the host said which tools skills may approve: where it did not, a list bounds the child and approves
-    nothing."""
+    """Whether the host said which tools skills may approve. Where it did not, ``allowed_tools`` bounds the child but
+    approves nothing."""
     toolsets: tuple[str, ...] = ()
-    """The toolsets of the host that the skill wishes for besides, by name. No list bounds them: which of them a skill
-    may have is for the host to decide."""
+    """The names of the host's toolsets that the skill asks for besides. No list bounds them: the host decides which of
+    them a skill may have."""
 
     @property
     def title(self) -> str:
-        """What the child's conversation is called."""
+        """The title of the child's conversation."""
         return f"Skill: {self.skill_name}"
 
     @property
@@ -68,12 +69,12 @@ class PreparedFork:
         return self.allows_nothing or bool(self.allowed_tools)
 
     def allows(self, tool: str, command: str | None = None) -> ToolAnswer:
-        """Whether the child may make a call: ``allowed``, ``refused``, or ``not-mentioned``: what the host does anyway.
+        """Return whether the child may make a call: ``allowed``, ``refused``, or ``not-mentioned``.
 
-        It is ``not-mentioned`` where nothing bounds the child, and within its list where the session was given no
-        ``tools``, since then no skill approves anything. A tool that is not in a list that bounds the child is
-        refused, and so is a command that the patterns of its tool do not cover, and a fork of the fork. The tools that
-        read files of skills are allowed.
+        ``not-mentioned`` leaves the call to the host's own rules. It is the answer where nothing bounds the child, and
+        for the tools of its list where the session was given no ``tools``, since then no skill approves anything. A
+        tool outside of the list is refused, and so is a command that the patterns of its tool do not cover, and a fork
+        of the fork. The tools that read files of skills are allowed.
         """
         check_text(tool, "tool")
         if command is not None:
@@ -88,57 +89,65 @@ class PreparedFork:
         return "refused" if answer == "not-mentioned" and self.is_bounded else answer
 
     def child_tools(self, offered: Iterable[str]) -> tuple[str, ...]:
-        """Those of the parent's tools that the child gets, in their order; ``Bash(git:*)`` where no more is allowed.
+        """Return which of the parent's tools the child gets, in their order.
 
-        The tools that read files of skills are always among them.
+        A tool of which only a part is allowed is returned with its pattern, such as ``Bash(git:*)``. The tools that
+        read files of skills are always included.
         """
         names = check_texts(offered, "offered")
         return tuple(tool for name in names if name not in PARENT_ONLY_TOOLS for tool in self._narrow_tool(name))
 
     def _narrow_tool(self, name: str) -> tuple[str, ...]:
-        """What the child gets of one tool: the tool, its patterns, or nothing."""
-        own = [one for one in self.allowed_tools if is_tool_match(name, parse_tool_pattern(one).tool)]
+        """Return what the child gets of one tool: the tool, its patterns, or nothing."""
+        patterns = [
+            pattern for pattern in map(parse_tool_pattern, self.allowed_tools) if is_tool_match(name, pattern.tool)
+        ]
         is_whole = not self.is_bounded or name in FILE_TOOLS
-        if is_whole or any(parse_tool_pattern(one).inside is None for one in own):
+        if is_whole or any(pattern.inside is None for pattern in patterns):
             return (name,)
-        return tuple(f"{name}({parse_tool_pattern(one).inside})" for one in own)
+        return tuple(f"{name}({pattern.inside})" for pattern in patterns)
 
 
 def limit_fork_tools(prepared: PreparedFork, ceiling: Iterable[str] | None) -> PreparedFork:
-    """The same fork with no tool beyond ``ceiling``; ``None`` is no ceiling."""
+    """Return a fork without the tools beyond ``ceiling``; ``None`` is no ceiling."""
     if ceiling is None:
         return prepared
-    left = intersect_ceilings(prepared.allowed_tools or None, ceiling) or ()
-    return replace(prepared, allowed_tools=left, allows_nothing=not left)
+    # An empty list would mean every tool of the parent, so a ceiling that leaves nothing is said by a flag.
+    tools = intersect_ceilings(prepared.allowed_tools or None, ceiling) or ()
+    return replace(prepared, allowed_tools=tools, allows_nothing=not tools)
 
 
 def fork_system_message(prepared: PreparedFork, attached_files: Iterable[str | os.PathLike[str]] = ()) -> str:
-    """The system prompt of the child; attached files are named by their absolute paths."""
+    """Return the system prompt of the child; attached files are named by their absolute paths.
+
+    Raises ``SourceError`` for anything but a prepared fork, and for a single path instead of a list.
+    """
     check_instance(prepared, "prepared", PreparedFork, remedy="pass toolset.prepare_fork(name, task)")
-    if isinstance(attached_files, str):  # it would count letter by letter
+    if isinstance(attached_files, str):  # each letter would be taken for a path
         raise_bad_argument("attached_files", "is a list of paths", attached_files, f"pass [{attached_files!r}]")
     name = neutralize_tags(to_one_line(prepared.skill_name))
-    said = (
+    prompt = (
         f'You carry out the skill "{name}" on your own. The next user message contains the full skill instructions, '
         "and the request if there is one. Follow them to the end and answer with the result alone: nobody reads what "
         "you say on the way."
     )
     paths = [to_one_line(os.path.abspath(os.fspath(path))) for path in attached_files]
     if not paths:
-        return said
-    rows = neutralize_tags("".join(f"\n- {path}" for path in paths), "attached_files", CONTENT_TAG)
-    return f"{said}\n\nThe user has attached files, which you can read:\n<attached_files>{rows}\n</attached_files>"
+        return prompt
+    # The name of a file may be hostile: it must not end the element that it stands in.
+    listing = neutralize_tags("".join(f"\n- {path}" for path in paths), "attached_files", CONTENT_TAG)
+    return f"{prompt}\n\nThe user has attached files, which you can read:\n<attached_files>{listing}\n</attached_files>"
 
 
 def fork_user_message(prepared: PreparedFork) -> str:
-    """The first user message of the child: the request, and the instructions in an element."""
+    """Return the first user message of the child: the request, and the instructions in an element."""
     head = find_body_start(prepared.content) if prepared.head is None else prepared.head
     body = prepared.content[head:]
     return wrap_instructions(prepared.skill_name, body, prepared.task)
 
 
 def find_body_start(content: str) -> int:
-    """How many characters stand before the instructions; 0 where there is no frontmatter, or no end to it."""
+    """Return how many characters stand before the instructions; 0 without a complete frontmatter."""
     data = content.encode("utf-8", "surrogatepass")
     return len(data[: _find_body_offset(data)].decode("utf-8", "surrogatepass"))
 
@@ -148,7 +157,8 @@ def _find_body_offset(data: bytes) -> int:
         document = read_document(
             data, whole=True, policy=LoadPolicy("lenient"), folder="skill", path="", check_dir=False
         )
-    except SkillError:  # not a skill by itself: its dashes tell
+    except SkillError:
+        # A host may make a fork of text that is no valid skill: the fences of a frontmatter still count.
         try:
             fences = find_fences(data, whole=True)
         except InvalidFrontmatterError:
@@ -164,11 +174,11 @@ def subprocess_fork(
     env: Mapping[str, str] | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Callable[[PreparedFork], str]:
-    """A runner for forks that starts a command-line agent and gives what it prints.
+    """Return a runner for forks that starts a command-line agent and returns what it prints.
 
-    The prompt goes to its standard input; where a word of ``command`` holds ``{prompt}``, it is put there instead, as
-    are ``{system}``, ``{model}`` and ``{skill}``. The command is the host's own: it sees the whole environment, or
-    ``env``.
+    The prompt goes to the agent's standard input, or takes the place of ``{prompt}`` in a word of ``command``. The
+    words ``{system}``, ``{model}`` and ``{skill}`` are filled as well. The command is the host's own: it sees the whole
+    environment, or ``env``. The runner raises ``SandboxError`` (code ``fork-failed``) when the agent fails.
     """
     if isinstance(command, str) or not command:
         raise SandboxError("command is a list: the program, then its words", code="bad-argument")
@@ -178,24 +188,25 @@ def subprocess_fork(
         system, user = fork_system_message(prepared), fork_user_message(prepared)
         separate = any("{system}" in word for word in words)
         prompt = user if separate else f"{system}\n\n{user}"
-        known = {"prompt": prompt, "system": system, "model": prepared.model, "skill": prepared.skill_name}
-        by_word = any("{prompt}" in word for word in words)
-        found = run_under_supervisor(
-            [_fill_word(word, known) for word in words],
+        values = {"prompt": prompt, "system": system, "model": prepared.model, "skill": prepared.skill_name}
+        is_argument = any("{prompt}" in word for word in words)
+        result = run_under_supervisor(
+            [_fill_word(word, values) for word in words],
             ProcessLimits(limits.max_fork_seconds, limits.max_fork_output_bytes),
             cwd=os.path.abspath(os.fspath(cwd)) if cwd is not None else os.getcwd(),
             env=dict(os.environ if env is None else env),
-            stdin=b"" if by_word else prompt.encode("utf-8", "replace"),
+            stdin=b"" if is_argument else prompt.encode("utf-8", "replace"),
         )
-        if found.limit or found.status != 0:
-            why = f"met its limit of {found.limit}" if found.limit else f"ended with exit status {found.status}"
-            said = to_one_line(found.stderr.decode("utf-8", "replace"))[-500:]
-            raise SandboxError(f"the sub-agent {why}{f': {said}' if said else ''}", code="fork-failed")
-        return found.stdout.decode("utf-8", "replace").strip()
+        if result.limit or result.status != 0:
+            why = f"met its limit of {result.limit}" if result.limit else f"ended with exit status {result.status}"
+            # The end of what it printed: programs say last why they failed.
+            stderr = to_one_line(result.stderr.decode("utf-8", "replace"))[-_MAX_STDERR_SHOWN:]
+            raise SandboxError(f"the sub-agent {why}{f': {stderr}' if stderr else ''}", code="fork-failed")
+        return result.stdout.decode("utf-8", "replace").strip()
 
     return run_fork
 
 
-def _fill_word(word: str, known: Mapping[str, str]) -> str:
-    """One pass: what is put in is not looked at again."""
-    return _PLACEHOLDER.sub(lambda match: known[match[1]].replace("\0", ""), word)
+def _fill_word(word: str, values: Mapping[str, str]) -> str:
+    # One pass: a prompt that holds "{model}" keeps it. NUL cannot be part of an argument of a program.
+    return _PLACEHOLDER.sub(lambda match: values[match[1]].replace("\0", ""), word)

@@ -1,4 +1,4 @@
-"""Instructions made ready for a model: they say whose they are, and their commands run if the skill is trusted."""
+"""The text of a skill made ready for a model: labelled with its source, its commands run if it is trusted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOT_EXPANDED = ExpandedText("")
 
 
 class PreparedInstructions(NamedTuple):
-    """A skill with its instructions, what became of their commands, and by what."""
+    """A skill with its instructions, what its commands printed, and why they ran or did not."""
 
     loaded: LoadedSkill
     expanded: ExpandedText
@@ -33,7 +33,7 @@ class PreparedInstructions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InstructionLoader:
-    """How a session makes instructions ready."""
+    """Makes the instructions of skills ready for a model."""
 
     consent: Consent
     folder: str
@@ -44,72 +44,83 @@ class InstructionLoader:
     """The variables of the host's environment that commands see besides the allow-list, by name."""
 
     def prepare(self, skill: Skill, arguments: str = "", *, run: bool = True) -> PreparedInstructions:
-        """A skill with its instructions, their commands run if it is trusted; ``run=False``: left as they are."""
+        """Return a skill with its instructions, their commands run if it is trusted; ``run=False``: none runs.
+
+        Raises ``SkillError`` where the skill cannot be read, or a person is to be asked first.
+        """
         loaded = skill.load()
         if skill.told_by:
             loaded = replace(loaded, instructions=with_source_label(skill, loaded.instructions))
         if not run or not may_have_commands(loaded.instructions):
             return PreparedInstructions(loaded, _NOT_EXPANDED)
-        grants = self.consent.mark()
-        found = self._make_expander(skill).expand(
-            skill, lambda one: one.load().instructions if one is not skill else loaded.instructions, arguments=arguments
+        grants = self.consent.mark()  # before the commands run: a grant that changes meanwhile is noticed later
+        expanded = self._make_expander(skill).expand(
+            skill,
+            # The copy that commands run from is read again: only its text has the digest that was granted.
+            lambda source: loaded.instructions if source is skill else source.load().instructions,
+            arguments=arguments,
         )
-        self._report_skipped_commands(skill, found)
-        standing = CommandDecision(found.permission, found.digest, grants) if self.consent.trust is not None else None
-        written = None if found.text == loaded.instructions else loaded.instructions
-        return PreparedInstructions(replace(loaded, instructions=found.text), found, standing, written)
+        self._report_skipped_commands(skill, expanded)
+        has_trust = self.consent.trust is not None
+        decision = CommandDecision(expanded.permission, expanded.digest, grants) if has_trust else None
+        written = None if expanded.text == loaded.instructions else loaded.instructions
+        return PreparedInstructions(replace(loaded, instructions=expanded.text), expanded, decision, written)
 
-    def recheck_decision(self, skill: Skill, standing: CommandDecision) -> CommandDecision | None:
-        """The standing of a skill as it is now; ``None`` if its commands are to be looked at anew.
+    def recheck_decision(self, skill: Skill, decision: CommandDecision) -> CommandDecision | None:
+        """Return the decision about the commands of a skill if it still holds; ``None``: it is to be made again.
 
-        They are when what ran is not granted any more, and when what did not run is granted or approved now.
+        It no longer holds when commands that ran are not granted any more, or when commands that did not run are
+        granted or approved now.
         """
         trust, grants = self.consent.trust, self.consent.mark()
-        if trust is None or grants == standing.grants_mark:
-            return standing
-        revoked = standing.permission == "granted" and not trust.has(standing.digest)
-        granted = standing.permission == "refused" and (trust.is_trusted(skill) or self.consent.has_approval_for(skill))
-        return None if revoked or granted else standing._replace(grants_mark=grants)
+        # The marks are compared first: that opens no file, while each of the questions below reads some.
+        if trust is None or grants == decision.grants_mark:
+            return decision
+        was_revoked = decision.permission == "granted" and not trust.has(decision.digest)
+        was_refused = decision.permission == "refused"
+        is_allowed_now = was_refused and (trust.is_trusted(skill) or self.consent.has_approval_for(skill))
+        return None if was_revoked or is_allowed_now else decision._replace(grants_mark=grants)
 
     def read_text(self, skill: Skill, *, whole: bool, run: bool = True) -> str:
-        """Return its body as the file has it now (``whole``: the file), commands run if it is trusted.
+        """Return the body of a skill as the file has it now (``whole``: the whole file).
 
-        ``run=False``: no command runs.
+        Commands in the text run if the skill is trusted; ``run=False``: none runs.
         """
         if run:
             return self.expand_text(skill, whole=whole).text
         return with_source_label(skill, skill.read_text() if whole else skill.read_body())
 
     def expand_text(self, skill: Skill, *, whole: bool) -> ExpandedText:
-        """What ``read_text`` gives, and where in it stands what a command printed."""
+        """Return the text that ``read_text`` returns, and where in it stands what a command printed."""
         text = skill.read_text() if whole else skill.read_body()
         if not may_have_commands(text):
             return ExpandedText(with_source_label(skill, text))
 
-        def read_skill_text(one: Skill) -> str:
-            return one.read_text() if whole else one.read_body()
+        # Both take a skill, since the commands run from a private copy of it, which is read in its turn.
+        def read_skill_text(source: Skill) -> str:
+            return source.read_text() if whole else source.read_body()
 
-        def read_head(one: Skill) -> str:
-            return one.read_text().removesuffix(one.read_body())
+        def read_head(source: Skill) -> str:
+            return source.read_text().removesuffix(source.read_body())
 
         expanded = self._make_expander(skill).expand(skill, read_skill_text, begin=read_head if whole else None)
         self._report_skipped_commands(skill, expanded)
-        told = with_source_label(skill, expanded.text)
-        before = len(told) - len(expanded.text)
-        outputs = tuple((begin + before, end + before) for begin, end in expanded.outputs)
-        return replace(expanded, text=told, outputs=outputs)
+        text = with_source_label(skill, expanded.text)
+        label_length = len(text) - len(expanded.text)
+        outputs = tuple((begin + label_length, end + label_length) for begin, end in expanded.outputs)
+        return replace(expanded, text=text, outputs=outputs)
 
     def _report_skipped_commands(self, skill: Skill, expanded: ExpandedText) -> None:
-        """Tell the host of commands that did not run: the text itself does not, since it is for a model."""
+        """Emit an event for commands that did not run: no model can allow them, so the text does not mention it."""
         if expanded.permission == "refused":
             for issue in expanded.issues:
                 self.events.emit("not-expanded", skill.name, code=issue.code, why=issue.message)
 
     def _make_expander(self, skill: Skill) -> CommandExpander:
-        from prowess.runtime.acting.expand_commands import CommandExpander  # noqa: PLC0415 - only for skills with commands
+        from prowess.runtime.acting.expand_commands import CommandExpander  # noqa: PLC0415 - skills without commands start no program, and activating them need not load what does
 
-        def report_command(command: str, found: ProcessResult | None) -> None:
-            outcome = {"status": found.status, "limit": found.limit, "seconds": found.seconds} if found else {}
+        def report_command(command: str, result: ProcessResult | None) -> None:
+            outcome = {"status": result.status, "limit": result.limit, "seconds": result.seconds} if result else {}
             self.events.emit("expanded", skill.name, command=command, **outcome)
 
         return CommandExpander(self.consent, self.folder, self.limits, report_command, self.variables)

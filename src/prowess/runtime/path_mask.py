@@ -1,4 +1,4 @@
-"""Absolute paths of the host taken out of text for a model (``Toolset(hide_paths=True)``)."""
+"""Hiding absolute paths of the host in text for a model (``Toolset(hide_paths=True)``)."""
 
 from __future__ import annotations
 
@@ -33,64 +33,68 @@ _DIGITS = re.compile(r"[\\%]+[ux]?([0-9A-Fa-f]+)")
 
 
 def mask_paths(text: str, folders: Iterable[str]) -> str:
-    """``text`` in which paths below one of ``folders`` are relative to it, and the folder itself is ``.``.
+    """Return ``text`` with paths below one of ``folders`` made relative to it; the folder itself becomes ``.``.
 
-    A path is known however programs write it: plain, in JSON, quoted or escaped for a shell, in an address.
+    Paths are found in every form that programs commonly write: plain, in JSON, quoted or escaped for a shell, in a URL.
     """
+    # The longest first: a pattern takes the first alternative that matches, and one folder may lie in another.
     roots = sorted({folder.rstrip("/\\") for folder in folders if os.path.isabs(folder)}, key=len, reverse=True)
-    known = "|".join(re.escape(root) for root in roots if root)
-    if not known:
+    alternatives = "|".join(re.escape(root) for root in roots if root)
+    if not alternatives:
         return text
-    # A name that only begins alike is another folder: ``/srv/skills2`` is none of ``/srv/skills``.
-    path = re.compile(rf"(?:{known})(?:([/\\])|(?![\w-]|\.\w))")
+    # A longer name is another folder: ``/srv/skills2`` does not lie in ``/srv/skills``.
+    path = re.compile(rf"(?:{alternatives})(?:([/\\])|(?![\w-]|\.\w))")
+    # Fast path: text without escapes needs no table of where each character came from.
     if _ESCAPE_SEQUENCE.search(text) is None:
         return path.sub(lambda match: "" if match[1] else ".", text)
     plain, spans = _unescape_text(text)
-    kept, at = [], 0
+    parts, offset = [], 0
     for match in path.finditer(plain):
         begin, end = spans[match.start()][0], spans[match.end() - 1][1]
-        kept += [text[at:begin], "" if match[1] else "."]
-        at = end
-    return "".join([*kept, text[at:]])
+        parts += [text[offset:begin], "" if match[1] else "."]
+        offset = end
+    return "".join([*parts, text[offset:]])
 
 
 def _unescape_text(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """The text with nothing escaped, and where each of its characters stands in ``text``, from where to where."""
+    """Return the text without escapes, and for each of its characters the begin and end of its source in ``text``."""
     plain: list[str] = []
     spans: list[tuple[int, int]] = []
-    at = 0
+    offset = 0
     for match in _ESCAPE_SEQUENCE.finditer(text):
         begin, end = match.span()
-        meant = _decode_escape(match)
-        plain += [text[at:begin], meant]
-        spans += [(place, place + 1) for place in range(at, begin)]
-        spans += [(begin, end)] * len(meant)
-        at = end
-    plain.append(text[at:])
-    spans += [(place, place + 1) for place in range(at, len(text))]
+        decoded = _decode_escape(match)
+        plain += [text[offset:begin], decoded]
+        spans += [(place, place + 1) for place in range(offset, begin)]
+        spans += [(begin, end)] * len(decoded)
+        offset = end
+    plain.append(text[offset:])
+    spans += [(place, place + 1) for place in range(offset, len(text))]
     return "".join(plain), spans
 
 
 def _decode_escape(escaped: re.Match[str]) -> str:
-    """The characters that stand for themselves in place of an escape, or of several in a row."""
-    kind, written = escaped.lastgroup, escaped[0]
+    """Return the characters that an escape sequence stands for."""
+    kind, source = escaped.lastgroup, escaped[0]
     if kind in {"quote", "backslashes"}:
-        return written[0]
+        return source[0]
     if kind == "char":
         return escaped["char"]
-    digits = _DIGITS.findall(written)
+    digits = _DIGITS.findall(source)
     if kind == "wide":
         return bytes.fromhex("".join(digits)).decode("utf-16-be", "replace")
     base = 8 if kind == "octal" else 16
-    return bytes(int(one, base) & 0xFF for one in digits).decode("utf-8", "replace")
+    return bytes(int(number, base) & 0xFF for number in digits).decode("utf-8", "replace")
 
 
 def find_host_folders(session: Session) -> set[str]:
-    """The folders whose paths say something about the host: those of skills, of the project, the home, temporary ones.
+    """Return the folders whose paths tell about the host: of skills, the project, the home, temporary files.
 
-    Found anew each time, since catalogues and environments change; for 500 skills that takes well below a millisecond.
+    They are collected for each call, since catalogues and environments change; for 500 skills that takes well below a
+    millisecond.
     """
     parents = {os.path.dirname(skill.folder) for skill in session.catalog if skill.is_local}
-    scanned = {place.path for place in session.catalog.places}  # also those without a skill: errors name them
+    scanned = {place.path for place in session.catalog.places}  # also folders without a skill, which errors name
     folders = {*parents, *scanned, session.base_dir, os.path.expanduser("~"), tempfile.gettempdir()}
+    # Programs print either path of a folder behind a symbolic link.
     return folders | {os.path.realpath(folder) for folder in folders}

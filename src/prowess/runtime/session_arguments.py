@@ -1,4 +1,4 @@
-"""What a host gives a session, checked before anything is made of it."""
+"""The checks of the arguments of a session, which are made before the session changes anything."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 def parse_ceiling(tools: Iterable[str] | Literal["any"] | None) -> ToolCeiling:
-    """The ceiling for what a host gave as ``tools``; raises ``SourceError`` for another text, or what is no text."""
+    """Return the ceiling for the argument ``tools``; raise ``SourceError`` for one that is not as documented."""
     return ToolCeiling.of(tools if tools is None or tools == ANY_TOOL else _check_tools(tools))
 
 
 def _check_tools(tools: Iterable[str]) -> tuple[str, ...]:
-    """The tools of a ceiling. Raises ``SourceError`` for one that could never allow what its author meant."""
+    """Return the tools of a ceiling; raise ``SourceError`` for one that could never allow what its author meant."""
     written = check_texts(tools, "tools")
     if ANY_TOOL in written:
         raise_bad_argument("tools", f"is {ANY_TOOL!r} or a list of tools", list(written), f"pass tools={ANY_TOOL!r}")
@@ -52,7 +52,7 @@ def check_catalog(catalog: Catalog | Live) -> None:
     if isinstance(given, Catalog | Live):
         return
     instead = f"prowess.scan({show_path_argument(given)})"
-    if isinstance(getattr(given, "catalog", None), Catalog):  # a session
+    if isinstance(getattr(given, "catalog", None), Catalog):  # somebody passed a session or a toolset
         instead = f"{type(given).__name__.lower()}.catalog"
     raise_bad_argument("catalog", "is a prowess.Catalog", given, f"pass {instead}")
 
@@ -64,6 +64,7 @@ def check_session_arguments(
     pattern: str,
     trust: Trust | None,
     *,
+    id: str | None,  # noqa: A002 - named as in Session
     limits: Limits | None,
     on_event: OnEvent | None,
 ) -> None:
@@ -71,6 +72,8 @@ def check_session_arguments(
     check_catalog(catalog)
     check_number(max_active, "max_active")
     check_text(pattern, "filter")
+    if id is not None:
+        check_text(id, "id")
     check_instance(limits, "limits", Limits, optional=True, remedy="pass prowess.Limits(…)")
     check_callable(on_event, "on_event")
     if iscoroutinefunction(on_event):
@@ -80,6 +83,6 @@ def check_session_arguments(
     if trust is not None:
         from prowess.runtime.acting.trust import Trust  # noqa: PLC0415 - a session without trust does not load it
 
-        # Somebody who gives the name of a policy means that policy.
+        # Somebody who passes the name of a policy means a Trust with that policy.
         policy = f"policy={trust!r}" if str(trust) in {"defer", "granted", "never"} else ""
         check_instance(trust, "trust", Trust, optional=True, remedy=f"pass prowess.Trust({policy})")

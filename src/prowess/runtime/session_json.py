@@ -1,4 +1,4 @@
-"""A session as text: saved as JSON, and made again over a catalogue of later."""
+"""Saved sessions: their JSON, and the bounds under which a saved session is restored."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
+from prowess.arguments import check_text
 from prowess.errors import Issue, SkillError, SourceError
 from prowess.spec.tool_rules import ToolCeiling, is_tool_pattern
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _SAVE_VERSION = 2
 _VERSION_WITHOUT_CEILING = 1
-"""The version whose saves do not say what a conversation was allowed."""
+"""The version of saves without the ceiling of the conversation."""
 
 
 class SessionBounds(NamedTuple):
@@ -29,7 +30,7 @@ class SessionBounds(NamedTuple):
     max_active: int = 0
     filter: str = ""
     filters: tuple[str, ...] = ()
-    """Filters that hold besides, which the session cannot change."""
+    """Filters that hold besides ``filter``, and that the session cannot change."""
     explicit_only: tuple[str, ...] = ()
     """The skills that are not shown to models, by name."""
 
@@ -43,13 +44,13 @@ class SavedSession(NamedTuple):
     refused: tuple[str, ...] = ()
     """The ids of the requests that a person refused."""
     is_older: bool = False
-    """Whether the save does not know the ceiling."""
+    """Whether the save is of the version without a ceiling."""
 
 
 def session_as_json(bounds: SessionBounds, active: Mapping[str, Skill], refused: Iterable[str] = ()) -> str:
-    """The bounds of a session, its active skills with the digests of their folders, and what a person refused."""
+    """Return a save: the bounds of a session, its active skills with their digests, and what a person refused."""
     skills = {name: digest_skill(skill) for name, skill in sorted(active.items())}
-    known = {
+    bounds_json = {
         "filter": bounds.filter,
         "bounds": bounds.filters,
         "tools": bounds.ceiling.tools,
@@ -57,7 +58,7 @@ def session_as_json(bounds: SessionBounds, active: Mapping[str, Skill], refused:
         "max_active": bounds.max_active,
         "explicit_only": bounds.explicit_only,
     }
-    return json.dumps({"version": _SAVE_VERSION, **known, "active": skills, "refused": list(refused)})
+    return json.dumps({"version": _SAVE_VERSION, **bounds_json, "active": skills, "refused": list(refused)})
 
 
 def merge_bounds(
@@ -69,30 +70,31 @@ def merge_bounds(
     *,
     widen: bool,
 ) -> SessionBounds:
-    """The bounds of a restored session: the saved and the given ones together.
+    """Return the bounds of a restored session, within both the saved and the given ones.
 
-    ``widen``: the given ceiling instead, and the other ones where they are given.
+    ``widen``: the given ceiling replaces the saved one, and so do the other bounds that are given.
     """
-    known = saved.bounds
+    before = saved.bounds
     if widen:
-        counted = known.max_active if max_active is None else max_active
-        filters = (known.filter, known.filters) if pattern is None else (pattern, ())
-        return SessionBounds(
-            given, counted, *filters, known.explicit_only if explicit_only is None else tuple(explicit_only)
-        )
-    counts = [count for count in (known.max_active, max_active or 0) if count > 0]
-    # A save approves nothing by itself: it lies wherever the host keeps it, and somebody may have edited it.
-    ceiling = known.ceiling.intersect(given)
-    kept = tuple(dict.fromkeys((*known.explicit_only, *(explicit_only or ()))))
-    if not pattern or pattern == known.filter:
-        return SessionBounds(ceiling, min(counts, default=0), known.filter, known.filters, kept)
-    besides = (*known.filters, *((known.filter,) if known.filter else ()))
-    return SessionBounds(ceiling, min(counts, default=0), pattern, tuple(dict.fromkeys(besides)), kept)
+        count = before.max_active if max_active is None else max_active
+        filters = (before.filter, before.filters) if pattern is None else (pattern, ())
+        names = before.explicit_only if explicit_only is None else tuple(explicit_only)
+        return SessionBounds(given, count, *filters, names)
+    # 0 is no limit, so it must not win as the smallest number.
+    counts = [count for count in (before.max_active, max_active or 0) if count > 0]
+    # A save approves nothing by itself: somebody may have edited it in the place where the host keeps it.
+    ceiling = before.ceiling.intersect(given)
+    names = tuple(dict.fromkeys((*before.explicit_only, *(explicit_only or ()))))
+    if not pattern or pattern == before.filter:
+        return SessionBounds(ceiling, min(counts, default=0), before.filter, before.filters, names)
+    # The session can replace its own filter, so the saved one goes among those that it cannot change.
+    fixed = dict.fromkeys((*before.filters, *((before.filter,) if before.filter else ())))
+    return SessionBounds(ceiling, min(counts, default=0), pattern, tuple(fixed), names)
 
 
 def digest_skill(skill: Skill) -> str:
-    """The digest of its folder; of its text where there is none, or where the folder cannot be hashed."""
-    if skill.told_by:  # hashing would fetch every file, and its source says what its state is
+    """Return the digest of a skill's folder, or of its text where there is no folder that can be hashed."""
+    if skill.told_by:  # hashing would fetch every file of a remote skill, and its source tells its state
         return f"state:{skill.state}"
     if not skill.is_inline:
         with suppress(SkillError):
@@ -104,45 +106,46 @@ def digest_skill(skill: Skill) -> str:
 
 
 def session_from_json(text: str) -> SavedSession:
-    """What ``session_as_json`` wrote, or its older version; raises ``SourceError`` for anything else."""
+    """Return what ``session_as_json`` or its older version wrote; raise ``SourceError`` for anything else."""
+    check_text(text, "saved")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
-        raise SourceError("a saved session is JSON text, as Session.save() gives it") from None
+        raise SourceError("a saved session is JSON text: pass what Session.save() returned") from None
     active = data.get("active") if isinstance(data, dict) else None
     if not isinstance(active, dict) or not isinstance(data.get("filter"), str):
         raise _unknown_save_error()
     if data.get("version") == _VERSION_WITHOUT_CEILING:
-        # Nobody knows what that conversation was allowed, so it is allowed nothing until the host says otherwise.
+        # What that conversation was allowed is unknown, so it is allowed nothing until the host says otherwise.
         return SavedSession(SessionBounds(ToolCeiling(()), 0, data["filter"]), active, is_older=True)
     bounds = _parse_bounds(data) if data.get("version") == _SAVE_VERSION else None
-    refused = data.get("refused", [])  # saves of this version that are older have none
+    refused = data.get("refused", [])  # the first saves of this version have none
     if bounds is None or not _is_text_list(refused):
         raise _unknown_save_error()
     return SavedSession(bounds, active, tuple(refused))
 
 
 def _unknown_save_error() -> SourceError:
-    return SourceError("this is no saved session of a version that is known: pass what Session.save() gave")
+    return SourceError("this is no saved session of a known version: pass what Session.save() returned")
 
 
 def _parse_bounds(data: Mapping[str, Any]) -> SessionBounds | None:
-    """The bounds in a save; ``None`` where one is missing or is no bound: a ceiling is never guessed."""
-    tools, filters, most = data.get("tools", ...), data.get("bounds"), data.get("max_active")
-    explicit_only = data.get("explicit_only", [])  # saves of before have none
+    """Return the bounds in a save; ``None`` where one is missing or malformed, since a ceiling is never guessed."""
+    tools, filters, max_active = data.get("tools", ...), data.get("bounds"), data.get("max_active")
+    explicit_only = data.get("explicit_only", [])  # the first saves of this version have none
     if not _is_text_list(filters) or not _is_text_list(explicit_only) or not (tools is None or _is_text_list(tools)):
         return None
-    # Saves of before do not say whether skills approve tools: those with a list of tools did, and of the others nobody
-    # knows whether the host thought of it.
+    # The first saves of this version do not say whether skills approve tools. In those with a list of tools they did;
+    # for the others it is unknown, so they do not.
     grants = data.get("grants_tools", tools is not None)
     if not isinstance(grants, bool):
         return None
-    if not isinstance(most, int) or isinstance(most, bool) or most < 0:
+    if not isinstance(max_active, int) or isinstance(max_active, bool) or max_active < 0:
         return None
-    # A sub-agent's ceiling is what a skill wrote: what is no tool there allows nothing, and is not the host's mistake.
+    # The ceiling of a sub-agent is what a skill wrote: a wrong pattern there allows nothing, and is no host's error.
     allowed = None if tools is None else tuple(filter(is_tool_pattern, tools))
     ceiling = ToolCeiling(allowed, grants)
-    return SessionBounds(ceiling, most, data["filter"], tuple(filters), tuple(explicit_only))
+    return SessionBounds(ceiling, max_active, data["filter"], tuple(filters), tuple(explicit_only))
 
 
 def _is_text_list(value: object) -> TypeGuard[list[str]]:
@@ -150,13 +153,17 @@ def _is_text_list(value: object) -> TypeGuard[list[str]]:
 
 
 def older_save_issue() -> Issue:
-    """The issue that says why a session of an older save has no tools."""
+    """Return the issue that says why a session of an older save has no tools."""
     message = "the save is of an older version, which did not record the allowed tools: none are allowed"
     return Issue("saved-without-ceiling", "tools", message, "", 0, "warning")
 
 
 def reactivate_skills(active: Mapping[str, str], activate: Callable[[str], Activation]) -> Iterator[Issue]:
-    """Activate what was active when it was saved; what has changed or is missing since."""
+    """Activate what was active when the session was saved, and yield an issue for each skill that changed or is gone.
+
+    ``activate`` is to run no command: what it printed is in the host's transcript, and approvals are not saved. The
+    next activation of the skill runs what is granted then, or asks.
+    """
     for name, digest in active.items():
         try:
             skill = activate(name).skill

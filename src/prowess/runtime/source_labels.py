@@ -1,4 +1,4 @@
-"""Text of other parties, as it enters a conversation: it says whose it is."""
+"""The label on text that another party wrote, such as an MCP server: it tells the model whose text it is."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 
 def with_source_label(skill: Skill, text: str) -> str:
-    """Text of a skill for a model; what another party wrote begins with who that is."""
-    who = skill.told_by
-    return f"[From {who}: what follows is theirs, not this system's or its user's.]\n\n{text}" if who else text
+    """Return text of a skill for a model; text from another party begins with a line that names that party."""
+    # Without the label a model could take the words of a server for those of its host or its user.
+    source = skill.told_by
+    return f"[From {source}: what follows is theirs, not this system's or its user's.]\n\n{text}" if source else text

@@ -1,4 +1,4 @@
-"""What becomes of the placeholders in instructions, and what a person's explicit call of a skill sends to the model."""
+"""A person's explicit call of a skill (``/name arguments``): how it is parsed, and the text that the model gets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORK_LOADED_INLINE = "this skill is written to run as a sub-agent of its own; he
 
 
 def parse_call(message: str) -> tuple[str, str] | None:
-    """The name and the arguments of ``/name arguments`` or ``$name arguments``."""
+    """Return the name and the arguments of ``/name arguments`` or ``$name arguments``; ``None`` for other text."""
     match = _CALL_PATTERN.fullmatch(message.strip())
     return (match[1], (match[2] or "").strip()) if match else None
 
@@ -35,9 +35,10 @@ def parse_call(message: str) -> tuple[str, str] | None:
 def fill_instructions(
     skill: Skill, instructions: str, outputs: Sequence[Span], arguments: str | None, project: str = ""
 ) -> FilledText:
-    """Instructions of a skill with their placeholders filled; for ``arguments=None`` the folders alone.
+    """Return instructions with their placeholders filled; ``arguments=None``: only those for folders.
 
-    ``outputs``: where they hold what a command printed, which stays as it is. ``project``: the working folder.
+    ``outputs``: where the instructions hold what a command printed; no placeholder is looked for there. ``project``:
+    the working folder.
     """
     if "$" not in instructions:  # Fast path of the bench row "load_skill, first call": most skills have none.
         return fill_placeholders(instructions, arguments, folder=skill.folder, outputs=outputs)
@@ -54,19 +55,19 @@ def fill_instructions(
 
 
 def explain_arguments(skill: Skill, filled: FilledText, arguments: str | None) -> str:
-    """What placeholders stand for, where there are some and nothing was given; ``""`` otherwise."""
+    """Return what the placeholders for arguments mean, if there are some and no arguments; ``""`` otherwise."""
     if arguments or not filled.placeholders:
         return ""
     return explain_placeholders(filled.placeholders, parse_argument_hint(skill.extra.get("argument-hint")))
 
 
 def render_notes(*notes: str) -> str:
-    """Notes as they stand below instructions, a paragraph each; empty ones are left out."""
+    """Return notes as the paragraphs that stand below instructions; empty notes are left out."""
     return "".join([f"\n\nNote: {note}." for note in notes if note])
 
 
 def render_call(activation: Activation, arguments: str, project: str) -> str:
-    """The instructions with their placeholders filled, in an element; what has no place in them stands above."""
+    """Return the instructions with their placeholders filled, in an element; unused arguments stand above it."""
     skill = activation.skill
     filled = fill_instructions(skill, activation.instructions, activation.outputs, arguments, project)
     notes = render_notes(explain_arguments(skill, filled, arguments), FORK_LOADED_INLINE if skill.is_fork else "")
@@ -74,6 +75,9 @@ def render_call(activation: Activation, arguments: str, project: str) -> str:
 
 
 def wrap_instructions(name: str, body: str, request: str = "") -> str:
-    """Instructions in an element that nothing in them can end or begin anew, the request above."""
-    said = f"User's request: {request}\n\n" if request else ""
-    return f"Use the following skill.\n\n{said}" + wrap_in_element(USER_CALL_TAG, name, f"{body}\n")
+    """Return instructions in an element, with the user's request above it.
+
+    Tags in the instructions that could end the element, or begin another, are neutralized.
+    """
+    request_line = f"User's request: {request}\n\n" if request else ""
+    return f"Use the following skill.\n\n{request_line}" + wrap_in_element(USER_CALL_TAG, name, f"{body}\n")

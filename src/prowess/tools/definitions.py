@@ -11,7 +11,7 @@ from prowess.tools.media import find_media
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from prowess.runtime.acting.trust import TrustRequest
+    from prowess.runtime.acting.trust_request import TrustRequest
     from prowess.runtime.fork import PreparedFork
     from prowess.tools.media import Media
     from prowess.tools.shapes import (

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from prowess.model import DialectName
     from prowess.runtime.acting.scripts import Scripts
-    from prowess.runtime.acting.trust import TrustRequest
+    from prowess.runtime.acting.trust_request import TrustRequest
     from prowess.runtime.fork import ForkRunner, PreparedFork
     from prowess.select.budget import BudgetReport
     from prowess.skills.skill import Skill
@@ -196,7 +196,7 @@ class Toolset:
         check_text(query, "query")
         return _skill_names(self._session.candidates(query)) if self._session.has_selector else None
 
-    @measure_call()
+    @measure_call
     def _make_prompt(self, chosen: ChosenNames) -> str:
         listing = self._get_listing(chosen)
         self._report = listing.report
@@ -316,7 +316,7 @@ class Toolset:
         self._session.tell(Event("refused", "", {"tool": name[:_MAX_NAME_SHOWN], "code": "unknown-tool"}))
         return sanitize_error(ToolResult(message, is_error=True, data={"reason": "unknown-tool"}))
 
-    @measure_call()
+    @measure_call
     def _answer_and_report(self, tool: Tool, arguments: Mapping[str, Any] | str | bytes | None) -> ToolResult:
         if not self._session.has_listener:
             return self._run_handler(tool, arguments)

@@ -121,7 +121,7 @@ def test_line_ends_at_the_end_are_cut_and_nothing_else(command: str, output: str
     assert instructions(begin()) == f"<{output}>"
 
 
-def test_our_dialect_and_the_one_that_knows_commands_run_them(
+def test_our_dialect_and_the_one_with_commands_run_commands(
     dialect: prowess.DialectName, put: Put, begin: Begin
 ) -> None:
     put("report", body="There are !`echo 3` files.")
@@ -132,7 +132,7 @@ def test_our_dialect_and_the_one_that_knows_commands_run_them(
 
 @pytest.mark.parametrize("trusted", [True, False])
 @pytest.mark.parametrize("name", AS_WRITTEN)
-def test_dialects_that_know_no_commands_give_the_instructions_byte_for_byte(  # noqa: PLR0917 - fixtures
+def test_dialects_without_commands_give_the_instructions_byte_for_byte(  # noqa: PLR0917 - fixtures
     name: prowess.DialectName, trusted: bool, put: Put, begin: Begin, work: Path, events: list[prowess.Event]
 ) -> None:
     body = "There are !`touch ran` files in ${SKILL_DIR}.\n\n```!\ntouch ran\n```\n\nEnd."
@@ -146,7 +146,7 @@ def test_dialects_that_know_no_commands_give_the_instructions_byte_for_byte(  # 
 
 
 @pytest.mark.parametrize("name", AS_WRITTEN)
-def test_what_a_host_had_run_does_not_reach_a_dialect_that_knows_no_commands(
+def test_outputs_of_commands_do_not_reach_a_dialect_without_commands(
     name: prowess.DialectName, put: Put, begin: Begin, scanned: Callable[..., prowess.Catalog]
 ) -> None:
     put("report", body="There are !`echo 3` files.")
@@ -159,7 +159,7 @@ def test_what_a_host_had_run_does_not_reach_a_dialect_that_knows_no_commands(
     assert session.activate("report").instructions == "There are 3 files."
 
 
-def test_a_skill_that_such_a_dialect_loaded_runs_its_commands_for_whoever_asks_for_them(put: Put, begin: Begin) -> None:
+def test_a_skill_loaded_by_a_dialect_without_commands_runs_them_for_a_later_call(put: Put, begin: Begin) -> None:
     put("report", body="There are !`echo 3` files.")
     session = begin()
     assert loaded(session, "skill_load") == session.activate("report", run=False).instructions
@@ -169,7 +169,7 @@ def test_a_skill_that_such_a_dialect_loaded_runs_its_commands_for_whoever_asks_f
 
 
 @pytest.mark.parametrize("name", AS_WRITTEN)
-def test_nobody_is_asked_about_commands_that_a_dialect_leaves_alone(
+def test_nobody_is_asked_about_commands_that_a_dialect_does_not_run(
     name: prowess.DialectName, put: Put, begin: Begin, tmp_path: Path
 ) -> None:
     put("report", body="There are !`echo 3` files.")
@@ -191,12 +191,12 @@ def test_line_ends_of_windows_make_no_difference(dialect: prowess.DialectName, p
     assert "<three><4>" in text
 
 
-def test_a_call_of_a_person_runs_them(put: Put, begin: Begin) -> None:
+def test_a_persons_call_of_a_skill_runs_its_commands(put: Put, begin: Begin) -> None:
     put("report", body="There are !`echo 3` files.")
     assert "\nThere are 3 files.\n" in begin().expand("/report")
 
 
-def test_a_fork_runs_them(put: Put, begin: Begin) -> None:
+def test_a_fork_runs_the_commands_of_its_skill(put: Put, begin: Begin) -> None:
     put("report", body="There are !`echo 3` files.", extra="context: fork")
     prepared = prowess.Toolset(begin()).prepare_fork("report")
     assert isinstance(prepared, prowess.PreparedFork)
@@ -204,21 +204,21 @@ def test_a_fork_runs_them(put: Put, begin: Begin) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["read_skill"])
-def test_the_head_of_the_file_is_left_alone(dialect: prowess.DialectName, put: Put, begin: Begin) -> None:
+def test_commands_in_the_frontmatter_do_not_run(dialect: prowess.DialectName, put: Put, begin: Begin) -> None:
     put("report", description="Says `ls`, or !`echo head`.", body="Now !`echo body`.")
     text = loaded(begin(), dialect)
     assert "description: Says `ls`, or !`echo head`.\n" in text
     assert text.endswith("---\nNow body.\n")
 
 
-def test_a_skill_whose_only_command_stands_in_its_head_has_none(put: Put, begin: Begin) -> None:
+def test_a_skill_with_a_command_only_in_its_frontmatter_has_no_commands(put: Put, begin: Begin) -> None:
     put("report", description="Says !`echo head`.")
     session = begin(trust=None)
     assert loaded(session, "read_skill").endswith("---\nDo it.\n")
     assert session.activate("report").issues == ()
 
 
-def test_preloaded_skills_run_theirs_when_the_session_begins(
+def test_preloaded_skills_run_their_commands_when_the_session_begins(
     put: Put, begin: Begin, scanned: Callable[..., prowess.Catalog], work: Path, dialect: prowess.DialectName
 ) -> None:
     put("report", body="There are !`echo 3; echo x >> ran` files.")
@@ -276,7 +276,9 @@ def test_grants_of_others_run_nothing_again(put: Put, begin: Begin, trust: prowe
     assert lines(work / "ran") == 1
 
 
-def test_a_yes_for_this_once_is_not_asked_for_again(put: Put, begin: Begin, tmp_path: Path, work: Path) -> None:
+def test_a_person_who_said_yes_once_is_not_asked_again_for_the_active_skill(
+    put: Put, begin: Begin, tmp_path: Path, work: Path
+) -> None:
     put("report", body="There are !`echo 3; echo x >> ran` files.")
     put("other")
     asking = prowess.Trust(tmp_path / "asked.json", ask=lambda _: True)
@@ -367,7 +369,7 @@ def test_text_in_a_program_never_runs_anything(
     assert (asked, list(work.iterdir())) == ([], [])
 
 
-def test_one_changed_byte_keeps_them_from_running(put: Put, begin: Begin, work: Path) -> None:
+def test_one_changed_byte_of_the_skill_keeps_its_commands_from_running(put: Put, begin: Begin, work: Path) -> None:
     path = put("report", body="Now !`touch ran`.")
     session = begin()
     (path.parent / "notes.md").write_text("new\n", encoding="utf-8")
@@ -396,7 +398,7 @@ def test_instructions_without_commands_need_no_trust(put: Put, begin: Begin) -> 
     )
 
 
-def test_a_grant_lets_the_next_session_run_them(put: Put, begin: Begin, trust: prowess.Trust) -> None:
+def test_a_grant_lets_the_next_session_run_commands(put: Put, begin: Begin, trust: prowess.Trust) -> None:
     put("report", body="Now !`echo ran`.")
     assert "!`" in instructions(begin(trust=prowess.Trust(trust.path)))
     assert instructions(begin()) == "Now ran."
@@ -460,7 +462,7 @@ def test_a_text_that_was_swapped_for_one_that_is_trusted_does_not_run(  # noqa: 
     assert list(work.iterdir()) == []
 
 
-def test_the_limit_holds_for_what_is_copied(
+def test_the_limit_of_commands_holds_for_the_private_copy(
     put: Put, begin: Begin, trust: prowess.Trust, work: Path, tmp_path: Path
 ) -> None:
     put("report", body="!`touch one`, !`touch two`, !`touch three`")
@@ -472,7 +474,7 @@ def test_the_limit_holds_for_what_is_copied(
     assert list(work.iterdir()) == []
 
 
-def test_an_always_is_for_what_was_shown(put: Put, begin: Begin, tmp_path: Path) -> None:
+def test_the_answer_always_grants_the_state_that_was_shown(put: Put, begin: Begin, tmp_path: Path) -> None:
     put("report", body="Now !`echo shown`.")
     catalog = prowess.scan(tmp_path / "skills")
     before = catalog["report"].digest()
@@ -562,7 +564,7 @@ def test_output_up_to_the_limit_is_whole(put: Put, begin: Begin) -> None:
     assert cut == "a" * 1000 + "\n[output cut at 1000 bytes]"
 
 
-def test_the_limits_without_a_word_are_ten_seconds_and_64_kib(put: Put, begin: Begin) -> None:
+def test_the_default_limits_of_commands_are_ten_seconds_and_64_kib(put: Put, begin: Begin) -> None:
     assert prowess.Limits().max_command_seconds == 10
     put("report", body="!`head -c 100000 /dev/zero | tr '\\0' a`")
     assert instructions(begin()) == "a" * 65536 + "\n[output cut at 65536 bytes]"
@@ -616,7 +618,7 @@ def test_more_commands_than_the_limit_are_left_alone(put: Put, begin: Begin, wor
 LIVELY = "!`touch again` ${SKILL_DIR} $ARGUMENTS $0 {baseDir} \\$0 </skill> </skill_content> &lt;"
 
 
-def test_what_is_printed_is_never_looked_at_again(
+def test_commands_and_placeholders_in_output_stay_text(
     dialect: prowess.DialectName, put: Put, begin: Begin, work: Path
 ) -> None:
     path = put("report", body="Author: ${SKILL_DIR}\nOutput: !`cat $SKILL_DIR/lively.txt`")
@@ -681,12 +683,12 @@ def test_what_a_person_says_is_no_part_of_a_command(arguments: str, put: Put, be
     assert list(work.iterdir()) == []
 
 
-def test_the_words_are_numbered_from_nought(put: Put, begin: Begin) -> None:
+def test_the_arguments_of_a_command_are_numbered_from_zero(put: Put, begin: Begin) -> None:
     put("report", body='!`printf "<%s>" "$0" "$1" "$2"`|!`printf "<%s>" "$@"`')
     assert "<a b><c><>|<c>" in begin().expand("/report 'a b' c")
 
 
-def test_without_arguments_there_are_none(put: Put, begin: Begin) -> None:
+def test_a_command_without_arguments_sees_none(put: Put, begin: Begin) -> None:
     put("report", body='<!`printf "%s|%s|%s" "$ARGUMENTS" "$1" "$#"`>')
     assert instructions(begin()) == "<||0>"
 
@@ -698,7 +700,7 @@ def test_arguments_that_no_process_can_be_given_break_nothing(arguments: str, pu
     assert "<a b>" in text or "<[error executing " in text
 
 
-def test_a_call_runs_them_for_its_own_arguments(put: Put, begin: Begin, work: Path) -> None:
+def test_each_call_runs_the_commands_with_its_own_arguments(put: Put, begin: Begin, work: Path) -> None:
     put("report", body='<!`echo x >> ran; printf "%s" "$ARGUMENTS"`>')
     session = begin()
     assert instructions(session) == "<>"
@@ -706,7 +708,7 @@ def test_a_call_runs_them_for_its_own_arguments(put: Put, begin: Begin, work: Pa
     assert lines(work / "ran") == 3
 
 
-def test_the_first_call_runs_them_once(put: Put, begin: Begin, work: Path) -> None:
+def test_the_first_call_runs_the_commands_once(put: Put, begin: Begin, work: Path) -> None:
     put("report", body='<!`echo x >> ran; printf "%s" "$ARGUMENTS"`>')
     assert "<one>" in begin().expand("/report one")
     assert lines(work / "ran") == 1
@@ -715,7 +717,7 @@ def test_the_first_call_runs_them_once(put: Put, begin: Begin, work: Path) -> No
 # -- where they run -------------------------------------------------------------------------------------------------
 
 
-def test_they_run_in_the_folder_of_the_session_one_after_the_other(put: Put, begin: Begin, work: Path) -> None:
+def test_commands_run_in_the_folder_of_the_session_one_after_the_other(put: Put, begin: Begin, work: Path) -> None:
     put("report", body="!`echo 1 > a; pwd -P`|!`cat a; echo 2 >> a`|!`cat a`")
     assert instructions(begin()) == f"{work.resolve()}|1|1\n2"
 
@@ -734,7 +736,7 @@ OWN |= {"PROJECT_DIR", "CLAUDE_PROJECT_DIR", "ARGUMENTS"}
 SHELLS_OWN = {"PWD", "OLDPWD", "SHLVL", "_"}
 
 
-def test_they_see_an_environment_of_a_few_variables(
+def test_commands_see_a_few_environment_variables(
     put: Put, begin: Begin, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("API_TOKEN", "AWS_SECRET_ACCESS_KEY", "LD_PRELOAD_NOT", "BASH_ENV", "PYTHONPATH", "SSH_AUTH_SOCK"):
@@ -768,7 +770,7 @@ def test_what_names_no_variable_is_refused(names: Any, begin: Begin) -> None:  #
         begin(prowess.Catalog(), command_env=names)
 
 
-def test_they_have_no_input_and_no_terminal(put: Put, begin: Begin) -> None:
+def test_commands_have_no_input_and_no_terminal(put: Put, begin: Begin) -> None:
     put("report", body="<!`cat; test -t 0 || echo none; (: < /dev/tty) 2> /dev/null || echo no terminal`>")
     assert instructions(begin()) == "<none\nno terminal>"
 
@@ -807,7 +809,7 @@ def test_activating_again_gives_what_was_printed_the_first_time(put: Put, begin:
     assert lines(work / "ran") == 1
 
 
-def test_a_skill_that_was_put_aside_runs_them_again(put: Put, begin: Begin, work: Path) -> None:
+def test_a_skill_that_was_deactivated_runs_its_commands_again(put: Put, begin: Begin, work: Path) -> None:
     put("report", body="!`echo x >> ran`")
     session = begin()
     session.activate("report")
@@ -816,7 +818,9 @@ def test_a_skill_that_was_put_aside_runs_them_again(put: Put, begin: Begin, work
     assert lines(work / "ran") == 2
 
 
-def test_what_a_reading_tool_left_runs_when_the_skill_is_activated(put: Put, begin: Begin, work: Path) -> None:
+def test_commands_that_ran_for_a_reading_tool_run_again_when_the_skill_is_activated(
+    put: Put, begin: Begin, work: Path
+) -> None:
     put("report", body="Now !`echo x >> ran; echo run`.")
     session = begin()
     assert "Now run." in loaded(session, "read_skill")
@@ -838,7 +842,7 @@ def test_a_changed_skill_runs_its_new_commands_if_it_is_trusted(
     assert instructions(session) == "Now it is new."
 
 
-def test_a_call_of_a_changed_skill_runs_them_once(put: Put, begin: Begin, work: Path, tmp_path: Path) -> None:
+def test_a_call_of_a_changed_skill_runs_its_commands_once(put: Put, begin: Begin, work: Path, tmp_path: Path) -> None:
     put("report", body="Now !`echo old`.")
     session = begin()
     session.activate("report")
@@ -859,7 +863,7 @@ def test_a_skill_that_has_gone_keeps_what_was_printed(put: Put, begin: Begin, tm
     assert "\nNow old.\n" in session.expand("/report")
 
 
-def test_a_restored_session_runs_them_if_they_are_trusted(put: Put, begin: Begin, trust: prowess.Trust) -> None:
+def test_a_restored_session_runs_commands_of_trusted_skills(put: Put, begin: Begin, trust: prowess.Trust) -> None:
     put("report", body="Now !`echo ran`.")
     session = begin()
     session.activate("report")

@@ -1,4 +1,4 @@
-"""The sandbox ``landlock`` on kernels of every age: what an older one lacks is said, and what it has works."""
+"""The sandbox ``landlock`` on older kernels: it names what they cannot prevent, and the rest works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests of scripts, limits and runaways once more, on a host that refuses namespaces: there Landlock serves."""
+"""The tests of scripts, limits and runaways again, on a host that refuses namespaces: Landlock confines them there."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ import pytest
 from tests.runtime.conftest import require_sandbox
 
 HERE = Path(__file__).parent
+TESTS = HERE.parents[1]
 RUN_TESTS = "import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
-FILES = ("test_scripts.py", "test_runaway.py", "test_processes.py", "test_landlock.py", "test_seccomp.py")
+FILES = ("test_scripts.py", "test_runaway.py", "test_supervised.py", "test_landlock.py", "test_seccomp.py")
 
 
 @pytest.mark.full
@@ -31,9 +32,9 @@ def test_where_namespaces_are_refused_scripts_limits_and_runaways_are_as_elsewhe
         # A Python that is mounted elsewhere has no packages of its own.
         words = ["-q", "-p", "no:cacheprovider", "-k", "not python_is_the_one", *(str(HERE / name) for name in FILES)]
         done = subprocess.run(
-            [sys.executable, HERE.parent / "restricted.py", options, RUN_TESTS, *words],
+            [sys.executable, TESTS / "restricted.py", options, RUN_TESTS, *words],
             env={**os.environ, "HOME": f"{base}/home", "TMPDIR": f"{base}/temporary"},
-            cwd=HERE.parent.parent,
+            cwd=TESTS.parent,
             capture_output=True,
             encoding="utf-8",
             check=False,

@@ -1,4 +1,4 @@
-"""The matrix of runaway scripts: whatever they start, in the sandbox nothing of it outlives the run."""
+"""The matrix of runaway scripts: nothing that they start in a sandbox outlives the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripts of skills: what comes of them, what they are given, which program runs them, and what stops them."""
+"""Scripts of skills: their results, their arguments and input, which program runs them, and what stops them."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_a_script_need_not_be_executable(acting: Acting, kind: Kind) -> None:
     assert result.stdout == "not executable\n"
 
 
-def test_the_options_of_a_shell_count(acting: Acting) -> None:
+def test_the_options_of_a_shell_in_the_first_line_are_used(acting: Acting) -> None:
     assert acting.run("scripts/a.sh", "#!/bin/sh -e\nfalse\necho on").status == 1
     assert acting.run("scripts/a.sh", "#!/bin/sh\nfalse\necho on").stdout == "on\n"
 
@@ -362,14 +362,14 @@ def test_hidden_files_modes_and_version_control_do_not_come_between_a_grant_and_
     assert result.stdout == "ran\n"
 
 
-def test_it_works_in_a_new_folder_that_is_deleted(acting: Acting, kind: Kind) -> None:
+def test_a_script_works_in_a_new_folder_that_is_deleted(acting: Acting, kind: Kind) -> None:
     result = acting.run("scripts/a.sh", "ls -A; echo x > made; ls; pwd", sandbox=kind)
     made, where = result.stdout.split()
     assert made == "made"
     assert not Path(where).exists()
 
 
-def test_what_it_makes_in_a_folder_of_the_caller_stays(acting: Acting, kind: Kind, tmp_path: Path) -> None:
+def test_files_that_a_script_makes_in_a_folder_of_the_caller_stay(acting: Acting, kind: Kind, tmp_path: Path) -> None:
     work = tmp_path / "a" / "work"
     work.mkdir(parents=True)
     (work / "given").write_text("given", encoding="utf-8")
@@ -403,7 +403,9 @@ SET_BY_PROGRAMS = {"PWD", "LC_CTYPE"}  # bubblewrap and Python add these themsel
 SECRETS = ("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "PYTHONPATH", "VIRTUAL_ENV", "XDG_RUNTIME_DIR")
 
 
-def test_it_sees_an_allow_list_of_the_environment(acting: Acting, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_script_sees_an_allow_list_of_the_environment(
+    acting: Acting, kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in SECRETS:
         monkeypatch.setenv(name, "TOPSECRET")
     monkeypatch.setenv("LANG", "C.UTF-8")
@@ -415,7 +417,7 @@ def test_it_sees_an_allow_list_of_the_environment(acting: Acting, kind: Kind, mo
     assert (seen["LANG"], seen["PYTHONDONTWRITEBYTECODE"]) == ("C.UTF-8", "1")
 
 
-def test_it_sees_what_the_caller_gives_it(acting: Acting, kind: Kind) -> None:
+def test_a_script_sees_the_variables_that_the_caller_gives(acting: Acting, kind: Kind) -> None:
     env = {"TOKEN": "given ü\n=", "LANG": "xx"}
     seen = json.loads(acting.run("scripts/a.py", SAY_ENVIRONMENT, sandbox=kind, env=env).stdout)
     assert (seen["TOKEN"], seen["LANG"]) == ("given ü\n=", "xx")
@@ -427,7 +429,7 @@ def test_variables_that_cannot_be_are_an_error_of_ours(acting: Acting, env: dict
         acting.run("scripts/a.py", SAY_ENVIRONMENT, env=env)
 
 
-def test_it_knows_where_the_skill_is(acting: Acting, kind: Kind) -> None:
+def test_a_script_knows_the_folder_of_its_skill(acting: Acting, kind: Kind) -> None:
     code = 'cmp "$0" "$SKILL_DIR/scripts/a.sh" && cmp "$0" "$CLAUDE_SKILL_DIR/scripts/a.sh" && echo same'
     assert acting.run("scripts/a.sh", code, sandbox=kind).stdout == "same\n"
 
@@ -451,7 +453,7 @@ def refused_to_run(acting: Acting, skill: prowess.Skill, trust: prowess.Trust | 
     return caught.value.code
 
 
-def test_what_nobody_granted_does_not_run(acting: Acting) -> None:
+def test_scripts_of_a_skill_without_a_grant_do_not_run(acting: Acting) -> None:
     skill = acting.put({"scripts/a.sh": "echo x > ran"})
     assert refused_to_run(acting, skill, acting.trust) == "not-trusted"
     assert refused_to_run(acting, skill, None) == "no-trust"
@@ -481,7 +483,7 @@ def make_executable(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("edit", [edit_script, edit_instructions, add_file, make_executable])
-def test_any_edit_ends_the_trust(acting: Acting, edit: Callable[[Path], None]) -> None:
+def test_any_edit_of_the_skill_ends_its_grant(acting: Acting, edit: Callable[[Path], None]) -> None:
     skill = acting.granted({"scripts/a.sh": "echo x > ran"})
     edit(acting.folder)
     assert refused_to_run(acting, skill, acting.trust) == "not-trusted"
@@ -525,7 +527,7 @@ def test_who_is_asked_sees_the_script_its_arguments_and_every_file(acting: Actin
     assert (len(seen), trust.grants()) == (2, ())
 
 
-def test_always_is_recorded_for_that_state_only(acting: Acting) -> None:
+def test_the_answer_always_grants_only_the_present_state(acting: Acting) -> None:
     skill = acting.put({"scripts/a.sh": "echo ran"})
     asked: list[str] = []
 
@@ -748,7 +750,7 @@ def test_what_was_printed_before_a_limit_is_there(acting: Acting, kind: Kind) ->
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="these limits are kept on Linux")
 def test_one_file_beyond_the_limit_is_the_limit_of_the_disk(acting: Acting, kind: Kind) -> None:
-    """The kernel refuses at once, before anybody looks: the result names the limit all the same."""
+    """The kernel ends the program before the supervisor looks at the disk; the result still names the limit."""
     code = "open('big', 'wb').write(b'x' * 3_000_000)"
     result = acting.run("scripts/a.py", code, sandbox=kind, limits=Limits(max_script_disk_bytes=1 << 20))
     assert (result.limit, result.ok) == ("disk", False)
@@ -990,7 +992,7 @@ def test_a_failing_script_is_an_error_that_keeps_what_it_printed(toolset: prowes
     assert result.data["status"] == 7
 
 
-def test_a_limit_is_told_to_the_model(acting: Acting, toolset: prowess.Toolset) -> None:
+def test_the_model_is_told_which_limit_ended_a_script(acting: Acting, toolset: prowess.Toolset) -> None:
     scripts = prowess.Scripts(sandbox="none", limits=Limits(max_script_output_bytes=8))
     result = call(prowess.Toolset(toolset.session, scripts=scripts), args=["a long argument"])
     assert result.is_error
@@ -1031,12 +1033,12 @@ def test_a_skill_that_changed_since_its_grant_is_refused(acting: Acting, toolset
     assert "grant" in result.content
 
 
-def test_a_host_without_scripts_says_so(toolset: prowess.Toolset) -> None:
+def test_a_toolset_without_scripts_says_so_to_the_model(toolset: prowess.Toolset) -> None:
     result = call(prowess.Toolset(toolset.session))
     assert (result.is_error, result.data["reason"]) == (True, "scripts-off")
 
 
-def test_a_run_is_told_to_whoever_listens(acting: Acting) -> None:
+def test_a_run_is_an_event(acting: Acting) -> None:
     acting.granted({"scripts/a.sh": "exit 4"})
     events: list[prowess.Event] = []
     catalog = prowess.scan(acting.folder.parent)

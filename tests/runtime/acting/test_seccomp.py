@@ -1,4 +1,4 @@
-"""The filter of system calls: what is assembled refuses what its rules say, on each machine, and no more."""
+"""The filter of system calls: the assembled program refuses what its rules name, on each machine, and no more."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def test_a_program_outlives_its_timeout_by_no_attack_on_what_watches_it(
     ("argv", "folder"),
     [(["/no/such/program"], "."), (["/bin/sh", "-c", "true"], "no/such/folder"), (["/etc/passwd"], "."), ([""], ".")],
 )
-def test_what_cannot_be_started_is_an_error(tmp_path: Path, argv: list[str], folder: str) -> None:
+def test_a_program_that_cannot_be_started_is_an_error(tmp_path: Path, argv: list[str], folder: str) -> None:
     with pytest.raises(prowess.SandboxError) as caught:
         run_under_supervisor(argv, ProcessLimits(5, 100), cwd=str(tmp_path / folder), env={})
     assert caught.value.code == "cannot-start"
@@ -231,7 +231,7 @@ def test_a_program_gets_none_of_the_hosts_open_files(tmp_path: Path) -> None:
     assert said == b"[]\n"
 
 
-def test_runs_in_many_threads_do_not_meet(tmp_path: Path) -> None:
+def test_runs_in_many_threads_do_not_mix_their_output(tmp_path: Path) -> None:
     def one(number: int) -> bool:
         code = "import sys\nd = sys.stdin.read()\nprint(d * 1000)\nprint(d, file=sys.stderr)\nsys.exit(int(d))"
         found = run(code, tmp_path, stdin=str(number).encode())

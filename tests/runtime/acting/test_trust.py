@@ -1,4 +1,4 @@
-"""Trust: what a person grants, what ends it, where it is kept, and what a damaged store does."""
+"""Grants: what a person grants, what ends a grant, where grants are kept, and what a damaged file does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POSIX = pytest.mark.skipif(os.name != "posix", reason="needs owners and modes of
 
 
 class Person:
-    """Somebody who is asked, always says the same, and remembers what it was about."""
+    """A person who gives one answer to every request, and remembers the requests."""
 
     def __init__(self, answer: bool | Literal["always"]) -> None:
         self.answer = answer
@@ -80,7 +80,7 @@ def test_nothing_is_trusted_at_first(trust: prowess.Trust, skill: prowess.Skill,
     assert not store.parent.exists()
 
 
-def test_a_grant_is_for_the_state_of_now(trust: prowess.Trust, skill: prowess.Skill) -> None:
+def test_a_grant_is_for_the_present_state_of_the_skill(trust: prowess.Trust, skill: prowess.Skill) -> None:
     grant = trust.grant(skill)
     assert (grant.digest, grant.name, grant.location) == (skill.digest(), "report", skill.location)
     assert trust.is_trusted(skill)
@@ -93,7 +93,7 @@ def test_a_grant_outlives_the_object_that_recorded_it(trust: prowess.Trust, skil
     assert prowess.Trust(str(store)).is_trusted(scan_one(folder_of(skill)))
 
 
-def test_granting_again_records_it_once(trust: prowess.Trust, skill: prowess.Skill) -> None:
+def test_granting_a_skill_again_records_one_grant(trust: prowess.Trust, skill: prowess.Skill) -> None:
     trust.grant(skill)
     trust.grant(skill)
     assert len(trust.grants()) == 1
@@ -151,7 +151,7 @@ def test_all_skills_below_a_folder_are_granted_as_they_are_now(trust: prowess.Tr
     assert trusted == {"aa": False, "bb": True, "later": False}
 
 
-def test_what_cannot_be_granted_is_an_issue_and_keeps_nothing_else_back(
+def test_a_skill_that_cannot_be_granted_is_an_issue_and_the_others_are_granted(
     trust: prowess.Trust, put: Put, tmp_path: Path
 ) -> None:
     put("good")
@@ -231,14 +231,16 @@ def remove_it_all(folder: Path) -> None:
         remove_it_all,
     ],
 )
-def test_any_change_ends_it(change: Callable[[Path], None], trust: prowess.Trust, skill: prowess.Skill) -> None:
+def test_any_change_of_the_skill_ends_its_grant(
+    change: Callable[[Path], None], trust: prowess.Trust, skill: prowess.Skill
+) -> None:
     trust.grant(skill)
     assert trust.is_trusted(skill)
     change(folder_of(skill))
     assert not trust.is_trusted(skill)
 
 
-def test_undoing_the_change_brings_it_back(trust: prowess.Trust, skill: prowess.Skill) -> None:
+def test_undoing_the_change_makes_the_grant_count_again(trust: prowess.Trust, skill: prowess.Skill) -> None:
     trust.grant(skill)
     change_a_byte(folder_of(skill))
     assert not trust.is_trusted(skill)
@@ -246,7 +248,7 @@ def test_undoing_the_change_brings_it_back(trust: prowess.Trust, skill: prowess.
     assert trust.is_trusted(skill)
 
 
-def test_what_is_no_part_of_the_digest_changes_nothing(trust: prowess.Trust, skill: prowess.Skill) -> None:
+def test_changes_outside_of_the_digest_keep_the_grant(trust: prowess.Trust, skill: prowess.Skill) -> None:
     trust.grant(skill)
     (folder_of(skill) / ".git").mkdir()
     (folder_of(skill) / ".git" / "HEAD").write_text("ref\n", encoding="utf-8")
@@ -260,7 +262,7 @@ def test_what_is_no_part_of_the_digest_changes_nothing(trust: prowess.Trust, ski
 
 
 @pytest.mark.parametrize("by", ["skill", "digest", "name", "location"])
-def test_a_grant_is_taken_back(by: str, trust: prowess.Trust, skill: prowess.Skill, put: Put) -> None:
+def test_a_grant_can_be_revoked(by: str, trust: prowess.Trust, skill: prowess.Skill, put: Put) -> None:
     grant = trust.grant(skill)
     other = trust.grant(scan_one(put("other").parent))
     assert trust.revoke(skill if by == "skill" else getattr(grant, by)) == 1
@@ -268,7 +270,7 @@ def test_a_grant_is_taken_back(by: str, trust: prowess.Trust, skill: prowess.Ski
     assert trust.grants() == (other,)
 
 
-def test_every_state_of_a_skill_is_taken_back(trust: prowess.Trust, skill: prowess.Skill) -> None:
+def test_revoking_a_skill_revokes_every_state_of_it(trust: prowess.Trust, skill: prowess.Skill) -> None:
     trust.grant(skill)
     change_a_byte(folder_of(skill))
     trust.grant(skill)
@@ -276,20 +278,20 @@ def test_every_state_of_a_skill_is_taken_back(trust: prowess.Trust, skill: prowe
     assert (len(trust.grants()), trust.revoke(skill), trust.grants()) == (2, 2, ())
 
 
-def test_a_state_that_was_granted_elsewhere_is_taken_back_too(trust: prowess.Trust, put: Put) -> None:
+def test_revoking_a_skill_revokes_a_grant_of_its_copy_elsewhere(trust: prowess.Trust, put: Put) -> None:
     here, there = put("a/twin"), put("b/twin")
     trust.grant(scan_one(here.parent))
     assert trust.revoke(scan_one(there.parent)) == 1
 
 
-def test_taking_back_what_was_never_granted_changes_nothing(trust: prowess.Trust, skill: prowess.Skill) -> None:
+def test_revoking_a_skill_without_a_grant_changes_nothing(trust: prowess.Trust, skill: prowess.Skill) -> None:
     grant = trust.grant(skill)
     assert [trust.revoke(what) for what in ("", "nobody", "rep", grant.digest[:-1])] == [0, 0, 0, 0]
     assert trust.grants() == (grant,)
 
 
 @pytest.mark.parametrize("change", [add_a_link, remove_it_all])
-def test_a_skill_that_cannot_be_hashed_any_more_can_be_taken_back(
+def test_a_skill_that_can_no_longer_be_hashed_can_be_revoked(
     change: Callable[[Path], None], trust: prowess.Trust, skill: prowess.Skill
 ) -> None:
     """Its state comes back as soon as the link is gone, and with it the grant."""
@@ -304,7 +306,9 @@ def test_a_skill_that_cannot_be_hashed_any_more_can_be_taken_back(
 
 @POSIX
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
-def test_only_its_owner_can_read_it(mask: int, trust: prowess.Trust, skill: prowess.Skill, store: Path) -> None:
+def test_only_its_owner_can_read_the_file_of_grants(
+    mask: int, trust: prowess.Trust, skill: prowess.Skill, store: Path
+) -> None:
     before = os.umask(mask)
     try:
         trust.grant(skill)
@@ -314,7 +318,7 @@ def test_only_its_owner_can_read_it(mask: int, trust: prowess.Trust, skill: prow
     assert {mode(path) for path in store.parent.iterdir()} == {0o600}
 
 
-def test_people_can_read_it(trust: prowess.Trust, skill: prowess.Skill, store: Path) -> None:
+def test_the_file_of_grants_is_readable_json(trust: prowess.Trust, skill: prowess.Skill, store: Path) -> None:
     grant = trust.grant(skill)
     row = {"digest": grant.digest, "name": "report", "location": skill.location, "granted": grant.granted}
     text = store.read_text(encoding="utf-8")
@@ -322,7 +326,9 @@ def test_people_can_read_it(trust: prowess.Trust, skill: prowess.Skill, store: P
     assert '\n      "name": "report",\n' in text
 
 
-def test_people_can_edit_it(trust: prowess.Trust, skill: prowess.Skill, store: Path, put: Put) -> None:
+def test_an_edit_of_the_file_of_grants_counts(
+    trust: prowess.Trust, skill: prowess.Skill, store: Path, put: Put
+) -> None:
     trust.grant(skill)
     other = trust.grant(scan_one(put("other").parent))
     data = json.loads(store.read_text(encoding="utf-8"))
@@ -331,7 +337,7 @@ def test_people_can_edit_it(trust: prowess.Trust, skill: prowess.Skill, store: P
     assert trust.grants() == (other,)
 
 
-def test_no_other_file_is_left_beside_it(trust: prowess.Trust, skill: prowess.Skill, store: Path) -> None:
+def test_no_other_file_is_left_beside_the_grants(trust: prowess.Trust, skill: prowess.Skill, store: Path) -> None:
     trust.grant(skill)
     trust.revoke(skill)
     assert {path.name for path in store.parent.iterdir()} <= {"trust.json", "trust.json.lock"}
@@ -365,7 +371,7 @@ def test_eight_processes_that_grant_at_once_lose_nothing(
 # -- where it is ----------------------------------------------------------------------------------------------------
 
 
-def test_it_is_in_the_users_configuration(
+def test_the_file_of_grants_is_in_the_users_configuration(
     skill: prowess.Skill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -379,7 +385,7 @@ def test_it_is_in_the_users_configuration(
 
 
 @pytest.mark.parametrize("named", [None, "", "relative/config"])
-def test_without_another_place_it_is_below_the_home_folder(
+def test_without_a_folder_for_configuration_the_grants_are_below_the_home_folder(
     named: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -391,7 +397,7 @@ def test_without_another_place_it_is_below_the_home_folder(
     assert prowess.Trust().path == str(tmp_path / "home" / ".config" / "prowess" / "trust.json")
 
 
-def test_a_relative_path_is_taken_from_the_folder_of_the_moment(
+def test_a_relative_path_of_the_grants_is_resolved_when_trust_is_made(
     skill: prowess.Skill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -521,7 +527,7 @@ def test_a_store_below_a_file_is_an_error(skill: prowess.Skill, tmp_path: Path) 
 # -- policies -------------------------------------------------------------------------------------------------------
 
 
-def test_what_was_granted_runs_and_nothing_else(trust: prowess.Trust, skill: prowess.Skill) -> None:
+def test_granted_skills_run_and_no_others(trust: prowess.Trust, skill: prowess.Skill) -> None:
     assert trust.policy == "granted"
     assert "!`echo ran`" in instructions(skill, trust)
     trust.grant(skill)
@@ -542,7 +548,7 @@ def test_other_policies_ask_nobody(policy: Literal["never", "granted"], skill: p
     assert person.asked == []
 
 
-def test_to_ask_somebody_must_be_named(store: Path) -> None:
+def test_the_policy_ask_needs_a_callback(store: Path) -> None:
     with pytest.raises(prowess.NotTrustedError) as caught:
         prowess.Trust(store, policy="ask")
     assert caught.value.code == "bad-argument"
@@ -560,7 +566,7 @@ def test_who_is_asked_sees_exactly_what_would_run(skill: prowess.Skill, store: P
     assert ["scripts/run.sh" in shown[-2], request.digest in shown[-1]] == [True, True]
 
 
-def test_a_yes_counts_once(skill: prowess.Skill, store: Path) -> None:
+def test_a_yes_counts_for_one_call(skill: prowess.Skill, store: Path) -> None:
     person = Person(answer=True)
     trust = prowess.Trust(store, ask=person)
     assert trust.policy == "ask"
@@ -570,7 +576,7 @@ def test_a_yes_counts_once(skill: prowess.Skill, store: Path) -> None:
     assert not store.exists()
 
 
-def test_always_is_recorded(skill: prowess.Skill, store: Path) -> None:
+def test_the_answer_always_is_recorded_as_a_grant(skill: prowess.Skill, store: Path) -> None:
     person = Person("always")
     trust = prowess.Trust(store, ask=person)
     assert [instructions(skill, trust) for _ in range(2)] == ["Now: ran"] * 2
@@ -593,14 +599,14 @@ def test_an_answer_that_is_neither_true_nor_always_runs_nothing(
     assert not store.exists()
 
 
-def test_what_was_granted_is_not_asked_for(trust: prowess.Trust, skill: prowess.Skill, store: Path) -> None:
+def test_nobody_is_asked_about_a_granted_skill(trust: prowess.Trust, skill: prowess.Skill, store: Path) -> None:
     trust.grant(skill)
     person = Person(answer=False)
     assert instructions(skill, prowess.Trust(store, ask=person)) == "Now: ran"
     assert person.asked == []
 
 
-def test_who_is_asked_may_give_up(skill: prowess.Skill, store: Path, tmp_path: Path) -> None:
+def test_an_exception_of_ask_is_raised(skill: prowess.Skill, store: Path, tmp_path: Path) -> None:
     (folder_of(skill) / "SKILL.md").write_text(
         f"---\nname: report\ndescription: d\n---\n!`touch '{tmp_path}/ran'`", encoding="utf-8"
     )

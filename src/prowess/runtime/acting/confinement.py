@@ -1,4 +1,4 @@
-"""What the kernel is asked to impose on a process, by direct system calls: Landlock, seccomp, no capabilities, a room.
+"""System calls that confine a process: Landlock, seccomp, dropped capabilities, a folder of limited size.
 
 A part of the supervisor, which loads this file by its path: only the standard library, and nothing of the package.
 Linux only. Every function raises ``OSError`` when the kernel refuses.
@@ -15,7 +15,7 @@ from typing import Any
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
-_LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446  # alike on every machine
+_LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446  # on every machine
 _QUERY_VERSION, _RULE_PATH_BENEATH = 1, 1
 _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
 _PR_CAPBSET_READ, _PR_CAPBSET_DROP = 23, 24
@@ -46,17 +46,18 @@ class _FilterProgram(ctypes.Structure):
 
 
 def landlock_version() -> int:
-    """Return the version of Landlock that the kernel has, 0 where it has none or does not let it be used."""
+    """Return the version of Landlock that the kernel has, 0 where it has none or forbids its use."""
     version: int = _libc.syscall(_LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), _QUERY_VERSION)
     return max(version, 0)
 
 
 def confine_process(restrictions: dict[str, Any]) -> None:
-    """Impose restrictions, as ``landlock.py`` describes them, on this process and all that it starts, for good.
+    """Impose restrictions, as ``landlock_command`` makes them, on this process and all that it starts.
 
-    The order matters: the bounding set can only be emptied while there are capabilities, and the filter comes last
-    because it refuses some of what is done before.
+    They can never be lifted.
     """
+    # The order matters: the bounding set can only be emptied while there are capabilities, and the filter comes last
+    # because it refuses some of the calls before.
     _empty_bounding_set()
     forbid_privileges()
     _enter_landlock(restrictions)
@@ -65,21 +66,21 @@ def confine_process(restrictions: dict[str, Any]) -> None:
 
 
 def forbid_privileges() -> None:
-    """Have no program that this process starts gain privileges by its file."""
+    """Let no program that this process starts gain privileges by its file, as setuid programs do."""
     _check_result(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 
 
 def set_seccomp_filter(program: bytes) -> None:
     """Set a seccomp filter for this process and all that it starts."""
     buffer = ctypes.create_string_buffer(program, len(program))
-    described = _FilterProgram(len(program) // _INSTRUCTION_SIZE, ctypes.addressof(buffer))
-    _check_result(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(described), 0, 0))
+    described_program = _FilterProgram(len(program) // _INSTRUCTION_SIZE, ctypes.addressof(buffer))
+    _check_result(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(described_program), 0, 0))
 
 
 def mount_limited_folder(folder: str, size: int, inodes: int) -> bool:
     """Mount memory of a size over a folder, for this process and all that it starts; return whether that was possible.
 
-    What is deleted, mapped or on its way through a socket still counts there, because the file system itself counts.
+    The file system itself counts what it holds, so a file that is deleted, mapped or sent through a socket counts.
     """
     if not _can_mount(folder, size, inodes):
         return False
@@ -88,11 +89,9 @@ def mount_limited_folder(folder: str, size: int, inodes: int) -> bool:
 
 
 def _can_mount(folder: str, size: int, inodes: int) -> bool:
-    """Return whether a child can do it.
-
-    A failure half-way could not be undone: some systems let everybody make a user namespace and then refuse to mount
-    anything in it, and bubblewrap would fail in there too.
-    """
+    """Return whether a child process can mount memory over a folder."""
+    # Tried in a child first, because a failure half-way could not be undone: some systems let everybody make a user
+    # namespace and then refuse to mount anything in it, and bubblewrap would fail in that namespace too.
     child = os.fork()
     if not child:
         try:
@@ -108,10 +107,13 @@ def _mount_privately(folder: str, size: int, inodes: int) -> None:
     try:
         _check_result(_libc.unshare(_CLONE_NEWNS))
     except OSError:
+        # Only root may make a mount namespace by itself. In a user namespace of its own everybody may, and keeps its
+        # user and group by these maps.
         _check_result(_libc.unshare(_CLONE_NEWNS | _CLONE_NEWUSER))
         for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
             with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
                 file.write(text)
+    # Private, so that the mount is not seen by the rest of the system.
     _check_result(_libc.mount(b"none", b"/", None, ctypes.c_ulong(_MS_REC | _MS_PRIVATE), None))
     options = f"size={size},nr_inodes={inodes},mode=700".encode()
     _check_result(
@@ -133,7 +135,7 @@ def _enter_landlock(restrictions: dict[str, Any]) -> None:
 
 
 def _add_rule(ruleset: int, path: str, access: int, file_access: int) -> None:
-    """Allow access below a path; a path that is not there needs no rule."""
+    """Allow access below a path; a path that does not exist needs no rule."""
     try:
         handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
@@ -151,7 +153,7 @@ def _empty_bounding_set() -> None:
     for number in range(_MAX_CAPABILITIES):
         if _libc.prctl(_PR_CAPBSET_READ, number, 0, 0, 0) == 1 and _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0):
             if ctypes.get_errno() == errno.EPERM:
-                return  # not privileged: it has none, and cannot gain any without new privileges
+                return  # an ordinary user: there are no capabilities, and forbid_privileges keeps it so
             _check_result(-1)
 
 

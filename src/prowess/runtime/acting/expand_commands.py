@@ -1,7 +1,7 @@
-"""Commands in instructions, run for skills on this machine that a person trusts, and for no others.
+"""Running the commands in instructions of trusted skills, and putting what they print in their place.
 
-The text comes from a private copy whose hash was granted. Each command runs once, in the caller's folder, bounded in
-time and output; what it prints takes its place and is never looked at again. Commands are not sandboxed.
+The text comes from a private copy whose digest was granted. Each command runs once, in the working folder, bounded in
+time and output. No command or placeholder is looked for in what it prints. Commands are not sandboxed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import Issue, SkillError
 from prowess.runtime.acting.snapshot import take_snapshot
 from prowess.runtime.acting.supervised import ProcessLimits, make_environment, run_under_supervisor
-from prowess.runtime.acting.trust import TrustRequest
+from prowess.runtime.acting.trust_request import TrustRequest
 from prowess.runtime.concurrency import get_pools
 from prowess.spec.commands import ExpandedText, find_commands, insert_outputs, may_have_commands
 from prowess.spec.hidden_characters import to_one_line
@@ -35,27 +35,27 @@ _MAX_COMMAND_SHOWN = 200
 _MAX_STDERR_SHOWN = 500
 _SHELLS = ("bash", "sh")
 _RETRYABLE_CODES = frozenset(("needs-approval", "ask-needs-acall", "busy"))
-"""Errors of a load that can be made again: to show the text without its outputs would end the matter."""
+"""Errors after which the call can be made again: text without the outputs would look like the final answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandExpander:
-    """How a session runs the commands of its skills."""
+    """Runs the commands in the text of skills."""
 
     consent: Consent
     folder: str
     limits: Limits
     on_command: OnCommand
     variables: tuple[str, ...] = ()
-    """The variables of the host's environment that they see besides the allow-list, by name."""
+    """The names of the host's environment variables that commands see besides the allow-list."""
 
     def expand(
         self, skill: Skill, read: ReadText, *, arguments: str = "", begin: ReadText | None = None
     ) -> ExpandedText:
-        """What ``read`` gives of a skill, with its commands run if that is trusted.
+        """Return the text that ``read`` returns for a skill, with its commands run if the skill is trusted.
 
-        ``begin``: the part at the beginning of that text which is left alone. Raises ``SkillError`` where nothing is to
-        be shown yet: a person is to be asked first, or too much runs already.
+        ``begin`` returns the beginning of that text in which no commands run. Raises ``SkillError`` where nothing can
+        be shown yet: a person is to be asked first, or too many programs run already.
         """
         text = read(skill)
         if not may_have_commands(text):
@@ -63,9 +63,10 @@ class CommandExpander:
         commands = find_commands(text, len(begin(skill)) if begin else 0)
         if not commands:
             return ExpandedText(text)
-        refused = self._find_refusal(skill, commands)
-        if refused:
-            return _skip_commands(text, skill, commands, *refused)
+        # Before the snapshot, which copies every file: most hosts have no trust.
+        refusal = self._find_refusal(skill, commands)
+        if refusal:
+            return _skip_commands(text, skill, commands, *refusal)
         try:
             return self._expand_from_copy(skill, read, arguments, begin)
         except SkillError as error:
@@ -78,6 +79,7 @@ class CommandExpander:
             return _skip_commands(text, skill, commands, error.message, error.code)
 
     def _find_refusal(self, skill: Skill, commands: tuple[EmbeddedCommand, ...]) -> tuple[str, str] | None:
+        """Return why commands do not run, whatever was granted, and the code of the issue; ``None``: they may run."""
         if not skill.is_local:
             return "the skill is not a folder on this machine", "not-local"
         trust = self.consent.trust
@@ -88,55 +90,59 @@ class CommandExpander:
         return None
 
     def _expand_from_copy(self, skill: Skill, read: ReadText, arguments: str, begin: ReadText | None) -> ExpandedText:
-        with take_snapshot(skill) as taken:
-            text = read(taken.skill)
-            commands = find_commands(text, len(begin(taken.skill)) if begin else 0)
-            refused = self._find_refusal(skill, commands)
-            if refused:
-                return _skip_commands(text, skill, commands, *refused)
-            said = (arguments,) if arguments else ()
+        with take_snapshot(skill) as snapshot:
+            # Everything is read again from the copy: the file may have changed since the first look.
+            text = read(snapshot.skill)
+            commands = find_commands(text, len(begin(snapshot.skill)) if begin else 0)
+            refusal = self._find_refusal(skill, commands)
+            if refusal:
+                return _skip_commands(text, skill, commands, *refusal)
+            given = (arguments,) if arguments else ()
             texts = tuple(command.text for command in commands)
-            leave = self.consent.require(TrustRequest(skill, taken.digest, texts, "", said, taken.files))
+            permission = self.consent.require(TrustRequest(skill, snapshot.digest, texts, "", given, snapshot.files))
             with get_pools(self.limits).scripts.hold_place():
-                outputs = [self._run_command(text, taken.folder, arguments) for text in texts]
-        made, spans = insert_outputs(text, commands, [said for said, _ in outputs])
+                outputs = [self._run_command(command, snapshot.folder, arguments) for command in texts]
+        expanded, spans = insert_outputs(text, commands, [output for output, _ in outputs])
         failed = (Issue("command-failed", "body", why, skill.location, 0, "warning") for _, why in outputs if why)
-        return ExpandedText(made, spans, tuple(failed), leave, taken.digest)
+        return ExpandedText(expanded, spans, tuple(failed), permission, snapshot.digest)
 
     def _run_command(self, command: str, folder: str, arguments: str) -> tuple[str, str]:
-        """What takes the command's place, and what went wrong."""
+        """Return the text that takes the place of a command, and what went wrong (``""``: nothing)."""
         shell = next(filter(None, map(shutil.which, _SHELLS)), None)
         if shell is None:
             return _describe_failure(command, "there is no shell on this machine")
-        said = arguments.replace("\0", " ")
+        words = arguments.replace("\0", " ")  # a program cannot be given NUL
         folders = {**dict.fromkeys(FOLDER_NAMES, folder), **dict.fromkeys(PROJECT_NAMES, self.folder)}
         try:
-            found = run_under_supervisor(
-                [shell, "-c", "--", command, *(split_arguments(said) or (shell,))],
+            result = run_under_supervisor(
+                # The arguments are $0, $1 and so on of the command, never a part of its text: they cannot inject code.
+                [shell, "-c", "--", command, *(split_arguments(words) or (shell,))],
                 ProcessLimits.for_commands(self.limits),
                 cwd=self.folder,
-                env=make_environment({**folders, "ARGUMENTS": said}, self.variables),
+                env=make_environment({**folders, "ARGUMENTS": words}, self.variables),
             )
         except SkillError as error:
             self.on_command(command, None)
             return _describe_failure(command, error.message)
-        self.on_command(command, found)
-        return _describe_outcome(command, found, self.limits)
+        self.on_command(command, result)
+        return _describe_outcome(command, result, self.limits)
 
 
-def _describe_outcome(command: str, found: ProcessResult, limits: Limits) -> tuple[str, str]:
-    if found.limit == "timeout":
+def _describe_outcome(command: str, result: ProcessResult, limits: Limits) -> tuple[str, str]:
+    """Return the text that takes the place of a command that ran, and what went wrong (``""``: nothing)."""
+    if result.limit == "timeout":
         return _describe_failure(command, f"command timed out after {limits.max_command_seconds:g}s")
-    if found.limit not in {"", "output"}:
-        return _describe_failure(command, f"stopped: {found.limit}")
-    if found.status != 0 and not found.limit:
-        said = to_one_line(found.stderr.decode("utf-8", "replace"))[:_MAX_STDERR_SHOWN]
-        return _describe_failure(command, f"exit status {found.status}" + (f": {said}" if said else ""))
-    text = found.stdout.decode("utf-8", "replace").rstrip("\r\n")
-    most = limits.max_command_output_bytes
-    if found.limit and not found.stdout_cut:
-        return f"{text}\n[stopped: it said more than {most} bytes on its error stream]".lstrip("\n"), ""
-    return (f"{text}\n[output cut at {most} bytes]" if found.limit else text), ""
+    if result.limit not in {"", "output"}:
+        return _describe_failure(command, f"stopped: {result.limit}")
+    if result.status != 0 and not result.limit:
+        stderr = to_one_line(result.stderr.decode("utf-8", "replace"))[:_MAX_STDERR_SHOWN]
+        return _describe_failure(command, f"exit status {result.status}" + (f": {stderr}" if stderr else ""))
+    # A command that printed too much is no failure: a model can use the beginning of a long output.
+    text = result.stdout.decode("utf-8", "replace").rstrip("\r\n")
+    limit = limits.max_command_output_bytes
+    if result.limit and not result.stdout_cut:
+        return f"{text}\n[stopped: it said more than {limit} bytes on its error stream]".lstrip("\n"), ""
+    return (f"{text}\n[output cut at {limit} bytes]" if result.limit else text), ""
 
 
 def _describe_failure(command: str, why: str) -> tuple[str, str]:
@@ -145,7 +151,7 @@ def _describe_failure(command: str, why: str) -> tuple[str, str]:
 
 
 def _skip_commands(text: str, skill: Skill, commands: tuple[EmbeddedCommand, ...], why: str, code: str) -> ExpandedText:
-    """Return the text as it is, and the issue that says why: for the host, since no model can allow commands."""
+    """Return the text with its commands unrun, and an issue for the host that says why."""
     count = f"{len(commands)} command{'s' if len(commands) != 1 else ''} in these instructions"
     issue = Issue(code, "body", f"{count} did not run: {why}", skill.location, 0, "warning")
     return ExpandedText(text, (), (issue,), "refused")

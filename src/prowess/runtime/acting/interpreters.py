@@ -1,4 +1,4 @@
-"""Which program runs a script: by its extension and its first line, from an allow-list, found on the search path."""
+"""The interpreter of a script: chosen by extension and first line from an allow-list, found on the search path."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ INTERPRETERS_BY_EXTENSION: dict[str, tuple[str, ...]] = {
     ".r": ("Rscript",),
     ".ps1": ("pwsh",),
 }
-"""The programs for each kind of script, best first; ``python`` is the one that runs Prowess."""
+"""The programs for each extension, best first; ``python`` is the one that runs Prowess."""
 
 _EXTRA_ARGUMENTS: dict[str, tuple[str, ...]] = {"deno": ("run",), "pwsh": ("-NoProfile", "-File")}
 _ALLOWED = frozenset(name for names in INTERPRETERS_BY_EXTENSION.values() for name in names) | {"dash", "ksh"}
 _SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh"))
+# Only options that make a shell stricter or more talkative: others, such as -c, would change what runs.
 _SHELL_OPTIONS = re.compile(r"-[efux]{1,4}")
 _UV_SHEBANG = ["/usr/bin/env", "-S", "uv", "run"]
 _VERSION_SUFFIX = re.compile(r"[0-9.]+$")
@@ -41,27 +42,33 @@ _HEAD_BYTES = 4096
 
 
 class Interpreter(NamedTuple):
-    """A program, the words before the script, and the folders that it needs to be able to see."""
+    """A program that runs scripts."""
 
     name: str
     argv: tuple[str, ...]
+    """The program and the words before the script."""
     needs: tuple[str, ...] = ()
+    """The files and folders that the program must be able to read."""
 
 
 def find_interpreter(path: str, content: bytes) -> Interpreter:
-    """The program for a script; ``SandboxError`` when its kind is not known, or its program not there."""
+    """Return the program for a script.
+
+    Raises ``SandboxError``: ``unknown-interpreter`` for a kind of script that is not known, ``cannot-start`` where the
+    program is not on this machine.
+    """
     if b"\0" in content[:_HEAD_BYTES]:
         raise SandboxError(f"{path!r} is not text: programs of skills are scripts", path, "unknown-interpreter")
     names, options = _find_candidates(path, content)
     for name in names:
-        found = _find_python(content) if name == "python" else _find_on_path(name)
-        if found is not None:
-            return found._replace(argv=(*found.argv, *options))
+        interpreter = _find_python(content) if name == "python" else _find_on_path(name)
+        if interpreter is not None:
+            return interpreter._replace(argv=(*interpreter.argv, *options))
     raise SandboxError(f"{path!r} needs {' or '.join(names)}, which is not on this machine", path, "cannot-start")
 
 
 def _find_candidates(path: str, content: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names to look for, and the options of its first line."""
+    """Return the names of the programs to look for, and the options of the script's first line."""
     known = INTERPRETERS_BY_EXTENSION.get(os.path.splitext(path)[1].lower())
     line = content[:_HEAD_BYTES].split(b"\n", 1)[0].rstrip(b"\r").decode("utf-8", "replace")
     if not line.startswith("#!"):
@@ -69,12 +76,18 @@ def _find_candidates(path: str, content: bytes) -> tuple[tuple[str, ...], tuple[
             raise SandboxError(f"{path!r} is of no known kind of script", path, "unknown-interpreter")
         return known, ()
     name, options = _parse_shebang(path, line[2:].split())
+    # The extension is what a person sees in a listing: a first line of another kind would be a surprise.
     if known is not None and name not in known and not (name in _SHELLS and _SHELLS & set(known)):
         raise SandboxError(f"{path!r} says {line[:80]!r}, which is not for its kind", path, "unknown-interpreter")
     return (name,), options
 
 
 def _parse_shebang(path: str, words: list[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the name of the program in the words of a first line, and its options.
+
+    Raises ``SandboxError`` for a program or an option that is not on the allow-list.
+    """
+    # The line that uv's documentation recommends; _find_python decides whether uv runs the script.
     if words[:4] == _UV_SHEBANG and words[4:] in ([], ["--script"]):
         return "python", ()
     program, *rest = words or [""]
@@ -82,6 +95,7 @@ def _parse_shebang(path: str, words: list[str]) -> tuple[str, tuple[str, ...]]:
         program, *rest = rest or [""]
         if "/" in program:
             program = ""
+    # A program elsewhere could be a file of the skill, or of anybody else.
     elif os.path.dirname(program) not in {"/bin", "/usr/bin", "/usr/local/bin"}:
         program = ""
     name = os.path.basename(program)
@@ -93,30 +107,32 @@ def _parse_shebang(path: str, words: list[str]) -> tuple[str, tuple[str, ...]]:
 
 
 def _find_python(content: bytes) -> Interpreter | None:
-    """The Python that runs Prowess; with inline metadata, ``uv`` where there is one."""
+    """Return the Python that runs Prowess, or ``uv`` for a script with inline metadata where ``uv`` is installed."""
     head = content[: 16 * _HEAD_BYTES]
-    # Somebody may have started it as ../venv/bin/python: inside of a sandbox the folder before the .. is not there.
+    # The path may be relative, such as ../venv/bin/python: inside of a sandbox the folder before the .. is missing.
     python = os.path.abspath(sys.executable) if sys.executable else ""
     uv = _find_on_path("uv") if _INLINE_METADATA.search(head) else None
     folders = tuple(path for path in dict.fromkeys((sys.prefix, sys.base_prefix)) if not _has_home_inside(path))
     if uv is not None:
-        own = ("--python", python) if python and not _REQUIRES_PYTHON.search(head) else ()
+        # A script that names its own version of Python gets that one from uv, not the one of the host.
+        version = () if not python or _REQUIRES_PYTHON.search(head) else ("--python", python)
         needs = tuple(dict.fromkeys((*uv.needs, *folders)))
-        return uv._replace(argv=(*uv.argv, "run", "--quiet", *own, "--script"), needs=needs)
+        return uv._replace(argv=(*uv.argv, "run", "--quiet", *version, "--script"), needs=needs)
     return Interpreter("python", (python,), folders) if python else _find_on_path("python3")
 
 
 def _find_on_path(name: str) -> Interpreter | None:
-    found = shutil.which(name)
-    if found is None:
+    program = shutil.which(name)
+    if program is None:
         return None
-    real = os.path.realpath(found)
-    needs = tuple(dict.fromkeys((_find_install_folder(real), *((found,) if found != real else ()))))
-    return Interpreter(name, (found, *_EXTRA_ARGUMENTS.get(name, ())), needs)
+    real = os.path.realpath(program)
+    # Behind a link both must be readable: the link, and the folder that it leads to.
+    needs = tuple(dict.fromkeys((_find_install_folder(real), *((program,) if program != real else ()))))
+    return Interpreter(name, (program, *_EXTRA_ARGUMENTS.get(name, ())), needs)
 
 
 def _find_install_folder(program: str) -> str:
-    """The folder that a program was installed into, or the program alone where that would show a home folder."""
+    """Return the folder that a program was installed into, or the program itself if that would show a home folder."""
     prefix = os.path.dirname(os.path.dirname(program))
     shared = os.path.dirname(prefix) == os.path.realpath(os.path.expanduser("~"))  # such as ~/.local
     return program if shared or _has_home_inside(prefix) else prefix

@@ -1,4 +1,4 @@
-"""Scripts of skills: run for content that a person trusts, from a private copy, in a sandbox, within limits."""
+"""Running scripts of trusted skills: from a private copy, in a sandbox, within limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from prowess.runtime.acting import sandbox
 from prowess.runtime.acting.interpreters import find_interpreter
 from prowess.runtime.acting.snapshot import take_snapshot
 from prowess.runtime.acting.supervised import ProcessLimits, make_environment, run_under_supervisor
-from prowess.runtime.acting.trust import Trust, TrustRequest
+from prowess.runtime.acting.trust import Trust
+from prowess.runtime.acting.trust_request import TrustRequest
 from prowess.runtime.concurrency import get_pools
 from prowess.runtime.consent import Consent
 from prowess.skills.resources import with_suggestions
@@ -40,10 +41,10 @@ _MAX_ARGUMENT_LENGTH = 32_768
 
 @dataclass(frozen=True, slots=True)
 class ScriptResult:
-    """What came of a script."""
+    """The outcome of a script."""
 
     status: int
-    """Its exit status; ended by a signal: negative, or 128 and the signal in ``bwrap``."""
+    """Its exit status. For a script that a signal ended: the negative signal, or in ``bwrap`` 128 plus the signal."""
     stdout: str
     stderr: str
     seconds: float
@@ -54,11 +55,11 @@ class ScriptResult:
     stdout_cut: bool = False
     stderr_cut: bool = False
     sandbox_gaps: tuple[str, ...] = ()
-    """What this machine's kernel keeps the sandbox from promising; empty where it keeps every promise."""
+    """What the sandbox cannot prevent with the kernel of this machine; empty where it prevents everything it should."""
 
     @property
     def ok(self) -> bool:
-        """Whether it ended by itself and without an error."""
+        """Whether the script ended by itself and without an error."""
         return self.status == 0 and not self.limit
 
 
@@ -66,10 +67,10 @@ class ScriptResult:
 class Scripts:
     """How scripts are run: in which sandbox, with which folder, environment and limits.
 
-    ``sandbox``: ``auto`` (the best there is, or none at all: an error), ``bwrap``, ``landlock``, or ``none``.
-    ``folder``: where they work and may write, only the size of each file limited; it has to be there. Without one they
-    work in a new folder that is deleted afterwards. ``env``: variables that they see besides the allow-list.
-    ``network``: whether they may use it.
+    ``sandbox``: ``auto`` (the best that works here; an error if none does), ``bwrap``, ``landlock``, or ``none``.
+    ``folder``: an existing folder in which scripts work and may write; only the size of each file is limited there.
+    Without one, scripts work in a new folder that is deleted afterwards. ``env``: variables that scripts see besides
+    the allow-list. ``network``: whether scripts may use the network.
     """
 
     sandbox: sandbox.Kind = "auto"
@@ -79,7 +80,7 @@ class Scripts:
     limits: Limits = DEFAULT_LIMITS
 
     def __post_init__(self) -> None:
-        """Raise ``SourceError`` for what is not as it should be: a folder that is not there is not made."""
+        """Raise ``SourceError`` for an argument that is not as documented; a missing folder is not made."""
         if self.folder is not None:
             object.__setattr__(self, "folder", as_existing_folder(self.folder, "folder"))
         if not isinstance(self.env, Mapping):
@@ -88,7 +89,7 @@ class Scripts:
         check_instance(self.limits, "limits", Limits, remedy="pass prowess.Limits(…)")
 
     def narrow_by(self, limits: Limits) -> Scripts:
-        """These scripts, each bound no larger than in ``limits``, where that is not the default."""
+        """Return these scripts with each limit no larger than in ``limits``, where that is not the default."""
         return replace(self, limits=narrow_limits(self.limits, limits))
 
     def run(
@@ -100,87 +101,92 @@ class Scripts:
         stdin: str | bytes = "",
         trust: Trust | Consent | None,
     ) -> ScriptResult:
-        """Run a script of a skill that ``trust`` grants.
+        """Run a script of a skill that ``trust`` allows; return its outcome.
 
         ``args``, a list or tuple of texts, reach it as they are, never through a shell; only ``${SKILL_DIR}`` is filled
-        with the folder in which the script finds the files of its skill. Raises ``NotTrustedError``
-        (under the policy ``defer`` with the request in ``request``), ``SandboxError`` (code ``bad-argument``: arguments
-        or input that are not what a program can be given), ``ResourceError`` when there is no such file, or
-        ``SkillError`` (code ``busy``) when ``max_waiting_scripts`` wait for a place already.
+        with the folder in which the script finds the files of its skill. Raises ``NotTrustedError`` (under the policy
+        ``defer`` with the request in ``request``), ``SandboxError`` (code ``bad-argument`` for arguments or input that
+        no program can be given), ``ResourceError`` when there is no such file, or ``SkillError`` (code ``busy``) when
+        ``max_waiting_scripts`` wait for a place already.
         """
         check_instance(skill, "skill", Skill, remedy="pass catalog[name]")
         check_text(script, "script")
         if not isinstance(trust, Consent):
             check_instance(trust, "trust", Trust, optional=True, remedy="pass prowess.Trust()")
         kind = sandbox.choose_sandbox(self.sandbox)
-        given = _check_input(args, stdin, self.limits)
+        data = _check_input(args, stdin, self.limits)
         if trust is None:
-            raise NotTrustedError(
-                f"scripts of {skill.name!r} do not run: no trust was given", skill.location, "no-trust"
-            )
-        with take_snapshot(skill) as taken:
+            message = f"scripts of {skill.name!r} do not run: no trust was given"
+            raise NotTrustedError(message, skill.location, "no-trust")
+        with take_snapshot(skill) as snapshot:
             path = "/".join(split_resource_path(script))
-            try:
-                with OpenFile(taken.folder, tuple(path.split("/"))) as file:
-                    content = file.read_all(self.limits.max_file_bytes)
-            except ResourceNotFoundError as error:
-                raise with_suggestions(
-                    error, script, (file for file in taken.files if file != skill.file_name)
-                ) from None
-            read = given.decode("utf-8", "surrogateescape")
-            call = TrustRequest(skill, taken.digest, (), path, tuple(args), taken.files, read)
-            trust.require(call)
+            content = self._read_script(snapshot, path, script)
+            shown_input = data.decode("utf-8", "surrogateescape")
+            trust.require(TrustRequest(skill, snapshot.digest, (), path, tuple(args), snapshot.files, shown_input))
             program = find_interpreter(path, content)
-            with get_pools(self.limits).scripts.hold_place():  # before the clock of its timeout starts
-                return self._run_in_sandbox(kind, taken, program, [path, *args], given)
+            # The place is waited for before the clock of the timeout starts.
+            with get_pools(self.limits).scripts.hold_place():
+                return self._run_in_sandbox(kind, snapshot, program, [path, *args], data)
+
+    def _read_script(self, snapshot: Snapshot, path: str, script: str) -> bytes:
+        """Return the content of a script; raise ``ResourceError``, with names that are similar, where it is missing."""
+        try:
+            with OpenFile(snapshot.folder, tuple(path.split("/"))) as file:
+                return file.read_all(self.limits.max_file_bytes)
+        except ResourceNotFoundError as error:
+            others = (file for file in snapshot.files if file != snapshot.skill.file_name)
+            raise with_suggestions(error, script, others) from None
 
     def _run_in_sandbox(
-        self, kind: Sandbox, taken: Snapshot, program: Interpreter, words: list[str], stdin: bytes
+        self, kind: Sandbox, snapshot: Snapshot, program: Interpreter, words: list[str], stdin: bytes
     ) -> ScriptResult:
-        with self._open_run_folders() as (own, *folders):
+        with self._open_run_folders() as (parent, *folders):
             work, temporary, shared_memory = folders
-            jail = sandbox.Jail(taken.folder, work, temporary, shared_memory, program.needs, self.network)
+            jail = sandbox.Jail(snapshot.folder, work, temporary, shared_memory, program.needs, self.network)
             places = sandbox.places(kind.name, jail)
-            given = (fill_folder(word, places.skill) for word in words[1:])
-            argv = [*program.argv, f"{places.skill}/{words[0]}", *given]
+            arguments = (fill_folder(word, places.skill) for word in words[1:])
+            argv = [*program.argv, f"{places.skill}/{words[0]}", *arguments]
             finished = run_under_supervisor(
                 sandbox.confine_command(kind.name, argv, jail),
                 ProcessLimits.for_scripts(self.limits),
                 cwd=work,
                 env=self._make_environment(places, inside=kind.name != "none"),
                 stdin=stdin,
+                # The host's own folder may hold gigabytes that are not the script's, so its size is not watched.
                 watched=folders if self.folder is None else (temporary, shared_memory),
-                room=own if kind.name != "none" else "",
+                # ``none`` mounts nothing: the script runs on the system as it is.
+                room=parent if kind.name != "none" else "",
             )
         return _make_result(finished, kind)
 
     def _make_environment(self, places: Places, *, inside: bool) -> dict[str, str]:
-        own = {**dict.fromkeys(FOLDER_NAMES, places.skill), "PYTHONDONTWRITEBYTECODE": "1"}
+        # The folder of the skill is read-only: without this, Python would try to write there at each import.
+        variables = {**dict.fromkeys(FOLDER_NAMES, places.skill), "PYTHONDONTWRITEBYTECODE": "1"}
         if inside:
-            own |= {"HOME": places.work, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), places.temporary)}
-        return {**make_environment(own), **self.env}
-
-    @staticmethod
-    def _make_folder(folder: str) -> None:
-        try:
-            make_folders(folder, 0o700)
-        except OSError as error:
-            message = f"cannot work in {folder!r}: {error.strerror}; pass a folder that you may write to"
-            raise SandboxError(message, folder, "bad-argument") from None
+            variables |= {"HOME": places.work, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), places.temporary)}
+        return {**make_environment(variables), **self.env}
 
     @contextmanager
     def _open_run_folders(self) -> Iterator[tuple[str, str, str, str]]:
-        """Yield a new folder, and those to work in, for temporary files and for shared memory; delete what was made."""
-        with temporary_folder() as own:
-            new, temporary, shared_memory = (os.path.join(own, name) for name in ("work", "tmp", "shm"))
-            for folder in (new, temporary, shared_memory):
-                self._make_folder(folder)
-            # Looked at again: it may have gone since the constructor saw it, and it is the caller's to make.
+        """Yield a new folder, and in it those for work, temporary files and shared memory; delete it afterwards.
+
+        The folder for work is the host's where it gave one.
+        """
+        with temporary_folder() as parent:
+            new, temporary, shared_memory = (os.path.join(parent, name) for name in ("work", "tmp", "shm"))
+            try:
+                for folder in (new, temporary, shared_memory):
+                    make_folders(folder, 0o700)
+            except OSError as error:
+                message = f"cannot work in {parent!r}: {error.strerror}; set TMPDIR to a folder that you may write to"
+                raise SandboxError(message, parent, "bad-argument") from None
+            # Checked again: the folder may have been deleted since the constructor saw it, and only the host makes it.
             work = new if self.folder is None else as_existing_folder(self.folder, "folder")
-            yield own, work, temporary, shared_memory
+            yield parent, work, temporary, shared_memory
 
 
 def _check_input(args: Sequence[str], stdin: str | bytes, limits: Limits) -> bytes:
+    """Return the standard input as bytes; raise ``SandboxError`` for arguments or input that no program can take."""
     # A set or mapping has no order of its own, and an iterator would be used up here, before the script gets anything.
     if not isinstance(args, (list, tuple)):
         raise SandboxError(f"args is a list or tuple of texts, not a {type(args).__name__}", code="bad-argument")
@@ -198,7 +204,7 @@ def _check_input(args: Sequence[str], stdin: str | bytes, limits: Limits) -> byt
         os.fsencode("".join(args))
     except UnicodeEncodeError:
         raise SandboxError(
-            "what a script is given holds half a character (a lone surrogate): pass whole ones", code="bad-argument"
+            "args or stdin holds half a character (a lone surrogate): pass whole characters", code="bad-argument"
         ) from None
     if len(data) > limits.max_script_input_bytes:
         raise SandboxError(f"stdin may have at most {limits.max_script_input_bytes:,} bytes", code="bad-argument")

@@ -1,4 +1,4 @@
-"""A private copy of a skill, hashed as it is copied: the bytes that are used are the bytes that were hashed."""
+"""Snapshots: private copies of skills, hashed while they are copied, so what runs is what was hashed."""
 
 from __future__ import annotations
 
@@ -26,18 +26,21 @@ class Snapshot(NamedTuple):
     digest: str
     files: tuple[str, ...]
     skill: Skill
-    """The skill as the copy has it."""
+    """The skill, read from the copy."""
 
 
 @contextmanager
 def take_snapshot(skill: Skill) -> Iterator[Snapshot]:
-    """Copy a skill, hash the copy; it is deleted at the end of the block.
+    """Yield a snapshot of a skill, which is deleted at the end of the block.
 
-    Raises ``NotTrustedError`` for a skill without a folder of its own, ``SkillValidationError`` as ``digest`` does.
+    Raises ``NotTrustedError`` for a skill that is no folder on this machine, ``SkillValidationError`` for one that
+    cannot be hashed.
     """
     if not skill.is_local:
         message = f"skill {skill.name!r} is not a folder on this machine: nothing in it ever runs"
         raise NotTrustedError(message, skill.location, "not-local")
+    # Whoever can write to the skill could change a file between the check of its digest and its use. The copy is read
+    # once, hashed from the bytes that are written, and only its owner can enter the folder.
     with temporary_folder() as folder:
         paths = _list_paths(skill)
         hashes: dict[str, FileHash] = {}
@@ -46,27 +49,28 @@ def take_snapshot(skill: Skill) -> Iterator[Snapshot]:
 
 
 def _read_and_hash(skill: Skill, paths: Iterable[str], hashes: dict[str, FileHash]) -> Iterator[NewFile]:
-    """The files of a skill one by one; the hash of each is in ``hashes`` when it is given."""
-    left = skill.limits.max_digest_bytes
+    """Yield the files of a skill one by one; the hash of each is put into ``hashes`` before."""
+    bytes_left = skill.limits.max_digest_bytes
     for path in paths:
-        raise_if_cancelled()
-        file = _read_file(skill, path, left)
-        left -= len(file.content)
+        raise_if_cancelled()  # a large skill takes seconds, and the host may have cancelled the call
+        file = _read_file(skill, path, bytes_left)
+        bytes_left -= len(file.content)
         hashes[path] = hash_bytes(file.content, executable=file.executable)
         yield file
 
 
 def _list_paths(skill: Skill) -> tuple[str, ...]:
-    found = skill.files()
-    for issue in found.issues:
+    files = skill.files()
+    # A file that was left out of the copy would be left out of the digest too: one issue is one too many.
+    for issue in files.issues:
         raise SkillValidationError(f"cannot be copied: {issue.field} {issue.message}", skill.location, issue.code)
-    return tuple(found)
+    return tuple(files)
 
 
-def _read_file(skill: Skill, path: str, most: int) -> NewFile:
+def _read_file(skill: Skill, path: str, max_bytes: int) -> NewFile:
     try:
         with OpenFile(skill.base, (*skill.parts, *path.split("/"))) as file:
-            return NewFile(path, file.read_all(most), is_executable(file))
+            return NewFile(path, file.read_all(max_bytes), is_executable(file))
     except ResourceTooLargeError:
         message = f"has more than {skill.limits.max_digest_bytes} bytes"
         raise SkillValidationError(message, skill.location, "too-many-bytes") from None

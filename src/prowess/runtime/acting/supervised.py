@@ -1,6 +1,7 @@
-"""Running a program under a supervisor: bounded in time, output, memory, processes and disk, and ended whole.
+"""The host's side of the supervisor: running a program within limits, and ending all of its processes.
 
-The supervisor is a process of its own, so nothing in the host's process changes: no signal handlers, no reaping.
+The supervisor (``supervisor.py``) is a process of its own, so nothing changes in the host's process: it gets no signal
+handlers, and none of its own children are reaped.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import json
 import os
 import signal
 import sys
+import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.errors import SandboxError
+from prowess.runtime.acting.process_table import end_descendants
 from prowess.runtime.acting.sandbox.layout import Confined
 from prowess.thread_work import call_on_cancel
 
@@ -50,7 +53,7 @@ _GRACE_SECONDS = 4.0  # the supervisor ends everything within a second of the ti
 
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
-    """What came of a program: its exit status (negative: the signal), what it printed, and which limit ended it."""
+    """The outcome of a program: its exit status (negative: a signal), what it printed, and which limit ended it."""
 
     status: int
     stdout: bytes
@@ -60,7 +63,7 @@ class ProcessResult:
     stdout_cut: bool = False
     stderr_cut: bool = False
     gaps: tuple[str, ...] = ()
-    """What this machine keeps the limits from promising."""
+    """What the limits cannot prevent on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +79,12 @@ class ProcessLimits:
 
     @classmethod
     def for_commands(cls, limits: Limits) -> ProcessLimits:
+        """Return the limits of commands in instructions."""
         return cls(limits.max_command_seconds, limits.max_command_output_bytes)
 
     @classmethod
     def for_scripts(cls, limits: Limits) -> ProcessLimits:
+        """Return the limits of scripts."""
         return cls(
             limits.max_script_seconds,
             limits.max_script_output_bytes,
@@ -91,9 +96,9 @@ class ProcessLimits:
 
 
 def make_environment(extra: Mapping[str, str] | None = None, names: Iterable[str] = ()) -> dict[str, str]:
-    """The environment of a skill's program: the allow-list, the host's variables of these ``names``, what is given."""
-    found = {name: os.environ[name] for name in (*INHERITED_VARIABLES, *names) if name in os.environ}
-    return {**found, **(extra or {})}
+    """Return the environment of a skill's program: the allow-list, the host's variables ``names``, and ``extra``."""
+    inherited = {name: os.environ[name] for name in (*INHERITED_VARIABLES, *names) if name in os.environ}
+    return {**inherited, **(extra or {})}
 
 
 def run_under_supervisor(
@@ -106,7 +111,7 @@ def run_under_supervisor(
     watched: Sequence[str] = (),
     room: str = "",
 ) -> ProcessResult:
-    """Run a program to its end, or to the first limit that it meets; no process of it is left.
+    """Run a program to its end, or to the first limit that it meets; return its outcome. No process of it is left.
 
     ``command``: its words, or a command line in a sandbox. ``watched``: folders whose size is limited.
     ``room``: a folder with all of them in it, over which memory of that size may be mounted for the program. Raises
@@ -120,19 +125,31 @@ def run_under_supervisor(
         "cwd": cwd,
         "env": dict(env),
         "stdin": base64.b64encode(stdin).decode(),
-        "timeout": bounds.seconds,
-        "most_output": bounds.output,
-        "memory": bounds.memory,
-        "processes": bounds.processes,
-        "disk": bounds.disk,
-        "files": bounds.files,
         "watched": list(watched),
         "room": room,
-        "rlimits": _make_rlimits(bounds),
+        **_limits_as_json(bounds),
     }
     answer = _ask_supervisor(task, bounds.seconds + _GRACE_SECONDS)
     if "failed" in answer:
         raise SandboxError(f"cannot start {argv[0]!r}: {answer['failed']}", code="cannot-start")
+    return _make_result(answer, has_room=bool(room))
+
+
+def _limits_as_json(bounds: ProcessLimits) -> dict[str, Any]:
+    """Return limits as the supervisor takes them, with those that the kernel enforces by itself in ``rlimits``."""
+    return {
+        "timeout": bounds.seconds,
+        "max_output": bounds.output,
+        "memory": bounds.memory,
+        "processes": bounds.processes,
+        "disk": bounds.disk,
+        "files": bounds.files,
+        # No core files, which could be large and hold secrets, and no single file beyond the limit of the disk.
+        "rlimits": {"RLIMIT_CORE": 0, **({"RLIMIT_FSIZE": bounds.disk} if bounds.disk else {})},
+    }
+
+
+def _make_result(answer: dict[str, Any], *, has_room: bool) -> ProcessResult:
     return ProcessResult(
         answer["status"] if answer["status"] is not None else -9,
         base64.b64decode(answer["out"]),
@@ -141,33 +158,30 @@ def run_under_supervisor(
         answer["limit"],
         answer["out_cut"],
         answer["err_cut"],
-        () if not room or answer["counts_deleted"] else (_DELETED_FILES_GAP,),
+        () if not has_room or answer["counts_deleted"] else (_DELETED_FILES_GAP,),
     )
 
 
-def _make_rlimits(bounds: ProcessLimits) -> dict[str, int]:
-    """Limits that the kernel keeps by itself: no core files, and the size of one file."""
-    return {"RLIMIT_CORE": 0, **({"RLIMIT_FSIZE": bounds.disk} if bounds.disk else {})}
-
-
-def _ask_supervisor(task: dict[str, Any], patience: float) -> dict[str, Any]:
-    import subprocess  # noqa: PLC0415 - only when something runs
-    import threading  # noqa: PLC0415
+def _ask_supervisor(task: dict[str, Any], timeout: float) -> dict[str, Any]:
+    """Return the supervisor's answer to a task; raise ``SandboxError`` where it gives none in time."""
+    import subprocess  # noqa: PLC0415 - its import takes milliseconds, and most conversations run no program
 
     supervisor = subprocess.Popen(  # noqa: S603 - our own program; the task reaches it as data
         [sys.executable, "-I", "-S", "-B", _SUPERVISOR_PATH],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={name: os.environ[name] for name in _SUPERVISOR_VARIABLES if name in os.environ},  # its child could read it
+        # A program without a sandbox could read the environment of the supervisor, so it holds no secrets.
+        env={name: os.environ[name] for name in _SUPERVISOR_VARIABLES if name in os.environ},
         start_new_session=os.name == "posix",
         close_fds=True,
     )
-    said: list[bytes] = []
+    answers: list[bytes] = []
     ended = threading.Event()
 
+    # In a thread of its own, since reading from a pipe cannot be given a timeout.
     def read_answer() -> None:
-        said.append(_read_output(supervisor))
+        answers.append(_read_output(supervisor))
         ended.set()
 
     try:
@@ -176,11 +190,11 @@ def _ask_supervisor(task: dict[str, Any], patience: float) -> dict[str, Any]:
             assert supervisor.stdin is not None  # noqa: S101 - it was asked for
             supervisor.stdin.write(json.dumps(task).encode() + b"\n")
             supervisor.stdin.flush()
-        with call_on_cancel(ended.set):  # when the host cancels the call, the supervisor is dismissed at once
-            ended.wait(patience)
+        with call_on_cancel(ended.set):  # when the host cancels the call, the supervisor is stopped at once
+            ended.wait(timeout)
     finally:
         _stop_supervisor(supervisor)
-    return _parse_answer(said)
+    return _parse_answer(answers)
 
 
 def _read_output(supervisor: subprocess.Popen[bytes]) -> bytes:
@@ -191,19 +205,18 @@ def _read_output(supervisor: subprocess.Popen[bytes]) -> bytes:
 
 
 def _stop_supervisor(supervisor: subprocess.Popen[bytes]) -> None:
-    """Close its input, which has it end everything; wait a moment, then end it too."""
-    import subprocess  # noqa: PLC0415 - loaded already
+    """Close the supervisor's input, on which it ends everything; if that takes too long, kill it and its children."""
+    import subprocess  # noqa: PLC0415 - loaded by _ask_supervisor
 
     with suppress(OSError):
         supervisor.stdin.close()  # type: ignore[union-attr]
-    if hasattr(signal, "SIGCONT"):  # its child may have stopped it
+    if hasattr(signal, "SIGCONT"):  # a program without a sandbox may have stopped it
         supervisor.send_signal(signal.SIGCONT)
     try:
         supervisor.wait(2)
     except subprocess.TimeoutExpired:
-        if sys.platform.startswith("linux"):  # what the program stops again and again cannot end the program
-            from prowess.runtime.acting.supervisor import end_descendants  # noqa: PLC0415 - a program, and only here a module
-
+        # The program may stop the supervisor again and again; then the host itself ends the program.
+        if sys.platform.startswith("linux"):
             end_descendants(supervisor.pid)
         supervisor.kill()
         supervisor.wait()
@@ -211,9 +224,9 @@ def _stop_supervisor(supervisor: subprocess.Popen[bytes]) -> None:
         supervisor.stdout.close()  # type: ignore[union-attr]
 
 
-def _parse_answer(said: list[bytes]) -> dict[str, Any]:
+def _parse_answer(answers: list[bytes]) -> dict[str, Any]:
     try:
-        answer: dict[str, Any] = json.loads(said[0])
+        answer: dict[str, Any] = json.loads(answers[0])
     except (IndexError, ValueError):
         raise SandboxError("the supervisor of a program ended without an answer", code="no-answer") from None
     return answer

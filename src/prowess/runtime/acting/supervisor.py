@@ -1,8 +1,9 @@
-"""A program, not a module: owns one child process and everything that grows out of it, until nothing is left.
+"""The supervisor, a program that runs one command within limits and ends all of its processes.
 
-Reads one line of JSON (``Task``) from its standard input, runs the command, and writes one line of JSON to its standard
-output. When its standard input closes, whoever asked has gone: it ends the child and itself. On Linux it is the reaper
-of orphans below it, so that a child which leaves its session or forks twice is still found. Only the standard library.
+It reads one line of JSON from its standard input (what ``run_under_supervisor`` writes), runs the command, and writes
+one line of JSON to its standard output. When its standard input closes, the host has gone: it ends the child and
+itself. On Linux it is the reaper of orphans below it, so that a child which leaves its session or forks twice is still
+found. It uses only the standard library, and starts without importing the package.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import json
 import os
 import select
 import signal
-import stat
 import subprocess
 import sys
 import threading
 import time
 from contextlib import suppress
-from typing import IO, Any
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec
+from typing import IO, TYPE_CHECKING, Any
 
 _LINUX = sys.platform.startswith("linux")
 _POSIX = os.name == "posix"
@@ -26,15 +28,25 @@ _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
 _FILE_TOO_LARGE_STATUSES = (
     (-getattr(signal, "SIGXFSZ", 0), 128 + getattr(signal, "SIGXFSZ", 0)) if os.name == "posix" else ()
 )
-_POLL_SECONDS = 0.05
-_KILL_SECONDS = 0.8
-_MAX_DEPTH = 100
+_POLL_SECONDS = 0.05  # a program can exceed its limits for so long before it is ended
 _CHUNK_BYTES = 1 << 16
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if _POSIX else 4096
-_PROCESSORS = os.cpu_count() or 1
-_COUNTER_ERROR = max(32, 2 * _PROCESSORS) * _PROCESSORS * _PAGE_BYTES  # the kernel's batch for each processor
-_GUARD_GRACE = 2.0  # the supervisor ends everything within a second of the timeout
+_GUARD_GRACE = 2.0  # seconds; the supervisor ends everything within one second of the timeout
 
+
+def _load_neighbour(name: str) -> Any:  # noqa: ANN401 - a module that is no part of a package here
+    """Return a module beside this file; by its path, since importing the package would take longer than most runs."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
+    loader = SourceFileLoader(name, path)
+    module = module_from_spec(ModuleSpec(name, loader, origin=path))
+    loader.exec_module(module)
+    return module
+
+
+if TYPE_CHECKING:
+    from prowess.runtime.acting import disk_usage, process_table
+else:
+    disk_usage = _load_neighbour("disk_usage")
+    process_table = _load_neighbour("process_table")
 
 _libc: Any = None
 if _LINUX:
@@ -45,13 +57,13 @@ if _LINUX:
 
 
 class _OutputReader:
-    """What a child prints on one of its streams, up to a limit; ``full`` is set when there is more."""
+    """Reads what a child prints on one of its streams, up to a limit; ``full`` is set when there is more."""
 
-    def __init__(self, stream: IO[bytes], most: int) -> None:
+    def __init__(self, stream: IO[bytes], limit: int) -> None:
         self.data = bytearray()
         self.full = threading.Event()
         self._stream = stream
-        self._most = most
+        self._limit = limit
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()
 
@@ -61,14 +73,14 @@ class _OutputReader:
                 part = os.read(self._stream.fileno(), _CHUNK_BYTES)
                 if not part:
                     return
-                room = self._most - len(self.data)
+                room = self._limit - len(self.data)
                 self.data += part[:room]
                 if len(part) > room:
                     self.full.set()
 
 
 class _SupervisedProcess:
-    """One child under watch."""
+    """One child, which is watched and ended."""
 
     def __init__(self, task: dict[str, Any], guard: int) -> None:
         self.task = task
@@ -77,7 +89,7 @@ class _SupervisedProcess:
         self.host_gone = threading.Event()
         self.started_at = time.monotonic()
         self.limited_fs = _mount_file_system(task)
-        self.confine = _load_confinement().confine_process if task["restrictions"] else None
+        self.confine = _load_neighbour("confinement").confine_process if task["restrictions"] else None
         self.child = subprocess.Popen(  # noqa: S603 - to run what it is told to is its purpose
             task["argv"],
             cwd=task["cwd"],
@@ -89,22 +101,25 @@ class _SupervisedProcess:
             pass_fds=_open_inherited_files(task["inherited"]),
             preexec_fn=self._restrict_child if _POSIX else None,  # noqa: PLW1509 - no thread has been started yet
         )
-        self.out = _OutputReader(self.child.stdout, task["most_output"])  # type: ignore[arg-type]
-        self.err = _OutputReader(self.child.stderr, task["most_output"])  # type: ignore[arg-type]
+        self.out = _OutputReader(self.child.stdout, task["max_output"])  # type: ignore[arg-type]
+        self.err = _OutputReader(self.child.stderr, task["max_output"])  # type: ignore[arg-type]
         threading.Thread(target=self._write_stdin, daemon=True).start()
         threading.Thread(target=self._watch_host, daemon=True).start()
 
     def _restrict_child(self) -> None:
-        import resource  # noqa: PLC0415 - POSIX only
+        """Impose the limits that the kernel enforces; it runs in the child, between fork and exec."""
+        import resource  # noqa: PLC0415 - Windows has no such module
 
+        # Where somebody kills the supervisor, the kernel kills the child.
         if _libc is not None:
             _libc.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         for name, value in self.task["rlimits"].items():
             number = getattr(resource, name, None)
             if number is not None:
                 hard = resource.getrlimit(number)[1]
-                most = value if hard == resource.RLIM_INFINITY else min(value, hard)
-                resource.setrlimit(number, (most, most))
+                limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
+                resource.setrlimit(number, (limit, limit))
+        # The last step: what it imposes would forbid the steps before.
         if self.confine is not None:
             self.confine(self.task["restrictions"])
 
@@ -114,13 +129,14 @@ class _SupervisedProcess:
                 stream.write(base64.b64decode(self.task["stdin"]))
 
     def _watch_host(self) -> None:
+        """Set ``host_gone`` when the standard input ends: the host has closed it, or is gone."""
         with suppress(OSError, ValueError):
             while os.read(0, 1):
                 pass
         self.host_gone.set()
 
     def watch_child(self) -> None:
-        """Wait for the end of the child, or for the first limit that it meets."""
+        """Wait for the end of the child, or for the first limit that it exceeds."""
         while self.child.poll() is None and not self.limit:
             with suppress(subprocess.TimeoutExpired):
                 self.child.wait(_POLL_SECONDS)
@@ -140,48 +156,52 @@ class _SupervisedProcess:
         processes, memory = self.task["processes"], self.task["memory"]
         if not _LINUX or not (processes or memory):
             return ""
-        pids = find_descendants(os.getpid())
+        pids = process_table.find_descendants(os.getpid())
         if processes and len(pids) > processes:
             return "processes"
-        return "memory" if memory and measure_memory(pids, memory) > memory else ""
+        return "memory" if memory and process_table.measure_memory(pids, memory) > memory else ""
 
     def _check_disk(self) -> str:
-        most_files, most_bytes = self.task["files"], self.task["disk"]
-        if not self.task["watched"] or not (most_files or most_bytes):
+        max_files, max_bytes = self.task["files"], self.task["disk"]
+        if not self.task["watched"] or not (max_files or max_bytes):
             return ""
         files, size = (
             self.limited_fs.measure_usage()
             if self.limited_fs
-            else _measure_folders(self.task["watched"], most_files or 1 << 40)
+            else disk_usage.measure_folders(self.task["watched"], max_files or 1 << 40)
         )
-        if most_files and files > most_files:
+        if max_files and files > max_files:
             return "files"
-        if not most_bytes:
+        if not max_bytes:
             return ""
-        if _LINUX and size < most_bytes:
+        # A file that is deleted but open takes space, and no folder shows it. The mounted file system counts its own,
+        # and files in memory count as memory.
+        if _LINUX and size < max_bytes:
             counted = self.limited_fs.device if self.limited_fs else None
-            files_without_name = _find_deleted_files(find_descendants(os.getpid())).items()
+            files_without_name = process_table.find_deleted_files(process_table.find_descendants(os.getpid())).items()
             size += sum(
                 size for (device, _), (size, in_memory) in files_without_name if device != counted and not in_memory
             )
-        return "disk" if size >= most_bytes else ""
+        return "disk" if size >= max_bytes else ""
 
     def end_all(self) -> None:
-        """Nothing of it lives on."""
+        """End the child and everything that it started."""
         if _POSIX:
             with suppress(OSError):
                 os.killpg(self.child.pid, signal.SIGKILL)
         else:
             self.child.kill()
         with suppress(subprocess.TimeoutExpired):
-            self.child.wait(_KILL_SECONDS)
+            self.child.wait(process_table.KILL_SECONDS)
         if _LINUX:
-            end_descendants(os.getpid())
+            process_table.end_descendants(os.getpid())
+        # A child that ended between two looks may have exceeded the limit, so the disk is measured once more.
         self.limit = self.limit or self._check_disk()
         for stream in (self.out, self.err):
-            stream.thread.join(_KILL_SECONDS / 2)
+            stream.thread.join(process_table.KILL_SECONDS / 2)
 
     def make_result(self) -> dict[str, Any]:
+        """Return the answer to the host, as JSON types."""
         if not self.limit and self.child.returncode in _FILE_TOO_LARGE_STATUSES:
             self.limit = "disk"
         if not self.limit and (self.out.full.is_set() or self.err.full.is_set()):
@@ -198,20 +218,8 @@ class _SupervisedProcess:
         }
 
 
-def _load_confinement() -> Any:  # noqa: ANN401 - a module that is no part of a package here
-    """Return the module beside this file; by its path, since importing the package would take longer than most runs."""
-    from importlib.machinery import ModuleSpec, SourceFileLoader  # noqa: PLC0415 - only where something is confined
-    from importlib.util import module_from_spec  # noqa: PLC0415
-
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "confinement.py")
-    loader = SourceFileLoader("confinement", path)
-    module = module_from_spec(ModuleSpec("confinement", loader, origin=path))
-    loader.exec_module(module)
-    return module
-
-
 def _open_inherited_files(contents: dict[str, str]) -> tuple[int, ...]:
-    """Return the numbers under which the child finds open files with these contents (numbers as text, base64)."""
+    """Open files with these contents under these numbers (as text; the contents in base64); return the numbers."""
     for number, content in contents.items():
         # A pipe would block beyond 64 KiB and cannot be read twice; a file on the disk would have to be deleted.
         memory = os.memfd_create("inherited")
@@ -222,174 +230,52 @@ def _open_inherited_files(contents: dict[str, str]) -> tuple[int, ...]:
     return tuple(map(int, contents))
 
 
-def find_descendants(root: int) -> list[int]:
-    """Every process below one, by the table of processes."""
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with suppress(OSError, ValueError, IndexError):
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    row = file.read().rpartition(b")")[2].split()
-                if row[0] not in (b"Z", b"X"):
-                    children.setdefault(int(row[1]), []).append(int(name))
-    found: list[int] = []
-    queue = [root]
-    while queue:
-        below = children.get(queue.pop(), [])
-        found += below
-        queue += below
-    return found
-
-
-def _measure_folders(folders: list[str], most_files: int) -> tuple[int, int]:
-    """How many entries there are below some folders, and what they take on the disk; too deep is too many."""
-    files = size = 0
-    queue = [(folder, 0) for folder in folders]
-    while queue and files <= most_files:
-        folder, depth = queue.pop()
-        with suppress(OSError), os.scandir(folder) as found:
-            for entry in found:
-                files += 1
-                with suppress(OSError):
-                    size += getattr(entry.stat(follow_symlinks=False), "st_blocks", 0) * 512
-                    if entry.is_dir(follow_symlinks=False):
-                        queue.append((entry.path, depth + 1))
-                if files > most_files:
-                    break
-        if depth > _MAX_DEPTH:
-            return most_files + 1, size
-    return files, size
-
-
-class _LimitedFileSystem:
-    """A file system of limited size that holds every folder which a program may write to."""
-
-    def __init__(self, folder: str) -> None:
-        self._handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        self.device = os.fstat(self._handle).st_dev
-        self._initial_entries = self._count_entries()
-
-    def _count_entries(self) -> int:
-        info = os.fstatvfs(self._handle)
-        return info.f_files - info.f_ffree
-
-    def measure_usage(self) -> tuple[int, int]:
-        """Return how many entries were made in it, and what they take, also of those that have no name any more."""
-        info = os.fstatvfs(self._handle)
-        return self._count_entries() - self._initial_entries, (info.f_blocks - info.f_bfree) * info.f_frsize
-
-
-def _mount_file_system(task: dict[str, Any]) -> _LimitedFileSystem | None:
-    """Return the room that the task asks for with its folders in it, ``None`` where the system lets none be made."""
+def _mount_file_system(task: dict[str, Any]) -> disk_usage.LimitedFileSystem | None:
+    """Return the file system that the task asks for, with its folders made; ``None`` where none can be mounted."""
     folder, disk, files = task["room"], task["disk"], task["files"]
-    # What is written there takes memory: a limit that a good part of the machine's could not hold is for the disk.
-    if not _LINUX or not folder or not disk or disk > _PAGE_BYTES * os.sysconf("SC_PHYS_PAGES") // 4:
+    # The file system is in memory, so a limit of more than a quarter of the machine's memory is left to the disk.
+    if not _LINUX or not folder or not disk or disk > process_table.PAGE_BYTES * os.sysconf("SC_PHYS_PAGES") // 4:
         return None
-    inodes = files + len(task["watched"]) + 2 if files else 0  # one more than is allowed, and the folders themselves
+    inodes = files + len(task["watched"]) + 2 if files else 0  # one file too many, its root, and the folders
     try:
-        if not _load_confinement().mount_limited_folder(folder, disk, inodes):
+        if not _load_neighbour("confinement").mount_limited_folder(folder, disk, inodes):
             return None
     except OSError:
         return None
     for path in task["watched"]:
         os.mkdir(path, 0o700)
-    return _LimitedFileSystem(folder)
-
-
-def _find_deleted_files(pids: list[int]) -> dict[tuple[int, int], tuple[int, bool]]:
-    """Return each open file that has no name any more: what it takes, and whether it is a file in memory."""
-    found: dict[tuple[int, int], tuple[int, bool]] = {}
-    for pid in pids:
-        with suppress(OSError):
-            for fd in os.listdir(f"/proc/{pid}/fd"):
-                with suppress(OSError):
-                    path = f"/proc/{pid}/fd/{fd}"
-                    info = os.stat(path)
-                    if stat.S_ISREG(info.st_mode) and info.st_nlink == 0:
-                        in_memory = os.readlink(path).startswith("/memfd:")
-                        found[info.st_dev, info.st_ino] = info.st_blocks * 512, in_memory
-    return found
-
-
-def measure_memory(pids: list[int], most: int) -> int:
-    """Return what processes take together: resident, swapped out, and open memory files that none of them has mapped.
-
-    The kernel's counters for a process are inexact by some pages for each processor, so where that could hide that
-    ``most`` is passed, the larger of the counter and of the exact figure is taken. The exact one (Pss) means a walk
-    through all pages, and cannot be read of a process that made itself undumpable.
-    """
-    figures = [_read_sizes(f"/proc/{pid}/status") for pid in pids]
-    counters = [sum(figure.get(name, 0) for name in ("VmRSS", "VmSwap", "HugetlbPages")) for figure in figures]
-    mapped = sum(figure.get("RssShmem", 0) for figure in figures)
-    unmapped = max(0, sum(size for size, in_memory in _find_deleted_files(pids).values() if in_memory) - mapped)
-    total = sum(counters) + unmapped
-    if total > most or total + len(pids) * _COUNTER_ERROR <= most:
-        return total
-    exact = [_read_sizes(f"/proc/{pid}/smaps_rollup").get("Pss", 0) for pid in pids]
-    return sum(map(max, counters, exact)) + unmapped
-
-
-def _read_sizes(path: str) -> dict[str, int]:
-    """Return the sizes in a file of lines such as ``VmRSS: 1234 kB``, in bytes; nothing where it cannot be read."""
-    with suppress(OSError), open(path, encoding="ascii", errors="replace") as file:
-        rows = (line.split() for line in file)
-        return {row[0].rstrip(":"): int(row[1]) * 1024 for row in rows if len(row) == 3 and row[2] == "kB"}  # noqa: PLR2004
-    return {}
-
-
-def end_descendants(root: int) -> None:
-    """Stop everything below a process, so that nothing forks meanwhile, then end it; again until nothing is found."""
-    until = time.monotonic() + _KILL_SECONDS
-    while time.monotonic() < until:
-        stopped: set[int] = set()
-        while fresh := set(find_descendants(root)) - stopped:
-            for pid in fresh:
-                with suppress(OSError):
-                    os.kill(pid, signal.SIGSTOP)
-            stopped |= fresh
-        for pid in stopped:
-            with suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-        if root == os.getpid():
-            _reap_children()  # also at last: what has ended but was not collected still has its number
-        if not stopped:
-            return
-
-
-def _reap_children() -> None:
-    """Collect the children that have ended; never called in the host, whose other children are not ours."""
-    with suppress(OSError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+    return disk_usage.LimitedFileSystem(folder)
 
 
 def split_off_guard(timeout: float) -> int:
-    """Fork: return the number of the guard in the child, which goes on as the supervisor; the guard never returns.
+    """Fork into a guard, which never returns, and the supervisor; return the guard's process number to the supervisor.
 
-    A program without a sandbox may end or stop whoever runs it. When it ends the supervisor, what it left becomes the
-    guard's, which ends it; when it ends the guard, the supervisor sees that it has another parent, and ends everything.
-    What is stopped is continued. Only a program that ends both at once gets away; it could end the host as well.
+    A program without a sandbox may end or stop the supervisor. When it ends the supervisor, its processes become
+    children of the guard, which ends them. When it ends the guard, the supervisor sees that it has another parent, and
+    ends everything. Whichever of the two is stopped is continued by the other or by the host. Only a program that ends
+    both at once gets away; it could end the host as well.
     """
     guard = os.getpid()
     become_reaper()
     supervisor = os.fork()
     if supervisor:
         _guard_supervisor(supervisor, time.monotonic() + timeout + _GUARD_GRACE)
-    os.setsid()  # a signal to the group of one does not meet the other
+    os.setsid()  # so that a signal to the process group of one does not reach the other
     become_reaper()
     return guard
 
 
 def become_reaper() -> None:
-    """Have what loses its parent below this process become its child."""
+    """Make this process the parent of every process below it whose own parent ends."""
     if _libc is not None:
         _libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _guard_supervisor(supervisor: int, deadline: float) -> None:
-    os.close(1)  # the host reads until nobody can write any more: that is for the supervisor to decide
+    """Wait for the end of the supervisor, end what it left, and exit."""
+    os.close(1)  # the host reads until every writer has closed the pipe, which only the supervisor decides
     ended = select.poll()
-    with suppress(OSError):  # kernels before 5.3 have no such handle: then the look every so often has to do
+    with suppress(OSError):  # kernels before 5.3 have no such handle: then the poll's timeout ends each wait
         ended.register(os.pidfd_open(supervisor), select.POLLIN)
     while True:
         pid, status = os.waitpid(supervisor, os.WNOHANG | os.WUNTRACED)
@@ -400,12 +286,13 @@ def _guard_supervisor(supervisor: int, deadline: float) -> None:
         elif time.monotonic() > deadline:
             os.kill(supervisor, signal.SIGKILL)
         ended.poll(_POLL_SECONDS * 1000)
-    if status:
-        end_descendants(os.getpid())
+    if status:  # it was killed, so it has not ended its child
+        process_table.end_descendants(os.getpid())
     os._exit(0)
 
 
 def main() -> None:
+    """Run the task on the standard input, and write the answer to the standard output."""
     task = json.loads(sys.stdin.buffer.readline())
     guard = split_off_guard(task["timeout"]) if _LINUX else os.getppid()
     try:
@@ -418,6 +305,7 @@ def main() -> None:
         answer = run.make_result()
     sys.stdout.write(json.dumps(answer))
     sys.stdout.flush()
+    # Not sys.exit, which would wait for the threads that still read from the child or the host.
     os._exit(0)
 
 

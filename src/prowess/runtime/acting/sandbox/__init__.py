@@ -1,8 +1,8 @@
-"""Isolation for scripts: which kinds this machine has, and how a program is confined by one.
+"""Sandboxes for scripts: which kinds work on this machine, and how a program is confined by each.
 
-``bwrap`` (bubblewrap, Linux): a view of the system of its own. ``landlock`` (Linux): the system as it is, with most of
-it closed; for hosts that refuse namespaces. ``none``: no isolation at all, only when it is asked for by name. The kinds
-are tried best first, and ``auto`` takes the first that works.
+``bwrap`` (bubblewrap, Linux): the program has its own view of the system. ``landlock`` (Linux): the program sees the
+system as it is, but may open little of it; for hosts that refuse namespaces. ``none``: no isolation at all, only when
+it is asked for by name. ``auto`` takes the first of the others that works.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NONE = Sandbox("none", usable=True, why="no isolation: only when it is asked fo
 
 
 def available() -> tuple[Sandbox, ...]:
-    """Return the kinds of isolation, best first, and what each lacks here."""
+    """Return the kinds of sandbox, best first, each with whether it works here and what it cannot prevent."""
     return probe_bwrap(), probe_landlock(), _NONE
 
 
@@ -35,6 +35,7 @@ def choose_sandbox(kind: Kind) -> Sandbox:
         raise SandboxError(f"unknown sandbox {kind!r}; one of {', '.join(get_args(Kind))}", code="bad-argument")
     if kind == "none":
         return _NONE
+    # One after the other, since each probe starts a program: the second is not tried where the first works.
     reasons: list[str] = []
     for probe in (probe_bwrap, probe_landlock):
         candidate = probe()
@@ -46,7 +47,7 @@ def choose_sandbox(kind: Kind) -> Sandbox:
 
 
 def places(kind: str, jail: Jail) -> Places:
-    """Return the names that a program in a sandbox has for the folders of its jail."""
+    """Return the paths that a program in a sandbox has for the folders of its jail."""
     return places_in_bwrap() if kind == "bwrap" else Places(jail.skill, jail.work, jail.temporary)
 
 

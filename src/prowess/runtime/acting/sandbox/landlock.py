@@ -1,8 +1,8 @@
 """The sandbox ``landlock``, for hosts that refuse user namespaces, as most containers do.
 
-Landlock lets a program open only the files that are named; a filter of system calls refuses sockets and what Landlock
-does not govern; capabilities are gone. There is no view of its own as in ``bwrap``: folders have their real paths, and
-a program may learn whether any file exists, how large it is and when it changed, though not what is in it.
+Landlock lets a program open only the files that are named. A filter of system calls refuses sockets and whatever
+Landlock does not govern, and all capabilities are dropped. Unlike in ``bwrap``, folders have their real paths, and a
+program may learn whether any file exists, how large it is and when it changed, but not its content.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from prowess.runtime.acting.sandbox.seccomp import build_sandbox_filter, can_fil
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# The bits of LANDLOCK_ACCESS_FS_…, in the kernel's order.
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-_MAKE_DEVICES = 1 << 6 | 1 << 11
+_MAKE_DEVICES = 1 << 6 | 1 << 11  # character and block devices: only root can, and no script should
 _TRUNCATE, _DEVICE_COMMANDS = 1 << 14, 1 << 15
 _FILE_ACCESS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _DEVICE_COMMANDS
 _READ = _EXECUTE | _READ_FILE | _READ_FOLDER
@@ -31,12 +32,12 @@ _TCP_ACCESS = 3  # to bind and to connect
 _SCOPED_ACCESS = 3  # abstract sockets and signals
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-# Facts about the machine that interpreters ask for. Nothing of any process: what is shown of one is shown of all.
+# Facts about the machine that interpreters ask for. Nothing of any process: a rule cannot name just the own one.
 _READABLE_PROC_FILES = tuple(
     f"/proc/{name}" for name in ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version")
 )
 
-_MIN_AUTO_VERSION = 3
+_MIN_AUTO_VERSION = 3  # before that, a program could empty files that it may not open
 _GAP_BY_VERSION = {
     2: "files cannot be moved from one folder to another",
     3: "files that it may not open can be cut to nothing by truncate",
@@ -49,7 +50,7 @@ _GAP_BY_VERSION = {
 
 @cache
 def probe_landlock() -> Sandbox:
-    """Return whether this kernel and this machine can do it: it is tried once."""
+    """Return the sandbox, with whether it works on this machine, which is tried once."""
     if not sys.platform.startswith("linux"):
         return _make_unusable("it is for Linux only")
     if not can_filter():
@@ -68,7 +69,7 @@ def _make_unusable(why: str) -> Sandbox:
 
 
 def describe_version(version: int) -> Sandbox:
-    """Return what Landlock of a version is worth: what it cannot promise, and whether ``auto`` may take it."""
+    """Return the sandbox with a version of Landlock: what it cannot prevent, and whether ``auto`` may take it."""
     gaps = tuple(gap for since, gap in _GAP_BY_VERSION.items() if version < since)
     why = f"only the system and the skill can be read, no network; version {version} of Landlock"
     why += f", too old for 'auto': {'; '.join(gaps)}" if version < _MIN_AUTO_VERSION else ""
@@ -76,7 +77,10 @@ def describe_version(version: int) -> Sandbox:
 
 
 def landlock_command(argv: Sequence[str], jail: Jail, *, version: int | None = None) -> Confined:
-    """Return ``argv`` with what the supervisor imposes on it before it starts; ``version``: not more than that."""
+    """Return ``argv`` with the restrictions that the supervisor imposes before it starts.
+
+    ``version``: the version of Landlock to use; without it, the kernel's.
+    """
     if version is None:
         from prowess.runtime.acting.confinement import landlock_version  # noqa: PLC0415 - Linux only
 
@@ -92,10 +96,8 @@ def landlock_command(argv: Sequence[str], jail: Jail, *, version: int | None = N
 
 
 def _make_access_bits(version: int, *, network: bool) -> dict[str, int]:
-    """Return what a version of Landlock can hold back, as bits, and how large the kernel's structure for them is.
-
-    A kernel refuses bits that it does not know, so each stands behind the version that brought it.
-    """
+    """Return the bits of what a version of Landlock can prevent, and the size of the kernel's structure for them."""
+    # A kernel refuses bits that it does not know, so each bit is set only from the version on that brought it.
     newest_file_bit = 12 + (version >= 2) + (version >= 3) + (version >= 5)  # noqa: PLR2004 - versions
     return {
         "files": (1 << newest_file_bit + 1) - 1,
@@ -106,7 +108,7 @@ def _make_access_bits(version: int, *, network: bool) -> dict[str, int]:
 
 
 def _make_rules(jail: Jail) -> list[tuple[str, int]]:
-    """Return each path with what may be done below it."""
+    """Return each path with the bits of what may be done below it."""
     readable = (*layout.SYSTEM_FOLDERS, *layout.settings_files(network=jail.network), jail.skill, *jail.needs)
     return [
         *((path, _READ) for path in readable),

@@ -1,4 +1,4 @@
-"""What every kind of sandbox shares: the folders of a run, and which parts of the system a program may read."""
+"""What all kinds of sandbox share: their description, the folders of a run, the readable parts of the system."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 """The folders of the system's programs and libraries."""
+# Only what programs fail without. The rest of /etc may hold passwords of services, and names of users and hosts.
 _SETTINGS = (
     *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime"),
     *("ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "pki/ca-trust", "ca-certificates"),
@@ -19,33 +20,34 @@ _NETWORK_SETTINGS = ("resolv.conf", "hosts", "nsswitch.conf", "services", "proto
 
 
 class Sandbox(NamedTuple):
-    """One kind of isolation: whether it works here, and why not."""
+    """One kind of sandbox, and whether it works on this machine."""
 
     name: str
     usable: bool
     why: str
-    """What it does, or what keeps it from working."""
+    """What it does, or why it does not work."""
     gaps: tuple[str, ...] = ()
-    """What this machine's kernel keeps it from promising; each result repeats it."""
+    """What it cannot prevent with the kernel of this machine; each result of a script repeats it."""
     automatic: bool = True
-    """Whether ``auto`` may take it; one that works may still be too weak for that."""
+    """Whether ``auto`` may take it; a sandbox that works may still be too weak for that."""
     program: str = ""
-    """The program that does it, where one does."""
+    """The path of the program that confines, where there is one."""
 
 
 class Jail(NamedTuple):
-    """What a program in a sandbox may use besides the system: each a folder outside."""
+    """What a program in a sandbox may use besides the system, by its paths outside of the sandbox."""
 
     skill: str
     work: str
     temporary: str
     shared_memory: str
     needs: tuple[str, ...] = ()
+    """The files and folders that its interpreter must be able to read."""
     network: bool = False
 
 
 class Places(NamedTuple):
-    """The same folders under the names that the program inside has for them."""
+    """The folders of a jail by their paths inside of the sandbox."""
 
     skill: str
     work: str
@@ -53,17 +55,17 @@ class Places(NamedTuple):
 
 
 class Confined(NamedTuple):
-    """A command line in a sandbox, and what the supervisor must do before it starts it."""
+    """A command line in a sandbox, and what the supervisor must do before it starts the command."""
 
     argv: list[str]
     inherited: Mapping[int, bytes] = {}
-    """The numbers of open files that the program finds, and what is in them."""
+    """The content of each open file that the program inherits, by its file descriptor."""
     restrictions: Mapping[str, Any] | None = None
-    """What ``confinement.py`` is to impose on the program."""
+    """The restrictions that ``confine_process`` imposes on the program."""
 
 
 def settings_files(*, network: bool) -> list[str]:
-    """Return the files and folders below ``/etc`` that programs need, those for the network only if they may use it."""
+    """Return the files and folders below ``/etc`` that programs need; those for the network only with ``network``."""
     return [f"/etc/{name}" for name in (*_SETTINGS, *(_NETWORK_SETTINGS if network else ()))]
 
 

@@ -1,4 +1,4 @@
-"""Whether a sandbox works on this machine: a shell that does nothing is run in it, as any script would be."""
+"""The probe of a sandbox: a shell that does nothing is run in it, as any script would be."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ if TYPE_CHECKING:
     from prowess.runtime.acting.sandbox.layout import Confined
 
 PROBE_COMMAND = ("/bin/sh", "-c", "exit 0")
-"""The program that is confined to find out whether that works."""
+"""The program that is confined to find out whether a sandbox works."""
+# It ends within milliseconds: a sandbox that hangs must not hold up the host.
 _MAX_SECONDS, _MAX_OUTPUT_BYTES = 10, 4096
 
 
 def explain_failure(confined: Confined) -> str | None:
-    """Return why a confined program that does nothing does not end well, ``None`` when it does."""
-    from prowess.runtime.acting.supervised import ProcessLimits, run_under_supervisor  # noqa: PLC0415 - it imports this room
+    """Return why a confined probe fails, ``None`` when it succeeds."""
+    from prowess.runtime.acting.supervised import ProcessLimits, run_under_supervisor  # noqa: PLC0415 - a cycle: it imports layout from this package
 
     try:
         finished = run_under_supervisor(confined, ProcessLimits(_MAX_SECONDS, _MAX_OUTPUT_BYTES), cwd="/", env={})

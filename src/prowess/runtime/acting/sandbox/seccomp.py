@@ -1,12 +1,12 @@
-"""The filter of system calls that every sandbox sets: a seccomp program, assembled here.
+"""The filter of system calls that every sandbox sets: its rules, and the assembler of its seccomp program.
 
-A call that a filter refuses fails with EPERM (``clone3`` with ENOSYS, so that libraries fall back to ``clone``, whose
-flags a filter can see; reading attributes by path with EOPNOTSUPP); nothing is killed, so a program can say what it
-missed. Whatever is not named is allowed: the walls are namespaces or Landlock, and the filter closes the ways around
-them.
+A call that a filter refuses fails with EPERM. There are two exceptions: ``clone3`` fails with ENOSYS, so that
+libraries fall back to ``clone``, whose flags a filter can see, and reading attributes by path fails with EOPNOTSUPP. No
+program is killed, so it can say what it missed. Calls that no rule names are allowed: namespaces or Landlock are the
+walls, and the filter closes the ways around them.
 
-The kernel takes all arguments that are looked at here as 32-bit numbers or has their flags in the low half, so only the
-low half of a register is compared: what stands in the high half changes nothing for either.
+Only the low half of each argument is compared. The kernel takes all arguments that are compared here as 32-bit numbers,
+or has their flags in the low half, so the high half changes nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FILE_ATTRIBUTES = (
 
 
 class ArgumentTest(NamedTuple):
-    """A test of one argument: whether it is one of some values, none of them, or has any bit of them."""
+    """A test of one argument: whether it is one of ``values``, is none of these, or has any of their bits."""
 
     argument: int
     how: Literal["is", "is not", "has"]
@@ -49,7 +49,7 @@ class ArgumentTest(NamedTuple):
 
 
 class SeccompRule(NamedTuple):
-    """Calls that are refused when every test holds, with what they fail."""
+    """Calls that are refused when every test holds, and the error with which they fail."""
 
     calls: tuple[str, ...]
     tests: tuple[ArgumentTest, ...] = ()
@@ -61,9 +61,9 @@ def _refuse_calls(calls: str, *tests: ArgumentTest, error: int = errno.EPERM) ->
 
 
 _COMMON_RULES = (
-    _refuse_calls("add_key request_key keyctl"),  # keyrings know no namespaces: they would show the user's session
+    _refuse_calls("add_key request_key keyctl"),  # keyrings have no namespaces: a program would see those of the user
     _refuse_calls("ptrace process_vm_readv process_vm_writev pidfd_getfd"),
-    _refuse_calls("io_uring_setup io_uring_enter io_uring_register"),  # its requests pass by every filter
+    _refuse_calls("io_uring_setup io_uring_enter io_uring_register"),  # no filter sees its requests
     _refuse_calls("userfaultfd bpf perf_event_open kexec_load kexec_file_load init_module finit_module delete_module"),
     _refuse_calls("mount umount2 pivot_root chroot fsopen fsconfig fsmount fspick move_mount"),
     _refuse_calls("open_tree open_tree_attr mount_setattr unshare setns"),
@@ -71,14 +71,13 @@ _COMMON_RULES = (
     _refuse_calls("clone3", error=errno.ENOSYS),
     _refuse_calls("acct swapon swapoff reboot quotactl quotactl_fd syslog nfsservctl lookup_dcookie fanotify_init"),
     _refuse_calls("open_by_handle_at name_to_handle_at"),
-    _refuse_calls("ioctl", ArgumentTest(1, "is", (_TIOCSTI, _TIOCLINUX))),  # keystrokes for whoever owns the terminal
-    # Memory that belongs to no process is seen by nobody who counts: a memory file whose descriptor is on its way
-    # through a socket, and what System V and POSIX queues hold.
+    _refuse_calls("ioctl", ArgumentTest(1, "is", (_TIOCSTI, _TIOCLINUX))),  # they type into the terminal of the host
+    # The supervisor cannot count memory that belongs to no process: a memory file whose descriptor is on its way
+    # through a socket, and the content of System V and POSIX queues.
     _refuse_calls("memfd_create memfd_secret mq_open shmget shmat shmctl msgget msgsnd msgrcv msgctl"),
     _refuse_calls("semget semop semtimedop semctl"),
-    _refuse_calls(
-        "prctl", ArgumentTest(0, "is", (_PR_SET_DUMPABLE,))
-    ),  # it would hide open files and memory from the supervisor
+    # It would hide open files and memory from the supervisor.
+    _refuse_calls("prctl", ArgumentTest(0, "is", (_PR_SET_DUMPABLE,))),
     _refuse_calls("socket", ArgumentTest(0, "is", (_AF_NETLINK,)), ArgumentTest(2, "is not", (_NETLINK_ROUTE,))),
 )
 _BWRAP_RULES = (_refuse_calls("socket", ArgumentTest(0, "is not", (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK))),)
@@ -92,14 +91,14 @@ _STREAM_PAIRS_ONLY = (
 _INTERNET_SOCKETS_ONLY = _refuse_calls("socket", ArgumentTest(0, "is not", (_AF_INET, _AF_INET6, _AF_NETLINK)))
 _LANDLOCK_RULES = (
     *_STREAM_PAIRS_ONLY,
-    # Nor does it govern these. Those that take a descriptor are no better: one for reading is enough for them.
+    # Landlock does not govern these. Those that take a descriptor are refused too: one for reading is enough for them.
     _refuse_calls("chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat"),
     _refuse_calls("setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat"),
-    # What reads attributes by path answers like a file system that has none, which programs that copy files expect.
+    # Reading attributes by path fails as on a file system without any, which programs that copy files expect.
     _refuse_calls("getxattr lgetxattr getxattrat listxattr llistxattr listxattrat", error=errno.EOPNOTSUPP),
     _refuse_calls("utime utimes futimesat utimensat file_setattr"),
     _refuse_calls("ioctl", ArgumentTest(1, "is", _FILE_ATTRIBUTES)),
-    _refuse_calls("inotify_add_watch"),  # it would tell the names of files in folders that cannot be read
+    _refuse_calls("inotify_add_watch"),  # it would show the names of files in folders that a program may not read
     # Without a PID namespace, other processes of the user have numbers that a program can name.
     _refuse_calls(
         "prlimit64 sched_setscheduler sched_setparam sched_setattr sched_setaffinity", ArgumentTest(0, "is not", (0,))
@@ -111,22 +110,20 @@ _LANDLOCK_RULES = (
 
 
 def filter_rules(kind: Literal["bwrap", "landlock"], *, network: bool) -> tuple[SeccompRule, ...]:
-    """Return what the filter of a kind of sandbox refuses."""
+    """Return the rules of the filter of a kind of sandbox."""
     if kind == "bwrap":
         return (*_COMMON_RULES, *((*_STREAM_PAIRS_ONLY, _INTERNET_SOCKETS_ONLY) if network else _BWRAP_RULES))
     return (*_COMMON_RULES, *_LANDLOCK_RULES, _INTERNET_SOCKETS_ONLY if network else _refuse_calls("socket"))
 
 
 def can_filter() -> bool:
-    """Return whether filters can be assembled for the programs of this machine."""
+    """Return whether filters can be assembled for this machine and this Python."""
     return platform.machine() in MACHINES and struct.calcsize("P") == 8  # noqa: PLR2004 - bytes of a 64-bit pointer
 
 
 def assemble_filter(rules: Sequence[SeccompRule], machine: str) -> bytes:
-    """Return a seccomp program for a machine, as ``bwrap --seccomp`` and the kernel take it.
-
-    Calls of another architecture, or by the x32 ABI, are refused altogether: their numbers mean other calls.
-    """
+    """Return a seccomp program for a machine, as ``bwrap --seccomp`` and the kernel take it."""
+    # Calls of another architecture, or by the x32 ABI, are all refused: their numbers mean other calls.
     refused = _encode_instruction(_RETURN, _ERRNO | errno.EPERM)
     program = [
         _encode_instruction(_LOAD, _ARCHITECTURE),
@@ -142,10 +139,9 @@ def assemble_filter(rules: Sequence[SeccompRule], machine: str) -> bytes:
 
 
 def _assemble_rule(number: int, rule: SeccompRule) -> Iterator[bytes]:
-    """Yield the instructions for one call: they load its number anew, because tests leave an argument in the register.
-
-    Written backwards, because a jump must know how many instructions are behind it.
-    """
+    """Yield the instructions that refuse one call when every test of a rule holds."""
+    # Assembled backwards, because a jump must know how many instructions follow it. The number of the call is loaded
+    # again for each rule, because a test leaves an argument in the register.
     code = [_encode_instruction(_RETURN, _ERRNO | rule.error)]
     for test in reversed(rule.tests):
         code = [*_assemble_test(test, len(code)), *code]
@@ -155,7 +151,7 @@ def _assemble_rule(number: int, rule: SeccompRule) -> Iterator[bytes]:
 
 
 def _assemble_test(test: ArgumentTest, left: int) -> Iterator[bytes]:
-    """Yield the instructions that go on to the next when a test holds, and leap over the ``left`` behind it if not."""
+    """Yield the instructions that continue when a test holds, and otherwise jump over the next ``left`` ones."""
     yield _encode_instruction(_LOAD, _FIRST_ARGUMENT + _ARGUMENT_SIZE * test.argument)
     if test.how == "has":
         yield _encode_instruction(_JUMP_ANY_BIT, test.values[0], 0, left)
@@ -172,5 +168,5 @@ def _encode_instruction(code: int, operand: int, if_true: int = 0, if_false: int
 
 
 def build_sandbox_filter(kind: Literal["bwrap", "landlock"], *, network: bool) -> bytes:
-    """Return the seccomp program of a kind of sandbox for this machine, which ``can_filter`` has approved."""
+    """Return the seccomp program of a kind of sandbox for this machine; ``can_filter`` must be true."""
     return assemble_filter(filter_rules(kind, network=network), platform.machine())

@@ -1,4 +1,4 @@
-"""The numbers of the system calls that the filters name, on each machine that they are assembled for.
+"""The numbers of the system calls that the rules of the filters name, on each machine.
 
 The numbers never change: they are the kernel's interface to programs. ``None``: the machine has no such call.
 """
@@ -6,7 +6,7 @@ The numbers never change: they are the kernel's interface to programs. ``None``:
 from __future__ import annotations
 
 MACHINES = ("x86_64", "aarch64")
-"""The machines of the table, in the order of its columns, by the names that ``platform.machine`` has for them."""
+"""The machines of the table as ``platform.machine`` names them, in the order of its columns."""
 
 SYSCALL_NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "add_key": (248, 217),

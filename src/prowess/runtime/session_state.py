@@ -1,0 +1,208 @@
+"""The state of one conversation: its catalogue, the filters over it, and the skills that are active."""
+
+from __future__ import annotations
+
+from copy import copy
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from prowess.arguments import check_name
+from prowess.discovery.live import Live
+from prowess.runtime.session_json import SessionBounds
+from prowess.runtime.visibility import make_filter_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from prowess.runtime.activation import ActiveSkill
+    from prowess.runtime.active_skills import ActiveSkills
+    from prowess.runtime.catalog_diff import Refreshed
+    from prowess.runtime.events import EventEmitter
+    from prowess.runtime.visibility import Visibility
+    from prowess.skills.catalog import Catalog
+    from prowess.skills.skill import Skill
+
+
+class SessionState:
+    """The catalogue of one conversation, what it may see of it, and which skills are active.
+
+    ``lock`` guards all three together, since every decision about a skill depends on all three. Files are read and
+    listeners are called outside of it: either may take long, or call the session again from another thread.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog | Live,
+        visibility: Visibility,
+        active: ActiveSkills,
+        events: EventEmitter,
+        max_listed_names: int,
+    ) -> None:
+        self.lock = RLock()
+        self._live = catalog if isinstance(catalog, Live) else None
+        self.catalog = catalog.catalog if isinstance(catalog, Live) else catalog
+        """The catalogue in use; ``follow_live_catalog`` brings it up to date."""
+        self.visibility = visibility
+        self.active = active
+        self.revision = 0
+        """Another number after every change of what the session shows or has active."""
+        self._events = events
+        self._max_listed_names = max_listed_names
+
+    def open_child(self, tools: Iterable[str] | None) -> SessionState:
+        """Return the state of a sub-agent: this catalogue, the preloaded skills, a ceiling that ``tools`` lowers.
+
+        The filters of now, also the ambient ones, hold for as long as the child lives: whoever runs the sub-agent may
+        do so outside of the block that they came from.
+        """
+        self.follow_live_catalog()
+        with self.lock:  # so that the catalogue, the filters and the active skills are of one moment
+            child = copy(self)
+            child.lock = RLock()
+            child.active = self.active.open_child(tools)
+            filters = dict.fromkeys(pattern for pattern in self.visibility.current_filters() if pattern)
+            child.visibility = self.visibility._replace(fixed_filters=tuple(filters))
+        return child
+
+    # -- the catalogue -----------------------------------------------------------------------------------------------
+
+    def follow_live_catalog(self) -> None:
+        """Take over the present catalogue of a live one; to be called before anything looks into the catalogue.
+
+        It costs a comparison while nothing changed. It must not be called under the lock, since listeners are told.
+        """
+        live = self._live  # kept, since another thread may switch to a catalogue that is not live
+        if live is None or live.catalog is self.catalog:
+            return
+        with self.lock:
+            # Looked up again under the lock: two threads must not take over two catalogues in the wrong order.
+            if self._live is None or live.catalog is self.catalog:
+                return
+            report = self._replace_catalog(live.catalog)
+        self._emit_refresh(report)
+
+    def switch_catalog(self, catalog: Catalog) -> Refreshed:
+        """Use another catalogue from now on and follow no live one; return what that changed."""
+        with self.lock:
+            self._live = None
+            report = self._replace_catalog(catalog)
+        self._emit_refresh(report)
+        return report
+
+    def _replace_catalog(self, catalog: Catalog) -> Refreshed:
+        report = self.active.switch_catalog(self.catalog, catalog)
+        self.catalog = catalog
+        self.revision += 1
+        return report
+
+    def _emit_refresh(self, report: Refreshed) -> None:
+        self._events.emit("refreshed", "", added=report.added, removed=report.removed, changed=report.changed)
+
+    # -- finding a skill ---------------------------------------------------------------------------------------------
+
+    def resolve_name(self, name: str) -> str:
+        """Return the name that the catalogue has for a skill that may be called by the name in its file.
+
+        A name that no skill has is returned as it is. It must not be called under the lock, since it may take over a
+        new catalogue. Raises ``SourceError`` for a name that is no text.
+        """
+        check_name(name, "pass skill.name")
+        self.follow_live_catalog()
+        with self.lock:
+            skill = None if name in self.active.entries else self.catalog.get(name)
+        return name if skill is None else skill.name
+
+    def find_visible(self, name: str) -> Skill | None:
+        """Return the skill of that name that the filters let through, ``None`` where there is none.
+
+        It is the skill of the catalogue, or the one that was loaded where an active skill has left the catalogue.
+        """
+        name = self.resolve_name(name)
+        filters = self.visibility.current_filters()
+        with self.lock:
+            # A skill that has left the catalogue stays usable while it is active.
+            active = self.active.entries.get(name)
+            skill = active.loaded.skill if active is not None and active.gone else self.catalog.get(name)
+            return skill if skill is not None and self.visibility.passes_filters(skill, filters) else None
+
+    def require_visible(self, name: str) -> Skill:
+        """Return what ``find_visible`` finds; raise ``UnknownSkillError`` or ``SkillFilteredError`` for ``None``."""
+        skill = self.find_visible(name)
+        if skill is not None:
+            return skill
+        with self.lock:
+            self.require_known(name)
+        raise make_filter_error(name, self.visibility.current_filters())
+
+    def require_known(self, name: str) -> Skill:
+        """Return the skill of a resolved name, also one that filters hide; to be called under the lock.
+
+        Raises ``UnknownSkillError``, which lists the visible names.
+        """
+        active = self.active.entries.get(name)
+        if active is not None and active.gone:
+            return active.loaded.skill
+        skill = self.catalog.get(name)
+        if skill is None:
+            filters = self.visibility.current_filters()
+            names = [skill.name for skill in self.catalog if self.visibility.passes_filters(skill, filters)]
+            raise self.catalog.make_unknown_error(name, names, self._max_listed_names)
+        return skill
+
+    def hide_from_models(self, names: Iterable[str]) -> None:
+        """Keep the skills of these names from models, each by the name that the catalogue has for it."""
+        skills = {name: self.catalog.get(name) for name in names}
+        resolved = frozenset(name if skill is None else skill.name for name, skill in skills.items())
+        self.visibility = self.visibility._replace(explicit_only=resolved)
+
+    # -- what is visible ---------------------------------------------------------------------------------------------
+
+    def eligible_skills(self, under: str) -> tuple[Skill, ...]:
+        """Return every skill below ``under`` that models may see and that the filters let through, by name."""
+        self.follow_live_catalog()
+        sees, filters = self.visibility, self.visibility.current_filters()
+        return tuple(
+            skill
+            for skill in self.catalog.under(under)
+            if sees.is_for_models(skill) and sees.passes_filters(skill, filters)
+        )
+
+    def visible_entries(self) -> dict[str, ActiveSkill]:
+        """Return the active skills that the filters let through, by name."""
+        self.follow_live_catalog()
+        filters = self.visibility.current_filters()
+        with self.lock:
+            return {
+                name: entry
+                for name, entry in self.active.entries.items()
+                if self.visibility.passes_filters(entry.loaded.skill, filters)
+            }
+
+    def set_filter(self, pattern: str) -> list[str]:
+        """Replace the session's own filter, and end the skills that it hides; return their names, sorted."""
+        with self.lock:
+            sees = self.visibility = self.visibility._replace(filter=pattern)
+            # Ambient filters are left out: they hold for the caller's block only, and this ends skills for good.
+            filters = (pattern, *sees.fixed_filters)
+            ended = self.active.deactivate_where(lambda skill: not sees.passes_filters(skill, filters))
+            self.revision += 1
+        return ended
+
+    # -- saving and restoring ----------------------------------------------------------------------------------------
+
+    def collect_save(self) -> tuple[SessionBounds, dict[str, Skill]]:
+        """Return what a save holds of one moment: the bounds of the session, and the active skills by name."""
+        self.follow_live_catalog()
+        # Under the lock only references are taken; hashing the skills, which reads their files, comes after it.
+        with self.lock:
+            active = {name: entry.loaded.skill for name, entry in self.active.entries.items()}
+            sees, explicit_only = self.visibility, tuple(sorted(self.visibility.explicit_only))
+            ceiling, max_active = self.active.ceiling, self.active.max_active
+        return SessionBounds(ceiling, max_active, sees.filter, sees.fixed_filters, explicit_only), active
+
+    def apply_saved_bounds(self, active: Mapping[str, str], bounds: SessionBounds) -> None:
+        """Take the bounds of a save, and end the preloaded skills that were no longer active when it was made."""
+        self.visibility = self.visibility._replace(fixed_filters=bounds.filters)
+        self.hide_from_models(bounds.explicit_only)  # unchecked: a skill that was saved may be gone since
+        self.active.deactivate_others(active)
+        self.active.set_ceiling(bounds.ceiling)
