@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from prowess.authoring.check import find_skill_files
 from prowess.cli.lock_states import suggest_sync
-from prowess.cli.options import is_skill_folder
+from prowess.cli.skill_lookup import is_skill_folder
 from prowess.errors import SourceError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.cli.lock_states import warn_edited_skills
-from prowess.cli.options import find_in_catalog, is_path, load_catalog
+from prowess.cli.skill_lookup import find_in_catalog, is_path, load_catalog
 
 if TYPE_CHECKING:
     import prowess

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import catalog_options, json_option, load_cli_settings, skill_argument
+from prowess.cli.options import catalog_options, json_option, skill_argument
 from prowess.cli.render import printer
 from prowess.cli.session import open_session
+from prowess.cli.skill_lookup import load_cli_settings
 
 if TYPE_CHECKING:
     from prowess.cli.options import CatalogFlags

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.change_flow import PlannedChange, carry_out, plan_to_blocks
+from prowess.cli.change_flow import PlannedChange, carry_out, change_options, plan_to_blocks
 from prowess.cli.command_class import new_command
-from prowess.cli.install_options import dry_run_option, install_to_dict, install_to_line, issue_to_dict, yes_option
-from prowess.cli.options import complete_skill, json_option, shorten_path
+from prowess.cli.completions import complete_skill
+from prowess.cli.install_options import install_to_dict, install_to_line, issue_to_dict
 from prowess.cli.render import printer
+from prowess.cli.shown_paths import shorten_path
 from prowess.install.adopt import find_adoptable, is_left_in_place, is_project_own
 from prowess.install.installer import Installer
 from prowess.limits import DEFAULT_LIMITS
@@ -19,6 +20,7 @@ from prowess.lockfile.read import read_lock
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from prowess.cli.change_flow import ChangeFlags
     from prowess.lockfile.scopes import InstallScope
 
 _TAKE_OVER = "take over"
@@ -31,10 +33,8 @@ _TAKE_OVER = "take over"
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_skill)
 @click.option("--user", is_flag=True, help="Your own skills, not the project's.")
-@dry_run_option
-@yes_option
-@json_option
-def command(names: tuple[str, ...], *, user: bool, dry_run: bool, yes: bool, as_data: bool) -> int:
+@change_options
+def command(names: tuple[str, ...], *, user: bool, flags: ChangeFlags) -> int:
     """Take over skills that lie in .agents/skills or .claude/skills as they are, without fetching them.
 
     The folders become links to the install, what stood there is kept as a backup. A project's skill whose source
@@ -60,9 +60,7 @@ def command(names: tuple[str, ...], *, user: bool, dry_run: bool, yes: bool, as_
             idle_text="Nothing to adopt.",
             issues=lambda: installer.issues,
         ),
-        yes=yes,
-        as_data=as_data,
-        dry_run=dry_run,
+        flags,
     )
 
 

@@ -6,9 +6,10 @@ import shlex
 from typing import TYPE_CHECKING
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import json_option, quote_path, shorten_path
+from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Line, Table, line
+from prowess.cli.shown_paths import quote_path, shorten_path
 from prowess.install.installer import Installer
 
 if TYPE_CHECKING:

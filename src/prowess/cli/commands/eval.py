@@ -9,18 +9,13 @@ import click
 
 from prowess.authoring.evals import EvalReport, evaluate, load_evals
 from prowess.cli.command_class import new_command
-from prowess.cli.options import (
-    catalog_options,
-    complete_skill_or_path,
-    find_path,
-    json_option,
-    load_catalog,
-    load_cli_settings,
-    shorten_path,
-)
+from prowess.cli.completions import complete_skill_or_path
+from prowess.cli.options import catalog_options, json_option
 from prowess.cli.own_skills import find_own_paths
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Line, Table, Title, line
+from prowess.cli.shown_paths import shorten_path
+from prowess.cli.skill_lookup import find_path, load_catalog, load_cli_settings
 from prowess.discovery.scan import scan
 from prowess.errors import SourceError
 from prowess.select.selectors import LexicalSelector, ModelDrivenSelector

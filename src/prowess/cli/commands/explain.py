@@ -5,17 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import (
-    catalog_options,
-    json_option,
-    load_catalog,
-    load_cli_settings,
-    shorten_path,
-    skill_argument,
-    suggest_sync_for,
-)
+from prowess.cli.options import catalog_options, json_option, skill_argument
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, Title, line
+from prowess.cli.shown_paths import shorten_path
+from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
 from prowess.errors import did_you_mean
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ import click
 
 from prowess.cli.command_class import new_command
 from prowess.cli.install_options import issue_to_dict, network_options
-from prowess.cli.options import json_option, load_cli_settings
+from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
+from prowess.cli.skill_lookup import load_cli_settings
 from prowess.errors import SourceError
 from prowess.spec.quantities import format_count
 

@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from prowess.cli.command_class import new_command
+from prowess.cli.completions import list_agent_ids
 from prowess.cli.lock_states import CHANGED, LockStates, warn_edited_skill, warn_lock_problems
-from prowess.cli.options import (
-    catalog_options,
-    json_option,
-    list_agent_ids,
-    load_catalog,
-    load_cli_settings,
-    shorten_path,
-    suggest_sync_for,
-)
+from prowess.cli.options import catalog_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Line, Table, Title, line
+from prowess.cli.shown_paths import shorten_path
+from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
 from prowess.cli.trust_states import TrustStates
 from prowess.spec.quantities import format_count
 
@@ -78,36 +73,36 @@ def command(
         return
     settings = load_cli_settings(**{**where, "folders": (*below, *where["folders"])})
     catalog = load_catalog(settings)
-    verified = LockStates()
-    marked = _make_rows(catalog, verified)
-    warn_lock_problems(verified)
+    lock_states = LockStates()
+    marked = _make_rows(catalog, lock_states)
+    warn_lock_problems(lock_states)
     for row in marked:
         if CHANGED in row.marks:
             warn_edited_skill(row.skill)
-    absent = suggest_sync_for(settings, verified)
+    absent = suggest_sync_for(settings, lock_states)
     if absent and (marked or as_data):
         printer.warn(absent)
     printer.print_answer(
-        lambda: _to_dict(catalog, marked), lambda: _to_blocks(catalog, marked, absent, verified), as_data=as_data
+        lambda: _to_dict(catalog, marked), lambda: _to_blocks(catalog, marked, absent, lock_states), as_data=as_data
     )
 
 
-def _make_rows(catalog: prowess.Catalog, verified: LockStates) -> list[_SkillRow]:
+def _make_rows(catalog: prowess.Catalog, lock_states: LockStates) -> list[_SkillRow]:
     trusted = TrustStates()
     return [
-        _SkillRow(skill, tuple(_find_marks(skill, trusted, verified)), verified.describe_source(skill))
+        _SkillRow(skill, tuple(_find_marks(skill, trusted, lock_states)), lock_states.describe_source(skill))
         for skill in catalog.skills
     ]
 
 
-def _find_marks(skill: prowess.Skill, trusted: TrustStates, verified: LockStates) -> Iterator[str]:
+def _find_marks(skill: prowess.Skill, trusted: TrustStates, lock_states: LockStates) -> Iterator[str]:
     if not skill.model_invocable:
         yield "hidden"
     if not skill.user_invocable:
         yield "models only"
     if skill.repairs:
         yield "repaired"
-    yield from filter(None, (trusted.find_state(skill), verified.find_state(skill)))
+    yield from filter(None, (trusted.find_state(skill), lock_states.find_state(skill)))
 
 
 def _to_dict(catalog: prowess.Catalog, rows: list[_SkillRow]) -> dict[str, object]:
@@ -146,7 +141,9 @@ def _place_to_dict(place: Place) -> dict[str, object]:
     }
 
 
-def _to_blocks(catalog: prowess.Catalog, rows: list[_SkillRow], absent: str, verified: LockStates) -> Iterator[Block]:
+def _to_blocks(
+    catalog: prowess.Catalog, rows: list[_SkillRow], absent: str, lock_states: LockStates
+) -> Iterator[Block]:
     groups = _group_by_place(catalog, rows)
     for place, (own, lost) in groups.items():
         if own or lost:
@@ -154,7 +151,7 @@ def _to_blocks(catalog: prowess.Catalog, rows: list[_SkillRow], absent: str, ver
             yield Title(f"{scope}{shorten_path(place.path)}", format_count(len(own), "skill"))
             yield from _place_to_blocks(own)
             if lost:
-                yield Table([_shadowed_to_row(one, verified) for one in lost], indent=2, cut=True)
+                yield Table([_shadowed_to_row(one, lock_states) for one in lost], indent=2, cut=True)
     if not rows:
         yield from _explain_empty(catalog, absent)
     if catalog.failures:
@@ -205,8 +202,8 @@ def _skill_to_row(row: _SkillRow, shared: tuple[str, ...]) -> tuple[Span, tuple[
     return (row.skill.name, "name"), (*marks, " ".join(row.skill.description.split()))
 
 
-def _shadowed_to_row(lost: Shadowed, verified: LockStates) -> tuple[Span, tuple[Span, ...]]:
-    edited = f", {CHANGED}" if verified.is_changed_at(lost.location) else ""
+def _shadowed_to_row(lost: Shadowed, lock_states: LockStates) -> tuple[Span, tuple[Span, ...]]:
+    edited = f", {CHANGED}" if lock_states.is_changed_at(lost.location) else ""
     return (lost.name, "dim"), (
         (f"[shadowed{edited}] ", "warn"),
         (f"by {shorten_path(lost.winner)}: {lost.reason}", "dim"),

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import json_option, shorten_path
+from prowess.cli.options import json_option
 from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, line
+from prowess.cli.shown_paths import shorten_path
 from prowess.cli.terminal import ask_choice, open_terminal
 from prowess.errors import InstallError
 from prowess.files.write import write_atomic

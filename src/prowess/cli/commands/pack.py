@@ -6,9 +6,12 @@ import click
 
 from prowess.authoring.pack import ARCHIVE_FORMATS, ArchiveFormat, pack, write_packed
 from prowess.cli.command_class import new_command
-from prowess.cli.options import complete_skill_or_path, find_path, json_option, load_cli_settings, shorten_path
+from prowess.cli.completions import complete_skill_or_path
+from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
+from prowess.cli.shown_paths import shorten_path
+from prowess.cli.skill_lookup import find_path, load_cli_settings
 from prowess.spec.quantities import format_count
 
 

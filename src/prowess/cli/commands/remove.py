@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.cli.change_flow import PlannedChange, carry_out, plan_to_blocks
+from prowess.cli.change_flow import PlannedChange, carry_out, change_options, plan_to_blocks
 from prowess.cli.command_class import new_command
 from prowess.cli.install_options import (
-    dry_run_option,
     find_install_refs,
     installed_arguments,
     issue_to_dict,
     read_lock_entries,
-    yes_option,
 )
-from prowess.cli.options import json_option, shorten_path
 from prowess.cli.render.blocks import line
+from prowess.cli.shown_paths import shorten_path
 from prowess.errors import NotInstalledError
 from prowess.install.installer import Installer
 from prowess.spec.skill_ref import SkillRef
 
 if TYPE_CHECKING:
+    from prowess.cli.change_flow import ChangeFlags
     from prowess.lockfile.read import LockEntries, LockEntry
 
 _MIN_COMMIT_LENGTH = 7
@@ -34,10 +33,8 @@ _MIN_COMMIT_LENGTH = 7
     ("prowess remove @acme/pdf --yes", "without being asked"),
 )
 @installed_arguments
-@dry_run_option
-@yes_option
-@json_option
-def command(names: tuple[str, ...], *, dry_run: bool, yes: bool, as_data: bool) -> int:
+@change_options
+def command(names: tuple[str, ...], *, flags: ChangeFlags) -> int:
     """Remove installed skills, their links, their entries in the lock file and in prowess.toml.
 
     What someone edited goes to the backups, and is named.
@@ -65,9 +62,7 @@ def command(names: tuple[str, ...], *, dry_run: bool, yes: bool, as_data: bool) 
             declined_text="Nothing was removed.",
             issues=lambda: installer.issues,
         ),
-        yes=yes,
-        as_data=as_data,
-        dry_run=dry_run,
+        flags,
     )
 
 

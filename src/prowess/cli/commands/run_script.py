@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import (
-    catalog_options,
-    complete_file,
-    find_skill_and_warn,
-    json_option,
-    load_cli_settings,
-    skill_argument,
-)
+from prowess.cli.completions import complete_file
+from prowess.cli.options import catalog_options, json_option, skill_argument
 from prowess.cli.render import printer
 from prowess.cli.script_folder import folder_option, note_empty_folder
+from prowess.cli.skill_lookup import find_skill_and_warn, load_cli_settings
 from prowess.runtime.acting.scripts import Scripts
 from prowess.runtime.acting.trust import Trust
 

@@ -5,17 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import (
-    catalog_options,
-    find_skill_and_warn,
-    json_option,
-    load_cli_settings,
-    quote_path,
-    shorten_path,
-    skill_argument,
-)
+from prowess.cli.options import catalog_options, json_option, skill_argument
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, Title, line
+from prowess.cli.shown_paths import quote_path, shorten_path
+from prowess.cli.skill_lookup import find_skill_and_warn, load_cli_settings
 from prowess.cli.trust_states import TrustStates
 from prowess.errors import SkillError
 from prowess.skills.inventory import inventory

@@ -8,21 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.change_flow import PlannedChange, carry_out
+from prowess.cli.change_flow import ChangeFlags, PlannedChange, carry_out, yes_option
 from prowess.cli.command_class import CliCommand, CliGroup
+from prowess.cli.completions import complete_skill
 from prowess.cli.lock_states import warn_edited_skills
-from prowess.cli.options import (
-    catalog_options,
-    complete_skill,
-    find_in_catalog,
-    is_path,
-    json_option,
-    load_catalog,
-    load_cli_settings,
-    shorten_path,
-)
+from prowess.cli.options import catalog_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Line, Table, line
+from prowess.cli.shown_paths import shorten_path
+from prowess.cli.skill_lookup import find_in_catalog, is_path, load_catalog, load_cli_settings
 from prowess.errors import NotTrustedError, SkillError, did_you_mean
 from prowess.runtime.acting.trust import Trust
 from prowess.skills.inventory import inventory
@@ -78,7 +72,7 @@ def _list_grants(*, as_data: bool) -> None:
     ),
 )
 @click.argument("skills", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_skill)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @catalog_options
 @json_option
 def _grant_trust(
@@ -111,8 +105,7 @@ def _grant_trust(
             declined_text="Nothing was trusted.",
             question="Trust this, as it is now?" if len(found) == 1 else f"Trust these {len(found)}?",
         ),
-        yes=yes,
-        as_data=as_data,
+        ChangeFlags(dry_run=False, yes=yes, as_data=as_data),
     )
 
 

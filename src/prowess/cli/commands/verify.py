@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from prowess.cli.command_class import new_command
 from prowess.cli.install_options import issue_to_dict, note_missing_lock
-from prowess.cli.options import json_option, shorten_path
+from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, line
+from prowess.cli.shown_paths import shorten_path
 from prowess.install.installer import Installer
 from prowess.lockfile.read import read_lock
 from prowess.spec.quantities import format_count
