@@ -1,4 +1,4 @@
-"""The commands: a table. A module is imported when its command is called, or when its help is asked for."""
+"""The table of commands. The module of a command is imported when it is called or its help is shown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class CommandEntry(NamedTuple):
-    """A command: its name, its module in ``commands/``, one line about it, and its group in the overview."""
+    """One command: its name, its module in ``commands/``, a summary, and its group in the overview."""
 
     name: str
     module: str

@@ -144,7 +144,7 @@ def suggest_sync(name: str = "", *, project: bool = True, lock_states: LockState
     return ""
 
 
-def without_edited(catalog: prowess.Catalog) -> prowess.Catalog:
+def without_edited_skills(catalog: prowess.Catalog) -> prowess.Catalog:
     """Return the catalogue without the installed skills that differ from their lock files."""
     from prowess.lockfile.pins import LockVerifier  # noqa: PLC0415 - 'list' needs it with --verify only
     from prowess.lockfile.scopes import standard_scopes  # noqa: PLC0415 - 'list' needs it with --verify only

@@ -8,7 +8,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
-from prowess.cli.lock_states import LockStates, suggest_sync, warn_edited_skills, warn_lock_problems, without_edited
+from prowess.cli.lock_states import (
+    LockStates,
+    suggest_sync,
+    warn_edited_skills,
+    warn_lock_problems,
+    without_edited_skills,
+)
 from prowess.cli.render import printer
 from prowess.cli.shown_paths import shorten_path, with_dot_prefix
 from prowess.discovery.scan import discover, scan
@@ -44,7 +50,7 @@ def load_catalog(settings: Settings) -> prowess.Catalog:
     folders = settings.names("folders")
     if folders:
         catalog = scan(*folders, missing="error")
-        return without_edited(catalog) if settings["verify"] else catalog
+        return without_edited_skills(catalog) if settings["verify"] else catalog
     verify: Literal["lock"] | None = "lock" if settings["verify"] else None
     return discover(agents=settings.names("agents"), project=bool(settings["project"]), verify=verify)
 
@@ -81,7 +87,7 @@ def _find_named_skills(catalog: prowess.Catalog, name: str, *, verify: bool) -> 
         yield find_in_catalog(catalog, name, verify=verify)
         return
     collection = scan(name, missing="error")
-    yield from without_edited(collection) if verify else collection
+    yield from without_edited_skills(collection) if verify else collection
 
 
 def _is_collection(name: str) -> bool:
@@ -147,7 +153,7 @@ def _read_skill(path: str, *, verify: bool) -> prowess.Skill:
         if error.code == "not-found":
             raise _explain_no_skill(path) from None
         raise
-    return without_edited(Catalog([skill]))[skill.name] if verify else skill
+    return without_edited_skills(Catalog([skill]))[skill.name] if verify else skill
 
 
 def _explain_no_skill(path: str) -> SourceError:

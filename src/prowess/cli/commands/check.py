@@ -97,7 +97,7 @@ def command(
     as_json = as_data or form == "json"
     targets = _find_targets(settings, paths)
     if not targets.checked:
-        return _report_all_installed(targets.installed, as_json=as_json)
+        return _report_only_installs(targets.installed, as_json=as_json)
     if targets.installed:
         names = join_first(targets.installed, _MAX_NAMED)
         printer.note(f"left to their authors, since they are installed: {names}")
@@ -139,7 +139,7 @@ def _find_targets(settings: Settings, names: tuple[str, ...]) -> _Targets:
         if not recorded:
             raise
         return _Targets((), (), recorded)
-    own_files, installed = _split_pinned(_find_skill_files(paths))
+    own_files, installed = _split_pinned_files(_find_skill_files(paths))
     return _Targets(paths, own_files if installed else paths, installed)
 
 
@@ -148,7 +148,7 @@ def _find_skill_files(paths: tuple[str, ...]) -> tuple[str, ...]:
     return remove_duplicate_files(file for path in paths for file in find_skill_files(path))
 
 
-def _report_all_installed(installed: list[str], *, as_json: bool) -> int:
+def _report_only_installs(installed: list[str], *, as_json: bool) -> int:
     """Say that all skills here are installed ones. Their authors check them, so the exit status is 0."""
     printer.note(
         f"there are only installed skills ({join_first(installed, _MAX_NAMED)}), which their authors check; "
@@ -161,7 +161,7 @@ def _report_all_installed(installed: list[str], *, as_json: bool) -> int:
 
 def _fix_files(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
     fixes: list[Fix] = []
-    files, pinned = _split_pinned(_find_skill_files(paths))
+    files, pinned = _split_pinned_files(_find_skill_files(paths))
     if pinned:
         printer.note(f"left as prowess.lock has them: {', '.join(pinned)} (mend them where they come from)")
     for file in report_steps(files, lambda file: shorten_path(os.path.dirname(file))):
@@ -176,7 +176,7 @@ def _fix_files(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
     return fixes
 
 
-def _split_pinned(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
+def _split_pinned_files(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
     """Split files into those of the project, and the names of installed skills, which a lock file pins."""
     scopes = standard_scopes(os.getcwd(), os.path.expanduser("~"), os.environ)
     records = LockVerifier(scopes, DEFAULT_LIMITS).records

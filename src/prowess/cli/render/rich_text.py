@@ -41,7 +41,7 @@ def make_console(file: IO[str], **options: Any) -> Console:  # noqa: ANN401 - ri
     return Console(file=file, markup=False, highlight=False, emoji=False, **options)
 
 
-def print_coloured(blocks: Iterable[Block], to: Console) -> None:
+def print_on_terminal(blocks: Iterable[Block], to: Console) -> None:
     """Print the blocks."""
     first = True
     for block in blocks:
