@@ -52,7 +52,7 @@ yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 change_options = group_options(
     "flags",
     ChangeFlags,
-    dry_run=click.option("--dry-run", is_flag=True, help="Only show what would be done."),
+    dry_run=click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing."),
     yes=yes_option,
     as_data=json_option,
 )

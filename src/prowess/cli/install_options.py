@@ -38,7 +38,7 @@ agents_option = click.option(
     metavar="ID",
     shell_complete=complete_agent,
     callback=check_agents,
-    help="Link it for this agent, not for those that are found.",
+    help="Link the skills for this agent, not for those that are found.",
 )
 
 
@@ -51,11 +51,9 @@ def _make_installer(*, allow_http: bool, allow_private: bool) -> Installer:
 network_options = group_options(
     "installer",
     _make_installer,
-    allow_http=click.option(
-        "--allow-http", is_flag=True, help="Sources may be asked over plain http, which anyone can change."
-    ),
+    allow_http=click.option("--allow-http", is_flag=True, help="Allow plain http, which anyone on the way can change."),
     allow_private=click.option(
-        "--allow-private", is_flag=True, help="Archives and sites may be on machines that are not public."
+        "--allow-private", is_flag=True, help="Allow archives and sites on machines that are not public."
     ),
 )
 """``--allow-http`` and ``--allow-private``; the command gets an ``installer`` that may do so."""
@@ -151,11 +149,6 @@ def note_missing_lock(installer: Installer) -> None:
     root = installer.project.lock_folder
     if not exists(os.path.join(root, LOCK_FILE)):
         printer.note(f"no {LOCK_FILE} here: the project is {shorten_path(root)}")
-
-
-def issue_to_dict(issue: prowess.Issue) -> dict[str, object]:
-    """Return an issue as data."""
-    return {"code": issue.code, "field": issue.field, "message": issue.message, "path": issue.path, "hint": issue.hint}
 
 
 def install_to_dict(install: prowess.InstalledSkill) -> dict[str, object]:

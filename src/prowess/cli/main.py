@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 OK, NO, USAGE, FAILED, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 70, 130, 141
 EXIT_STATUSES = {
-    OK: "done; for `check`, `eval`, `verify` and the like: the answer is yes",
-    NO: "the answer is no: findings, a query that found nothing, a difference, a call that was refused",
+    OK: "the command succeeded; for `check`, `eval`, `verify` and others that test something: the answer is yes",
+    NO: "the answer is no: there are findings, nothing was found, something differs, a call failed, or you said no",
     USAGE: "the command line makes no sense",
-    FAILED: "it could not be done: the error says what, where, and what to do",
+    FAILED: "the command failed: the error names the file, the reason, and what to do",
     BUG: "a mistake in Prowess itself: please report it",
-    INTERRUPTED: "interrupted",
-    BROKEN_PIPE: "whoever read the output went away",
+    INTERRUPTED: "the command was interrupted",
+    BROKEN_PIPE: "the program that read the output ended first",
 }
 """What each exit status means. ``run-script`` ends with the status of the script instead."""
 

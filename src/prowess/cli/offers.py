@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prowess.cli.choice_list import Choice
-from prowess.cli.install_options import issue_to_dict
+from prowess.cli.issues import issue_to_dict
 from prowess.cli.picker import pick_names
 from prowess.cli.render.blocks import Line, Title, line, span_text
 from prowess.cli.terminal import open_terminal

@@ -56,7 +56,9 @@ def check_codes(ctx: click.Context, param: click.Parameter, codes: tuple[str, ..
     return codes
 
 
-json_option = click.option("--json", "as_data", is_flag=True, help="Data instead of text (docs/reference/cli-json.md).")
+json_option = click.option(
+    "--json", "as_data", is_flag=True, help="Print JSON instead of text (docs/reference/cli-json.md)."
+)
 skill_argument = click.argument("skill", metavar="NAME", shell_complete=complete_skill)
 
 
@@ -88,13 +90,13 @@ catalog_options = group_options(
         metavar="ID",
         shell_complete=complete_agent,
         callback=check_agents,
-        help="Also look where this agent does.",
+        help="Also look where this agent looks.",
     ),
     project=click.option(
         "--no-project", "project", flag_value=False, default=None, help="Leave the project's skills out."
     ),
     verify=click.option(
-        "--verify", is_flag=True, default=None, help="Refuse installed skills that are not what prowess.lock says."
+        "--verify", is_flag=True, default=None, help="Refuse installed skills that differ from prowess.lock."
     ),
 )
 """``--dir``, ``--agent``, ``--no-project`` and ``--verify``; the command gets them as ``where``."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 folder_option = click.option(
     "--folder",
     type=click.Path(file_okay=False, exists=True),
-    help="Where scripts work and may write; otherwise a new folder that is deleted afterwards.",
+    help="The folder that scripts work in and may write to; by default a new one, deleted afterwards.",
 )
 
 

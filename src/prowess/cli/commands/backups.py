@@ -1,4 +1,4 @@
-"""``prowess backups``: what commands kept, because no source could give it back."""
+"""``prowess backups``: lists what commands replaced and kept, because no source could give it back."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ _HEAD = ("skill", "since", "bytes", "where", "why")
 @new_command("backups", ("prowess backups", "what was kept, where, since when and why"))
 @json_option
 def command(*, as_data: bool) -> None:
-    """List what commands kept because no source could give it back: skills that were edited, or not installed by us.
+    """List the backups: skills that a command replaced and that were edited, or not installed by Prowess.
 
-    A backup is a folder like any other: look into it, copy it back, or delete it when nobody needs it. No command reads
-    or deletes one.
+    A backup is an ordinary folder: look into it, copy it back, or delete it when nobody needs it. No command reads or
+    deletes one.
     """
-    kept = Installer().backups()
+    backups = Installer().backups()
     printer.print_answer(
-        lambda: {"backups": [_to_dict(one) for one in kept]}, lambda: _to_blocks(kept), as_data=as_data
+        lambda: {"backups": [_to_dict(backup) for backup in backups]}, lambda: _to_blocks(backups), as_data=as_data
     )
 
 
-def _to_dict(one: prowess.Backup) -> dict[str, object]:
+def _to_dict(backup: prowess.Backup) -> dict[str, object]:
     return {
-        "path": str(one.path),
-        "skill": one.skill,
-        "when": one.when.isoformat(timespec="seconds"),
-        "why": one.why,
-        "bytes": one.bytes,
+        "path": str(backup.path),
+        "skill": backup.skill,
+        "when": backup.when.isoformat(timespec="seconds"),
+        "why": backup.why,
+        "bytes": backup.bytes,
     }
 
 
-def _to_blocks(kept: Sequence[prowess.Backup]) -> Iterator[Block]:
-    if not kept:
+def _to_blocks(backups: Sequence[prowess.Backup]) -> Iterator[Block]:
+    if not backups:
         yield line("There are no backups.")
         return
     rows = [
         ((one.skill, "name"), f"{one.when:%Y-%m-%d %H:%M} UTC", str(one.bytes), shorten_path(str(one.path)), one.why)
-        for one in kept
+        for one in backups
     ]
     yield Table(rows, head=_HEAD, right=frozenset((2,)))
     yield Line()
-    name = shlex.quote(f"./{kept[0].skill.rpartition('/')[2]}")
-    yield line(f"To take one back, make it your own: cp -R {quote_path(str(kept[0].path))} {name}")
+    name = shlex.quote(f"./{backups[0].skill.rpartition('/')[2]}")
+    yield line(f"To take one back, make it your own: cp -R {quote_path(str(backups[0].path))} {name}")
     yield line(f"then use it in place of what is installed: prowess install {name} --project --replace")

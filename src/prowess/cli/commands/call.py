@@ -56,9 +56,9 @@ def command(
     where: CatalogFlags,
     as_data: bool,
 ) -> int:
-    """Make one tool call, as a model would, and print the result; without TOOL, the tools that are offered.
+    """Make one tool call, as a model would, and print the result. Without TOOL, list the tools that a model gets.
 
-    JSON '-' reads the arguments from standard input. Exit status 1: the result is an error.
+    If JSON is '-', the arguments come from standard input. Exit status 1: the result is an error.
     """
     settings = load_cli_settings(dialect=dialect, **where)
     session, _ = open_session(settings)
@@ -72,6 +72,7 @@ def command(
     if tool is None:
         _show_tools(toolset, as_data=as_data)
         return 0
+    # A bound, as for any input: a model cannot send endless arguments either.
     given = sys.stdin.read(DEFAULT_LIMITS.max_file_bytes) if arguments == "-" else arguments or "{}"
     result = toolset.call(tool, given)
     if as_data:

@@ -15,7 +15,7 @@ from prowess.cli.lock_states import LockStates
 from prowess.cli.options import check_codes, json_option
 from prowess.cli.own_skills import find_own_paths
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Line, line
+from prowess.cli.render.blocks import Line, diff_to_lines, line
 from prowess.cli.shown_paths import shorten_path
 from prowess.cli.skill_lookup import find_path, load_cli_settings
 from prowess.errors import SkillError, SourceError
@@ -40,6 +40,7 @@ _MAX_NAMED = 5
 """How many installed skills a message names."""
 _GITHUB_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 _MAX_WIDTH = 160
+"""How much of a long line a finding shows: a whole file may be one line."""
 
 
 def _code_option(name: str, about: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
@@ -52,7 +53,7 @@ def _code_option(name: str, about: str) -> Callable[[Callable[..., T]], Callable
     "check",
     ("prowess check", "the skill in this folder, or the project's skills"),
     ("prowess check skills/ --strict", "a collection; warnings count"),
-    ("prowess check skills/ --fix", "mend what is mechanical, and show how"),
+    ("prowess check skills/ --fix", "mend mechanical mistakes, and show how"),
     ("prowess check --spec", "would skills-ref accept it?"),
     ("prowess check --format github", "annotations for a pull request"),
 )
@@ -66,12 +67,16 @@ def _code_option(name: str, about: str) -> Callable[[Callable[..., T]], Callable
     show_default=True,
     help="How findings are written.",
 )
-@click.option("--fix", "mend", is_flag=True, help="Mend what is mechanical, and show the difference.")
+@click.option("--fix", "mend", is_flag=True, help="Mend mechanical mistakes, and show the difference.")
 @click.option("--diff", "only_show", is_flag=True, help="Show what --fix would change, and change nothing.")
 @_code_option("--ignore", "Leave out findings of this code (docs/reference/errors.md lists them).")
 @_code_option("--only", "Only findings of this code.")
-@click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="What listing them all may cost.")
-@click.option("--spec", is_flag=True, help="Only the verdict of the specification's reference validator, skills-ref.")
+@click.option(
+    "--budget", type=click.IntRange(0), metavar="TOKENS", help="How many tokens the listing of all of them may cost."
+)
+@click.option(
+    "--spec", is_flag=True, help="Only what skills-ref, the reference validator of the specification, would say."
+)
 @json_option
 def command(
     paths: tuple[str, ...],
@@ -86,12 +91,12 @@ def command(
     spec: bool,
     as_data: bool,
 ) -> int:
-    """Check skills: every finding with its line, the text that it is about, and what to do.
+    """Check skills, and print every finding with its line, the text that it is about, and what to do.
 
-    PATH is a skill's folder, its SKILL.md, or a folder of skills; where nothing of that name lies here, NAME is the
-    name of a skill. Several skills are also compared with each other. Without PATH it is the skill in this folder, or
-    those of the project but for the installed ones, which their authors check.
-    Exit status 1: there is an error, or under --strict a warning.
+    PATH is the folder of a skill, its SKILL.md, or a folder of skills. If there is no such path, NAME is the name of a
+    skill. Several skills are also compared with each other. Without PATH the skill in this folder is checked, or the
+    skills of the project. Installed skills are left out, since their authors check them.
+    Exit status 1: there is an error, or with --strict a warning.
     """
     settings = load_cli_settings(strict=strict, budget=budget)
     as_json = as_data or form == "json"
@@ -167,7 +172,7 @@ def _fix_files(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
     for file in report_steps(files, lambda file: shorten_path(os.path.dirname(file))):
         try:
             mended = fix(file)
-        except SkillError:  # what cannot be read is among the findings
+        except SkillError:  # a file that cannot be read is among the findings already
             continue
         if mended:
             fixes.append(mended)
@@ -235,6 +240,7 @@ def _relativize_paths(message: str) -> str:
 
 
 def _escape_message(text: str) -> str:
+    # The percent sign first: what stands for the others begins with it.
     return escape_line(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
@@ -249,9 +255,7 @@ def _to_blocks(report: CheckReport, fixes: list[Fix], *, written: bool) -> Itera
             (shorten_path(fixed.path), "name"),
             f": {', '.join(fixed.codes)}",
         )
-        for row in fixed.diff(shorten_path(fixed.path)).splitlines():
-            style: Style = "added" if row.startswith("+") else "removed" if row.startswith("-") else "plain"
-            yield line((row, style))
+        yield from diff_to_lines(fixed.diff(shorten_path(fixed.path)))
         yield Line()
     for finding in report.findings:
         yield from _finding_to_blocks(finding)
@@ -295,6 +299,6 @@ def _summarize(report: CheckReport) -> Line:
     notes = [f"{report.count('info')} to know"] if report.count("info") else []
     outcome = ", ".join(counts + notes) or "nothing found"
     style: Style = "bad" if report.count("error") else "warn" if report.count("warning") else "good"
-    # Other listings cost less or more: whoever compares the number with that of 'prompt' must know which it is.
+    # Other styles cost less or more, so the number comes with the command that prints this listing.
     cost = f"; listing costs about {report.tokens:,} tokens (prowess prompt --style xml)"
     return line((f"{skills}: {outcome}", style), cost)

@@ -11,13 +11,8 @@ import click
 from prowess.cli.change_flow import DECLINED_STATUS, PlannedChange, carry_out, change_options, plan_to_blocks
 from prowess.cli.command_class import new_command
 from prowess.cli.completions import complete_path
-from prowess.cli.install_options import (
-    agents_option,
-    install_to_dict,
-    install_to_line,
-    issue_to_dict,
-    network_options,
-)
+from prowess.cli.install_options import agents_option, install_to_dict, install_to_line, network_options
+from prowess.cli.issues import issue_to_dict
 from prowess.cli.offers import (
     describe_plan,
     offer_to_blocks,
@@ -84,15 +79,18 @@ class _InstallTarget(NamedTuple):
 _target_options = group_options(
     "target",
     _InstallTarget,
-    project=click.option("-p", "--project", is_flag=True, help="For the project in this folder, not for you."),
+    project=click.option("-p", "--project", is_flag=True, help="Install for the project in this folder, not for you."),
     folder=click.option(
-        "--into", "folder", type=click.Path(file_okay=False), help="Only copy it into this folder: no links, no lock."
+        "--into",
+        "folder",
+        type=click.Path(file_okay=False),
+        help="Only copy the skills into this folder: no links, no lock file.",
     ),
-    copy=click.option(
-        "--copy", is_flag=True, help="Put real files where agents look, to be committed, instead of links."
+    copy=click.option("--copy", is_flag=True, help="Put files where agents look, to be committed, instead of links."),
+    replace=click.option("--replace", is_flag=True, help="Replace what is there."),
+    save=click.option(
+        "--no-save", "save", flag_value=False, default=True, help="Do not declare the skills in prowess.toml."
     ),
-    replace=click.option("--replace", is_flag=True, help="Take the place of what is there."),
-    save=click.option("--no-save", "save", flag_value=False, default=True, help="Do not declare it in prowess.toml."),
     agents=agents_option,
 )
 
@@ -109,7 +107,7 @@ _target_options = group_options(
 )
 @click.argument("source", shell_complete=complete_path)
 @_source_options
-@click.option("--list", "list_only", is_flag=True, help="Only show what the source has: fetched, and not installed.")
+@click.option("--list", "list_only", is_flag=True, help="Only fetch and show what the source has.")
 @_target_options
 @network_options
 @change_options
@@ -122,18 +120,17 @@ def command(
     installer: Installer,
     flags: ChangeFlags,
 ) -> int:
-    """Install skills from SOURCE: fetch, show what there is, ask, pin in prowess.lock, link where agents look.
+    """Install skills from SOURCE: fetch them, show them, ask, pin them in prowess.lock, link them where agents look.
 
-    SOURCE[#REF][:SUBFOLDER][@SKILL,…] says from where, at which version, which folder and which skills; --ref, --path
-    and --skill say the same, and must not contradict it.
+    SOURCE[#REF][:SUBFOLDER][@SKILL,…] names the source, the version, the folder and the skills. --ref, --path and
+    --skill are another way to write these parts, and must not contradict them.
 
-    Without --agent it is linked for the agents that the manifest names, else for those that have a folder in the
-    project or in your home folder; '--agent universal' links it in .agents/skills alone. A prowess.toml names none that
-    were only found.
+    Without --agent the skills are linked for the agents that the manifest names, or else for those with a folder in the
+    project or in your home folder. '--agent universal' links them in .agents/skills alone.
 
-    Where there is a prowess.toml, it declares what was installed from then on, unless --no-save.
-    --allow-http and --allow-private count for this command alone: a later sync or update needs them again.
-    --list and --dry-run fetch into the cache, so that they fail for what cannot be had. Exit status 1: you said no.
+    If there is a prowess.toml, the skills are declared in it, unless --no-save. --allow-http and --allow-private are
+    for this command alone: a later sync or update needs them again. --list and --dry-run fetch into the cache, and fail
+    if the source cannot be reached. Exit status 1: you said no.
     """
     _note_local_path(source)
     spec = with_parts(parse_typed_source(source), ref=parts.ref, subpath=parts.subpath, skills=parts.skills)

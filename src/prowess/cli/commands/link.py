@@ -36,5 +36,5 @@ if TYPE_CHECKING:
 )
 @change_options
 def command(names: tuple[str, ...], *, agents: tuple[str, ...], flags: ChangeFlags) -> int:
-    """Link installed skills where further agents look: all that are named, or none. Exit status 1: you said no."""
+    """Link installed skills where further agents look. All of them are linked, or none. Exit status 1: you said no."""
     return change_links("link", Installer.link, names, agents, flags)

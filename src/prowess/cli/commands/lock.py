@@ -1,4 +1,4 @@
-"""``prowess lock``: the two sides of a lock file in conflict made one."""
+"""``prowess lock``: merges the two sides of a lock file that git left in conflict."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from prowess.lockfile.merge import LockConflict, LockMerge, Side
 
 _MINE, _THEIRS = "mine", "theirs"
-_NO_BASE_NOTE = "the markers do not say what both sides began with: what either side has was kept"
+_NO_BASE_NOTE = "the markers do not say what both sides began with, so everything that either side has was kept"
 _UNDECIDED_NOTE = (
     "both sides changed these; nothing was written. Say --take mine, --take theirs, or run it on a terminal"
 )
@@ -45,7 +45,9 @@ _FILE_TYPE = click.Path(dir_okay=False)
     ("prowess lock --merge --base %O --ours %A --theirs %B", "as git's merge driver: see docs/how-to/team.md"),
 )
 @click.option("--merge", is_flag=True, help="Merge the lock file that git left in conflict.")
-@click.option("--take", type=click.Choice((_MINE, _THEIRS)), help="Whose version to take where both changed one skill.")
+@click.option(
+    "--take", type=click.Choice((_MINE, _THEIRS)), help="Whose version to take if both sides changed a skill."
+)
 @click.option("--user", is_flag=True, help="The lock file of your own skills, not the project's.")
 @click.option("--base", type=_FILE_TYPE, metavar="FILE", help="The version that both sides began with.")
 @click.option("--ours", type=_FILE_TYPE, metavar="FILE", help="Our version; the result is written to it.")
@@ -56,10 +58,10 @@ def command(
 ) -> int:
     """Merge a lock file that git left in conflict, skill by skill.
 
-    What one side alone added, updated or removed is taken. Where both sides changed one skill differently, you are
-    asked on a terminal whose version to take; elsewhere those skills are named, and the file stays as it is. In a
-    rebase, "mine" is what you committed, which git calls "theirs". With three files it merges these as a git merge
-    driver does. Exit status 1: both sides changed one skill, and nobody chose.
+    A change that only one side made is taken. If both sides changed a skill differently, you are asked on the terminal
+    which version to take. Without a terminal those skills are named, and the file stays as it is. In a rebase, "mine"
+    is what you committed, which git calls "theirs". With --base, --ours and --theirs it merges three files, as a git
+    merge driver does. Exit status 1: both sides changed a skill, and nobody chose.
     """
     if not merge:
         raise click.UsageError("say what to do with the lock file: --merge")
@@ -82,8 +84,8 @@ def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
     if sides is None:
         text = read_text(scope.lock_folder, LOCK_FILE)
         count = len(parse_lock(text, path)) if text is not None else 0
-        said = f"There is no {LOCK_FILE} here." if text is None else f"{shorten_path(path)} is in no conflict."
-        _print_answer(path, None, [line(said)], count=count, as_data=as_data)
+        message = f"There is no {LOCK_FILE} here." if text is None else f"{shorten_path(path)} is in no conflict."
+        _print_answer(path, None, [line(message)], count=count, as_data=as_data)
         return 0
     merged = merge_locks(sides.base, sides.ours, sides.theirs)
     choices = _choose_sides(merged.conflicts, sides, take)
@@ -103,8 +105,9 @@ def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
 
 
 def _choose_sides(conflicts: tuple[LockConflict, ...], sides: LockSides, take: str | None) -> Mapping[str, Side]:
-    """The side to take for each conflict: as the option says, or a person at the terminal; none where nobody says."""
+    """Return the side to take for each conflict, from the option or a person at the terminal; none without either."""
     words = [take] * len(conflicts) if take is not None else _ask_for_sides(conflicts, sides)
+    # In a rebase git calls the branch that one rebases onto "ours", so the person's own side is "theirs".
     return {
         conflict.name: "ours" if (word == _MINE) != sides.is_mine_theirs else "theirs"
         for conflict, word in zip(conflicts, words, strict=False)
@@ -112,7 +115,7 @@ def _choose_sides(conflicts: tuple[LockConflict, ...], sides: LockSides, take: s
 
 
 def _ask_for_sides(conflicts: tuple[LockConflict, ...], sides: LockSides) -> list[str]:
-    """``mine`` or ``theirs`` for each conflict, as a person at the terminal says; nothing where nobody is there."""
+    """Ask a person for ``mine`` or ``theirs`` for each conflict; return nothing without a terminal."""
     with open_terminal() as terminal:
         if terminal is None:
             return []
@@ -125,18 +128,19 @@ def _ask_for_sides(conflicts: tuple[LockConflict, ...], sides: LockSides) -> lis
 
 
 def _order_sides(conflict: LockConflict, *, swapped: bool) -> tuple[str, str]:
-    """What the person's own side has, and the other."""
+    """Return the version of the person's own side, then that of the other side."""
     ours, theirs = conflict.ours or "removed it", conflict.theirs or "removed it"
     return (theirs, ours) if swapped else (ours, theirs)
 
 
 def _report_conflicts(path: str, merged: LockMerge, sides: LockSides, *, as_data: bool) -> int:
-    """Name what both sides changed; the file stays as it was."""
+    """Print the skills that both sides changed, and leave the file as it is."""
     rows = [((one.name, "name"), *_order_sides(one, swapped=sides.is_mine_theirs)) for one in merged.conflicts]
     blocks = [Table(rows, head=("skill", "mine", "theirs"))]
     _print_answer(path, merged, blocks, count=None, as_data=as_data)
     printer.note(_UNDECIDED_NOTE)
-    if not find_marker(sides.text):  # a choice that came to one side whole, or git was told not to merge by lines
+    # Without markers git holds one whole side in the file, and 'git add' would quietly choose it.
+    if not find_marker(sides.text):
         printer.note(f"{LOCK_FILE} is as one side has it: 'git add {LOCK_FILE}' keeps that")
     return 1
 
@@ -145,7 +149,7 @@ def _report_conflicts(path: str, merged: LockMerge, sides: LockSides, *, as_data
 
 
 def _merge_files(base: str | None, ours: str, theirs: str, *, take: str | None, as_data: bool) -> int:
-    """Merge three files into ``ours``; where there are conflicts, both versions stand there between markers."""
+    """Merge three files into ``ours``. A conflict leaves both versions there, between markers."""
     texts = [_read_file(file) if file is not None else "" for file in (base, ours, theirs)]
     try:
         merged = merge_locks(*texts)
@@ -153,7 +157,7 @@ def _merge_files(base: str | None, ours: str, theirs: str, *, take: str | None, 
             side: Side = "ours" if take == _MINE else "theirs"
             merged = merge_locks(*texts, choices={conflict.name: side for conflict in merged.conflicts})
     except InstallError:
-        # git takes this file for the result, and forgets the other side with the next 'git add'. Both have to be in it.
+        # git takes this file for the result, and forgets the other side with the next 'git add'. So both are written.
         write_atomic(ours, wrap_in_markers(*texts[1:]).encode(), mode=0o644)
         raise
     write_atomic(ours, merged.text.encode(), mode=0o644)
@@ -170,7 +174,7 @@ def _merge_files(base: str | None, ours: str, theirs: str, *, take: str | None, 
 
 
 def _warn_of_shared_links(text: str) -> None:
-    """Name the installs of which only one can have its skill where agents look."""
+    """Warn of installs whose links have one path, so that only one of them can be there."""
     for link, names in find_shared_links(parse_lock(text)).items():
         printer.warn(f"[name-taken] {' and '.join(names)} both link {link}: keep one, with 'prowess remove NAME'")
 

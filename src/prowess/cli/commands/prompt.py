@@ -42,17 +42,17 @@ _OTHER_SKILL_NAME = "x" * 64
 @new_command(
     "prompt",
     ("prowess prompt", "the block for a system prompt"),
-    ("prowess prompt csv-report ./skills", "only these: a name, a folder, a path"),
+    ("prowess prompt csv-report ./skills", "only these: a name, a folder"),
     ("prowess prompt --style text --budget 500", "a listing that costs at most 500 tokens"),
     ('prowess prompt --query "profile this csv" --tools', "with the tools, for one request"),
 )
 @click.argument("skills", nargs=-1, metavar="[NAME]...", shell_complete=complete_skill_or_path)
 @click.option("--style", type=click.Choice(_STYLES), help="A bare listing in this style instead of a dialect's block.")
 @click.option("--dialect", type=click.Choice(list(DIALECTS)), help="The names and shapes of the tools.")
-@click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="What the listing may cost.")
+@click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="How many tokens the listing may cost.")
 @click.option("--query", default="", help="A request: the selector picks the skills that fit it.")
-@click.option("--filter", "pattern", metavar="PATTERN", help="Only skills whose path fits.")
-@click.option("--tools", "with_tools", is_flag=True, help="The tool definitions too, as JSON.")
+@click.option("--filter", "pattern", metavar="PATTERN", help="Only skills whose path matches.")
+@click.option("--tools", "with_tools", is_flag=True, help="Print the tool definitions too, as JSON.")
 @catalog_options
 @json_option
 def command(
@@ -67,10 +67,10 @@ def command(
     where: CatalogFlags,
     as_data: bool,
 ) -> None:
-    """Print exactly what a model would receive; what it costs, skill by skill, goes to the error stream.
+    """Print exactly what a model would receive. What each skill costs goes to the error stream.
 
-    NAME is the name of a skill, its folder, its SKILL.md, or a folder of skills; without any it is about all.
-    The tools are part of it: they are shown with --tools, and where a dialect says everything in them.
+    NAME is the name of a skill, its folder, its SKILL.md, or a folder of skills. Without NAME all skills are in it. A
+    model also receives the tools. They are printed with --tools, or if a dialect lists the skills in them alone.
     """
     settings = load_cli_settings(style=style, dialect=dialect, budget=budget, filter=pattern, **where)
     lock_states = LockStates()

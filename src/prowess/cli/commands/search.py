@@ -1,4 +1,4 @@
-"""``prowess search``: the skills that fit a query."""
+"""``prowess search``: lists the skills that fit a query."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     ("prowess search csv --limit 3 --json", "the three best, as data"),
 )
 @click.argument("query", nargs=-1, required=True)
-@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="The most to show.")
+@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="How many to show at most.")
 @catalog_options
 @json_option
 def command(
@@ -38,8 +38,9 @@ def command(
     if absent := suggest_sync_for(settings):
         printer.warn(absent)
     catalog = load_catalog(settings)
-    fitting = catalog.search(" ".join(query), max(len(catalog), 1))
-    hits, left_out = fitting[:limit], len(fitting) - limit
+    # All of them, so that the answer can say how many it leaves out.
+    matches = catalog.search(" ".join(query), max(len(catalog), 1))
+    hits, left_out = matches[:limit], len(matches) - limit
     printer.print_answer(
         lambda: {
             "hits": [
@@ -51,7 +52,7 @@ def command(
             Table(
                 [((h.name, "name"), (f"{h.score:.2f}", "dim"), " ".join(h.description.split())) for h in hits], cut=True
             ),
-            *([line((f"and {left_out:,} more: --limit {len(fitting)} shows them", "dim"))] if left_out > 0 else []),
+            *([line((f"and {left_out:,} more: --limit {len(matches)} shows them", "dim"))] if left_out > 0 else []),
         ],
         as_data=as_data,
     )

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 import prowess
 from prowess.cli.client_configurations import CONFIGURATIONS, locate_program
 from prowess.cli.command_class import new_command
+from prowess.cli.issues import SKILL_FIELDS, issue_to_dict
 from prowess.cli.lock_states import LockStates, suggest_sync, warn_lock_problems
 from prowess.cli.options import group_options, json_option
 from prowess.cli.render import printer
@@ -51,17 +52,21 @@ _http_options = group_options(
         "--http", is_flag=False, flag_value=_DEFAULT_ADDRESS, default=None, metavar="HOST:PORT", help="Serve on HTTP."
     ),
     token_file=click.option(
-        "--token-file", metavar="FILE", help=f"Holds the token that clients need (or ${_TOKEN_VARIABLE})."
+        "--token-file", metavar="FILE", help=f"A file with the token that clients need (or ${_TOKEN_VARIABLE})."
     ),
     hosts=click.option(
-        "--allow-host", "hosts", multiple=True, metavar="NAME", help="A further name of this server, without a port."
+        "--allow-host",
+        "hosts",
+        multiple=True,
+        metavar="NAME",
+        help="A further host name of this server, without a port.",
     ),
     origins=click.option(
         "--allow-origin",
         "origins",
         multiple=True,
         metavar="URL",
-        help="Pages that may ask, such as https://app.example.",
+        help="The origin of web pages that may ask, such as https://app.example.",
     ),
 )
 
@@ -87,13 +92,21 @@ _listing_options = group_options(
         default="instructions,tools",
         metavar="PLACES",
         show_default=True,
-        help="Where models are told of the skills: instructions, tools, both, or none.",
+        help="Where models read which skills there are: instructions, tools, both, or none.",
     ),
     budget=click.option(
-        "--budget", type=click.IntRange(min=1), default=1_000, show_default=True, help="Tokens in each place."
+        "--budget",
+        type=click.IntRange(min=1),
+        default=1_000,
+        show_default=True,
+        help="How many tokens each place may have.",
     ),
     max_chars=click.option(
-        "--max-chars", type=click.IntRange(min=1), default=4_000, show_default=True, help="Characters in each place."
+        "--max-chars",
+        type=click.IntRange(min=1),
+        default=4_000,
+        show_default=True,
+        help="How many characters each place may have.",
     ),
 )
 
@@ -109,7 +122,7 @@ _listing_options = group_options(
 @_http_options
 @click.option("--without", multiple=True, type=click.Choice(_PARTS), help="Switch a part off.")
 @_listing_options
-@click.option("--no-watch", is_flag=True, help="Do not look for changes.")
+@click.option("--no-watch", is_flag=True, help="Do not watch the folders for changes.")
 @click.option("--check", "only_check", is_flag=True, help="Say which skills would not be served, and why.")
 @click.option(
     "--config",
@@ -131,15 +144,17 @@ def command(
     client: str | None,
     as_data: bool,
 ) -> int:
-    """Serve the skills below each ROOT (none: the standard places) to an MCP client, until it has enough.
+    """Serve the skills below each ROOT to an MCP client, until it ends the connection.
+
+    Without ROOT, serve the skills of the standard places.
 
     A client's configuration names this program by its absolute path, as --config prints it, for example:
 
     \b
       claude mcp add skills -- "$(command -v prowess)" serve ~/skills
 
-    Anything but loopback needs a token. With --check, exit status 1: the skills extension would
-    leave some out; tools, prompts and the listing serve every skill that loads.
+    On an address other than loopback, clients need a token. With --check, exit status 1: the skills extension would
+    leave some skills out. Tools, prompts and the listing serve every skill that loads.
     """  # noqa: D301 - the escape tells click to leave the lines as they are
     http = connection.http
     if http is not None and (os.sep in http or os.path.isdir(http)):
@@ -203,6 +218,7 @@ def _collect_arguments(context: click.Context) -> list[str]:
         if not _is_utf8(root):
             raise prowess.SourceError(f"{root!r} is not UTF-8, and no client's configuration can hold it: rename it")
     arguments = ["serve", *roots]
+    # Only what was typed: a default may change with the next version, and the client's file would pin the old one.
     for option in context.command.params:
         name, value = option.name, context.params.get(option.name or "")
         is_given = context.get_parameter_source(name or "") is ParameterSource.COMMANDLINE
@@ -253,9 +269,7 @@ def _print_survey(roots: tuple[str, ...], *, as_data: bool) -> int:
                 {
                     "location": refused.location,
                     "loads": refused.loads,
-                    "issues": [
-                        {"code": i.code, "field": i.field, "message": i.message, "hint": i.hint} for i in refused.issues
-                    ],
+                    "issues": [issue_to_dict(issue, SKILL_FIELDS) for issue in refused.issues],
                 }
                 for refused in survey.refused
             ],

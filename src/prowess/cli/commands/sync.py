@@ -8,13 +8,8 @@ import click
 
 from prowess.cli.change_flow import PlannedChange, ask_person, carry_out, change_options, plan_to_blocks
 from prowess.cli.command_class import new_command
-from prowess.cli.install_options import (
-    install_to_dict,
-    install_to_line,
-    issue_to_dict,
-    network_options,
-    note_missing_lock,
-)
+from prowess.cli.install_options import install_to_dict, install_to_line, network_options, note_missing_lock
+from prowess.cli.issues import issue_to_dict
 from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
@@ -35,24 +30,28 @@ if TYPE_CHECKING:
 @new_command(
     "sync",
     ("prowess sync", "install what prowess.toml declares, restore what prowess.lock records"),
-    ("prowess sync --remove", "and take away what it declares no more"),
+    ("prowess sync --remove", "and remove what it no longer declares"),
     ("prowess sync --locked", "for CI: install what prowess.lock records, fail on any difference from it"),
     ("prowess sync --locked --dry-run", "what that would restore, or why it would fail"),
 )
 @click.option(
-    "--locked", is_flag=True, help="Do not change the lock file, do not ask; whatever differs from it is an error."
+    "--locked", is_flag=True, help="Do not change the lock file and do not ask; a difference from it is an error."
 )
-@click.option("--remove", is_flag=True, help="Take away what nothing asks for any more; what only you have is kept.")
+@click.option(
+    "--remove", is_flag=True, help="Remove skills that nothing asks for any more; backups keep what only you have."
+)
 @click.option("--user", is_flag=True, help="Your own skills, not the project's.")
 @network_options
 @change_options
 def command(*, locked: bool, remove: bool, user: bool, installer: Installer, flags: ChangeFlags) -> int:
-    """Make the disk equal prowess.lock, and prowess.lock what prowess.toml declares.
+    """Bring prowess.lock up to date with prowess.toml, and the installed skills up to date with prowess.lock.
 
-    A skill that prowess.toml declares no more, and one that is in no lock file, is named and stays, unless --remove, or
-    a yes on a terminal, takes it away; the latter goes to the backups. Each backup that is made is named.
-    Exit status 1: you said no, or something of that kind stays; with --dry-run: something would change. With --locked,
-    what is missing is installed as prowess.lock records it, and 3 is the exit status when anything else differs.
+    Some skills may be installed although nothing asks for them: prowess.toml no longer declares them, or no lock file
+    records them. They are named, and removed with --remove or after a yes on the terminal. Those that no lock file
+    records go to the backups. Each backup is named.
+
+    Exit status 1: you said no, or such skills stay; with --dry-run, something would change. With --locked, missing
+    skills are installed as prowess.lock records them, and the exit status is 3 if anything else differs.
     """
     if locked and remove:
         raise click.UsageError("--locked removes nothing: leave one of --locked and --remove out")

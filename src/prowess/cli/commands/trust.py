@@ -44,9 +44,9 @@ _MAX_FILES = 20
     ),
 )
 def command() -> None:
-    """The grants by which commands and scripts of skills may run.
+    """Decide which skills may run their commands and scripts.
 
-    A grant is for one state of a skill, by its digest: change one byte of it, and it is gone.
+    A grant is for one state of a skill, which its digest names. After a change of one byte the grant no longer holds.
     """
 
 

@@ -28,5 +28,5 @@ if TYPE_CHECKING:
 )
 @change_options
 def command(names: tuple[str, ...], *, agents: tuple[str, ...], flags: ChangeFlags) -> int:
-    """Take links of installed skills for agents away; those in .agents/skills stay. Exit status 1: you said no."""
+    """Remove links of installed skills for agents. Links in .agents/skills stay. Exit status 1: you said no."""
     return change_links("unlink", Installer.unlink, names, agents, flags)

@@ -8,15 +8,11 @@ import click
 
 from prowess.cli.change_flow import PlannedChange, carry_out, change_options
 from prowess.cli.command_class import new_command
-from prowess.cli.install_options import (
-    complete_install,
-    find_install_refs,
-    issue_to_dict,
-    network_options,
-)
+from prowess.cli.install_options import complete_install, find_install_refs, network_options
+from prowess.cli.issues import issue_to_dict
 from prowess.cli.lock_states import suggest_sync
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Line, line
+from prowess.cli.render.blocks import Line, diff_to_lines, line
 from prowess.lockfile.read import read_lock
 
 if TYPE_CHECKING:
@@ -44,18 +40,18 @@ _STYLES: dict[str, Style] = {
     ("prowess update --dry-run", "only the differences"),
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_install)
-@click.option("--force", is_flag=True, help="Overwrite what was changed by hand; a backup is kept.")
-@click.option("--allow-rollback", is_flag=True, help="Follow sources that went back behind what is installed.")
+@click.option("--force", is_flag=True, help="Overwrite what was changed by hand, and keep a backup.")
+@click.option("--allow-rollback", is_flag=True, help="Follow sources that went back to an older state.")
 @network_options
 @change_options
 def command(
     names: tuple[str, ...], *, force: bool, allow_rollback: bool, installer: Installer, flags: ChangeFlags
 ) -> int:
-    """Update installed skills, all of them or those named: show what changes, ask, and do it.
+    """Update installed skills, all of them or those that you name: show what changes, ask, and do it.
 
-    What someone changed by hand is kept unless --force. A source that went back behind what is installed (a branch
-    without the commit that is here, a site with what it had replaced) is not followed unless --allow-rollback. Exit
-    status 1: one could not be updated, a source could not be asked or went back, or you said no.
+    A skill that somebody changed by hand is kept unless --force. A source that went back is not followed unless
+    --allow-rollback: its branch lacks the commit that is installed, or its site offers an older state. Exit status 1: a
+    skill could not be updated, a source could not be asked or went back, or you said no.
     """
     for scope in (installer.project, installer.user):
         read_lock(scope.lock_folder)  # raises for a lock file that cannot be read, which must not look like none
@@ -110,7 +106,7 @@ class _UpdateRun:
 def _plan_change(
     run: _UpdateRun, refs: list[str], planned: list[prowess.Update]
 ) -> PlannedChange[list[prowess.Update]]:
-    """Return the change that makes the planned updates; ``refs`` are their installs, in the same order."""
+    """Return the change that makes the planned updates; ``refs`` names the install of each."""
     due = [ref for ref, update in zip(refs, planned, strict=True) if run.is_due(update)]
     # A later commit with identical files is recorded without asking: otherwise 'outdated' would name it for ever.
     moved = [one for one in planned if one.status == "current" and one.after not in {"", one.before} and not one.why]
@@ -158,8 +154,6 @@ def _update_to_line(update: prowess.Update, *, force: bool = False) -> Block:
 def _to_blocks(updates: list[prowess.Update], *, force: bool) -> Iterator[Block]:
     for update in updates:
         yield _update_to_line(update, force=force)
-        for row in update.diff.splitlines():
-            style: Style = "added" if row.startswith("+") else "removed" if row.startswith("-") else "plain"
-            yield line((row, style), indent=2, cut=True)
+        yield from diff_to_lines(update.diff, indent=2, cut=True)
     if not updates:
         yield line("Nothing is installed.")
