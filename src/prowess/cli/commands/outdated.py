@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def command(*, installer: Installer, as_data: bool) -> int:
     """List the installed skills whose source has something newer, and those whose source could not be asked.
 
-    Exit status 1: there is something newer, or a source went back. 3: at least entry source could not be asked.
+    Exit status 1: there is something newer, or a source went back. 3: at least one source could not be asked.
 
     The column "newer" has the latest tag that is written like the version asked for, such as v1.2.0 for v1.0.0.
     'prowess update' stays with the version asked for, and 'prowess update NAME@v1.2.0' moves to another.
