@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Line, Table, line
+from prowess.cli.render.blocks import Block, Cell, Line, Span, Style, Table, line
 from prowess.discovery.agents import AGENTS
 from prowess.install.installer import Installer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from prowess.cli.render.blocks import Block, Cell, Span, Style
     from prowess.install.coverage import Coverage, SkillCoverage, SkillState
 
 _MAX_WIDTH = 80

@@ -17,14 +17,13 @@ import click
 
 from prowess.cli.options import group_options, json_option
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Line, line
+from prowess.cli.render.blocks import Block, Line, line
 from prowess.cli.terminal import confirm, open_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import prowess
-    from prowess.cli.render.blocks import Block
 
 T = TypeVar("T")
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.cli.change_flow import PlannedChange, carry_out, plan_to_blocks
+from prowess.cli.change_flow import ChangeFlags, PlannedChange, carry_out, plan_to_blocks
 from prowess.cli.install_options import find_install_refs
 from prowess.cli.render.blocks import line
 from prowess.install.installer import Installer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from prowess.cli.change_flow import ChangeFlags
 
     LinkChange = Callable[[Installer, Sequence[str], Sequence[str]], tuple[str, ...]]
     """A method of the installer that makes or removes links of installs for agents, and returns their paths."""

@@ -10,12 +10,12 @@ import click
 from prowess.cli.completions import complete_agent, is_shell_safe
 from prowess.cli.options import check_agents, group_options
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import line
+from prowess.cli.render.blocks import Block, line
 from prowess.cli.shown_paths import shorten_path
 from prowess.errors import NotInstalledError, did_you_mean, sort_by_similarity
 from prowess.files.directory import exists
 from prowess.install.installer import Installer
-from prowess.lockfile.read import LOCK_FILE, read_lock
+from prowess.lockfile.read import LOCK_FILE, LockEntries, read_lock
 from prowess.spec.quantities import join_first
 from prowess.spec.redaction import hide_secrets, show_address
 from prowess.spec.skill_ref import SkillRef
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import prowess
-    from prowess.cli.render.blocks import Block
-    from prowess.lockfile.read import LockEntries
 
 _MAX_LISTED = 5
 """How many installs a message names."""

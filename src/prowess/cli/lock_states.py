@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
-from prowess.errors import Issue
+from prowess.errors import InstallError, Issue
 from prowess.files.projects import config_home, project_folders
 from prowess.limits import DEFAULT_LIMITS
 from prowess.skills.catalog import Catalog
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import prowess
-    from prowess.errors import InstallError
     from prowess.lockfile.pins import LockVerifier
 
 # Two names that lockfile/ has as well: 'prowess list' without a lock file must not load that package to look for one.

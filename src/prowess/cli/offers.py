@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from prowess.cli.choice_list import Choice
 from prowess.cli.issues import issue_to_dict
 from prowess.cli.picker import pick_names
-from prowess.cli.render.blocks import Line, Title, line, span_text
+from prowess.cli.render.blocks import Block, Line, Title, line, span_text
 from prowess.cli.terminal import open_terminal
 from prowess.spec.quantities import format_count, join_first
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     import prowess
-    from prowess.cli.render.blocks import Block
 
 _MAX_SHOWN = 5
 _MAX_FINDINGS = 10

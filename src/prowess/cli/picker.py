@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.choice_list import PickerState, render_frame
+from prowess.cli.choice_list import Choice, PickerState, render_frame
 from prowess.escapes import escape_line
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from prowess.cli.choice_list import Choice
     from prowess.cli.terminal import Terminal
 
 _DEFAULT_SIZE = (80, 24)

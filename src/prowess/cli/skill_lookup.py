@@ -18,7 +18,7 @@ from prowess.cli.lock_states import (
 from prowess.cli.render import printer
 from prowess.cli.shown_paths import shorten_path, with_dot_prefix
 from prowess.discovery.scan import discover, scan
-from prowess.discovery.settings import load_settings
+from prowess.discovery.settings import Settings, load_settings
 from prowess.errors import SkillValidationError, SourceError, UnknownSkillError
 from prowess.skills.catalog import Catalog
 from prowess.skills.parse import SKILL_FILE, read_metadata
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.discovery.settings import Settings
 
 _MAX_NAMED = 5
 """How many skills a message names."""

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from prowess.cli.command_class import new_command
 from prowess.cli.issues import SKILL_FIELDS, issue_to_dict
-from prowess.cli.options import catalog_options, json_option, skill_argument
+from prowess.cli.options import CatalogFlags, catalog_options, json_option, skill_argument
 from prowess.cli.render import printer
 from prowess.cli.session import open_session
 from prowess.cli.skill_lookup import load_cli_settings
-
-if TYPE_CHECKING:
-    from prowess.cli.options import CatalogFlags
 
 
 @new_command(

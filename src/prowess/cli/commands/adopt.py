@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.change_flow import PlannedChange, carry_out, change_options, plan_to_blocks
+from prowess.cli.change_flow import ChangeFlags, PlannedChange, carry_out, change_options, plan_to_blocks
 from prowess.cli.command_class import new_command
 from prowess.cli.completions import complete_skill
 from prowess.cli.install_options import install_to_dict, install_to_line
@@ -21,7 +21,6 @@ from prowess.lockfile.read import read_lock
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.cli.change_flow import ChangeFlags
     from prowess.lockfile.scopes import InstallScope
 
 _TAKE_OVER = "take over"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from prowess.cli.command_class import new_command
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Line, Table, line
+from prowess.cli.render.blocks import Block, Line, Table, line
 from prowess.cli.shown_paths import quote_path, shorten_path
 from prowess.install.installer import Installer
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import prowess
-    from prowess.cli.render.blocks import Block
 
 _HEAD = ("skill", "since", "bytes", "where", "why")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import catalog_options, json_option
+from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table
 from prowess.cli.script_folder import folder_option, note_empty_folder
@@ -22,7 +22,6 @@ from prowess.tools.toolset import Toolset
 
 if TYPE_CHECKING:
     import prowess
-    from prowess.cli.options import CatalogFlags
 
 _FORK_NOTE = (
     "Nothing ran: the sub-agent is prepared, and the host runs it. --json shows what it would be told (under fork); "

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from prowess.authoring.check import CheckReport, check, find_skill_files, remove_duplicate_files
-from prowess.authoring.fix import apply_fix, fix
+from prowess.authoring.fix import Fix, apply_fix, fix
 from prowess.cli.command_class import new_command
 from prowess.cli.completions import complete_code, complete_skill_or_path
 from prowess.cli.lock_states import LockStates
-from prowess.cli.options import check_codes, json_option
+from prowess.cli.options import T, check_codes, json_option
 from prowess.cli.own_skills import find_own_paths
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Line, diff_to_lines, line
+from prowess.cli.render.blocks import Block, Line, Style, diff_to_lines, line
 from prowess.cli.shown_paths import shorten_path
 from prowess.cli.skill_lookup import find_path, load_cli_settings
 from prowess.errors import SkillError, SourceError
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prowess.authoring.findings import Finding
-    from prowess.authoring.fix import Fix
-    from prowess.cli.options import T
-    from prowess.cli.render.blocks import Block, Style
     from prowess.discovery.settings import Settings
 
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}

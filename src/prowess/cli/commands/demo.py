@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.demo.parts import run_steps, step_to_blocks
+from prowess.cli.demo.parts import DemoStep, run_steps, step_to_blocks
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.plain_text import render_text
 from prowess.files.temp import temporary_folder
-
-if TYPE_CHECKING:
-    from prowess.cli.demo.parts import DemoStep
 
 
 @new_command(

@@ -9,7 +9,7 @@ from prowess.cli.command_class import new_command
 from prowess.cli.install_options import find_install_refs, installed_arguments, network_options
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Title, diff_to_lines, line
+from prowess.cli.render.blocks import Block, Title, diff_to_lines, line
 from prowess.progress_steps import report_steps
 from prowess.spec.quantities import format_count
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.cli.render.blocks import Block
     from prowess.install.installer import Installer
 
 _SHORT_ID_LENGTH = 12

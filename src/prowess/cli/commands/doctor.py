@@ -9,14 +9,13 @@ from prowess.cli.command_class import new_command
 from prowess.cli.options import json_option
 from prowess.cli.remedies import REMEDIES
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Line, Table, line
+from prowess.cli.render.blocks import Block, Line, Style, Table, line
 from prowess.health import Diagnosis, doctor
 from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.cli.render.blocks import Block, Style
 
 _STYLES: dict[str, Style] = {"ok": "good", "note": "dim", "problem": "bad"}
 

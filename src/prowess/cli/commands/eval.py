@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prowess.authoring.evals import EvalReport, evaluate, load_evals
+from prowess.authoring.evals import EvalCase, EvalReport, EvalResult, evaluate, load_evals
 from prowess.cli.command_class import new_command
 from prowess.cli.completions import complete_skill_or_path
-from prowess.cli.options import catalog_options, json_option
+from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.own_skills import find_own_paths
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Line, Table, Title, line
+from prowess.cli.render.blocks import Block, Line, Span, Style, Table, Title, line
 from prowess.cli.shown_paths import shorten_path
 from prowess.cli.skill_lookup import find_path, load_catalog, load_cli_settings
 from prowess.discovery.scan import scan
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.authoring.evals import EvalCase, EvalResult
-    from prowess.cli.options import CatalogFlags
-    from prowess.cli.render.blocks import Block, Span, Style
 
 _SELECTOR_NOTES = {
     "lexical": "measured with the lexical selector: words in common with the query, ranked; no model is asked",

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from prowess.cli.command_class import new_command
 from prowess.cli.issues import issue_to_dict
-from prowess.cli.options import catalog_options, json_option, skill_argument
+from prowess.cli.options import CatalogFlags, catalog_options, json_option, skill_argument
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Table, Title, line
+from prowess.cli.render.blocks import Block, Table, Title, line
 from prowess.cli.shown_paths import shorten_path
 from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
 from prowess.errors import did_you_mean
@@ -16,8 +16,6 @@ from prowess.errors import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.cli.options import CatalogFlags
-    from prowess.cli.render.blocks import Block
     from prowess.model import Explanation
 
 

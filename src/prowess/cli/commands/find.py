@@ -12,7 +12,7 @@ from prowess.cli.install_options import network_options
 from prowess.cli.issues import issue_to_dict
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import line
+from prowess.cli.render.blocks import Block, line
 from prowess.cli.skill_lookup import load_cli_settings
 from prowess.errors import SourceError
 from prowess.spec.quantities import format_count
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.cli.render.blocks import Block
     from prowess.install.installer import Installer
 
 

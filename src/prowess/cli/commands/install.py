@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prowess.cli.change_flow import DECLINED_STATUS, PlannedChange, carry_out, change_options, plan_to_blocks
+from prowess.cli.change_flow import (
+    DECLINED_STATUS,
+    ChangeFlags,
+    PlannedChange,
+    carry_out,
+    change_options,
+    plan_to_blocks,
+)
 from prowess.cli.command_class import new_command
 from prowess.cli.completions import complete_path
 from prowess.cli.install_options import agents_option, install_to_dict, install_to_line, network_options
@@ -25,27 +32,23 @@ from prowess.cli.options import group_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Line, line
 from prowess.cli.shown_paths import shorten_path, with_dot_prefix
-from prowess.errors import BadReferenceError
+from prowess.errors import BadReferenceError, Issue
 from prowess.files.directory import exists
 from prowess.install.copy_into import refuse_taken_places
-from prowess.install.plan import parse_typed_source, with_safe_name
+from prowess.install.plan import Plan, parse_typed_source, with_safe_name
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.read import LOCK_FILE
 from prowess.spec.skill_ref import is_local_path, link_name
 from prowess.spec.source_grammar import SOURCE_FORMS
-from prowess.spec.source_spec import parse_source, with_parts
+from prowess.spec.source_spec import SourceSpec, parse_source, with_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     import prowess
-    from prowess.cli.change_flow import ChangeFlags
-    from prowess.errors import Issue
     from prowess.install.installer import Installer
-    from prowess.install.plan import Plan
     from prowess.lockfile.scopes import InstalledSkill
-    from prowess.spec.source_spec import SourceSpec
 
 
 class _SourceParts(NamedTuple):

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from prowess.cli.change_flow import change_options
+from prowess.cli.change_flow import ChangeFlags, change_options
 from prowess.cli.change_links import change_links
 from prowess.cli.command_class import new_command
 from prowess.cli.completions import complete_agent
 from prowess.cli.install_options import installed_arguments
 from prowess.cli.options import check_agents
 from prowess.install.installer import Installer
-
-if TYPE_CHECKING:
-    from prowess.cli.change_flow import ChangeFlags
 
 
 @new_command(

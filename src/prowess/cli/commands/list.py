@@ -11,22 +11,19 @@ from prowess.cli.command_class import new_command
 from prowess.cli.completions import list_agent_ids
 from prowess.cli.issues import issue_to_dict
 from prowess.cli.lock_states import CHANGED, LockStates, warn_edited_skill, warn_lock_problems
-from prowess.cli.options import catalog_options, json_option
+from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Line, Table, Title, line
+from prowess.cli.render.blocks import Block, Line, Span, Table, Title, line
 from prowess.cli.shown_paths import shorten_path
 from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
 from prowess.cli.trust_states import TrustStates
-from prowess.model import Place
+from prowess.model import Place, Shadowed
 from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.cli.options import CatalogFlags
-    from prowess.cli.render.blocks import Block, Span
-    from prowess.model import Shadowed
 
 
 class _SkillRow(NamedTuple):

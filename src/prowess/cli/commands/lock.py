@@ -11,24 +11,21 @@ from prowess.cli.command_class import new_command
 from prowess.cli.options import json_option
 from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Table, line
+from prowess.cli.render.blocks import Block, Table, line
 from prowess.cli.shown_paths import shorten_path
 from prowess.cli.terminal import ask_choice, open_terminal
 from prowess.errors import InstallError
 from prowess.files.write import write_atomic
-from prowess.install.conflict_sides import find_sides, write_merged_lock
+from prowess.install.conflict_sides import LockSides, find_sides, write_merged_lock
 from prowess.install.installer import Installer
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.conflicts import find_marker
-from prowess.lockfile.merge import find_shared_links, merge_locks, wrap_in_markers
+from prowess.lockfile.merge import LockConflict, LockMerge, Side, find_shared_links, merge_locks, wrap_in_markers
 from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from prowess.cli.render.blocks import Block
-    from prowess.install.conflict_sides import LockSides
-    from prowess.lockfile.merge import LockConflict, LockMerge, Side
 
 _MINE, _THEIRS = "mine", "theirs"
 _NO_BASE_NOTE = "the markers do not say what both sides began with, so everything that either side has was kept"

@@ -9,9 +9,9 @@ import click
 from prowess.cli.command_class import new_command
 from prowess.cli.completions import complete_skill_or_path
 from prowess.cli.lock_states import LockStates, warn_edited_skills
-from prowess.cli.options import catalog_options, json_option
+from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Table, line
+from prowess.cli.render.blocks import Block, Table, line
 from prowess.cli.skill_lookup import load_cli_settings, load_named_catalog, suggest_sync_for
 from prowess.escapes import dump_json
 from prowess.runtime.session import Session
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.cli.options import CatalogFlags
-    from prowess.cli.render.blocks import Block
     from prowess.discovery.settings import Settings
     from prowess.tools.shapes import JsonSchemaTool
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.cli.change_flow import PlannedChange, carry_out, change_options, plan_to_blocks
+from prowess.cli.change_flow import ChangeFlags, PlannedChange, carry_out, change_options, plan_to_blocks
 from prowess.cli.command_class import new_command
 from prowess.cli.install_options import find_install_refs, installed_arguments, read_lock_entries
 from prowess.cli.issues import issue_to_dict
@@ -15,7 +15,6 @@ from prowess.install.installer import Installer
 from prowess.spec.skill_ref import SkillRef
 
 if TYPE_CHECKING:
-    from prowess.cli.change_flow import ChangeFlags
     from prowess.lockfile.read import LockEntries, LockEntry
 
 _MIN_COMMIT_LENGTH = 7

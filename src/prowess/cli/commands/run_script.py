@@ -9,7 +9,7 @@ import click
 
 from prowess.cli.command_class import new_command
 from prowess.cli.completions import complete_file
-from prowess.cli.options import catalog_options, json_option, skill_argument
+from prowess.cli.options import CatalogFlags, catalog_options, json_option, skill_argument
 from prowess.cli.render import printer
 from prowess.cli.script_folder import folder_option, note_empty_folder
 from prowess.cli.skill_lookup import find_skill_and_warn, load_cli_settings
@@ -18,7 +18,6 @@ from prowess.runtime.acting.trust import Trust
 
 if TYPE_CHECKING:
     import prowess
-    from prowess.cli.options import CatalogFlags
 
 TIMEOUT_STATUS = 124
 """The exit status of a script that reached a limit; the ``timeout`` program uses this number too."""

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import catalog_options, json_option
+from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, line
 from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
 from prowess.spec.quantities import format_count
-
-if TYPE_CHECKING:
-    from prowess.cli.options import CatalogFlags
 
 
 @new_command(

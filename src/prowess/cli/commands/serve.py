@@ -17,14 +17,13 @@ from prowess.cli.issues import SKILL_FIELDS, issue_to_dict
 from prowess.cli.lock_states import LockStates, suggest_sync, warn_lock_problems
 from prowess.cli.options import group_options, json_option
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import line
+from prowess.cli.render.blocks import Block, line
 from prowess.cli.shown_paths import shorten_path
 from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from prowess.cli.render.blocks import Block
 
 _TOKEN_VARIABLE = "PROWESS_MCP_TOKEN"  # noqa: S105 - the name of a variable
 _PARTS = ("extension", "tools", "instructions", "prompts")

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from prowess.cli.command_class import new_command
 from prowess.cli.issues import issue_to_dict
-from prowess.cli.options import catalog_options, json_option, skill_argument
+from prowess.cli.options import CatalogFlags, catalog_options, json_option, skill_argument
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Table, Title, line
+from prowess.cli.render.blocks import Block, Cell, Table, Title, line
 from prowess.cli.shown_paths import quote_path, shorten_path
 from prowess.cli.skill_lookup import find_skill_and_warn, load_cli_settings
 from prowess.cli.trust_states import TrustStates
 from prowess.errors import SkillError
-from prowess.skills.inventory import inventory
+from prowess.skills.inventory import Inventory, inventory
 from prowess.skills.parse import SKILL_FILE
 from prowess.spec.quantities import format_count
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.cli.options import CatalogFlags
-    from prowess.cli.render.blocks import Block, Cell
-    from prowess.skills.inventory import Inventory
 
 
 _OWN_ROW_KEYS = frozenset(("version", "model", "context", "tags", "allowed_tools"))

@@ -6,25 +6,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.change_flow import PlannedChange, ask_person, carry_out, change_options, plan_to_blocks
+from prowess.cli.change_flow import ChangeFlags, PlannedChange, ask_person, carry_out, change_options, plan_to_blocks
 from prowess.cli.command_class import new_command
 from prowess.cli.install_options import install_to_dict, install_to_line, network_options, note_missing_lock
 from prowess.cli.issues import issue_to_dict
 from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import line
+from prowess.cli.render.blocks import Block, line
 from prowess.cli.shown_paths import shorten_path
 from prowess.install.sync import SURPLUS_CODES
-from prowess.lockfile.read import read_lock
+from prowess.lockfile.read import LockEntries, read_lock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import prowess
-    from prowess.cli.change_flow import ChangeFlags
-    from prowess.cli.render.blocks import Block
     from prowess.install.installer import Installer
-    from prowess.lockfile.read import LockEntries
 
 
 @new_command(

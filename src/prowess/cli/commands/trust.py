@@ -12,9 +12,9 @@ from prowess.cli.change_flow import ChangeFlags, PlannedChange, carry_out, yes_o
 from prowess.cli.command_class import CliCommand, CliGroup
 from prowess.cli.completions import complete_skill
 from prowess.cli.lock_states import warn_edited_skills
-from prowess.cli.options import catalog_options, json_option
+from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Line, Table, line
+from prowess.cli.render.blocks import Block, Line, Span, Table, line
 from prowess.cli.shown_paths import shorten_path
 from prowess.cli.skill_lookup import find_in_catalog, is_path, load_catalog, load_cli_settings
 from prowess.errors import NotTrustedError, SkillError, did_you_mean
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.cli.options import CatalogFlags
-    from prowess.cli.render.blocks import Block, Span
 
 _MAX_FILES = 20
 

@@ -6,21 +6,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.change_flow import PlannedChange, carry_out, change_options
+from prowess.cli.change_flow import ChangeFlags, PlannedChange, carry_out, change_options
 from prowess.cli.command_class import new_command
 from prowess.cli.install_options import complete_install, find_install_refs, network_options
 from prowess.cli.issues import issue_to_dict
 from prowess.cli.lock_states import suggest_sync
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Line, diff_to_lines, line
+from prowess.cli.render.blocks import Block, Line, Style, diff_to_lines, line
 from prowess.lockfile.read import read_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import prowess
-    from prowess.cli.change_flow import ChangeFlags
-    from prowess.cli.render.blocks import Block, Style
     from prowess.install.installer import Installer
 
 _STYLES: dict[str, Style] = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import prowess
 from prowess.cli.demo.scripted_model import ScriptedCall, ScriptedModel, answer_as_subagent
 from prowess.cli.demo.site import DemoSite
-from prowess.cli.render.blocks import Line, Table, line
+from prowess.cli.render.blocks import Block, Line, Table, line
 from prowess.errors import SourceError
 from prowess.files.syscalls import delete_file
 from prowess.files.tree import read_tree
@@ -22,7 +22,6 @@ from prowess.spec.quantities import format_count
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from prowess.cli.render.blocks import Block
 
 _REQUEST = "What is in this CSV file, and is it clean?"
 _MAX_ROWS = 6

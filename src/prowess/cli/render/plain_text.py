@@ -5,13 +5,12 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
-from prowess.cli.render.blocks import Line, Table, Title, Verbatim, cell_spans, span_text
+from prowess.cli.render.blocks import Block, Cell, Line, Table, Title, Verbatim, cell_spans, span_text
 from prowess.escapes import escape_line, escape_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from prowess.cli.render.blocks import Block, Cell
 
 _COLUMN_GAP = "  "
 _MARK_OPEN, _MARK_CLOSE = "\N{MATHEMATICAL LEFT WHITE SQUARE BRACKET}", "\N{MATHEMATICAL RIGHT WHITE SQUARE BRACKET}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from prowess.cli.remedies import find_error_remedy, find_remedy
-from prowess.errors import SkillError, SkillLoadError
+from prowess.errors import Issue, SkillError, SkillLoadError
 from prowess.escapes import dump_json, escape_line, escape_text
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from typing import IO
 
     from prowess.cli.render.blocks import Block, Span
-    from prowess.errors import Issue
 
 _REPORTED_KEY = "prowess.said"
 """The key under which click's context holds the issues that were printed already."""

@@ -9,14 +9,13 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from prowess.cli.render.blocks import Line, Table, Title, Verbatim, cell_spans
+from prowess.cli.render.blocks import Block, Line, Span, Table, Title, Verbatim, cell_spans
 from prowess.escapes import escape_line, escape_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import IO
 
-    from prowess.cli.render.blocks import Block, Span
 
 RICH_STYLES = {
     "plain": "",
