@@ -106,6 +106,7 @@ def _render_page(command: click.Command, parent: click.Context, name: str) -> st
 
 # -- the tables of agents and of settings ------------------------------------------------------------------------------
 
+# The tables are replaced where they stand: the words around them are written by hand.
 _AGENT_TABLE = re.compile(r"\| id \| agent \|.*?(?=\n\n|\n\Z)", re.DOTALL)
 _SETTING_TABLE = re.compile(r"\| setting \| default \|.*?(?=\n\n|\n\Z)", re.DOTALL)
 _SHARED_FOLDER = ".agents/skills"

@@ -62,6 +62,7 @@ def _style_state(text: str, state: SkillState) -> Span:
 
 def _measure_table(table: Table) -> int:
     rows = [table.head, *(tuple(cell if isinstance(cell, str) else str(cell[0]) for cell in row) for row in table.rows)]
+    # Two blanks follow each column.
     return sum(2 + max(map(len, column)) for column in zip(*rows, strict=True))
 
 

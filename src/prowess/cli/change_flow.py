@@ -100,6 +100,7 @@ def carry_out(change: PlannedChange[T], flags: ChangeFlags) -> int:
     if not as_data:
         printer.print_blocks(change.plan)
     printer.print_issues(change.issues())
+    # Issues come before the question, since they may change the answer.
     if flags.dry_run:
         printer.print_answer(
             lambda: change.to_dict(None), lambda: [] if change.plan else _idle_to_blocks(change), as_data=as_data

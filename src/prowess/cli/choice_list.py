@@ -50,6 +50,7 @@ class PickerState:
     @property
     def matches(self) -> list[Choice]:
         """The choices whose names or descriptions contain what was typed."""
+        # Kept until the filter changes, since every frame asks several times.
         if self._matches is None:
             query = self.query.casefold()
             self._matches = [choice for choice in self.choices if query in f"{choice.name}\n{choice.about}".casefold()]
@@ -74,6 +75,7 @@ class PickerState:
             self.chosen -= names
         elif key in {"clear", "backspace"} or (len(key) == 1 and key.isprintable()):
             self._set_filter("" if key == "clear" else self.query[:-1] if key == "backspace" else self.query + key)
+        # The filter may have left fewer matches than the place of the cursor.
         self.position = max(0, min(self.position, len(self.matches) - 1))
 
     def _set_filter(self, query: str) -> None:
@@ -88,6 +90,7 @@ def render_frame(state: PickerState, heading: str, columns: int, rows: int) -> l
     if rows < _MIN_ROWS:
         state.page = max(rows, 1)
         return _render_list(state, columns, max(rows, 1))
+    # The list keeps at least two thirds of the screen, less four rows: heading, filter, ruler and help.
     details = _render_details(state, columns)[: rows // 3]
     room = rows - len(details) - 4
     state.page = room
@@ -136,6 +139,7 @@ def cut_line(text: str, columns: int) -> str:
     shown = escape_line(text)
     if cell_width(shown) <= columns:
         return shown
+    # By columns, not characters: a Chinese character takes two columns.
     kept = ""
     used = 0
     for character in shown:

@@ -62,6 +62,7 @@ class CliCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
+            # Some errors of click do not know their command, and the hint names its help.
             error.ctx = error.ctx or ctx
             raise
 

@@ -16,6 +16,7 @@ class CommandEntry(NamedTuple):
 
 GROUPS = ("Look", "Write", "Get", "Run", "Set up")
 
+# In the order of the overview. Each summary fits a line of 80 columns (tests/cli/test_words.py).
 COMMANDS = (
     CommandEntry("list", "list", "list the skills that are here, and where they come from", "Look"),
     CommandEntry("show", "show", "show one skill: its fields, files, cost, and what would run", "Look"),

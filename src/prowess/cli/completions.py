@@ -20,6 +20,7 @@ def is_shell_safe(text: str) -> bool:
 
     Shells put what completion offers into the line as it is: ``$(…)`` in the name of a skill would run on Enter.
     """
+    # An allowlist: shells differ in what they obey, and a name that is left out can still be typed.
     return re.fullmatch(_PLAIN_WORD, text) is not None
 
 

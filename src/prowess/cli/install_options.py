@@ -85,6 +85,7 @@ def find_install_refs(installer: Installer, names: Iterable[str]) -> list[str]:
         try:
             refs[known.find_ref(name)] = None
         except NotInstalledError as error:
+            # Collected, so that every wrong name is reported at once.
             errors.append(error)
     if len(errors) > 1:
         raise NotInstalledError("; ".join(error.message for error in errors))

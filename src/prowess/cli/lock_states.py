@@ -135,6 +135,7 @@ def suggest_sync(name: str = "", *, project: bool = True, lock_states: LockState
     With ``name``, only that skill counts. Without ``project``, only the user's lock file does.
     """
     lock_states = lock_states or LockStates()
+    # The project comes first: after a clone it is the project's skills that are missing.
     for location, command in (("project", "prowess sync --locked"), ("user", "prowess sync --locked --user")):
         names = lock_states.find_missing(location) if project or location == "user" else []
         if names and (not name or name in names):

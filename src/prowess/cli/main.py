@@ -22,6 +22,7 @@ from prowess.errors import SkillError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+# 70 is EX_SOFTWARE of sysexits.h. 130 and 141 are 128 and a signal, as in a shell: SIGINT and SIGPIPE.
 OK, NO, USAGE, FAILED, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 70, 130, 141
 EXIT_STATUSES = {
     OK: "the command succeeded; for `check`, `eval`, `verify` and others that test something: the answer is yes",
@@ -131,6 +132,7 @@ def _report_error(error: BaseException, *, as_json: bool) -> int:
     status = BUG
     if isinstance(error, SystemExit):  # click's own end: of completion, or of a pipe that was closed while it wrote
         status = (
+            # click puts a PacifyFlushWrapper around the stream when its reader went away.
             BROKEN_PIPE if "Pacify" in type(sys.stdout).__name__ else error.code if isinstance(error.code, int) else OK
         )
     elif isinstance(error, BrokenPipeError | _PipeClosedError):

@@ -98,6 +98,7 @@ def _to_choice(skill: prowess.OfferedSkill) -> Choice:
         "only when it is named" if skill.is_internal else "",
     )
     short = ", ".join((f"{skill.body_tokens:,} tokens", *filter(None, marks)))
+    # The first two lines are the name and the description, which the list shows by itself.
     _, _, *details = skill_to_blocks(skill)
     return Choice(
         skill.name, " ".join(skill.description.split()), short, (_describe_cost(skill), *map(_block_to_text, details))

@@ -222,6 +222,7 @@ def _parse_numbers(answer: str, names: list[str]) -> tuple[list[str], list[str]]
     unknown: list[str] = []
     for word in words:
         first, dash, last = word.partition("-")
+        # Names come first: a skill may be called '1' or 'all'.
         if word in names:
             chosen.add(word)
         elif word in {"all", "none"}:

@@ -21,6 +21,7 @@ folder_option = click.option(
 
 def note_empty_folder(arguments: Iterable[object], folder: str | None) -> None:
     """Print a note if a script got the name of a file here as an argument, but worked in another folder."""
+    # Arguments of a model's call may be of any type.
     files = [word for word in arguments if isinstance(word, str) and word and os.path.lexists(word)]
     if files and folder is None:
         printer.note(

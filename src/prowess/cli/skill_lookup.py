@@ -48,6 +48,7 @@ def load_catalog(settings: Settings) -> prowess.Catalog:
     """Return the skills below the folders that the settings name, or those of the standard places."""
     folders = settings.names("folders")
     if folders:
+        # A folder that was named has to exist; a standard place may be missing.
         catalog = scan(*folders, missing="error")
         return without_edited_skills(catalog) if settings["verify"] else catalog
     verify: Literal["lock"] | None = "lock" if settings["verify"] else None
@@ -147,6 +148,7 @@ def find_in_catalog(catalog: prowess.Catalog, name: str, *, verify: bool = False
 def _read_skill(path: str, *, verify: bool) -> prowess.Skill:
     """Return the skill in a folder or of a SKILL.md; with ``verify`` only if its lock file agrees."""
     try:
+        # Lenient, as in a scan: a person may look at a skill with mistakes.
         skill = read_metadata(path, mode="lenient")
     except SkillValidationError as error:
         if error.code == "not-found":

@@ -18,6 +18,7 @@ class TrustStates:
     def __init__(self) -> None:
         self._trust: prowess.Trust | None = None
         self._granted_skills: frozenset[str] = frozenset()
+        # The path that Trust itself uses; it is looked for without loading the runtime.
         path = os.path.join(config_home(os.path.expanduser("~"), os.environ), "prowess", "trust.json")
         if os.path.lexists(path):
             # 'prowess list' without grants loads no runtime: it only looks for the file.

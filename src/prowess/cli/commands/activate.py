@@ -33,6 +33,7 @@ def command(
     With ARGS, print the text that a person's call '/NAME ARGS' sends to the model.
     """
     session, name = open_session(load_cli_settings(**where), skill)
+    # A forked skill would become the task of a sub-agent; here its text is wanted.
     called_text = session.expand(f"/{name} {' '.join(arguments)}", inline_forks=True) if arguments else ""
     activation = session.activate(name)
     text = called_text or activation.instructions

@@ -47,6 +47,7 @@ def command(names: tuple[str, ...], *, user: bool, flags: ChangeFlags) -> int:
     return carry_out(
         PlannedChange(
             plan=plan_to_blocks(steps),
+            # A plan that only leaves things where they are changes nothing.
             needs_consent=any(step.startswith(_TAKE_OVER) for step in steps),
             progress_text="taking over",
             apply=lambda: installer.adopt(*names, project=not user),

@@ -54,6 +54,7 @@ def _to_blocks(backups: Sequence[prowess.Backup]) -> Iterator[Block]:
     ]
     yield Table(rows, head=_HEAD, right=frozenset((2,)))
     yield Line()
+    # Quoted: a backup may have a name that came with a clone, and people paste this into a shell.
     name = shlex.quote(f"./{backups[0].skill.rpartition('/')[2]}")
     yield line(f"To take one back, make it your own: cp -R {quote_path(str(backups[0].path))} {name}")
     yield line(f"then use it in place of what is installed: prowess install {name} --project --replace")

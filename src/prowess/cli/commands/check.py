@@ -104,9 +104,11 @@ def command(
         names = join_first(targets.installed, _MAX_NAMED)
         printer.note(f"left to their authors, since they are installed: {names}")
     with printer.show_progress("checking"):
+        # Mended first, so that the findings are those that are left.
         fixes = _fix_files(targets.paths, write=mend) if mend or only_show else []
         report = check(*targets.checked, budget=settings.number("budget"), spec=spec)
     report = _filter_findings(report, frozenset(only), frozenset(ignore))
+    # Plain lines: a workflow command must begin its line, without colours or wrapping.
     if form == "github" and not as_json:
         for finding in report.findings:
             printer.print_line(_to_github_annotation(finding))

@@ -47,6 +47,7 @@ def command(names: tuple[str, ...], *, installer: Installer, as_data: bool) -> i
     for diff in diffs:
         if diff.why_unasked:
             printer.warn(f"{diff.name}: its source could not be asked: {diff.why_unasked}")
+    # A difference that is known outranks a source that could not be asked.
     if any(diff.differs for diff in diffs):
         return 1
     return 3 if any(diff.why_unasked for diff in diffs) else 0

@@ -60,4 +60,5 @@ def _to_blocks(diagnoses: tuple[Diagnosis, ...]) -> Iterator[Block]:
 
 
 def _find_remedy(diagnosis: Diagnosis) -> str:
+    # The remedies of the library name Python keywords; the command line has words of its own.
     return REMEDIES.get(diagnosis.code, diagnosis.remedy)

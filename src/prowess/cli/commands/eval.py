@@ -75,6 +75,7 @@ def command(
     named = settings.text("selector")
     chosen = LexicalSelector() if named == "lexical" else ModelDrivenSelector()
     catalog = load_catalog(settings)
+    # The skills of the first path win over later ones, and all of these over the standard places.
     for place in reversed(paths):
         catalog = _load_competitors(place, named=bool(settings.names("folders"))) | catalog
     with printer.show_progress("asking"):
@@ -96,6 +97,7 @@ def _load_cases(paths: tuple[str, ...]) -> tuple[EvalCase, ...]:
         try:
             cases += load_evals(path)
         except SourceError as error:
+            # Some of several skills may have no evals, but a single one that was named must have them.
             if error.code != "no-evals" or len(paths) == 1:
                 raise
     if not cases:

@@ -71,6 +71,7 @@ def command(
 
 def _find_network_flags(ctx: click.Context) -> tuple[str, ...]:
     """Return the flags of this command line that an install from its indexes needs as well."""
+    # From the context: the command itself gets an installer in place of these two flags.
     names = {"allow_http": "--allow-http", "allow_private": "--allow-private"}
     return tuple(flag for name, flag in names.items() if ctx.params[name])
 

@@ -137,6 +137,7 @@ def command(
     """
     _note_local_path(source)
     spec = with_parts(parse_typed_source(source), ref=parts.ref, subpath=parts.subpath, skills=parts.skills)
+    # The source stays open until the install, so that what is offered is fetched once, and is what is installed.
     click.get_current_context().with_resource(installer.keeping_source())
     if list_only:
         return _show_offer(_fetch_offer(installer, spec), as_data=flags.as_data)
@@ -202,6 +203,7 @@ def _choose_skills(
     default = [skill.name for skill in offer.chosen(plan.spec.skills)]
     may_pick = may_ask and not plan.spec.skills and len(offer.skills) > 1
     picked = pick_skills(offer, default) if may_pick else None
+    # Whoever keeps the default choice has the whole source declared, not a list of names.
     if picked != []:
         plan = make_plan(select=select if picked in (None, default) else picked, offer=offer)
     return _InstallChoice(plan, with_skills(offer, default if picked is None else picked), picked is not None, issues)
@@ -219,6 +221,7 @@ def _plan_change(
     advice: list[Issue] = []
 
     def collect_issues() -> tuple[Issue, ...]:
+        # Each once: the plan, the offer and the installer may all report an issue.
         return tuple(dict.fromkeys((*early_issues, *offer.issues, *installer.issues, *advice)))
 
     return PlannedChange(

@@ -84,6 +84,7 @@ def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
         message = f"There is no {LOCK_FILE} here." if text is None else f"{shorten_path(path)} is in no conflict."
         _print_answer(path, None, [line(message)], count=count, as_data=as_data)
         return 0
+    # Merged twice: first to find the conflicts, then with the choices of a person.
     merged = merge_locks(sides.base, sides.ours, sides.theirs)
     choices = _choose_sides(merged.conflicts, sides, take)
     if choices:
@@ -94,6 +95,7 @@ def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
     count = len(parse_lock(merged.text))
     rows = [line(("Merged ", "good"), (shorten_path(path), "name"), f": it records {count} installed.")]
     _print_answer(path, merged, rows, count=count, as_data=as_data)
+    # Without a base, what one side removed looks like what the other side added.
     if not sides.is_base_known:
         printer.note(_NO_BASE_NOTE)
     _warn_of_shared_links(merged.text)
@@ -171,7 +173,7 @@ def _merge_files(base: str | None, ours: str, theirs: str, *, take: str | None, 
 
 
 def _warn_of_shared_links(text: str) -> None:
-    """Warn of installs whose links have one path, so that only one of them can be there."""
+    """Warn of installs that link one path, where only a single link can be."""
     for link, names in find_shared_links(parse_lock(text)).items():
         printer.warn(f"[name-taken] {' and '.join(names)} both link {link}: keep one, with 'prowess remove NAME'")
 

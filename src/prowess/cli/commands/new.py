@@ -13,6 +13,7 @@ from prowess.cli.shown_paths import shorten_path
 
 
 def _complete_parts(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    # Only the part after the last comma is completed.
     head, _, last = incomplete.rpartition(",")
     return [f"{head}{',' if head else ''}{part}" for part in PARTS if part.startswith(last)]
 

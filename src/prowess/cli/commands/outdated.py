@@ -54,6 +54,7 @@ def command(*, installer: Installer, as_data: bool) -> int:
     )
     printer.print_issues(installer.issues)
     note_missing_lock(installer)
+    # A source that was not asked may hide anything, so it outranks what the others said.
     return FAILED if unknown else 1 if entries or went_back else 0
 
 

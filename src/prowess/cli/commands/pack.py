@@ -69,6 +69,7 @@ def command(path: str, *, target: str | None, form: ArchiveFormat | None, force:
 
 
 def _guess_format(target: str) -> ArchiveFormat:
+    # Without a name to go by it is the first format.
     form = next((known for known in ARCHIVE_FORMATS if not target or target.endswith(f".{known}")), None)
     if form is None:
         ends = ", ".join(f".{known}" for known in ARCHIVE_FORMATS)

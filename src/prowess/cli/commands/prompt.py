@@ -93,6 +93,7 @@ class _Prompt:
     """What a model would receive for one request, and what it costs."""
 
     def __init__(self, settings: Settings, catalog: prowess.Catalog, query: str, *, is_bare: bool) -> None:
+        # As a host would set it up, so that the text is exactly what its model receives.
         selector = LexicalSelector() if settings.text("selector") == "lexical" else None
         session = Session(catalog, selector=selector, filter=settings.text("filter"))
         name = cast("prowess.DialectName", settings.text("dialect"))  # the toolset refuses an unknown one

@@ -37,6 +37,7 @@ def command(
     """
     chosen = find_skill_and_warn(load_cli_settings(**where), skill)
     if raw:
+        # Bytes that are not UTF-8 are written as they are; the text below could not hold them.
         printer.write_bytes(chosen.read_bytes(file) if file else chosen.read_body(errors="bytes"))
         return
     text = chosen.read_resource(file, DEFAULT_LIMITS.max_body_bytes) if file else chosen.read_body()

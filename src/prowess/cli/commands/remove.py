@@ -64,6 +64,7 @@ def command(names: tuple[str, ...], *, flags: ChangeFlags) -> int:
 def _plan_removal(installer: Installer, ref: SkillRef, entries: LockEntries) -> list[str]:
     """Return the steps that remove an install. Raise ``NotInstalledError`` if it is not here at that version."""
     entry = entries.get(ref.full_name)
+    # A version is a safeguard: who names v1 does not mean to remove v2.
     if ref.version and (entry is None or not _is_at_version(entry, ref.version)):
         at = (
             f"at {entry.ref or entry.commit or 'no version'}" if entry is not None else "at a version that is not known"

@@ -30,6 +30,7 @@ def command(
 ) -> int:
     """Search names, descriptions and tags for the words of QUERY, best first. Exit status 1: nothing fits."""
     settings = load_cli_settings(**where)
+    # A skill that is recorded but not here may be the one that is searched for.
     if absent := suggest_sync_for(settings):
         printer.warn(absent)
     catalog = load_catalog(settings)

@@ -156,6 +156,7 @@ def command(
     leave some skills out. Tools, prompts and the listing serve every skill that loads.
     """  # noqa: D301 - the escape tells click to leave the lines as they are
     http = connection.http
+    # The address is optional, so '--http skills/' would take the folder for it.
     if http is not None and (os.sep in http or os.path.isdir(http)):
         raise click.UsageError(f"--http takes HOST:PORT, and {http!r} looks like a folder: name folders before --http")
     if client is not None:
@@ -182,6 +183,7 @@ def _serve(
     prowess.mcp.serve(
         *roots,
         http=connection.http,
+        # Never an option with the token itself: every user sees the arguments of a process.
         token=os.environ.get(_TOKEN_VARIABLE) or prowess.mcp.token_in(connection.token_file),
         hosts=connection.hosts,
         origins=connection.origins,
@@ -256,6 +258,7 @@ def _make_reporter(roots: tuple[str, ...]) -> Callable[[prowess.mcp.LeftOut], No
 def _print_survey(roots: tuple[str, ...], *, as_data: bool) -> int:
     survey = prowess.mcp.survey(*roots)
     if not roots:
+        # Only the standard places have lock files.
         lock_states = LockStates()
         warn_lock_problems(lock_states)
         if absent := suggest_sync(lock_states=lock_states):

@@ -58,6 +58,7 @@ def command(*, locked: bool, remove: bool, user: bool, installer: Installer, fla
             steps += installer.difference(project=not user, locked=locked, remove=remove)
     surplus = _find_surplus(installer)
     if surplus and flags.may_ask:
+        # Asked apart from the plan: a person may want the rest of the sync without a removal.
         remove = _confirm_removal(surplus)
     run = _SyncRun(installer, steps, surplus, locked=locked, remove=remove, user=user)
     status = carry_out(run.plan_change(), flags)

@@ -131,6 +131,7 @@ def _revoke_trust(skills: tuple[str, ...], *, everything: bool, as_data: bool) -
         raise click.UsageError("name a skill, or say --all")
     granted = [grant.name for grant in trust.grants()]
     wanted = (
+        # By digest, since several grants may have one name.
         {grant.digest: grant.digest for grant in trust.grants()}
         if everything
         else {n: _to_grant_key(n) for n in skills}
@@ -165,6 +166,7 @@ def _find_skills(settings: prowess.Settings, names: tuple[str, ...]) -> list[pro
     skills = [find_in_catalog(catalog, name, verify=bool(settings["verify"])) for name in names]
     warn_edited_skills(skills)
     for skill in skills:
+        # A skill that is not a folder here may change between the look at it and the run.
         if not skill.is_local:
             raise NotTrustedError(f"skill {skill.name!r} is not a folder on this machine", skill.location, "not-local")
     return skills

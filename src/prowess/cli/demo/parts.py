@@ -47,6 +47,7 @@ def find_examples() -> Path:
 
     Raise ``SourceError`` if neither has it.
     """
+    # A wheel has the examples beside this module, a checkout at its root.
     here = Path(__file__).resolve()
     for folder in (here.parent, *(above / "examples" for above in here.parents[3:5])):
         if (folder / "skills").is_dir() and (folder / "acting").is_dir():
@@ -122,6 +123,7 @@ class _DemoProject:
                 self.add_to_context(result.content)
             blocks += _turn_to_blocks(call, result, prowess.estimate_tokens(self.context[-1]))
             try:
+                # The model is a generator: a result goes in, and its next call comes out.
                 call = turns.send(result.content)
             except StopIteration:
                 break

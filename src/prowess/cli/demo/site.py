@@ -45,6 +45,7 @@ class DemoSite:
                 """Log nothing: the output of the demonstration is its own."""
 
         with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:  # port 0: the system picks a free one
+            # A short poll: the demonstration must not wait half a second for the server to end.
             threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
             try:
                 yield f"http://127.0.0.1:{server.server_port}"

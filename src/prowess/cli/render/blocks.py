@@ -71,6 +71,7 @@ def cell_spans(cell: Cell) -> tuple[Span, ...]:
 
 
 def _is_span(cell: Cell) -> bool:
+    # Two plain spans are a pair of strings as well: it is one span only if the second names a style.
     return isinstance(cell, str) or (len(cell) == 2 and isinstance(cell[0], str) and cell[1] in _STYLE_NAMES)  # noqa: PLR2004
 
 

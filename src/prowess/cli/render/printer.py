@@ -117,6 +117,7 @@ def print_issues(issues: Iterable[Issue]) -> None:
         file = f"{issue.path}: " if issue.path and not os.path.isabs(issue.path) else ""
         print_one = note if issue.severity == "info" else warn
         print_one(f"[{issue.code}] {file}{issue.message}")
+    # One hint for all of them: a single command mends it.
     if any(issue.code == "rolled-back" for issue in fresh):
         note(f"  hint: {find_remedy('rolled-back')}")
 
@@ -207,6 +208,7 @@ def discard_output() -> None:
 
 def _write(stream: IO[str], text: str) -> None:
     """Write text; characters that the encoding of the stream lacks are written as escapes."""
+    # A terminal with an old encoding, such as latin-1, must not end a command.
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         stream.write(text)

@@ -50,6 +50,7 @@ def print_on_terminal(blocks: Iterable[Block], to: Console) -> None:
         if isinstance(block, Line) and block.cut:
             to.print(_to_renderable(block, to.width), no_wrap=True, overflow="ellipsis", crop=True)
         else:
+            # The terminal wraps verbatim text itself, so that a copy of it has no false line breaks.
             to.print(_to_renderable(block, to.width), soft_wrap=isinstance(block, Verbatim))
         first = False
 
@@ -87,6 +88,7 @@ def _table_to_grid(table: Table, width: int) -> Padding:
     grid = Grid(
         box=None, show_header=bool(table.head), padding=(0, _COLUMN_GAP, 0, 0), pad_edge=False, header_style="dim"
     )
+    # The head counts for the widths of the columns, but is no row of the grid.
     cells = [
         [_spans_to_text(cell_spans(cell)) for cell in row]
         for row in ([*table.rows, table.head] if table.head else table.rows)
