@@ -128,7 +128,7 @@ def _has_consent(change: PlannedChange[T], *, as_data: bool) -> bool:
     plan = change.plan if as_data or not printer.is_terminal(sys.stdout) else ()
     answer = ask_person(change.question, plan)
     if answer is None:
-        raise click.UsageError("nobody is here to ask: say --yes to go on without being asked")
+        raise click.UsageError("there is no terminal to ask on: say --yes to go on without a question")
     return answer
 
 

@@ -140,14 +140,14 @@ def cut_line(text: str, columns: int) -> str:
     if cell_width(shown) <= columns:
         return shown
     # By columns, not characters: a Chinese character takes two columns.
-    kept = ""
+    prefix = ""
     used = 0
     for character in shown:
         used += cell_width(character)
         if used > columns - 1:
             break
-        kept += character
-    return f"{kept}…" if columns > 0 else ""
+        prefix += character
+    return f"{prefix}…" if columns > 0 else ""
 
 
 def wrap_line(text: str, columns: int) -> list[str]:

@@ -123,13 +123,13 @@ class _InstallNames:
         else:
             bare, _, version = written.partition("@")
         # The whole name wins over a short name, and that over the name of a skill inside another install.
-        fitting = [bare] if bare in self.full_names else self._by_name.get(bare) or self._by_skill.get(bare) or []
-        if len(fitting) > 1:
-            message = f"{bare!r} could be {' or '.join(sorted(fitting))}: write the whole name"
+        matches = [bare] if bare in self.full_names else self._by_name.get(bare) or self._by_skill.get(bare) or []
+        if len(matches) > 1:
+            message = f"{bare!r} could be {' or '.join(sorted(matches))}: write the whole name"
             raise NotInstalledError(message)
-        if not fitting:
+        if not matches:
             raise NotInstalledError(f"{bare!r} is not installed{self._suggest_names(bare)}")
-        return f"@{fitting[0]}{f'@{version}' if version else ''}"
+        return f"@{matches[0]}{f'@{version}' if version else ''}"
 
     def _suggest_names(self, bare: str) -> str:
         """Return the end of a sentence: similar names, or else some that are installed."""

@@ -150,5 +150,5 @@ def without_edited_skills(catalog: prowess.Catalog) -> prowess.Catalog:
     from prowess.lockfile.scopes import standard_scopes  # noqa: PLC0415 - 'list' needs it with --verify only
 
     scopes = standard_scopes(os.getcwd(), os.path.expanduser("~"), os.environ)
-    kept, refused = LockVerifier(scopes, DEFAULT_LIMITS).verify_skills(list(catalog.skills))
-    return Catalog(kept, issues=[*catalog.failures, *refused], places=catalog.places)
+    unchanged, refused = LockVerifier(scopes, DEFAULT_LIMITS).verify_skills(list(catalog.skills))
+    return Catalog(unchanged, issues=[*catalog.failures, *refused], places=catalog.places)

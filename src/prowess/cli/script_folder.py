@@ -25,5 +25,5 @@ def note_empty_folder(arguments: Iterable[object], folder: str | None) -> None:
     files = [word for word in arguments if isinstance(word, str) and word and os.path.lexists(word)]
     if files and folder is None:
         printer.note(
-            f"note: it worked in a new, empty folder, where {files[0]!r} is not; --folder . lets it work and write here"
+            f"note: the script ran in a new, empty folder without {files[0]!r}; --folder . lets it read and write here"
         )

@@ -49,8 +49,14 @@ def _to_blocks(backups: Sequence[prowess.Backup]) -> Iterator[Block]:
         yield line("There are no backups.")
         return
     rows = [
-        ((one.skill, "name"), f"{one.when:%Y-%m-%d %H:%M} UTC", str(one.bytes), shorten_path(str(one.path)), one.why)
-        for one in backups
+        (
+            (backup.skill, "name"),
+            f"{backup.when:%Y-%m-%d %H:%M} UTC",
+            str(backup.bytes),
+            shorten_path(str(backup.path)),
+            backup.why,
+        )
+        for backup in backups
     ]
     yield Table(rows, head=_HEAD, right=frozenset((2,)))
     yield Line()

@@ -66,20 +66,20 @@ def command(
     can_run = scripts and known.has_script_tool
     runner = Scripts(settings.text("sandbox"), folder) if can_run else None  # type: ignore[arg-type]  # one of its choices
     if folder is not None and runner is None:
-        raise click.UsageError("nothing would work in --folder: no script may run, or the dialect has no tool for them")
+        raise click.UsageError("--folder has no effect: no script may run, or the dialect has no tool for scripts")
     toolset = Toolset(session, name, fork="host" if known.has_fork_tool else None, scripts=runner)
     if tool is None:
         _show_tools(toolset, as_data=as_data)
         return 0
     # A bound, as for any input: a model cannot send endless arguments either.
-    given = sys.stdin.read(DEFAULT_LIMITS.max_file_bytes) if arguments == "-" else arguments or "{}"
-    result = toolset.call(tool, given)
+    written = sys.stdin.read(DEFAULT_LIMITS.max_file_bytes) if arguments == "-" else arguments or "{}"
+    result = toolset.call(tool, written)
     if as_data:
         printer.print_answer(lambda: _to_dict(result), list, as_data=True)
     else:
         _print_result(result)
         if "status" in result.data:  # a script has run
-            note_empty_folder(parse_arguments(given).get("args") or (), folder)
+            note_empty_folder(parse_arguments(written).get("args") or (), folder)
     return 1 if result.is_error else 0
 
 

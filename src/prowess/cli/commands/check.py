@@ -102,7 +102,7 @@ def command(
         return _report_only_installs(targets.installed, as_json=as_json)
     if targets.installed:
         names = join_first(targets.installed, _MAX_NAMED)
-        printer.note(f"left to their authors, since they are installed: {names}")
+        printer.note(f"not checked, since they are installed and their authors check them: {names}")
     with printer.show_progress("checking"):
         # Mended first, so that the findings are those that are left.
         fixes = _fix_files(targets.paths, write=mend) if mend or only_show else []
@@ -167,7 +167,7 @@ def _fix_files(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
     fixes: list[Fix] = []
     files, pinned = _split_pinned_files(_find_skill_files(paths))
     if pinned:
-        printer.note(f"left as prowess.lock has them: {', '.join(pinned)} (mend them where they come from)")
+        printer.note(f"not mended, since prowess.lock pins them: {', '.join(pinned)} (mend them at their source)")
     for file in report_steps(files, lambda file: shorten_path(os.path.dirname(file))):
         try:
             mended = fix(file)
@@ -190,8 +190,8 @@ def _split_pinned_files(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[s
 
 
 def _filter_findings(report: CheckReport, only: frozenset[str], ignore: frozenset[str]) -> CheckReport:
-    kept = (f for f in report.findings if f.code not in ignore and (not only or f.code in only))
-    return CheckReport(report.skills, tuple(kept), report.tokens, report.costs)
+    findings = (f for f in report.findings if f.code not in ignore and (not only or f.code in only))
+    return CheckReport(report.skills, tuple(findings), report.tokens, report.costs)
 
 
 def _to_dict(report: CheckReport, fixes: list[Fix]) -> dict[str, object]:

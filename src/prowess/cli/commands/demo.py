@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.demo.parts import DemoStep, run_steps, step_to_blocks
+from prowess.cli.demo.steps import DemoStep, run_steps, step_to_blocks
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.plain_text import render_text

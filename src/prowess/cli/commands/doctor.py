@@ -53,8 +53,8 @@ def _to_blocks(diagnoses: tuple[Diagnosis, ...]) -> Iterator[Block]:
         yield line(("No problems.", "good"))
         return
     yield line((f"{format_count(len(diagnoses) - len(healthy), 'problem')}:", "bad"))
-    for remedy, alike in problems.items():
-        for diagnosis in alike:
+    for remedy, same_remedy in problems.items():
+        for diagnosis in same_remedy:
             yield line((f"{diagnosis.topic}: ", "name"), diagnosis.message, indent=2)
         yield line(("remedy: ", "dim"), remedy, indent=4)
 

@@ -276,7 +276,9 @@ def _note_local_path(source: str) -> None:
         message = f"{error.message}; something of that name is here: write {with_dot_prefix(source)}"
         raise BadReferenceError(message, error.path, error.code) from None
     if not spec.local:
-        printer.note(f"{source} is taken for {spec.address}; what is here by that name is {with_dot_prefix(source)}")
+        printer.note(
+            f"{source} means {spec.address}; for the folder of that name here, write {with_dot_prefix(source)}"
+        )
 
 
 def _copy_into(installer: Installer, spec: SourceSpec, target: _InstallTarget, flags: ChangeFlags) -> int:

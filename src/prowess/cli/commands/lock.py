@@ -62,8 +62,7 @@ def command(
     """
     if not merge:
         raise click.UsageError("say what to do with the lock file: --merge")
-    given = (base, ours, theirs)
-    if any(file is not None for file in given):
+    if any(file is not None for file in (base, ours, theirs)):
         if ours is None or theirs is None or user:
             raise click.UsageError("--ours and --theirs go together, with --base, and without --user")
         return _merge_files(base, ours, theirs, take=take, as_data=as_data)
@@ -134,7 +133,10 @@ def _order_sides(conflict: LockConflict, *, swapped: bool) -> tuple[str, str]:
 
 def _report_conflicts(path: str, merged: LockMerge, sides: LockSides, *, as_data: bool) -> int:
     """Print the skills that both sides changed, and leave the file as it is."""
-    rows = [((one.name, "name"), *_order_sides(one, swapped=sides.is_mine_theirs)) for one in merged.conflicts]
+    rows = [
+        ((conflict.name, "name"), *_order_sides(conflict, swapped=sides.is_mine_theirs))
+        for conflict in merged.conflicts
+    ]
     blocks = [Table(rows, head=("skill", "mine", "theirs"))]
     _print_answer(path, merged, blocks, count=None, as_data=as_data)
     printer.note(_UNDECIDED_NOTE)

@@ -73,5 +73,5 @@ def _guess_format(target: str) -> ArchiveFormat:
     form = next((known for known in ARCHIVE_FORMATS if not target or target.endswith(f".{known}")), None)
     if form is None:
         ends = ", ".join(f".{known}" for known in ARCHIVE_FORMATS)
-        raise click.UsageError(f"{target!r} says no format: end it with one of {ends}, or say --format")
+        raise click.UsageError(f"the name {target!r} has no known ending: use one of {ends}, or --format")
     return form

@@ -47,10 +47,10 @@ def command(names: tuple[str, ...], *, flags: ChangeFlags) -> int:
             needs_consent=True,
             progress_text="removing",
             apply=lambda: installer.remove(refs),
-            to_dict=lambda gone: {
+            to_dict=lambda paths: {
                 "plan": steps,
-                "removed": str(gone[0]) if gone else None,
-                "places": [str(place) for place in gone or ()],
+                "removed": str(paths[0]) if paths else None,
+                "places": [str(place) for place in paths or ()],
                 "issues": [issue_to_dict(issue) for issue in installer.issues],
             },
             report=lambda _: [line("Removed ", (ref, "name"), ".") for ref in refs],

@@ -199,8 +199,8 @@ def _serve(
 
 def _print_configuration(context: click.Context, client: str) -> int:
     """Print the text that makes a client start this server. A note on the error stream says into which file it goes."""
-    given = context.params
-    if given["http"] is not None or given["only_check"] or given["as_data"]:
+    params = context.params
+    if params["http"] is not None or params["only_check"] or params["as_data"]:
         raise click.UsageError(
             "--config is for a server on standard input and output: leave --http, --check and --json out"
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -18,7 +19,7 @@ from prowess.install.sync import SURPLUS_CODES
 from prowess.lockfile.read import LockEntries, read_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import prowess
     from prowess.install.installer import Installer
@@ -60,7 +61,9 @@ def command(*, locked: bool, remove: bool, user: bool, installer: Installer, fla
     if surplus and flags.may_ask:
         # Asked apart from the plan: a person may want the rest of the sync without a removal.
         remove = _confirm_removal(surplus)
-    run = _SyncRun(installer, steps, surplus, locked=locked, remove=remove, user=user)
+    folder = (installer.user if user else installer.project).lock_folder
+    sync = partial(installer.sync, locked=locked, project=not user, remove=remove)
+    run = _SyncRun(installer, steps, surplus, remove, folder, read_lock(folder), sync)
     status = carry_out(run.plan_change(), flags)
     if surplus and not remove:
         printer.note(f"  hint: {find_remedy(surplus[0].code)}")
@@ -69,58 +72,53 @@ def command(*, locked: bool, remove: bool, user: bool, installer: Installer, fla
     return status
 
 
-class _SyncRun:
-    """One sync: its plan, and the lock file as it was before."""
+class _SyncRun(NamedTuple):
+    """One sync: what it is going to do, and the lock file as it was before."""
 
-    def __init__(
-        self,
-        installer: Installer,
-        steps: list[str],
-        surplus: list[prowess.Issue],
-        *,
-        locked: bool,
-        remove: bool,
-        user: bool,
-    ) -> None:
-        self._installer, self._steps, self._surplus = installer, steps, surplus
-        self._locked, self._remove, self._user = locked, remove, user
-        self._lock_folder = (installer.user if user else installer.project).lock_folder
-        # Read now: the report says what is new in the lock file afterwards.
-        self._before = read_lock(self._lock_folder)
+    installer: Installer
+    steps: list[str]
+    surplus: list[prowess.Issue]
+    """The skills that nothing asks for."""
+    remove: bool
+    """Whether these are removed."""
+    lock_folder: str
+    before: LockEntries
+    """The lock file before the sync: the report says what is new in it."""
+    sync: Callable[[], tuple[prowess.InstalledSkill, ...]]
 
     def plan_change(self) -> PlannedChange[tuple[prowess.InstalledSkill, ...]]:
         """Return the change that makes the disk equal the lock file."""
         return PlannedChange(
-            plan=plan_to_blocks(self._steps),
-            needs_consent=bool(self._steps),
+            plan=plan_to_blocks(self.steps),
+            needs_consent=bool(self.steps),
             progress_text="syncing",
-            apply=lambda: self._installer.sync(locked=self._locked, project=not self._user, remove=self._remove),
+            apply=self.sync,
             to_dict=lambda installs: {
-                "plan": self._steps,
+                "plan": self.steps,
                 "installed": [install_to_dict(install) for install in installs or ()],
-                "issues": [issue_to_dict(issue) for issue in self._installer.issues],
+                "issues": [issue_to_dict(issue) for issue in self.installer.issues],
             },
             report=self._report_to_blocks,
             declined_text="Nothing was synced.",
-            idle_text="Nothing was changed." if self._surplus and not self._remove else "Nothing to do.",
+            idle_text="Nothing was changed." if self.surplus and not self.remove else "Nothing to do.",
             issues=self._list_issues,
-            status=lambda _: 1 if _find_surplus(self._installer) else 0,
-            dry_status=1 if self._steps or self._surplus else 0,
+            status=lambda _: 1 if _find_surplus(self.installer) else 0,
+            dry_status=1 if self.steps or self.surplus else 0,
         )
 
     def _list_issues(self) -> list[prowess.Issue]:
         """Return the issues of the installer, without skills that nothing asks for if they are removed now."""
-        return [issue for issue in self._installer.issues if not (self._remove and issue.code in SURPLUS_CODES)]
+        return [issue for issue in self.installer.issues if not (self.remove and issue.code in SURPLUS_CODES)]
 
     def _report_to_blocks(self, installs: tuple[prowess.InstalledSkill, ...]) -> list[Block]:
         """Return what was installed and removed. "Done." stands for a change of records or links alone."""
-        after = read_lock(self._lock_folder)
-        gone = [line("Removed ", (name, "name"), ".") for name in self._before if name not in after]
+        after = read_lock(self.lock_folder)
+        gone = [line("Removed ", (name, "name"), ".") for name in self.before if name not in after]
         changes = [install_to_line(self._choose_verb(install.full_name, after), install) for install in installs]
-        return [*changes, *gone] or ([line("Done.")] if self._steps else [])
+        return [*changes, *gone] or ([line("Done.")] if self.steps else [])
 
     def _choose_verb(self, name: str, after: LockEntries) -> str:
-        was, now = self._before.get(name), after.get(name)
+        was, now = self.before.get(name), after.get(name)
         if was is None or now is None:
             return "Installed"
         return "Restored" if was.digest == now.digest and was.declared == now.declared else "Updated"

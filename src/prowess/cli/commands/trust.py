@@ -38,7 +38,7 @@ _MAX_FILES = 20
     examples=(
         ("prowess trust grant csv-report", "after a look at what would run"),
         ("prowess trust list", "every grant"),
-        ("prowess trust revoke csv-report", "take it back"),
+        ("prowess trust revoke csv-report", "revoke it"),
     ),
 )
 def command() -> None:
@@ -119,10 +119,10 @@ def _complete_grant(_ctx: click.Context, _param: click.Parameter, incomplete: st
     examples=(("prowess trust revoke csv-report", "by name"), ("prowess trust revoke --all", "everything")),
 )
 @click.argument("skills", nargs=-1, metavar="[NAME|DIGEST|PATH]...", shell_complete=_complete_grant)
-@click.option("--all", "everything", is_flag=True, help="Take every grant back.")
+@click.option("--all", "everything", is_flag=True, help="Revoke every grant.")
 @json_option
 def _revoke_trust(skills: tuple[str, ...], *, everything: bool, as_data: bool) -> int:
-    """Take grants back: name a skill, a digest, or the path of a SKILL.md.
+    """Revoke grants: name a skill, a digest, or the path of a SKILL.md.
 
     Exit status 1: for at least one NAME there was no grant.
     """
@@ -141,12 +141,12 @@ def _revoke_trust(skills: tuple[str, ...], *, everything: bool, as_data: bool) -
     unknown = [] if everything else [name for name, number in counts.items() if not number]
     printer.print_answer(
         lambda: {"revoked": count},
-        lambda: [line(f"Took {format_count(count, 'grant')} back.")],
+        lambda: [line(f"Revoked {format_count(count, 'grant')}.")],
         as_data=as_data,
     )
     for name in unknown:
         suggestion = did_you_mean(name, granted)
-        printer.note(f"nothing by the name of {name} is trusted{f'; {suggestion}' if suggestion else ''}")
+        printer.note(f"there is no grant for {name}{f'; {suggestion}' if suggestion else ''}")
     return 1 if unknown else 0
 
 

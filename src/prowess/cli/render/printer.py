@@ -154,7 +154,7 @@ def print_usage_error(error: click.UsageError, *, as_json: bool = False) -> None
     name = error.ctx.command_path if error.ctx else "prowess"
     hint = f"see {name} --help"
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        message = f"{name} wants one of its commands"
+        message = f"{name} needs one of its commands"
     else:
         from prowess.spec.redaction import scrub_text  # noqa: PLC0415 - 'prowess --version' has no mistake
 
