@@ -63,7 +63,7 @@ def wait(name, moment, path):
         os.write(ready, b"now")
         while True:
             select.select([], [], [], 0.1)
-syscalls.watch(wait)
+syscalls.set_watcher(wait)
 run()
 """
 """The command, which waits at a call until somebody presses Ctrl-C at its terminal."""
