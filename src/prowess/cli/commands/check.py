@@ -96,10 +96,10 @@ def command(
     Exit status 1: there is an error, or with --strict a warning.
     """
     settings = load_cli_settings(strict=strict, budget=budget)
-    as_json = as_data or form == "json"
+    form = "json" if as_data else form
     targets = _find_targets(settings, paths)
     if not targets.checked:
-        return _report_only_installs(targets.installed, as_json=as_json)
+        return _report_only_installs(targets.installed, as_json=form == "json")
     if targets.installed:
         names = join_first(targets.installed, _MAX_NAMED)
         printer.note(f"not checked, since they are installed and their authors check them: {names}")
@@ -108,15 +108,19 @@ def command(
         fixes = _fix_files(targets.paths, write=mend) if mend or only_show else []
         report = check(*targets.checked, budget=settings.number("budget"), spec=spec)
     report = _filter_findings(report, frozenset(only), frozenset(ignore))
-    # Plain lines: a workflow command must begin its line, without colours or wrapping.
-    if form == "github" and not as_json:
-        for finding in report.findings:
-            printer.print_line(_to_github_annotation(finding))
-    else:
-        printer.print_answer(
-            lambda: _to_dict(report, fixes), lambda: _to_blocks(report, fixes, written=mend), as_data=as_json
-        )
+    _print_report(report, fixes, form, written=mend)
     return 0 if report.ok(strict=bool(settings["strict"])) else 1
+
+
+def _print_report(report: CheckReport, fixes: list[Fix], form: str, *, written: bool) -> None:
+    if form != "github":
+        printer.print_answer(
+            lambda: _to_dict(report, fixes), lambda: _to_blocks(report, fixes, written=written), as_data=form == "json"
+        )
+        return
+    # Plain lines: a workflow command must begin its line, without colours or wrapping.
+    for finding in report.findings:
+        printer.print_line(_to_github_annotation(finding))
 
 
 class _Targets(NamedTuple):
