@@ -1,4 +1,7 @@
-"""The manual of the command line as Markdown, made from the commands themselves: ``make manual`` writes it."""
+"""The reference pages of the command line as Markdown, made from the commands themselves.
+
+``make manual`` writes them; tests/cli/test_every_command.py compares the pages with what this module makes.
+"""
 
 from __future__ import annotations
 
@@ -24,34 +27,38 @@ _WIDTH = 100
 _INTRODUCTION = """\
 # The command line
 
-Everything that `prowess` does is a function of the library first. Plans and answers go to the output stream, warnings
-and errors to the error stream: on a terminal in colour (unless `NO_COLOR` is set), in a pipe as plain text, with
-`--json` as data of documented shapes ([cli-json.md](cli-json.md)), and then the output stream holds nothing else.
-A command that changes something shows its plan, asks, does it and reports. It asks on the terminal, also when the
-output or the input is redirected; where no stream is a terminal nobody is asked, and it wants `--yes`.
+Everything that `prowess` does is a function of the library first.
 
-Control characters in whatever a skill says are shown as what they are (`\\x1b`), never sent to the terminal.
-A NAME is the name of a skill, its folder, or its SKILL.md; a bare word is a
-name first, and a folder here where no skill has that name (with `check`, `eval` and `pack`, which take paths, the other
-way round). A name that is nearly one is answered with those that may be meant.
+**Output.** Plans and answers go to the output stream. Warnings and errors go to the error stream. On a terminal the
+text has colours, unless `NO_COLOR` is set. In a pipe it is plain text. With `--json` the output stream holds one JSON
+object of a documented shape ([cli-json.md](cli-json.md)), and nothing else. Control characters in the text of a skill
+are shown as escapes (`\\x1b`), and never reach the terminal.
 
-Long work shows a bar on a terminal's error stream, which is gone afterwards. Ctrl-C ends any command with status 130:
-every skill that it was about is then as before or as it was to be, whole, and the next command tidies up what is left.
-Only `prowess serve --http` ends with status 0: Ctrl-C is how one stops it.
+**Changes.** A command that may replace or remove something shows its plan, asks, does it and reports. It asks on the
+terminal, even when the output or the input is redirected. If no stream is a terminal, it cannot ask, and needs `--yes`.
 
-[settings.md](settings.md) has the settings. This page is made from the commands by `make manual`; a test compares them.
+**Names.** NAME is the name of a skill, its folder, or its SKILL.md. A bare word is a name first. If no skill has that
+name, it is a folder here. `check`, `eval` and `pack` take paths, so for them a bare word is a path first. If a name is
+unknown, the error suggests similar ones.
+
+**Interrupts.** Long work shows a progress bar on the terminal. Ctrl-C ends any command with status 130. Every skill is
+then either as it was before or as it was meant to be, and the next command cleans up what is left. Only
+`prowess serve --http` ends with status 0, because Ctrl-C is the way to stop it.
+
+[settings.md](settings.md) has the settings. This page is made from the commands by `make manual`, and a test compares
+them.
 """
 _CLOSING = """\
 ## Completion
 
-`eval "$(prowess completion bash)"` in `~/.bashrc` (or `zsh` in `~/.zshrc`; for fish see `prowess completion --help`)
-completes commands, options, paths, and the names of skills, installs (as `list` shows them), agents, codes and
-settings.
+Put `eval "$(prowess completion bash)"` into `~/.bashrc`, or `eval "$(prowess completion zsh)"` into `~/.zshrc`. For
+fish see `prowess completion --help`. The shell then completes commands, options, paths, and the names of skills,
+installs, agents, codes and settings.
 """
 
 
 def render_manual() -> str:
-    """The whole page."""
+    """Return the page of all commands."""
     parts = [_INTRODUCTION, _render_contents(), _render_statuses()]
     for group in GROUPS:
         parts.append(f"## {group}\n")
@@ -67,7 +74,7 @@ def _render_contents() -> str:
     for group in GROUPS:
         rows = [f"- [prowess {e.name}](#prowess-{e.name}): {e.summary}\n" for e in COMMANDS if e.group == group]
         parts.append(f"**{group}**\n\n{''.join(rows)}")
-    return "\n".join([*parts, "Beside them: [exit status](#exit-status), [completion](#completion).\n"])
+    return "\n".join([*parts, "Also on this page: [exit status](#exit-status), [completion](#completion).\n"])
 
 
 def _render_statuses() -> str:
@@ -85,12 +92,13 @@ def _render_pages(name: str) -> Iterator[str]:
     if isinstance(command, click.Group):
         inner = click.Context(command, info_name=name, parent=context)
         for child in command.list_commands(inner):
-            found = command.get_command(inner, child)
-            assert found is not None
-            yield _render_page(found, inner, child)
+            inner_command = command.get_command(inner, child)
+            assert inner_command is not None
+            yield _render_page(inner_command, inner, child)
 
 
 def _render_page(command: click.Command, parent: click.Context, name: str) -> str:
+    # A fixed width: the page must not depend on the terminal of whoever makes it.
     context = click.Context(command, info_name=name, parent=parent, max_content_width=_WIDTH, terminal_width=_WIDTH)
     context.help_option_names = ["-h", "--help"]
     return f"### {context.command_path}\n\n```text\n{command.get_help(context).rstrip()}\n```\n"
@@ -98,6 +106,7 @@ def _render_page(command: click.Command, parent: click.Context, name: str) -> st
 
 # -- the tables of agents and of settings ------------------------------------------------------------------------------
 
+# The tables are replaced where they stand: the words around them are written by hand.
 _AGENT_TABLE = re.compile(r"\| id \| agent \|.*?(?=\n\n|\n\Z)", re.DOTALL)
 _SETTING_TABLE = re.compile(r"\| setting \| default \|.*?(?=\n\n|\n\Z)", re.DOTALL)
 _SHARED_FOLDER = ".agents/skills"
@@ -142,19 +151,20 @@ def _format_choices(choices: tuple[str, ...]) -> str:
 _JSON_INTRODUCTION = """\
 # What `--json` gives
 
-One JSON object a command, on the output stream; errors on the error stream, under `error`. The JSON Schema of all of
-them is [cli.schema.json](cli.schema.json), and the tests hold every command to it. `version` is the version of these
-shapes: fields may be added, but none goes or changes its meaning without a new one. Characters that a terminal could
-obey are escaped (`\\u001b`), so the text is harmless and the data exact.
+Each command prints one JSON object on the output stream. An error is an object on the error stream, under `error`. The
+JSON Schema of all of them is [cli.schema.json](cli.schema.json), and the tests check every command against it.
 
-This page is made from the schema by `make manual`; a test compares them.
+`version` is the version of these shapes. New fields may appear in a version. A field goes or changes its meaning only
+with a new version. Control characters are escaped (`\\u001b`), so a terminal cannot obey them and the data stays exact.
+
+This page is made from the schema by `make manual`, and a test compares them.
 """
 
 
 def render_json_manual(schema: dict[str, Any]) -> str:
-    """The page about the shapes."""
+    """Return the page about the shapes of ``--json``."""
     parts = [_JSON_INTRODUCTION]
-    for title, shapes in (("Commands", schema["properties"]), ("Parts that several have", schema["$defs"])):
+    for title, shapes in (("Commands", schema["properties"]), ("Shared parts", schema["$defs"])):
         parts.append(f"## {title}\n")
         parts += [f"### {name}\n\n{_render_shape(shape)}" for name, shape in shapes.items()]
     return "\n".join(parts)

@@ -37,7 +37,7 @@ def _iter_lines() -> Iterator[str]:
 
 
 def _find_rooms() -> list[Path]:
-    """Every package, outer ones before those inside them, in the order of their names."""
+    """Return the folders of all packages by name; an outer package comes before those inside it."""
     return sorted(path.parent for path in SOURCE.rglob("__init__.py"))
 
 

@@ -34,7 +34,7 @@ KILL_AFTER = 60
 
 @dataclass(frozen=True)
 class Ran:
-    """How a command ended, and what it said on each stream."""
+    """How a command ended, and what it printed on each stream."""
 
     status: int
     out: str
@@ -42,13 +42,13 @@ class Ran:
 
     @property
     def plan(self) -> str:
-        """The plan before the report; empty where none was shown."""
+        """The plan, which comes before the report; empty if there was none."""
         plan, blank, _ = self.out.partition("\n\n")
         return f"{plan}\n" if blank and plan.startswith("Plan:\n") else ""
 
     @property
     def report(self) -> str:
-        """What was said after the plan."""
+        """What was printed after the plan."""
         return self.out.partition("\n\n")[2] if self.plan else self.out
 
     @property

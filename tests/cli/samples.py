@@ -25,7 +25,7 @@ class Sample(NamedTuple):
 
 
 def with_evals() -> None:
-    """Queries for csv-report."""
+    """Write evals of csv-report."""
     folder = SKILLS / "csv-report" / "evals"
     folder.mkdir()
     cases = [
@@ -36,41 +36,41 @@ def with_evals() -> None:
 
 
 def packed() -> None:
-    """An archive in the working folder."""
+    """Pack a skill into an archive in the working folder."""
     prowess.write_packed(prowess.pack(SKILLS / "csv-report"), "packed.skill")
 
 
 def granted() -> None:
-    """folder-report trusted."""
+    """Grant trust to folder-report."""
     prowess.Trust().grant(prowess.scan(SKILLS)["folder-report"])
 
 
 def another() -> None:
-    """A skill in a folder that agents do not look in."""
+    """Make a skill in a folder where agents do not look."""
     prowess.create_skill("notes", "elsewhere", description="Writes notes.")
 
 
 def installed() -> None:
-    """That skill, installed for the project."""
+    """Make the skill ``notes`` and install it for the project."""
     another()
     prowess.Installer().install_local("elsewhere/notes", project=True)
 
 
 def linked() -> None:
-    """The same, linked for one more agent."""
+    """Install ``notes`` and link it for one more agent."""
     installed()
     prowess.Installer().link("@local/notes", ["claude-code"])
 
 
 def edited() -> None:
-    """The same, and then changed at its source."""
+    """Install ``notes``, then change its source."""
     installed()
     with Path("elsewhere/notes/SKILL.md").open("a", encoding="utf-8") as file:
         file.write("\nOne more line.\n")
 
 
 def conflicted() -> None:
-    """The lock file of that install as git leaves it where another side has deleted everything."""
+    """Install ``notes``, then make the conflict that git leaves after another side removed every skill."""
     installed()
     lock = Path("prowess.lock")
     head, mark, entries = lock.read_text(encoding="utf-8").partition("[[skill]]")
@@ -78,7 +78,7 @@ def conflicted() -> None:
 
 
 def kept() -> None:
-    """The same, changed by hand and then restored, so that there is a backup."""
+    """Install ``notes``, change it by hand and restore it, so that there is a backup."""
     installed()
     Path(".prowess/skills/local/notes/SKILL.md").write_text("mine", encoding="utf-8")
     prowess.Installer().sync()
@@ -128,7 +128,7 @@ SAMPLES: dict[str, Sample] = {
 
 
 def words_of(name: str, *more: str) -> list[str]:
-    """The whole command line of a sample."""
+    """Return the whole command line of a sample."""
     return [*name.partition(" (")[0].split(), *SAMPLES[name].words, *more]
 
 

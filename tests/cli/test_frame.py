@@ -90,17 +90,15 @@ USED: dict[str, set[str]] = {
     },
     "completion": {"subprocess"},
 }
-"""What the sample of each command loads of that, in a pipe; nothing else, and nothing less."""
+"""Exactly what the sample of each command loads of those, in a pipe."""
 PLAIN = {"--version", "--help", "", "read", "activate", "call", "completion", "run-script"}
-"""What prints the same text everywhere, and so needs rich not even on a terminal."""
+"""Commands that print one text everywhere, and so do not need rich even on a terminal."""
 BARS = {
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
     *("remove", "unlink", "trust grant"),
     *("diff", "find", "install (list)"),
 }
-"""What draws bars there."""
-OTHERS = {"call": {"prompt"}}
-"""Commands whose module takes something from another's."""
+"""Commands that draw progress bars on a terminal."""
 
 
 def heavy_in(loaded: set[str]) -> set[str]:
@@ -162,7 +160,7 @@ def test_the_console_script_is_the_same_program(project: Path) -> None:
 
 
 EXACT = sys.platform == "linux" and can_isolate()
-"""Elsewhere a command may do without something, a sandbox or a system call; never with more."""
+"""On other systems a command may load less, since a sandbox or a system call is missing; never more."""
 
 
 def test_every_command_says_what_it_uses() -> None:
@@ -198,7 +196,7 @@ def own_modules(loaded: set[str]) -> set[str]:
 def modules_of(name: str) -> set[str]:
     """The module of a command alone."""
     own = name.split(" ", maxsplit=1)[0]
-    return {COMMANDS_BY_NAME[own].module} | OTHERS.get(own, set()) if own in COMMANDS_BY_NAME else set()
+    return {COMMANDS_BY_NAME[own].module} if own in COMMANDS_BY_NAME else set()
 
 
 @pytest.mark.parametrize(
@@ -314,7 +312,7 @@ def test_a_stream_that_the_shell_closed_is_nobody_to_talk_to(project: Path, word
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("trust",), "prowess trust wants one of its commands"),
+        (("trust",), "prowess trust needs one of its commands"),
         (("completion",), "Choose from: bash, zsh, fish"),
         (("show",), "Missing argument 'NAME'."),
         (("list", "--nosuch"), "No such option"),

@@ -110,7 +110,7 @@ def test_the_help_of_install_and_the_documentation_have_one_table_of_sources(com
         assert f"| `{form}` | {meaning} |\n" in page
 
 
-def test_variables_of_other_installers_are_honoured(
+def test_environment_variables_of_other_installers_are_honoured(
     command: Command, project: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GH_HOST", "ghe.example")
@@ -160,7 +160,7 @@ def test_a_copy_into_a_folder_takes_no_option_that_it_would_pass_over(command: C
     assert not (project / "there").exists()
 
 
-def test_what_is_taken_is_replaced_only_by_name(command: Command) -> None:
+def test_a_place_that_is_taken_is_replaced_only_with_the_option_replace(command: Command) -> None:
     installed()
     words = ("install", "./elsewhere/notes", "--project", "--yes")
     ran = command(*words)
@@ -239,9 +239,9 @@ def test_a_folder_named_without_its_dot_is_suggested_and_not_taken(
     assert "this names no source of skills: 'notes'; something of that name is here: write ./notes" in ran.err
     another()
     ran = command("install", "elsewhere/notes", "--dry-run")
-    assert "elsewhere/notes is taken for https://github.com/elsewhere/notes" in ran.err
-    assert "what is here by that name is ./elsewhere/notes" in ran.err
-    assert "is taken for" not in command("install", "./elsewhere/notes", "--dry-run").err
+    assert "elsewhere/notes means https://github.com/elsewhere/notes" in ran.err
+    assert "for the folder of that name here, write ./elsewhere/notes" in ran.err
+    assert "means" not in command("install", "./elsewhere/notes", "--dry-run").err
     assert not (project / ".prowess").exists()
 
 
@@ -447,7 +447,7 @@ def test_an_agent_that_does_not_exist_is_refused_before_anything_is_planned(comm
         assert "unknown agent 'claude'; did you mean claude-code?" in ran.err
 
 
-def test_a_link_takes_nobodys_place(command: Command, project: Path) -> None:
+def test_a_link_never_replaces_a_folder_that_is_there(command: Command, project: Path) -> None:
     installed()
     taken = project / ".claude/skills/notes"
     taken.mkdir(parents=True)

@@ -223,5 +223,5 @@ def test_a_folder_of_skills_where_one_is_wanted_is_told_with_the_skills_in_it(
 def test_of_several_grants_to_take_back_the_one_that_is_none_is_told(command: Command) -> None:
     assert command("trust", "grant", "csv-report", "--yes").status == 0
     ran = command("trust", "revoke", "csv-report", "csv-reprot")
-    assert (ran.status, ran.out) == (1, "Took 1 grant back.\n")
-    assert ran.err == "nothing by the name of csv-reprot is trusted; did you mean csv-report?\n"
+    assert (ran.status, ran.out) == (1, "Revoked 1 grant.\n")
+    assert ran.err == "there is no grant for csv-reprot; did you mean csv-report?\n"

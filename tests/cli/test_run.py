@@ -34,7 +34,7 @@ def test_a_grant_is_shown_before_it_is_made_and_kept_for_that_state(command: Com
     assert command("trust", "list", "--json").data["grants"][0]["digest"] == skill.digest()
 
 
-def test_nobody_there_to_ask_means_no(command: Command) -> None:
+def test_without_a_terminal_to_ask_on_nothing_is_trusted(command: Command) -> None:
     ran = command("trust", "grant", "folder-report")
     assert ran.status == 2
     assert "say --yes" in ran.err
@@ -163,7 +163,7 @@ def test_a_script_works_in_the_folder_that_it_is_given(command: Command, project
     ran = command(*words)
     assert ran.out == "         0 data.txt\n"
     assert ran.err == (
-        "note: it worked in a new, empty folder, where 'data.txt' is not; --folder . lets it work and write here\n"
+        "note: the script ran in a new, empty folder without 'data.txt'; --folder . lets it read and write here\n"
     )
     ran = command(*words, "--folder", ".")
     assert (ran.out, ran.err) == ("         5 data.txt\n", "")

@@ -100,7 +100,7 @@ def test_an_install_is_declared_and_a_removal_takes_it_out_again(
     assert "This is v1.1.0." in body(project)
 
 
-def test_what_is_declared_no_more_stays_without_a_word_for_its_removal_and_the_exit_status_says_so(
+def test_a_skill_that_is_no_longer_declared_stays_unless_its_removal_is_asked_for_and_the_exit_status_says_so(
     command: Command, project: Path, alpha: Repository
 ) -> None:
     declare(project, f'"{alpha.address}"')
@@ -347,7 +347,7 @@ def test_a_project_in_a_project_is_its_own(
 
 
 @pytest.mark.parametrize("words", [("verify",), ("sync",), ("sync", "--locked"), ("outdated",)])
-def test_where_there_is_no_lock_file_is_said(
+def test_a_missing_lock_file_is_reported(
     command: Command, project: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (project / "docs").mkdir()

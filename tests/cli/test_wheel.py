@@ -23,7 +23,7 @@ def test_the_wheel_holds_the_command_and_the_skills_of_the_demonstration(tmp_pat
     assert "prowess/cli/demo/acting/folder-report/scripts/sizes.py" in names
     assert not [name for name in names if name.startswith(("tests/", "docs/", "bench/"))]
     shown = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from prowess.cli.demo.parts import find_examples; "
+        "import sys; sys.path.insert(0, sys.argv[1]); from prowess.cli.demo.steps import find_examples; "
         "print(find_examples())"
     )
     done = subprocess.run(

@@ -394,7 +394,7 @@ def test_an_archive_that_names_no_format_is_refused(command: Command, project: P
     where = ".agents/skills/release-notes"
     ran = command("pack", where, "-o", "x.rar")
     assert (ran.status, (project / "x.rar").exists()) == (2, False)
-    assert "end it with one of .skill, .zip, .tar.gz, or say --format" in ran.err
+    assert "has no known ending: use one of .skill, .zip, .tar.gz, or --format" in ran.err
     assert command("pack", where, "-o", "x.rar", "--format", "zip").status == 0
 
 

@@ -1,1 +1,1 @@
-"""The command line: a thin layer that asks the library, prints the answer and ends with a status."""
+"""The command line: a thin layer that calls the library, prints the answer and ends with an exit status."""

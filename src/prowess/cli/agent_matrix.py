@@ -1,28 +1,27 @@
-"""The matrix of skills and agents, as people see it: words where they fit into a line, else marks with a legend."""
+"""The table of skills and agents of ``list --agents``: words if they fit into a line, or letters with a legend."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Line, Table, line
+from prowess.cli.render.blocks import Block, Cell, Line, Span, Style, Table, line
 from prowess.discovery.agents import AGENTS
 from prowess.install.installer import Installer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from prowess.cli.render.blocks import Block, Cell, Span, Style
     from prowess.install.coverage import Coverage, SkillCoverage, SkillState
 
 _MAX_WIDTH = 80
-"""What a matrix of words has to fit into, on any terminal and in a pipe: the answer is the same everywhere."""
+"""The width for a table of words. It does not depend on the terminal: a pipe gets the same answer."""
 _MARKS: dict[SkillState, str] = {"linked": "L", "copied": "C", "edited": "E", "shadowed": "S", "missing": "-"}
 _STYLES: dict[SkillState, Style] = {"linked": "good", "copied": "good", "edited": "bad", "shadowed": "warn"}
 
 
 def show_matrix(agents: Sequence[str], *, project: bool, as_data: bool) -> None:
-    """Print which agent has which skill. ``agents``: further agents. ``project``: the project's skills too."""
+    """Print which agent has which skill; ``agents`` are shown besides those that are found here."""
     coverage = Installer().coverage(agents, project=project)
     printer.print_answer(lambda: _to_dict(coverage), lambda: _to_blocks(coverage), as_data=as_data)
 
@@ -63,11 +62,12 @@ def _style_state(text: str, state: SkillState) -> Span:
 
 def _measure_table(table: Table) -> int:
     rows = [table.head, *(tuple(cell if isinstance(cell, str) else str(cell[0]) for cell in row) for row in table.rows)]
+    # Two blanks follow each column.
     return sum(2 + max(map(len, column)) for column in zip(*rows, strict=True))
 
 
 def _to_compact_blocks(coverage: Coverage) -> Iterator[Block]:
-    """The matrix with a number for each agent and a letter for each state, and what they mean below."""
+    """Return the table with a number for each agent and a letter for each state, and a legend below."""
     numbers = [str(number) for number, _ in enumerate(coverage.agents, 1)]
     rows: list[tuple[Cell, ...]] = [
         (
@@ -80,5 +80,5 @@ def _to_compact_blocks(coverage: Coverage) -> Iterator[Block]:
     yield Line()
     yield Table([(number, agent, AGENTS[agent].title) for number, agent in zip(numbers, coverage.agents, strict=True)])
     yield Line()
-    seen = {state for row in coverage.skills for state in row.states.values()}
-    yield line(", ".join(f"{mark} {state}" for state, mark in _MARKS.items() if state in seen))
+    used_states = {state for row in coverage.skills for state in row.states.values()}
+    yield line(", ".join(f"{mark} {state}" for state, mark in _MARKS.items() if state in used_states))

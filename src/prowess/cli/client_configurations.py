@@ -1,4 +1,4 @@
-"""The configuration with which each MCP client starts ``prowess serve``, as text to put into the client's own file."""
+"""The configuration with which each MCP client starts ``prowess serve``, as text for the client's own file."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 SERVER_NAME = "skills"
-"""The name that the server has in every configuration."""
+"""The name of the server in every configuration."""
 
 
 class ClientConfiguration(NamedTuple):
-    """How one client is told to start a server."""
+    """How one client learns to start a server."""
 
     title: str
     place: str
-    """Where the text goes."""
+    """The file, or the kind of program, that the text goes into."""
     write: Callable[[str, Sequence[str]], str]
-    """The text, from the path of the program and its arguments."""
+    """Returns the text for the path of the program and its arguments."""
     advice: str = ""
-    """What else the client needs before it starts the server, or shows what it offers."""
+    """What a person has to do besides, if anything."""
 
 
 def _json_writer(table: str, **fields: object) -> Callable[[str, Sequence[str]], str]:
-    """A writer of JSON whose servers are in ``table``; ``fields`` are what this client wants besides the command."""
+    """Return a writer of JSON with the server in ``table``; ``fields`` are what the client needs besides."""
 
     def write(program: str, arguments: Sequence[str]) -> str:
         server: dict[str, Any] = {**fields, "command": program, "args": list(arguments)}
@@ -40,7 +40,8 @@ def _json_writer(table: str, **fields: object) -> Callable[[str, Sequence[str]],
 
 
 def _write_toml(program: str, arguments: Sequence[str]) -> str:
-    """Codex's table. Without ``required`` a server that fails to start is left out, and nothing says so."""
+    """Return the table of Codex in TOML."""
+    # Without 'required' Codex leaves out a server that fails to start, and says nothing.
     rows = (
         f"[mcp_servers.{SERVER_NAME}]",
         f"command = {_quote_string(program)}",
@@ -51,12 +52,13 @@ def _write_toml(program: str, arguments: Sequence[str]) -> str:
 
 
 def _quote_string(text: str) -> str:
-    """A string of TOML and of Python, in which control characters and others that are not seen are escaped."""
+    """Return a string literal that TOML and Python both read, with invisible characters escaped."""
     return f'"{"".join(map(_escape_char, text))}"'
 
 
 def _escape_char(char: str) -> str:
-    """A character as JSON has it; beyond 16 bits JSON writes two halves, which TOML and Python do not put together."""
+    """Return a character as it is written in a string of TOML or Python."""
+    # JSON escapes a character beyond 16 bits as two halves, which TOML and Python do not join.
     escaped = dump_json(char)[1:-1]
     return f"\\U{ord(char):08x}" if char > "\uffff" and escaped != char else escaped
 
@@ -66,7 +68,8 @@ def _quote_list(texts: Sequence[str]) -> str:
 
 
 def _write_openai_agents(program: str, arguments: Sequence[str]) -> str:
-    """A server that is waited for longer than the five seconds of the package: a busy machine starts it in more."""
+    """Return a program for openai-agents."""
+    # The package waits five seconds for a server by default; a busy machine needs more.
     return f"""from agents.mcp import MCPServerStdio
 
 server = MCPServerStdio(
@@ -80,10 +83,9 @@ server = MCPServerStdio(
 
 
 def _write_pydantic_ai(program: str, arguments: Sequence[str]) -> str:
-    """A toolset that asks for its tools at every step, since one that keeps them does not learn of new skills.
-
-    It waits longer for the server than the five seconds of the package: a busy machine starts it in more.
-    """
+    """Return a program for pydantic-ai."""
+    # With cached tools the agent would not learn of new skills. The package waits five seconds for a server by default;
+    # a busy machine needs more.
     return f"""from fastmcp.client.transports import StdioTransport
 from pydantic_ai.mcp import MCPToolset
 
@@ -139,14 +141,12 @@ CONFIGURATIONS = {
     ),
     "zed": ClientConfiguration("Zed", "settings.json (zed: open settings file)", _json_writer("context_servers")),
 }
-"""By the name that ``prowess serve --config`` takes."""
+"""The configurations by the names that ``prowess serve --config`` takes."""
 
 
 def locate_program() -> str:
-    """The absolute path of the installed ``prowess``: the one that runs, else the one beside this Python.
-
-    Links are kept, since an installer may put a link on PATH and replace what it points to.
-    """
+    """Return the absolute path of the installed ``prowess``: the running one, or the one beside this Python."""
+    # Links are not resolved: an installer may put a link on PATH and replace what it points to.
     started = Path(sys.argv[0])
     if started.stem == "prowess" and started.is_file():
         return os.path.abspath(started)

@@ -1,4 +1,4 @@
-"""A command with examples in its help."""
+"""The classes of our click commands: their help ends with choices and examples."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 Examples = tuple[tuple[str, str], ...]
-"""A command line, and what it does."""
+"""Pairs of a command line and what it does."""
 Choices = tuple[str, Callable[[], Iterable[str]]]
+"""A title, and a function that returns the words: help alone needs them, and pays for loading them."""
 
 
 def _write_examples(examples: Examples, formatter: click.HelpFormatter) -> None:
@@ -22,8 +23,8 @@ def _write_examples(examples: Examples, formatter: click.HelpFormatter) -> None:
 
 
 def _write_word_list(title: str, words: Iterable[str], formatter: click.HelpFormatter) -> None:
-    """Words with commas between them, none broken at a hyphen."""
-    from textwrap import fill  # noqa: PLC0415 - only for help
+    """Write words with commas between them."""
+    from textwrap import fill  # noqa: PLC0415 - 'prowess list' shows no help
 
     with formatter.section(title):
         indent = " " * formatter.current_indent
@@ -32,15 +33,15 @@ def _write_word_list(title: str, words: Iterable[str], formatter: click.HelpForm
             formatter.width,
             initial_indent=indent,
             subsequent_indent=indent,
-            break_on_hyphens=False,
+            break_on_hyphens=False,  # an id such as claude-code is one word
         )
         formatter.write(f"{text}\n")
 
 
 class CliCommand(click.Command):
-    """A command whose help ends with words to choose from and examples; its function gives the exit status, or nothing.
+    """A command whose function returns the exit status, or nothing, and whose help ends with examples.
 
-    ``choices``: a title, and what gives the words when help is asked for. ``forms``: what its argument may be.
+    ``choices`` is a list of words that help shows under a title. ``forms`` are the forms that SOURCE may have.
     """
 
     def __init__(
@@ -57,15 +58,16 @@ class CliCommand(click.Command):
         self.forms = forms
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The arguments, parsed; an error knows the command that it is about, which click leaves out of some."""
+        """Parse the arguments. Some errors of click do not know their command: it is added here, for the hint."""
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
+            # Some errors of click do not know their command, and the hint names its help.
             error.ctx = error.ctx or ctx
             raise
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
-        """The forms of the argument, the words, then the examples, one a line."""
+        """Write the forms of the argument, the words to choose from, and the examples."""
         if self.forms:
             with formatter.section("What SOURCE may be"):
                 formatter.write_dl(self.forms)
@@ -75,17 +77,17 @@ class CliCommand(click.Command):
 
 
 class CliGroup(click.Group):
-    """A command with commands of its own, and examples."""
+    """A command with commands of its own, and examples in its help."""
 
     def __init__(self, *args: Any, examples: Examples = (), **options: Any) -> None:  # noqa: ANN401 - click's own
         super().__init__(*args, **options)
         self.examples = examples
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
-        """The examples, one a line."""
+        """Write the examples."""
         _write_examples(self.examples, formatter)
 
 
 def new_command(name: str, *examples: tuple[str, str], **options: Any) -> Callable[..., CliCommand]:  # noqa: ANN401
-    """The decorator for a command."""
+    """Return the decorator that makes a function the command ``name``."""
     return click.command(name, cls=CliCommand, examples=examples, **options)

@@ -1,20 +1,21 @@
-"""What a source offers, for people and as data; and which of it a person chooses."""
+"""The skills that a source offers: for people, as data, and as a list to choose from."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from prowess.cli.install_options import issue_to_dict
-from prowess.cli.render.blocks import Line, Title, line, span_text
+from prowess.cli.choice_list import Choice
+from prowess.cli.issues import issue_to_dict
+from prowess.cli.picker import pick_names
+from prowess.cli.render.blocks import Block, Line, Title, line, span_text
+from prowess.cli.terminal import open_terminal
 from prowess.spec.quantities import format_count, join_first
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     import prowess
-    from prowess.cli.picker import Choice
-    from prowess.cli.render.blocks import Block
 
 _MAX_SHOWN = 5
 _MAX_FINDINGS = 10
@@ -22,24 +23,25 @@ _SHORT_ID_LENGTH = 12
 
 
 def offer_to_blocks(offer: prowess.Offer) -> Iterator[Block]:
-    """An offer for people: the source, then each skill."""
+    """Return an offer for people: the source, then each skill."""
     yield Title(str(offer.spec), summarize_offer(offer))
     for skill in offer.skills:
         yield from skill_to_blocks(skill)
 
 
 def summarize_offer(offer: prowess.Offer) -> str:
-    """The commit, its date, and how much there is, in one line."""
+    """Return one line: the commit, its date, the number of skills and files, and the size."""
     commit = f"commit {offer.commit[:_SHORT_ID_LENGTH]}" if offer.commit else ""
     date = f"{offer.date:%Y-%m-%d}" if offer.date else ""
     size = format_count(offer.bytes, "byte")
+    # A large source is fetched in part: until something is installed, the size is that of SKILL.md files alone.
     size = size if offer.is_complete else f"{size} of SKILL.md files fetched so far"
     parts = (commit, date, format_count(len(offer.skills), "skill"), format_count(offer.files, "file"), size)
     return ", ".join(part for part in parts if part)
 
 
 def skill_to_blocks(skill: prowess.OfferedSkill) -> Iterator[Block]:
-    """One offered skill for people: what it is, what it costs, what of it could run, what is wrong with it."""
+    """Return one offered skill for people: its description, its cost, what would run, and what is wrong with it."""
     internal = (("  only when it is named", "dim"),) if skill.is_internal else ()
     yield line((skill.name, "name"), (f"  {_describe_cost(skill)}", "dim"), *internal, indent=2)
     yield line(" ".join(skill.description.split()), indent=4, cut=True)
@@ -53,7 +55,7 @@ def skill_to_blocks(skill: prowess.OfferedSkill) -> Iterator[Block]:
     findings = [issue for issue in skill.issues if issue.severity != "info"]
     for issue in findings[:_MAX_FINDINGS]:
         yield line((f"{issue.severity}: ", "warn"), f"[{issue.code}] {issue.field} {issue.message}", indent=4)
-    if len(findings) > _MAX_FINDINGS:  # one skill that is full of them must not push the others off the screen
+    if len(findings) > _MAX_FINDINGS:  # one skill full of findings must not push the others off the screen
         more = format_count(len(findings) - _MAX_FINDINGS, "more finding")
         yield line((f"and {more}; --list --json has all of them", "warn"), indent=4)
 
@@ -67,7 +69,7 @@ def _join_first(texts: tuple[str, ...]) -> str:
 
 
 def describe_plan(plan: prowess.Plan, offer: prowess.Offer) -> list[str]:
-    """What an install of an offer is going to do, a line each: the commit, each skill and the agents by name."""
+    """Return the steps of an install, each as a line: the commit, the skills and the agents by name."""
     fetch, *rest = str(plan).splitlines()
     names = ", ".join(skill.name for skill in offer.skills)
     agents = [f"show it to {', '.join(plan.seen_by)}"] if plan.seen_by else []
@@ -75,10 +77,7 @@ def describe_plan(plan: prowess.Plan, offer: prowess.Offer) -> list[str]:
 
 
 def pick_skills(offer: prowess.Offer, preset: Sequence[str]) -> list[str] | None:
-    """The names of the skills that a person chooses on the terminal; ``None`` where nobody is there to choose."""
-    from prowess.cli.picker import pick_names  # noqa: PLC0415 - only where somebody chooses
-    from prowess.cli.terminal import open_terminal  # noqa: PLC0415
-
+    """Return the names of the skills that a person chooses on the terminal, or ``None`` without a terminal."""
     with open_terminal() as terminal:
         if terminal is None:
             return None
@@ -87,13 +86,11 @@ def pick_skills(offer: prowess.Offer, preset: Sequence[str]) -> list[str] | None
 
 
 def with_skills(offer: prowess.Offer, names: Collection[str]) -> prowess.Offer:
-    """An offer of only the skills of these names."""
+    """Return the offer with only the skills of these names."""
     return replace(offer, skills=tuple(skill for skill in offer.skills if skill.name in names))
 
 
 def _to_choice(skill: prowess.OfferedSkill) -> Choice:
-    from prowess.cli.picker import Choice  # noqa: PLC0415
-
     findings = [issue for issue in skill.issues if issue.severity != "info"]
     marks = (
         "runs code" if skill.acts else "",
@@ -101,6 +98,7 @@ def _to_choice(skill: prowess.OfferedSkill) -> Choice:
         "only when it is named" if skill.is_internal else "",
     )
     short = ", ".join((f"{skill.body_tokens:,} tokens", *filter(None, marks)))
+    # The first two lines are the name and the description, which the list shows by itself.
     _, _, *details = skill_to_blocks(skill)
     return Choice(
         skill.name, " ".join(skill.description.split()), short, (_describe_cost(skill), *map(_block_to_text, details))
@@ -112,7 +110,7 @@ def _block_to_text(block: Block) -> str:
 
 
 def offer_to_dict(offer: prowess.Offer) -> dict[str, object]:
-    """An offer as data."""
+    """Return an offer as data."""
     return {
         "source": str(offer.spec),
         "commit": offer.commit,

@@ -1,4 +1,4 @@
-"""Which skills a command is about that names none: the one in this folder, or the project's own."""
+"""The skills that ``check`` and ``eval`` are about if none is named: the one in this folder, or the project's."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ from typing import TYPE_CHECKING
 
 from prowess.authoring.check import find_skill_files
 from prowess.cli.lock_states import suggest_sync
-from prowess.cli.options import is_skill_folder
+from prowess.cli.skill_lookup import is_skill_folder
+from prowess.discovery.scan import discover
 from prowess.errors import SourceError
+from prowess.model import SkillScope
 
 if TYPE_CHECKING:
     from prowess.discovery.settings import Settings
 
 
 def find_own_paths(settings: Settings) -> tuple[str, ...]:
-    """The folders that are meant without a path: this one if it is a skill, else those set, else the project's.
+    """Return this folder if it is a skill, or the folders of the settings, or those of the project that hold skills.
 
-    Raises ``SourceError`` (``missing-skill-md``) where none of them holds a skill.
+    Raise ``SourceError`` (``missing-skill-md``) if none of them holds a skill.
     """
-    if os.path.lexists("SKILL.md"):
+    if is_skill_folder(os.curdir):
         return (".",)
     if settings.names("folders"):
         return settings.names("folders")
-    from prowess.discovery.scan import discover  # noqa: PLC0415 - only without a path
-    from prowess.model import SkillScope  # noqa: PLC0415
-
     places = discover(agents=settings.names("agents")).places
     paths = tuple(
         place.path
@@ -38,7 +37,7 @@ def find_own_paths(settings: Settings) -> tuple[str, ...]:
 
 
 def _suggest_location() -> str:
-    """What to do where no skill was found: bring what the lock file records, or name the folder that has some."""
+    """Return the end of a sentence: bring what the lock file records, or name a folder that has skills."""
     absent = suggest_sync()
     if not absent and any(map(_has_skill_folders, (os.curdir, "skills"))):
         return "where agents look; for those below this folder, name it: ."
@@ -47,13 +46,15 @@ def _suggest_location() -> str:
 
 
 def _has_skill_folders(folder: str) -> bool:
-    """Whether a skill's folder lies right in ``folder``: a glance, since a whole home folder may lie below it."""
+    """Return True when a folder of a skill lies right in ``folder``."""
+    # Only one level deep: a whole home folder may lie below.
     return os.path.isdir(folder) and any(is_skill_folder(os.path.join(folder, name)) for name in os.listdir(folder))
 
 
 def _has_skills_below(path: str) -> bool:
-    """Whether there is a skill at or below ``path``; links that lead out of it, as installs make, count as none."""
+    """Return True when there is a skill at or below ``path``."""
     try:
+        # Links that lead out of the folder, as installs make them, do not count: their authors check those skills.
         return bool(find_skill_files(path))
     except SourceError:
         return False

@@ -1,4 +1,4 @@
-"""Remedies in the words of the command line, for codes whose hint names a keyword of the library."""
+"""Remedies in the words of the command line, for codes whose hint in the library names a Python keyword."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ REMEDIES: dict[str, str] = {
     "binary": "write its bytes to a file: --raw > FILE",
     "commands-not-run": "look at them with 'prowess show NAME', then 'prowess trust grant NAME'",
     "local-edits": "keep your changes elsewhere, or update with --force, which keeps a backup",
-    "declared-no-more": "declare it again in prowess.toml, or take it away with 'prowess sync --remove'",
+    "declared-no-more": "declare it again in prowess.toml, or remove it with 'prowess sync --remove'",
     "not-in-lock": "install or adopt it, so that prowess.lock has it; 'prowess sync --remove' moves it to the backups",
     "lock-outdated": "run 'prowess sync' without --locked, and commit the lock file",
     "name-taken": "remove the other one, or install with --replace",
@@ -35,13 +35,14 @@ REMEDIES: dict[str, str] = {
 
 
 def find_error_remedy(error: SkillError) -> str:
-    """What to do about an error, here: where there are no skills, none is to be chosen."""
+    """Return what to do about an error: similar names for an unknown skill, or the remedy of its code."""
     if not isinstance(error, UnknownSkillError):
         return find_remedy(error.code)
     suggestion = did_you_mean(error.name, error.available)
+    # Without any skill, 'choose one of these' would be no help: then the remedy is how to get some.
     return suggestion or find_remedy(error.code if error.available else "no-skills")
 
 
 def find_remedy(code: str) -> str:
-    """What to do about a code, here."""
+    """Return what to do about a code, in the words of the command line; ``""`` if nothing is known."""
     return REMEDIES.get(code) or HINTS.get(code, "")

@@ -1,4 +1,4 @@
-"""Where a script works: the option that says so, and a word for those who expected it to work here."""
+"""The working folder of scripts: its option, and a note for people who expected it to be this folder."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 folder_option = click.option(
     "--folder",
     type=click.Path(file_okay=False, exists=True),
-    help="Where scripts work and may write; otherwise a new folder that is deleted afterwards.",
+    help="The folder that scripts work in and may write to; by default a new one, deleted afterwards.",
 )
 
 
 def note_empty_folder(arguments: Iterable[object], folder: str | None) -> None:
-    """Say that a script has not seen this folder, where it was given the name of something that lies here."""
-    here = [word for word in arguments if isinstance(word, str) and word and os.path.lexists(word)]
-    if here and folder is None:
+    """Print a note if a script got the name of a file here as an argument, but worked in another folder."""
+    # Arguments of a model's call may be of any type.
+    files = [word for word in arguments if isinstance(word, str) and word and os.path.lexists(word)]
+    if files and folder is None:
         printer.note(
-            f"note: it worked in a new, empty folder, where {here[0]!r} is not; --folder . lets it work and write here"
+            f"note: the script ran in a new, empty folder without {files[0]!r}; --folder . lets it read and write here"
         )

@@ -1,11 +1,14 @@
-"""A conversation's session and toolset, as the command line sets them up."""
+"""The session of a conversation, for commands that do what a model would do."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from prowess.cli.lock_states import warn_edited_skills
-from prowess.cli.options import find_in_catalog, is_path, load_catalog
+from prowess.cli.skill_lookup import find_in_catalog, is_path, load_catalog
+from prowess.runtime.acting.trust import Trust
+from prowess.runtime.session import Session
+from prowess.skills.catalog import Catalog
 
 if TYPE_CHECKING:
     import prowess
@@ -13,16 +16,15 @@ if TYPE_CHECKING:
 
 
 def open_session(settings: Settings, name: str = "", *, run: bool = True) -> tuple[prowess.Session, str]:
-    """A session, and the name of the skill that the command line means; what was granted runs, unless not ``run``."""
-    from prowess.runtime.acting.trust import Trust  # noqa: PLC0415
-    from prowess.runtime.session import Session  # noqa: PLC0415
-    from prowess.skills.catalog import Catalog  # noqa: PLC0415
+    """Return a session, and the name of the skill that the command line means.
 
+    Commands of trusted skills run in the session, unless ``run`` is false.
+    """
     catalog = Catalog() if is_path(name) else load_catalog(settings)
-    if name and name not in catalog:  # a path, or nothing
+    if name and name not in catalog:  # a path, or a word that no skill has: the latter raises
         skill = find_in_catalog(catalog, name, verify=bool(settings["verify"]))
         catalog, name = Catalog([skill]), skill.name
     warn_edited_skills([catalog[name]] if name else catalog.skills)
     trust = Trust() if run else None
-    # No ceiling: what is shown here is what a skill asks for, and nothing is approved by showing it.
+    # Any tool is allowed: what is shown is what a skill asks for, and showing it approves nothing.
     return Session(catalog, "any", trust=trust, filter=settings.text("filter")), name

@@ -1,4 +1,4 @@
-"""The terminal of the person who started a command: questions go there, whatever the streams are redirected to."""
+"""The terminal of the person who started a command. Questions go there even if the streams are redirected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _YES, _NO = frozenset(("y", "yes")), frozenset(("", "n", "no"))
 
 
 class Terminal(NamedTuple):
-    """Where a person reads and types."""
+    """The two streams of a terminal: what a person types, and what a person reads."""
 
     keys: IO[str]
     screen: IO[str]
@@ -28,9 +28,9 @@ class Terminal(NamedTuple):
 
 @contextmanager
 def open_terminal() -> Iterator[Terminal | None]:
-    """Yield the terminal that the person looks at, or ``None`` where no standard stream is one.
+    """Yield the terminal that the person looks at, or ``None`` if no standard stream is a terminal.
 
-    It is opened by its own name, so a question is seen, and answered, also when the output or the input is a pipe.
+    It is opened by its own name, so that a person sees and answers a question even when the output or input is a pipe.
     """
     streams = [stream for stream in (sys.stdin, sys.stderr, sys.stdout) if stream is not None and is_terminal(stream)]
     if not streams:
@@ -38,7 +38,7 @@ def open_terminal() -> Iterator[Terminal | None]:
         yield None
         return
     handle = _open_handle(streams[0])
-    if handle is None:
+    if handle is None:  # Windows, or a container without device files: the streams themselves are what there is
         yield Terminal(sys.stdin, sys.stderr) if is_terminal(sys.stdin) else None
         return
     # Two descriptors of one terminal: a text stream that reads and writes would have to seek, and terminals cannot.
@@ -50,7 +50,8 @@ def open_terminal() -> Iterator[Terminal | None]:
 
 
 def _open_handle(stream: IO[str]) -> int | None:
-    """A new descriptor of the terminal behind ``stream``; ``None`` where the system has no name for it."""
+    """Return a new descriptor of the terminal behind ``stream``, or ``None`` if the system has no name for it."""
+    # O_NOCTTY: to ask a question must not make this terminal the one whose Ctrl-C ends us.
     flags = os.O_RDWR | getattr(os, "O_NOCTTY", 0)
     for name in (_find_tty_name(stream), _TTY):
         try:
@@ -68,7 +69,7 @@ def _find_tty_name(stream: IO[str]) -> str:
 
 
 def _ask_line(question: str, terminal: Terminal) -> str:
-    """The line that a person types as the answer, in small letters; raises ``click.Abort`` where the input ends."""
+    """Return the line that a person types, in small letters. Raise ``click.Abort`` if the input ends."""
     terminal.screen.write(f"{escape_line(question)} ")
     terminal.screen.flush()
     answer = terminal.keys.readline()
@@ -78,21 +79,21 @@ def _ask_line(question: str, terminal: Terminal) -> str:
 
 
 def ask_choice(question: str, words: tuple[str, ...], terminal: Terminal) -> str:
-    """The one of ``words`` that a person at the terminal answers with; its first letter will do.
+    """Ask until a person answers with one of ``words``, or the beginning of one, and return that word.
 
-    Raises ``click.Abort`` where the input ends.
+    Raise ``click.Abort`` if the input ends.
     """
     while True:
         answer = _ask_line(f"{question} [{'/'.join(words)}]", terminal)
-        fitting = [word for word in words if word.startswith(answer)]
-        if len(fitting) == 1:
-            return fitting[0]
+        matches = [word for word in words if word.startswith(answer)]
+        if len(matches) == 1:
+            return matches[0]
 
 
 def confirm(question: str, terminal: Terminal) -> bool:
-    """Ask a person a question on the terminal until the answer is yes or no; no is what an empty line means.
+    """Ask until a person answers yes or no, and return True for yes. An empty line means no.
 
-    Raises ``click.Abort`` where the input ends.
+    Raise ``click.Abort`` if the input ends.
     """
     while True:
         word = _ask_line(f"{question} [y/N]:", terminal)

@@ -1,18 +1,15 @@
-"""``prowess activate``: the instructions of a skill as a conversation would load them."""
+"""``prowess activate``: prints the instructions of a skill as a model would get them."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import catalog_options, json_option, load_cli_settings, skill_argument
+from prowess.cli.issues import SKILL_FIELDS, issue_to_dict
+from prowess.cli.options import CatalogFlags, catalog_options, json_option, skill_argument
 from prowess.cli.render import printer
 from prowess.cli.session import open_session
-
-if TYPE_CHECKING:
-    from prowess.cli.options import CatalogFlags
+from prowess.cli.skill_lookup import load_cli_settings
 
 
 @new_command(
@@ -31,29 +28,28 @@ def command(
     where: CatalogFlags,
     as_data: bool,
 ) -> None:
-    """Activate a skill and print its instructions; commands in them run if this state of the skill is trusted.
+    """Activate a skill and print its instructions. Commands in them run if this state of the skill is trusted.
 
-    With ARGS: the text that a person's explicit call with them sends to the model.
+    With ARGS, print the text that a person's call '/NAME ARGS' sends to the model.
     """
     session, name = open_session(load_cli_settings(**where), skill)
-    called = session.expand(f"/{name} {' '.join(arguments)}", inline_forks=True) if arguments else ""
-    found = session.activate(name)
-    text = called or found.instructions
+    # A forked skill would become the task of a sub-agent; here its text is wanted.
+    called_text = session.expand(f"/{name} {' '.join(arguments)}", inline_forks=True) if arguments else ""
+    activation = session.activate(name)
+    text = called_text or activation.instructions
     if as_data:
         printer.print_answer(
             lambda: {
                 "name": name,
                 "instructions": text,
-                "added_tools": list(found.added_tools),
-                "location": found.skill.location,
-                "issues": [
-                    {"code": i.code, "field": i.field, "message": i.message, "hint": i.hint} for i in found.issues
-                ],
+                "added_tools": list(activation.added_tools),
+                "location": activation.skill.location,
+                "issues": [issue_to_dict(issue, SKILL_FIELDS) for issue in activation.issues],
             },
             list,
             as_data=True,
         )
         return
     printer.print_text(text)
-    for issue in found.issues:
+    for issue in activation.issues:
         printer.warn(f"[{issue.code}] {issue.message}")

@@ -1,4 +1,4 @@
-"""``prowess adopt``: skills that lie here already, taken over as they are."""
+"""``prowess adopt``: records skills that are here already as installed, without fetching them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.change_flow import PlannedChange, carry_out, plan_to_blocks
+from prowess.cli.change_flow import ChangeFlags, PlannedChange, carry_out, change_options, plan_to_blocks
 from prowess.cli.command_class import new_command
-from prowess.cli.install_options import dry_run_option, install_to_dict, install_to_line, issue_to_dict, yes_option
-from prowess.cli.options import complete_skill, json_option, shorten_path
+from prowess.cli.completions import complete_skill
+from prowess.cli.install_options import install_to_dict, install_to_line
+from prowess.cli.issues import issue_to_dict
 from prowess.cli.render import printer
+from prowess.cli.shown_paths import shorten_path
 from prowess.install.adopt import find_adoptable, is_left_in_place, is_project_own
 from prowess.install.installer import Installer
 from prowess.limits import DEFAULT_LIMITS
@@ -31,49 +33,46 @@ _TAKE_OVER = "take over"
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_skill)
 @click.option("--user", is_flag=True, help="Your own skills, not the project's.")
-@dry_run_option
-@yes_option
-@json_option
-def command(names: tuple[str, ...], *, user: bool, dry_run: bool, yes: bool, as_data: bool) -> int:
-    """Take over skills that lie in .agents/skills or .claude/skills as they are, without fetching them.
+@change_options
+def command(names: tuple[str, ...], *, user: bool, flags: ChangeFlags) -> int:
+    """Take over the skills in .agents/skills or .claude/skills as they are, without fetching them.
 
-    The folders become links to the install, what stood there is kept as a backup. A project's skill whose source
-    nobody recorded stays where it is unless it is named: .prowess is not committed, so a clone could not get it.
+    Each folder becomes a link to the install, and a backup keeps what was there. A skill of the project whose source
+    nobody recorded stays where it is unless you name it: .prowess is not committed, so a clone could not get it.
     Exit status 1: you said no.
     """
     installer = Installer()
     with printer.show_progress("looking"):
-        rows = list(_plan_adoption(installer.user if user else installer.project, names))
+        steps = list(_plan_adoption(installer.user if user else installer.project, names))
     return carry_out(
         PlannedChange(
-            plan=plan_to_blocks(rows),
-            needs_consent=any(row.startswith(_TAKE_OVER) for row in rows),
+            plan=plan_to_blocks(steps),
+            # A plan that only leaves things where they are changes nothing.
+            needs_consent=any(step.startswith(_TAKE_OVER) for step in steps),
             progress_text="taking over",
             apply=lambda: installer.adopt(*names, project=not user),
             to_dict=lambda done: {
-                "plan": rows,
-                "adopted": [install_to_dict(one) for one in done or ()],
+                "plan": steps,
+                "adopted": [install_to_dict(install) for install in done or ()],
                 "issues": [issue_to_dict(i) for i in installer.issues],
             },
-            report=lambda done: [install_to_line("Adopted", one) for one in done],
+            report=lambda done: [install_to_line("Adopted", install) for install in done],
             declined_text="Nothing was adopted.",
             idle_text="Nothing to adopt.",
             issues=lambda: installer.issues,
         ),
-        yes=yes,
-        as_data=as_data,
-        dry_run=dry_run,
+        flags,
     )
 
 
 def _plan_adoption(scope: InstallScope, names: tuple[str, ...]) -> Iterator[str]:
-    """What will be taken over, from where, as what; and what will not."""
-    for found in find_adoptable(scope, read_lock(scope.lock_folder), DEFAULT_LIMITS, names):
-        where, name = shorten_path(found.folder), found.tree.name
-        if is_left_in_place(found, scope, names):
-            yield f"leave {where}, which has no recorded source: a clone could not get it; name it to take it over"
+    """Return the steps: which folders are taken over, under which names, and which are left."""
+    for candidate in find_adoptable(scope, read_lock(scope.lock_folder), DEFAULT_LIMITS, names):
+        folder, name = shorten_path(candidate.folder), candidate.tree.name
+        if is_left_in_place(candidate, scope, names):
+            yield f"leave {folder}, which has no recorded source: a clone could not get it; name it to take it over"
             continue
-        yield f"{_TAKE_OVER} {where} as {name}, and record it in prowess.lock"
-        if is_project_own(found, scope):
-            folder = shorten_path(scope.install_folder(name))
-            yield f"{name} has no recorded source: commit {folder}, or clones cannot get it"
+        yield f"{_TAKE_OVER} {folder} as {name}, and record it in prowess.lock"
+        if is_project_own(candidate, scope):
+            install_folder = shorten_path(scope.install_folder(name))
+            yield f"{name} has no recorded source: commit {install_folder}, or clones cannot get it"

@@ -1,4 +1,4 @@
-"""``prowess call``: one tool call, as a model would make it."""
+"""``prowess call``: makes one tool call, as a model would, or lists the tools."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.commands.prompt import DIALECTS as KNOWN
-from prowess.cli.options import catalog_options, json_option, load_cli_settings
+from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
+from prowess.cli.render.blocks import Table
 from prowess.cli.script_folder import folder_option, note_empty_folder
 from prowess.cli.session import open_session
+from prowess.cli.skill_lookup import load_cli_settings
 from prowess.limits import DEFAULT_LIMITS
+from prowess.runtime.acting.scripts import Scripts
+from prowess.tools.arguments import parse_arguments
+from prowess.tools.dialects import DIALECTS
+from prowess.tools.toolset import Toolset
 
 if TYPE_CHECKING:
     import prowess
-    from prowess.cli.options import CatalogFlags
 
 _FORK_NOTE = (
     "Nothing ran: the sub-agent is prepared, and the host runs it. --json shows what it would be told (under fork); "
@@ -34,7 +38,7 @@ _FORK_NOTE = (
 )
 @click.argument("tool", required=False)
 @click.argument("arguments", required=False, metavar="[JSON]")
-@click.option("--dialect", type=click.Choice(KNOWN), help="The names and shapes of the tools.")
+@click.option("--dialect", type=click.Choice(list(DIALECTS)), help="The names and shapes of the tools.")
 @click.option(
     "--scripts/--no-scripts", default=True, show_default=True, help="Whether scripts of trusted skills may run."
 )
@@ -51,45 +55,41 @@ def command(
     where: CatalogFlags,
     as_data: bool,
 ) -> int:
-    """Make one tool call, as a model would, and print the result; without TOOL, the tools that are offered.
+    """Make one tool call, as a model would, and print the result. Without TOOL, list the tools that a model gets.
 
-    JSON '-' reads the arguments from standard input. Exit status 1: the result is an error.
+    If JSON is '-', the arguments come from standard input. Exit status 1: the result is an error.
     """
-    from prowess.runtime.acting.scripts import Scripts  # noqa: PLC0415 - what a conversation needs
-    from prowess.tools.arguments import parse_arguments  # noqa: PLC0415
-    from prowess.tools.dialects import DIALECTS  # noqa: PLC0415
-    from prowess.tools.toolset import Toolset  # noqa: PLC0415
-
     settings = load_cli_settings(dialect=dialect, **where)
     session, _ = open_session(settings)
-    spoken = cast("prowess.DialectName", settings.text("dialect"))  # whatever else it says is refused by the toolset
-    able = DIALECTS.get(spoken, DIALECTS["prowess"])
-    how = Scripts(settings.text("sandbox"), folder) if scripts and able.has_script_tool else None  # type: ignore[arg-type]  # one of its choices
-    if folder is not None and how is None:
-        raise click.UsageError("nothing would work in --folder: no script may run, or the dialect has no tool for them")
-    toolset = Toolset(session, spoken, fork="host" if able.has_fork_tool else None, scripts=how)
+    name = cast("prowess.DialectName", settings.text("dialect"))  # the toolset refuses an unknown one
+    known = DIALECTS.get(name, DIALECTS["prowess"])
+    can_run = scripts and known.has_script_tool
+    runner = Scripts(settings.text("sandbox"), folder) if can_run else None  # type: ignore[arg-type]  # one of its choices
+    if folder is not None and runner is None:
+        raise click.UsageError("--folder has no effect: no script may run, or the dialect has no tool for scripts")
+    toolset = Toolset(session, name, fork="host" if known.has_fork_tool else None, scripts=runner)
     if tool is None:
         _show_tools(toolset, as_data=as_data)
         return 0
-    given = _read_arguments(arguments)
-    result = toolset.call(tool, given)
-    printer.print_answer(lambda: _to_dict(result), list, as_data=as_data)
-    if not as_data:
-        printer.print_text(result.content)
-        if result.fork is not None:
-            printer.note(_FORK_NOTE)
+    # A bound, as for any input: a model cannot send endless arguments either.
+    written = sys.stdin.read(DEFAULT_LIMITS.max_file_bytes) if arguments == "-" else arguments or "{}"
+    result = toolset.call(tool, written)
+    if as_data:
+        printer.print_answer(lambda: _to_dict(result), list, as_data=True)
+    else:
+        _print_result(result)
         if "status" in result.data:  # a script has run
-            note_empty_folder(parse_arguments(given).get("args") or (), folder)
+            note_empty_folder(parse_arguments(written).get("args") or (), folder)
     return 1 if result.is_error else 0
 
 
-def _read_arguments(arguments: str | None) -> str:
-    return sys.stdin.read(DEFAULT_LIMITS.max_file_bytes) if arguments == "-" else arguments or "{}"
+def _print_result(result: prowess.ToolResult) -> None:
+    printer.print_text(result.content)
+    if result.fork is not None:
+        printer.note(_FORK_NOTE)
 
 
 def _show_tools(toolset: prowess.Toolset, *, as_data: bool) -> None:
-    from prowess.cli.render.blocks import Table  # noqa: PLC0415
-
     tools = toolset.tools()
     printer.print_answer(
         lambda: {"tools": [tool.to_json_schema() for tool in tools]},

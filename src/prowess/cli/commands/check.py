@@ -1,31 +1,28 @@
-"""``prowess check``: every finding about skills."""
+"""``prowess check``: prints every finding about skills, and mends what is mechanical."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from prowess.authoring.check import CheckReport, check, find_skill_files, remove_duplicate_files
-from prowess.authoring.fix import apply_fix, fix
+from prowess.authoring.fix import Fix, apply_fix, fix
 from prowess.cli.command_class import new_command
+from prowess.cli.completions import complete_code, complete_skill_or_path
 from prowess.cli.lock_states import LockStates
-from prowess.cli.options import (
-    check_codes,
-    complete_code,
-    complete_skill_or_path,
-    find_path,
-    json_option,
-    load_cli_settings,
-    shorten_path,
-)
+from prowess.cli.options import T, check_codes, json_option
 from prowess.cli.own_skills import find_own_paths
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Line, line
+from prowess.cli.render.blocks import Block, Line, Style, diff_to_lines, line
+from prowess.cli.shown_paths import shorten_path
+from prowess.cli.skill_lookup import find_path, load_cli_settings
 from prowess.errors import SkillError, SourceError
 from prowess.escapes import escape_line
 from prowess.limits import DEFAULT_LIMITS
+from prowess.lockfile.pins import LockVerifier
+from prowess.lockfile.scopes import standard_scopes
 from prowess.progress_steps import report_steps
 from prowess.spec.quantities import format_count, join_first
 
@@ -33,15 +30,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prowess.authoring.findings import Finding
-    from prowess.authoring.fix import Fix
-    from prowess.cli.options import T
-    from prowess.cli.render.blocks import Block, Style
+    from prowess.discovery.settings import Settings
 
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
 _MAX_NAMED = 5
 """How many installed skills a message names."""
 _GITHUB_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 _MAX_WIDTH = 160
+"""How much of a long line a finding shows: a whole file may be one line."""
 
 
 def _code_option(name: str, about: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
@@ -54,7 +50,7 @@ def _code_option(name: str, about: str) -> Callable[[Callable[..., T]], Callable
     "check",
     ("prowess check", "the skill in this folder, or the project's skills"),
     ("prowess check skills/ --strict", "a collection; warnings count"),
-    ("prowess check skills/ --fix", "mend what is mechanical, and show how"),
+    ("prowess check skills/ --fix", "mend mechanical mistakes, and show how"),
     ("prowess check --spec", "would skills-ref accept it?"),
     ("prowess check --format github", "annotations for a pull request"),
 )
@@ -68,12 +64,16 @@ def _code_option(name: str, about: str) -> Callable[[Callable[..., T]], Callable
     show_default=True,
     help="How findings are written.",
 )
-@click.option("--fix", "mend", is_flag=True, help="Mend what is mechanical, and show the difference.")
+@click.option("--fix", "mend", is_flag=True, help="Mend mechanical mistakes, and show the difference.")
 @click.option("--diff", "only_show", is_flag=True, help="Show what --fix would change, and change nothing.")
 @_code_option("--ignore", "Leave out findings of this code (docs/reference/errors.md lists them).")
 @_code_option("--only", "Only findings of this code.")
-@click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="What listing them all may cost.")
-@click.option("--spec", is_flag=True, help="Only the verdict of the specification's reference validator, skills-ref.")
+@click.option(
+    "--budget", type=click.IntRange(0), metavar="TOKENS", help="How many tokens the listing of all of them may cost."
+)
+@click.option(
+    "--spec", is_flag=True, help="Only what skills-ref, the reference validator of the specification, would say."
+)
 @json_option
 def command(
     paths: tuple[str, ...],
@@ -88,48 +88,76 @@ def command(
     spec: bool,
     as_data: bool,
 ) -> int:
-    """Check skills: every finding with its line, the text that it is about, and what to do.
+    """Check skills, and print every finding with its line, the text that it is about, and what to do.
 
-    PATH is a skill's folder, its SKILL.md, or a folder of skills; where nothing of that name lies here, NAME is the
-    name of a skill. Several skills are also compared with each other. Without PATH it is the skill in this folder, or
-    those of the project but for the installed ones, which their authors check.
-    Exit status 1: there is an error, or under --strict a warning.
+    PATH is the folder of a skill, its SKILL.md, or a folder of skills. If there is no such path, NAME is the name of a
+    skill. Several skills are also compared with each other. Without PATH the skill in this folder is checked, or the
+    skills of the project. Installed skills are left out, since their authors check them.
+    Exit status 1: there is an error, or with --strict a warning.
     """
     settings = load_cli_settings(strict=strict, budget=budget)
-    as_json = as_data or form == "json"
-    try:
-        chosen = tuple(find_path(settings, path) for path in paths) or find_own_paths(settings)
-    except SourceError:
-        recorded = [] if paths else LockStates().find_missing("project")
-        if not recorded:
-            raise
-        return _report_all_installed(recorded, as_json=as_json)
-    own, installed = (chosen, []) if paths else _split_pinned(_find_skill_files(chosen))
-    if installed and not own:
-        return _report_all_installed(installed, as_json=as_json)
-    if installed:
-        printer.note(f"left to their authors, since they are installed: {join_first(installed, _MAX_NAMED)}")
+    form = "json" if as_data else form
+    targets = _find_targets(settings, paths)
+    if not targets.checked:
+        return _report_only_installs(targets.installed, as_json=form == "json")
+    if targets.installed:
+        names = join_first(targets.installed, _MAX_NAMED)
+        printer.note(f"not checked, since they are installed and their authors check them: {names}")
     with printer.show_progress("checking"):
-        fixes = _fix_files(chosen, write=mend) if mend or only_show else []
-        report = check(*(own if installed else chosen), budget=settings.number("budget"), spec=spec)
+        # Mended first, so that the findings are those that are left.
+        fixes = _fix_files(targets.paths, write=mend) if mend or only_show else []
+        report = check(*targets.checked, budget=settings.number("budget"), spec=spec)
     report = _filter_findings(report, frozenset(only), frozenset(ignore))
-    if form == "github" and not as_json:
-        for finding in report.findings:
-            printer.print_line(_to_github_annotation(finding))
-    else:
-        printer.print_answer(
-            lambda: _to_dict(report, fixes), lambda: _to_blocks(report, fixes, written=mend), as_data=as_json
-        )
+    _print_report(report, fixes, form, written=mend)
     return 0 if report.ok(strict=bool(settings["strict"])) else 1
 
 
+def _print_report(report: CheckReport, fixes: list[Fix], form: str, *, written: bool) -> None:
+    if form != "github":
+        printer.print_answer(
+            lambda: _to_dict(report, fixes), lambda: _to_blocks(report, fixes, written=written), as_data=form == "json"
+        )
+        return
+    # Plain lines: a workflow command must begin its line, without colours or wrapping.
+    for finding in report.findings:
+        printer.print_line(_to_github_annotation(finding))
+
+
+class _Targets(NamedTuple):
+    """The skills that a command line is about."""
+
+    paths: tuple[str, ...]
+    """Everything that was named, or the folders of the project."""
+    checked: tuple[str, ...]
+    """What of it is checked; empty if all skills are installed ones."""
+    installed: list[str]
+    """The names of installed skills that are left to their authors."""
+
+
+def _find_targets(settings: Settings, names: tuple[str, ...]) -> _Targets:
+    """Return what was named, or the project's own skills. Raise ``SourceError`` if there are none at all."""
+    if names:
+        paths = tuple(find_path(settings, name) for name in names)
+        return _Targets(paths, paths, [])
+    try:
+        paths = find_own_paths(settings)
+    except SourceError:
+        # A clone before 'prowess sync' has no skills, but its lock file records installed ones: that is no failure.
+        recorded = LockStates().find_missing("project")
+        if not recorded:
+            raise
+        return _Targets((), (), recorded)
+    own_files, installed = _split_pinned_files(_find_skill_files(paths))
+    return _Targets(paths, own_files if installed else paths, installed)
+
+
 def _find_skill_files(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The files of the skills at or below ``paths``, each once."""
+    """Return the SKILL.md files at or below ``paths``, each once."""
     return remove_duplicate_files(file for path in paths for file in find_skill_files(path))
 
 
-def _report_all_installed(installed: list[str], *, as_json: bool) -> int:
-    """Say that nothing here is the project's own; what others wrote is theirs to check, so that is no failure."""
+def _report_only_installs(installed: list[str], *, as_json: bool) -> int:
+    """Say that all skills here are installed ones. Their authors check them, so the exit status is 0."""
     printer.note(
         f"there are only installed skills ({join_first(installed, _MAX_NAMED)}), which their authors check; "
         "name a folder to check them all the same"
@@ -140,37 +168,34 @@ def _report_all_installed(installed: list[str], *, as_json: bool) -> int:
 
 
 def _fix_files(paths: tuple[str, ...], *, write: bool) -> list[Fix]:
-    found: list[Fix] = []
-    files, pinned = _split_pinned(_find_skill_files(paths))
+    fixes: list[Fix] = []
+    files, pinned = _split_pinned_files(_find_skill_files(paths))
     if pinned:
-        printer.note(f"left as prowess.lock has them: {', '.join(pinned)} (mend them where they come from)")
+        printer.note(f"not mended, since prowess.lock pins them: {', '.join(pinned)} (mend them at their source)")
     for file in report_steps(files, lambda file: shorten_path(os.path.dirname(file))):
         try:
             mended = fix(file)
-        except SkillError:  # what cannot be read is among the findings
+        except SkillError:  # a file that cannot be read is among the findings already
             continue
         if mended:
-            found.append(mended)
+            fixes.append(mended)
         if write:
             apply_fix(mended)
-    return found
+    return fixes
 
 
-def _split_pinned(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
-    """The files that may be changed, and the skills of the others: in an install base, or a copy that is recorded."""
-    from prowess.lockfile.pins import LockVerifier  # noqa: PLC0415
-    from prowess.lockfile.scopes import standard_scopes  # noqa: PLC0415 - only to mend something
-
+def _split_pinned_files(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
+    """Split files into those of the project, and the names of installed skills, which a lock file pins."""
     scopes = standard_scopes(os.getcwd(), os.path.expanduser("~"), os.environ)
     records = LockVerifier(scopes, DEFAULT_LIMITS).records
     folders = {file: os.path.realpath(os.path.dirname(file)) for file in files}
-    free = tuple(file for file, folder in folders.items() if not any(one.locate_folder(folder) for one in records))
+    free = tuple(file for file, folder in folders.items() if not any(lock.locate_folder(folder) for lock in records))
     return free, sorted({os.path.basename(os.path.dirname(file)) for file in files if file not in free})
 
 
 def _filter_findings(report: CheckReport, only: frozenset[str], ignore: frozenset[str]) -> CheckReport:
-    kept = (f for f in report.findings if f.code not in ignore and (not only or f.code in only))
-    return CheckReport(report.skills, tuple(kept), report.tokens, report.costs)
+    findings = (f for f in report.findings if f.code not in ignore and (not only or f.code in only))
+    return CheckReport(report.skills, tuple(findings), report.tokens, report.costs)
 
 
 def _to_dict(report: CheckReport, fixes: list[Fix]) -> dict[str, object]:
@@ -182,7 +207,7 @@ def _to_dict(report: CheckReport, fixes: list[Fix]) -> dict[str, object]:
         "listing_tokens": report.tokens,
         "costs": [{"name": name, "tokens": tokens} for name, tokens in report.costs.items()],
         "findings": [_finding_to_dict(finding) for finding in report.findings],
-        "fixes": [{"path": one.path, "codes": list(one.codes), "diff": one.diff()} for one in fixes],
+        "fixes": [{"path": fixed.path, "codes": list(fixed.codes), "diff": fixed.diff()} for fixed in fixes],
     }
 
 
@@ -203,7 +228,7 @@ def _finding_to_dict(finding: Finding) -> dict[str, object]:
 
 
 def _to_github_annotation(finding: Finding) -> str:
-    """A workflow command as GitHub reads it."""
+    """Return a finding as a workflow command, which GitHub shows at the line of a pull request."""
     place = f"file={_escape_property(shorten_path(finding.path))},line={finding.line},col={finding.column}"
     subject = f"{finding.field}: " if finding.field else ""
     message = f"{subject}{_relativize_paths(finding.message)} ({finding.hint})"
@@ -212,12 +237,13 @@ def _to_github_annotation(finding: Finding) -> str:
 
 
 def _relativize_paths(message: str) -> str:
-    """A message whose paths below the working folder are relative to it."""
+    """Return a message in which paths below the working folder are relative to it."""
     here = os.getcwd().rstrip(os.sep) + os.sep
     return message.replace(here, "") if here != os.sep else message
 
 
 def _escape_message(text: str) -> str:
+    # The percent sign first: what stands for the others begins with it.
     return escape_line(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
@@ -226,15 +252,13 @@ def _escape_property(text: str) -> str:
 
 
 def _to_blocks(report: CheckReport, fixes: list[Fix], *, written: bool) -> Iterator[Block]:
-    for one in fixes:
+    for fixed in fixes:
         yield line(
             (f"{'mended' if written else 'would mend'} ", "good"),
-            (shorten_path(one.path), "name"),
-            f": {', '.join(one.codes)}",
+            (shorten_path(fixed.path), "name"),
+            f": {', '.join(fixed.codes)}",
         )
-        for row in one.diff(shorten_path(one.path)).splitlines():
-            style: Style = "added" if row.startswith("+") else "removed" if row.startswith("-") else "plain"
-            yield line((row, style))
+        yield from diff_to_lines(fixed.diff(shorten_path(fixed.path)))
         yield Line()
     for finding in report.findings:
         yield from _finding_to_blocks(finding)
@@ -251,9 +275,9 @@ def _finding_to_blocks(finding: Finding) -> Iterator[Block]:
     number = str(finding.line)
     margin = " " * len(number)
     if finding.text.strip():
-        before, meant, after = _split_around(finding.text, finding.column - 1, finding.length)
-        under = ("^" * max(len(escape_line(meant)), 1), _STYLES[finding.severity])
-        yield line((f"{number} | ", "dim"), before, meant, after, indent=2, cut=True)
+        before, marked, after = _split_around(finding.text, finding.column - 1, finding.length)
+        under = ("^" * max(len(escape_line(marked)), 1), _STYLES[finding.severity])
+        yield line((f"{number} | ", "dim"), before, marked, after, indent=2, cut=True)
         yield line((f"{margin} | ", "dim"), " " * len(escape_line(before)), under, indent=2, cut=True)
     mends = " (prowess check --fix mends it)" if finding.fixable else ""
     if finding.hint:
@@ -261,7 +285,7 @@ def _finding_to_blocks(finding: Finding) -> Iterator[Block]:
 
 
 def _split_around(text: str, begin: int, length: int) -> tuple[str, str, str]:
-    """What stands before the part that is meant, that part, and what follows, of a line that may be very long."""
+    """Return the text before the marked part, that part, and the text after it, cut to fit a screen."""
     first = max(0, begin - _MAX_WIDTH // 2)
     last = first + _MAX_WIDTH
     before = ("…" if first else "") + text[first:begin]
@@ -276,8 +300,8 @@ def _summarize(report: CheckReport) -> Line:
     skills = format_count(len(report.skills), "skill")
     counts = [format_count(report.count(s), s) for s in ("error", "warning") if report.count(s)]
     notes = [f"{report.count('info')} to know"] if report.count("info") else []
-    said = ", ".join(counts + notes) or "nothing found"
+    outcome = ", ".join(counts + notes) or "nothing found"
     style: Style = "bad" if report.count("error") else "warn" if report.count("warning") else "good"
-    # Other listings cost less or more: whoever compares the number with that of 'prompt' must know which it is.
+    # Other styles cost less or more, so the number comes with the command that prints this listing.
     cost = f"; listing costs about {report.tokens:,} tokens (prowess prompt --style xml)"
-    return line((f"{skills}: {said}", style), cost)
+    return line((f"{skills}: {outcome}", style), cost)

@@ -1,4 +1,4 @@
-"""``prowess completion``: the completion script of a shell."""
+"""``prowess completion``: prints the completion script of a shell."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from prowess.cli.render import printer
 @json_option
 @click.pass_context
 def command(ctx: click.Context, shell: str, *, as_data: bool) -> None:
-    """Print the script that completes commands, options, and the names of skills, agents and codes."""
-    made = get_completion_class(shell)
-    assert made is not None  # noqa: S101 - one of the choices
-    script = made(ctx.find_root().command, {}, "prowess", "_PROWESS_COMPLETE").source()
+    """Print the script with which a shell completes commands, options, and names of skills, agents and codes."""
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None  # noqa: S101 - one of the choices
+    script = completion_class(ctx.find_root().command, {}, "prowess", "_PROWESS_COMPLETE").source()
     printer.print_answer(lambda: {"shell": shell, "script": script}, list, as_data=as_data)
     if not as_data:
         printer.print_own_text(script.rstrip("\n") + "\n")

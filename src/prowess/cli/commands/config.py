@@ -1,13 +1,15 @@
-"""``prowess config``: every setting, its value, and where that came from."""
+"""``prowess config``: shows every setting, its value, and where the value came from."""
 
 from __future__ import annotations
 
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import json_option, load_cli_settings, shorten_path
+from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, line
+from prowess.cli.shown_paths import shorten_path
+from prowess.cli.skill_lookup import load_cli_settings
 from prowess.discovery.settings import SETTINGS, Setting
 from prowess.errors import SourceError, sort_by_similarity
 
@@ -25,35 +27,40 @@ def _complete_setting(_ctx: click.Context, _param: click.Parameter, incomplete: 
 @click.argument("name", required=False, shell_complete=_complete_setting)
 @json_option
 def command(name: str | None, *, as_data: bool) -> None:
-    """Show every setting, its value, and where that came from: default, file, variable or flag.
+    """Show every setting, its value, and where the value came from: default, file, variable or flag.
 
-    Settings stand under [settings] in the project's prowess.toml and in prowess/config.toml of your configuration; a
-    variable is PROWESS_ and the name in capitals. Later wins: default, your file, the project's, variable, flag.
+    Settings are under [settings] in the project's prowess.toml, and in prowess/config.toml of your configuration
+    folder. A variable is PROWESS_ and the name in capitals. Later ones win: default, your file, the project's file,
+    variable, flag.
     """
     settings = load_cli_settings()
-    known = [found.name for found in settings]
+    known = [setting.name for setting in settings]
     if name is not None and name not in known:
         raise SourceError(
             f"no setting {name!r}; nearest: {', '.join(sort_by_similarity(name, known)[:3])}", code="unknown-setting"
         )
-    chosen = [found for found in settings if name in (None, found.name)]
+    chosen = [setting for setting in settings if name in (None, setting.name)]
     printer.print_answer(
-        lambda: {"settings": [_to_dict(found) for found in chosen]},
+        lambda: {"settings": [_to_dict(setting) for setting in chosen]},
         lambda: [line(_format_value(chosen[0]))] if name else [_to_table(chosen)],
         as_data=as_data,
     )
 
 
-def _to_dict(found: Setting) -> dict[str, object]:
-    value = list(found.value) if isinstance(found.value, tuple) else found.value
-    return {"name": found.name, "value": value, "origin": found.origin}
+def _to_dict(setting: Setting) -> dict[str, object]:
+    value = list(setting.value) if isinstance(setting.value, tuple) else setting.value
+    return {"name": setting.name, "value": value, "origin": setting.origin}
 
 
-def _format_value(found: Setting) -> str:
-    if isinstance(found.value, tuple):
-        return ", ".join(found.value)
+def _format_value(setting: Setting) -> str:
+    if isinstance(setting.value, tuple):
+        return ", ".join(setting.value)
     return (
-        "" if found.value is None else str(found.value).lower() if isinstance(found.value, bool) else str(found.value)
+        ""
+        if setting.value is None
+        else str(setting.value).lower()
+        if isinstance(setting.value, bool)
+        else str(setting.value)
     )
 
 

@@ -1,21 +1,17 @@
-"""``prowess demo``: all of it in under a minute, without keys."""
+"""``prowess demo``: shows all of it in under a minute, without API keys."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.demo.parts import run_steps, step_to_blocks
+from prowess.cli.demo.steps import DemoStep, run_steps, step_to_blocks
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.plain_text import render_text
 from prowess.files.temp import temporary_folder
-
-if TYPE_CHECKING:
-    from prowess.cli.demo.parts import DemoStep
 
 
 @new_command(
@@ -26,26 +22,26 @@ if TYPE_CHECKING:
 @click.option("--record", type=click.Path(dir_okay=False), help="Write a picture of the screen (SVG) as well.")
 @json_option
 def command(*, record: str | None, as_data: bool) -> None:
-    """Show the main job end to end: a scripted model holds a conversation with real skills.
+    """Show the main job from end to end: a scripted model holds a conversation with real skills.
 
-    What the model sees, each call and its result, a refused file, a script and a command before and after trust, a
-    fork, an install that is pinned and a tampering that is found, a skill that a site publishes, and what it all costs
-    in tokens. Everything happens in a temporary folder; nothing of yours is read or changed.
+    You see what the model sees, each call and its result, a refused file, a script and a command before and after
+    trust, a fork, a pinned install, a change of it that is detected, a skill that a site publishes, and the cost of it
+    all in tokens. Everything happens in a temporary folder. Nothing of yours is read or changed.
     """
-    done: list[DemoStep] = []
+    steps: list[DemoStep] = []
     with temporary_folder("prowess-demo-") as folder:
         for number, step in enumerate(run_steps(Path(folder)), 1):
-            done.append(step)
-            if not as_data:
+            steps.append(step)
+            if not as_data:  # at once: a person watches, and some steps take seconds
                 printer.print_blocks(step_to_blocks(step, number))
     if as_data:
         printer.print_answer(
-            lambda: {"steps": [{"title": one.title, "text": render_text(one.blocks)} for one in done]},
+            lambda: {"steps": [{"title": step.title, "text": render_text(step.blocks)} for step in steps]},
             list,
             as_data=True,
         )
     if record is not None:
-        from prowess.cli.render.svg_picture import write_svg  # noqa: PLC0415 - only for a picture
+        from prowess.cli.render.svg_picture import write_svg  # noqa: PLC0415 - loads rich, which a pipe does without
 
-        write_svg((block for number, step in enumerate(done, 1) for block in step_to_blocks(step, number)), record)
+        write_svg((block for number, step in enumerate(steps, 1) for block in step_to_blocks(step, number)), record)
         printer.note(f"recorded in {record}", quiet=as_data)

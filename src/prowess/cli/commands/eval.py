@@ -1,4 +1,4 @@
-"""``prowess eval``: whether the queries of a skill's evals would find it."""
+"""``prowess eval``: tests whether the queries of a skill's evals find it."""
 
 from __future__ import annotations
 
@@ -7,20 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prowess.authoring.evals import EvalReport, evaluate, load_evals
+from prowess.authoring.evals import EvalCase, EvalReport, EvalResult, evaluate, load_evals
 from prowess.cli.command_class import new_command
-from prowess.cli.options import (
-    catalog_options,
-    complete_skill_or_path,
-    find_path,
-    json_option,
-    load_catalog,
-    load_cli_settings,
-    shorten_path,
-)
+from prowess.cli.completions import complete_skill_or_path
+from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.own_skills import find_own_paths
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Line, Table, Title, line
+from prowess.cli.render.blocks import Block, Line, Span, Style, Table, Title, line
+from prowess.cli.shown_paths import shorten_path
+from prowess.cli.skill_lookup import find_path, load_catalog, load_cli_settings
 from prowess.discovery.scan import scan
 from prowess.errors import SourceError
 from prowess.select.selectors import LexicalSelector, ModelDrivenSelector
@@ -32,9 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.authoring.evals import EvalCase, EvalResult
-    from prowess.cli.options import CatalogFlags
-    from prowess.cli.render.blocks import Block, Span, Style
 
 _SELECTOR_NOTES = {
     "lexical": "measured with the lexical selector: words in common with the query, ranked; no model is asked",
@@ -53,9 +45,9 @@ _STYLES: dict[str, Style] = {"hit": "good", "quiet": "good", "miss": "bad", "fal
 )
 @click.argument("path", required=False, metavar="[PATH|NAME]", shell_complete=complete_skill_or_path)
 @click.option(
-    "--min", "least", type=click.FloatRange(0, 1), help="The share of queries that must come out right; 1 otherwise."
+    "--min", "least", type=click.FloatRange(0, 1), help="The share of queries that must come out right; 1 by default."
 )
-@click.option("--top", type=click.IntRange(1), help="Found means among the first so many.")
+@click.option("--top", type=click.IntRange(1), help="A skill counts as found if it is among the first so many.")
 @click.option("--selector", type=click.Choice(("lexical", "all")), help="What picks skills for a query.")
 @catalog_options
 @json_option
@@ -68,15 +60,14 @@ def command(
     where: CatalogFlags,
     as_data: bool,
 ) -> int:
-    """Test whether the queries of evals find their skill, and only that one, among the skills that there are.
+    """Test whether the queries of evals find their skill, and no other, among all skills that are here.
 
-    PATH is a skill's folder (its evals/*.json are read), its SKILL.md, a folder of skills, or a JSON file: a list of
-    {"query", "should_trigger"}, or {"skill_name", "evals": [{"prompt"}]}. A file outside of a skill says which one is
-    meant: "skill" in each entry, or {"skill": NAME, "queries": [...]}. Where nothing of that name lies here, NAME is
-    the name of a skill. Without PATH it is the skill in this folder, or those of the project.
+    PATH is the folder of a skill (its evals/*.json are read), its SKILL.md, a folder of skills, or a JSON file: a list
+    of {"query", "should_trigger"}, or {"skill_name", "evals": [{"prompt"}]}. A file outside of a skill names the skill
+    with "skill" in each entry, or as {"skill": NAME, "queries": [...]}. If there is no such path, NAME is the name of a
+    skill. Without PATH the skill in this folder is tested, or the skills of the project.
 
-    Exit status 1: a query came out wrong, as with any test; with --min, fewer came out right than that share (--min 0
-    only reports).
+    Exit status 1: a query came out wrong; with --min, a smaller share of them came out right (--min 0 only reports).
     """
     settings = load_cli_settings(min=least, top=top, selector=selector, **where)
     paths = (_to_skill_folder(find_path(settings, path)),) if path else find_own_paths(settings)
@@ -84,27 +75,29 @@ def command(
     named = settings.text("selector")
     chosen = LexicalSelector() if named == "lexical" else ModelDrivenSelector()
     catalog = load_catalog(settings)
+    # The skills of the first path win over later ones, and all of these over the standard places.
     for place in reversed(paths):
         catalog = _load_competitors(place, named=bool(settings.names("folders"))) | catalog
     with printer.show_progress("asking"):
         report = evaluate(cases, catalog, selector=chosen, top=settings.number("top") or 1)
-    judged = _EvalOutcome(report, len(catalog), named, float(settings["min"]))  # type: ignore[arg-type]  # a share is a number
-    printer.print_answer(lambda: _to_dict(judged), lambda: _to_blocks(judged), as_data=as_data)
-    return 0 if judged.passed else 1
+    outcome = _EvalOutcome(report, len(catalog), named, float(settings["min"]))  # type: ignore[arg-type]  # a share is a number
+    printer.print_answer(lambda: _to_dict(outcome), lambda: _to_blocks(outcome), as_data=as_data)
+    return 0 if outcome.passed else 1
 
 
 def _to_skill_folder(path: str) -> str:
-    """The folder of a skill whose SKILL.md is named; any other path as it is."""
+    """Return the folder of a SKILL.md, and any other path unchanged."""
     return os.path.dirname(path) or os.curdir if os.path.basename(path) == SKILL_FILE else path
 
 
 def _load_cases(paths: tuple[str, ...]) -> tuple[EvalCase, ...]:
-    """The cases below all the paths; of several, some may have none. Raises ``SourceError`` where none has any."""
+    """Return the cases below all paths. Raise ``SourceError`` if there are none, or if the only path has none."""
     cases: list[EvalCase] = []
     for path in paths:
         try:
             cases += load_evals(path)
         except SourceError as error:
+            # Some of several skills may have no evals, but a single one that was named must have them.
             if error.code != "no-evals" or len(paths) == 1:
                 raise
     if not cases:
@@ -113,7 +106,7 @@ def _load_cases(paths: tuple[str, ...]) -> tuple[EvalCase, ...]:
 
 
 class _EvalOutcome(NamedTuple):
-    """How the queries came out, among how many skills, by which selector, and what share of them has to."""
+    """How the queries came out, among how many skills, with which selector, and which share has to be right."""
 
     report: EvalReport
     skills: int
@@ -126,7 +119,8 @@ class _EvalOutcome(NamedTuple):
 
 
 def _load_competitors(path: str, *, named: bool) -> prowess.Catalog:
-    """The skills that lie where the evals do: those of a collection, or the skill itself and its neighbours."""
+    """Return the skills near the evals: those of a collection, or the skill itself and its neighbours."""
+    # A description is tested against those that a model would see beside it.
     where = os.path.abspath(path)
     folder = where if os.path.isdir(where) else os.path.dirname(where)
     folder = os.path.dirname(folder) if os.path.basename(folder) == "evals" else folder
@@ -135,15 +129,15 @@ def _load_competitors(path: str, *, named: bool) -> prowess.Catalog:
     return scan(folder) if folder == where else Catalog()
 
 
-def _to_dict(judged: _EvalOutcome) -> dict[str, object]:
-    report = judged.report
+def _to_dict(outcome: _EvalOutcome) -> dict[str, object]:
+    report = outcome.report
     return {
         "cases": len(report.results),
-        "skills": judged.skills,
-        "selector": judged.selector,
+        "skills": outcome.skills,
+        "selector": outcome.selector,
         "top": report.top,
-        "min": judged.least,
-        "passed": judged.passed,
+        "min": outcome.least,
+        "passed": outcome.passed,
         "score": round(report.score, 4),
         "hit_rate": _round_share(report.hit_rate),
         "false_fire_rate": _round_share(report.false_fire_rate),
@@ -165,8 +159,8 @@ def _round_share(share: float | None) -> float | None:
     return None if share is None else round(share, 4)
 
 
-def _to_blocks(judged: _EvalOutcome) -> Iterator[Block]:
-    report = judged.report
+def _to_blocks(outcome: _EvalOutcome) -> Iterator[Block]:
+    report = outcome.report
     wrong = [result for result in report.results if not result.right]
     if wrong:
         yield Title("Came out wrong")
@@ -176,25 +170,25 @@ def _to_blocks(judged: _EvalOutcome) -> Iterator[Block]:
             yield Title("Who won instead")
             yield Table([((name, "name"), str(count)) for name, count in winners], indent=2)
         yield Line()
-    yield line(*_describe_verdict(judged), f" (among {format_count(judged.skills, 'skill')}, first {report.top})")
+    yield line(*_describe_verdict(outcome), f" (among {format_count(outcome.skills, 'skill')}, first {report.top})")
     for what, share in (("hit rate", report.hit_rate), ("false fires", report.false_fire_rate)):
         yield line(f"{what}: {'no such queries' if share is None else f'{share:.0%}'}", indent=2)
-    yield line(_SELECTOR_NOTES[judged.selector], indent=2)
+    yield line(_SELECTOR_NOTES[outcome.selector], indent=2)
     sources = sorted({result.case.source for result in report.results})
     yield line((f"from {', '.join(map(shorten_path, sources))}", "dim"), indent=2)
 
 
-def _describe_verdict(judged: _EvalOutcome) -> Iterator[Span]:
-    """Whether it passed, at a glance, and what went wrong."""
-    report = judged.report
-    yield ("Passed: ", "good") if judged.passed else ("Failed: ", "bad")
+def _describe_verdict(outcome: _EvalOutcome) -> Iterator[Span]:
+    """Return the first line of the report: whether the test passed, and what went wrong."""
+    report = outcome.report
+    yield ("Passed: ", "good") if outcome.passed else ("Failed: ", "bad")
     yield f"{sum(r.right for r in report.results)} of {len(report.results)} right ({report.score:.0%})"
     misses, fires = report.count("miss"), report.count("false-fire")
     counts = [format_count(misses, "miss", "misses")] if misses else []
     counts += [format_count(fires, "false fire")] if fires else []
     if counts:
         yield (f"; {', '.join(counts)}", "bad")
-        yield f"; wanted {judged.least:.0%}"
+        yield f"; wanted {outcome.least:.0%}"
 
 
 def _result_to_row(result: EvalResult) -> tuple[tuple[str, Style], tuple[str, Style], str, str]:

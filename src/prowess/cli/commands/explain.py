@@ -1,28 +1,21 @@
-"""``prowess explain``: why a name is, or is not, what a model sees."""
+"""``prowess explain``: explains why a model sees a skill of a name, or does not."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import (
-    catalog_options,
-    json_option,
-    load_catalog,
-    load_cli_settings,
-    shorten_path,
-    skill_argument,
-    suggest_sync_for,
-)
+from prowess.cli.issues import issue_to_dict
+from prowess.cli.options import CatalogFlags, catalog_options, json_option, skill_argument
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Table, Title, line
+from prowess.cli.render.blocks import Block, Table, Title, line
+from prowess.cli.shown_paths import shorten_path
+from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
 from prowess.errors import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prowess.cli.options import CatalogFlags
-    from prowess.cli.render.blocks import Block
     from prowess.model import Explanation
 
 
@@ -40,58 +33,53 @@ def command(
     where: CatalogFlags,
     as_data: bool,
 ) -> int:
-    """Explain why a name is, or is not, what a model sees: the copy that wins, those that lose, every place looked at.
+    """Explain why a model sees a skill of this name, or does not.
+
+    The answer names the copy that wins, the copies that lose, and every place that was searched.
 
     Exit status 1: there is no such skill.
     """
     settings = load_cli_settings(**where)
     catalog = load_catalog(settings)
-    found = catalog.explain(skill)
-    printer.print_answer(lambda: _to_dict(found), lambda: _to_blocks(found), as_data=as_data)
-    suggestion = "" if found.location else did_you_mean(skill, catalog.names)
+    explanation = catalog.explain(skill)
+    printer.print_answer(lambda: _to_dict(explanation), lambda: _to_blocks(explanation), as_data=as_data)
+    suggestion = "" if explanation.location else did_you_mean(skill, catalog.names)
     if suggestion:
         printer.note(suggestion)
-    if not found.location and (absent := suggest_sync_for(settings)):
+    if not explanation.location and (absent := suggest_sync_for(settings)):
         printer.warn(absent)
-    return 0 if found.location else 1
+    return 0 if explanation.location else 1
 
 
-def _to_dict(found: Explanation) -> dict[str, object]:
+def _to_dict(explanation: Explanation) -> dict[str, object]:
     return {
-        "name": found.name,
-        "location": found.location,
-        "visible": found.visible,
-        "reasons": list(found.reasons),
+        "name": explanation.name,
+        "location": explanation.location,
+        "visible": explanation.visible,
+        "reasons": list(explanation.reasons),
         "shadowed": [
-            {"name": s.name, "location": s.location, "winner": s.winner, "reason": s.reason} for s in found.shadowed
+            {"name": s.name, "location": s.location, "winner": s.winner, "reason": s.reason}
+            for s in explanation.shadowed
         ],
         "issues": [
-            {
-                "code": i.code,
-                "severity": i.severity,
-                "path": i.path,
-                "line": i.line,
-                "field": i.field,
-                "message": i.message,
-                "hint": i.hint,
-            }
-            for i in found.issues
+            issue_to_dict(issue, ("code", "severity", "path", "line", "field", "message", "hint"))
+            for issue in explanation.issues
         ],
         "places": [
             {"path": p.path, "scope": p.scope.value if p.scope else None, "state": p.state, "found": p.found}
-            for p in found.places
+            for p in explanation.places
         ],
     }
 
 
-def _to_blocks(found: Explanation) -> Iterator[Block]:
-    yield Title(found.name, shorten_path(found.location) if found.location else "not found")
-    for reason in found.reasons:
-        yield line((reason, "plain" if found.visible else "warn"), indent=2)
-    if found.shadowed:
+def _to_blocks(explanation: Explanation) -> Iterator[Block]:
+    yield Title(explanation.name, shorten_path(explanation.location) if explanation.location else "not found")
+    for reason in explanation.reasons:
+        yield line((reason, "plain" if explanation.visible else "warn"), indent=2)
+    if explanation.shadowed:
         yield Title("Copies that lost")
-        yield Table([((shorten_path(s.location), "name"), s.reason) for s in found.shadowed], indent=2)
-    if found.issues:
+        yield Table([((shorten_path(s.location), "name"), s.reason) for s in explanation.shadowed], indent=2)
+    if explanation.issues:
         yield Title("Findings")
         rows = [
             (
@@ -99,11 +87,12 @@ def _to_blocks(found: Explanation) -> Iterator[Block]:
                 (i.code, "warn"),
                 f"{i.field}: {i.message}".strip(": "),
             )
-            for i in found.issues
+            for i in explanation.issues
         ]
         yield Table(rows, indent=2)
     yield Title("Places looked at", "the first that has a name wins")
     rows2 = [
-        (shorten_path(p.path), p.scope.value if p.scope else "", p.state, f"{p.found} found") for p in found.places
+        (shorten_path(p.path), p.scope.value if p.scope else "", p.state, f"{p.found} found")
+        for p in explanation.places
     ]
     yield Table(rows2, indent=2)

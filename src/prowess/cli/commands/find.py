@@ -1,4 +1,4 @@
-"""``prowess find``: the skills that the configured indexes have for some words."""
+"""``prowess find``: finds skills to install in the configured indexes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.install_options import issue_to_dict, network_options
-from prowess.cli.options import json_option, load_cli_settings
+from prowess.cli.install_options import network_options
+from prowess.cli.issues import issue_to_dict
+from prowess.cli.options import json_option
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import line
+from prowess.cli.render.blocks import Block, line
+from prowess.cli.skill_lookup import load_cli_settings
 from prowess.errors import SourceError
 from prowess.spec.quantities import format_count
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.cli.render.blocks import Block
     from prowess.install.installer import Installer
 
 
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
     ("prowess find invoices --index owner/repo --limit 3", "in this repository alone"),
 )
 @click.argument("words", nargs=-1, required=True)
-@click.option("--index", "indexes", multiple=True, metavar="ADDRESS", help="Ask this one instead of those configured.")
-@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="The most to show.")
+@click.option(
+    "--index", "indexes", multiple=True, metavar="ADDRESS", help="Ask this index instead of the configured ones."
+)
+@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="How many to show at most.")
 @network_options
 @json_option
 @click.pass_context
@@ -43,41 +46,43 @@ def command(
     installer: Installer,
     as_data: bool,
 ) -> int:
-    """Find skills to install: those of the configured indexes that fit WORDS, best first, with the command for each.
+    """Find the skills of the configured indexes that fit WORDS, best first, each with the command that installs it.
 
-    An index is the address of a site that publishes skills, or of a repository. The words stay on this machine.
-    Indexes that did not answer are named, with the reason. Exit status 1: nothing fits. 3: nothing fits, and an index
+    An index is the address of a site that publishes skills, or of a repository. The words stay on this machine. Each
+    index that did not answer is named, with the reason. Exit status 1: nothing fits. 3: nothing fits, and an index
     did not answer.
     """
     chosen = load_cli_settings(indexes=indexes).names("indexes")
     if not chosen:
         raise SourceError("no index is configured: there is nowhere to look", code="no-indexes")
     with printer.show_progress("asking the indexes"):
-        found = installer.find(" ".join(words), chosen, limit)
+        result = installer.find(" ".join(words), chosen, limit)
     flags = _find_network_flags(ctx)
-    printer.print_answer(lambda: _to_dict(found, flags), lambda: _to_blocks(found, flags), as_data=as_data)
+    printer.print_answer(lambda: _to_dict(result, flags), lambda: _to_blocks(result, flags), as_data=as_data)
     if not as_data:
-        printer.print_issues(found.issues)
-    for issue in found.unanswered:
+        printer.print_issues(result.issues)
+    for issue in result.unanswered:
         printer.warn(f"{issue.path} did not answer: [{issue.code}] {issue.message}")
-    if not found.hits and not found.unanswered:
-        among = f"{format_count(found.skills, 'skill')} of {format_count(len(chosen), 'index', 'indexes')}"
+    if not result.hits and not result.unanswered:
+        among = f"{format_count(result.skills, 'skill')} of {format_count(len(chosen), 'index', 'indexes')}"
         printer.note(f"Nothing among {among} fits.", quiet=as_data)
-    return 0 if found.hits else 3 if found.unanswered else 1
+    return 0 if result.hits else 3 if result.unanswered else 1
 
 
 def _find_network_flags(ctx: click.Context) -> tuple[str, ...]:
-    """The flags of this command line that an install from its indexes needs as well."""
+    """Return the flags of this command line that an install from its indexes needs as well."""
+    # From the context: the command itself gets an installer in place of these two flags.
     names = {"allow_http": "--allow-http", "allow_private": "--allow-private"}
     return tuple(flag for name, flag in names.items() if ctx.params[name])
 
 
 def _install_command(hit: prowess.IndexHit, flags: tuple[str, ...]) -> str:
-    """The command that installs a hit, quoted: an index decides over its name, not over what a shell does with it."""
+    """Return the command that installs a hit."""
+    # Quoted: an index may choose any name for a skill, and people paste this into a shell.
     return shlex.join(("prowess", "install", hit.index, "--skill", hit.name, *flags))
 
 
-def _to_dict(found: prowess.IndexSearch, flags: tuple[str, ...]) -> dict[str, object]:
+def _to_dict(result: prowess.IndexSearch, flags: tuple[str, ...]) -> dict[str, object]:
     return {
         "hits": [
             {
@@ -87,21 +92,21 @@ def _to_dict(found: prowess.IndexSearch, flags: tuple[str, ...]) -> dict[str, ob
                 "index": hit.index,
                 "install": _install_command(hit, flags),
             }
-            for hit in found.hits
+            for hit in result.hits
         ],
         "unanswered": [
-            {"index": issue.path, "code": issue.code, "message": issue.message} for issue in found.unanswered
+            {"index": issue.path, "code": issue.code, "message": issue.message} for issue in result.unanswered
         ],
-        "issues": [issue_to_dict(issue) for issue in found.issues],
-        "skills": found.skills,
-        "fitting": found.fitting,
+        "issues": [issue_to_dict(issue) for issue in result.issues],
+        "skills": result.skills,
+        "fitting": result.fitting,
     }
 
 
-def _to_blocks(found: prowess.IndexSearch, flags: tuple[str, ...]) -> Iterator[Block]:
-    for hit in found.hits:
+def _to_blocks(result: prowess.IndexSearch, flags: tuple[str, ...]) -> Iterator[Block]:
+    for hit in result.hits:
         yield line((hit.name, "name"), f"  {' '.join(hit.description.split())}", cut=True)
         yield line(_install_command(hit, flags), indent=4)
-    left_out = found.fitting - len(found.hits)
+    left_out = result.fitting - len(result.hits)
     if left_out > 0:
-        yield line((f"and {left_out:,} more: --limit {found.fitting} shows them", "dim"))
+        yield line((f"and {left_out:,} more: --limit {result.fitting} shows them", "dim"))

@@ -1,13 +1,15 @@
-"""``prowess link``: an installed skill for further agents."""
+"""``prowess link``: links installed skills where further agents look."""
 
 from __future__ import annotations
 
 import click
 
+from prowess.cli.change_flow import ChangeFlags, change_options
 from prowess.cli.change_links import change_links
 from prowess.cli.command_class import new_command
-from prowess.cli.install_options import dry_run_option, installed_arguments, yes_option
-from prowess.cli.options import check_agents, complete_agent, json_option
+from prowess.cli.completions import complete_agent
+from prowess.cli.install_options import installed_arguments
+from prowess.cli.options import check_agents
 from prowess.install.installer import Installer
 
 
@@ -27,9 +29,7 @@ from prowess.install.installer import Installer
     callback=check_agents,
     help="The agent ('prowess list --help' names all of them).",
 )
-@dry_run_option
-@yes_option
-@json_option
-def command(names: tuple[str, ...], *, agents: tuple[str, ...], dry_run: bool, yes: bool, as_data: bool) -> int:
-    """Link installed skills where further agents look: all that are named, or none. Exit status 1: you said no."""
-    return change_links("link", Installer.link, names, agents, dry_run=dry_run, yes=yes, as_data=as_data)
+@change_options
+def command(names: tuple[str, ...], *, agents: tuple[str, ...], flags: ChangeFlags) -> int:
+    """Link installed skills where further agents look. All of them are linked, or none. Exit status 1: you said no."""
+    return change_links("link", Installer.link, names, agents, flags)

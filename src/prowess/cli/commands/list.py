@@ -1,4 +1,4 @@
-"""``prowess list``: the skills there are, by scope and place."""
+"""``prowess list``: lists the skills that are here, by scope and place."""
 
 from __future__ import annotations
 
@@ -8,35 +8,29 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from prowess.cli.command_class import new_command
+from prowess.cli.completions import list_agent_ids
+from prowess.cli.issues import issue_to_dict
 from prowess.cli.lock_states import CHANGED, LockStates, warn_edited_skill, warn_lock_problems
-from prowess.cli.options import (
-    catalog_options,
-    json_option,
-    list_agent_ids,
-    load_catalog,
-    load_cli_settings,
-    shorten_path,
-    suggest_sync_for,
-)
+from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Line, Table, Title, line
+from prowess.cli.render.blocks import Block, Line, Span, Table, Title, line
+from prowess.cli.shown_paths import shorten_path
+from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
 from prowess.cli.trust_states import TrustStates
+from prowess.model import Place, Shadowed
 from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.cli.options import CatalogFlags
-    from prowess.cli.render.blocks import Block, Span
-    from prowess.model import Place, Shadowed
 
 
 class _SkillRow(NamedTuple):
     skill: prowess.Skill
     marks: tuple[str, ...]
     source: str
-    """From where it was installed."""
+    """The source and version that it was installed from; ``""`` if it is not installed."""
 
 
 @new_command(
@@ -48,7 +42,9 @@ class _SkillRow(NamedTuple):
     choices=("Agents", list_agent_ids),
 )
 @click.argument("below", nargs=-1, type=click.Path(file_okay=False), metavar="[FOLDER]...")
-@click.option("--agents", "matrix", is_flag=True, help="Which agent has which skill, for the agents that are found.")
+@click.option(
+    "--agents", "matrix", is_flag=True, help="Show which agent has which skill, for the agents that are found."
+)
 @catalog_options
 @json_option
 def command(
@@ -58,19 +54,18 @@ def command(
     where: CatalogFlags,
     as_data: bool,
 ) -> None:
-    """List the skills there are, by scope and place, in the order in which copies win.
+    """List the skills that are here, by scope and place. If a name has several copies, the first place wins.
 
-    Marks: hidden (models do not see it), models only (people cannot call it), repaired (its head had to be mended),
-    trusted (its commands and scripts may run), changed since trusted, verified (installed, and what the lock file
-    says), changed since installed, from (where it was installed from, at which version), shadowed (another copy of the
-    name wins).
+    Marks: hidden (models do not see it), models only (people cannot call it), repaired (its frontmatter had a mistake),
+    trusted (its commands and scripts may run), changed since trusted, verified (installed, and equal to the lock file),
+    changed since installed, from (the source and version of an install), shadowed (another copy of the name wins).
 
-    --agents shows instead how each agent has each skill: linked, copied (real files), missing, shadowed (it loads
-    another of that name), edited (it is not what was installed); for the agents with a folder in the project or in the
-    home folder, those that skills are installed for, and those of --agent.
+    --agents shows how each agent has each skill instead: linked, copied (files of its own), missing, shadowed (the
+    agent loads another skill of that name), edited (it differs from what was installed). It shows the agents with a
+    folder in the project or in the home folder, those that skills are installed for, and those of --agent.
     """
     if matrix:
-        from prowess.cli.agent_matrix import show_matrix  # noqa: PLC0415 - only for those who ask
+        from prowess.cli.agent_matrix import show_matrix  # noqa: PLC0415 - loads the installer; 'list' does without
 
         if below or where["folders"]:
             raise click.UsageError("--agents is about the folders where agents look: name no other folder")
@@ -78,36 +73,36 @@ def command(
         return
     settings = load_cli_settings(**{**where, "folders": (*below, *where["folders"])})
     catalog = load_catalog(settings)
-    verified = LockStates()
-    marked = _make_rows(catalog, verified)
-    warn_lock_problems(verified)
-    for row in marked:
+    lock_states = LockStates()
+    rows = _make_rows(catalog, lock_states)
+    warn_lock_problems(lock_states)
+    for row in rows:
         if CHANGED in row.marks:
             warn_edited_skill(row.skill)
-    absent = suggest_sync_for(settings, verified)
-    if absent and (marked or as_data):
+    absent = suggest_sync_for(settings, lock_states)
+    if absent and (rows or as_data):  # without any skill, the text for people says it already
         printer.warn(absent)
     printer.print_answer(
-        lambda: _to_dict(catalog, marked), lambda: _to_blocks(catalog, marked, absent, verified), as_data=as_data
+        lambda: _to_dict(catalog, rows), lambda: _to_blocks(catalog, rows, absent, lock_states), as_data=as_data
     )
 
 
-def _make_rows(catalog: prowess.Catalog, verified: LockStates) -> list[_SkillRow]:
+def _make_rows(catalog: prowess.Catalog, lock_states: LockStates) -> list[_SkillRow]:
     trusted = TrustStates()
     return [
-        _SkillRow(skill, tuple(_find_marks(skill, trusted, verified)), verified.describe_source(skill))
+        _SkillRow(skill, tuple(_find_marks(skill, trusted, lock_states)), lock_states.describe_source(skill))
         for skill in catalog.skills
     ]
 
 
-def _find_marks(skill: prowess.Skill, trusted: TrustStates, verified: LockStates) -> Iterator[str]:
+def _find_marks(skill: prowess.Skill, trusted: TrustStates, lock_states: LockStates) -> Iterator[str]:
     if not skill.model_invocable:
         yield "hidden"
     if not skill.user_invocable:
         yield "models only"
     if skill.repairs:
         yield "repaired"
-    yield from filter(None, (trusted.find_state(skill), verified.find_state(skill)))
+    yield from filter(None, (trusted.find_state(skill), lock_states.find_state(skill)))
 
 
 def _to_dict(catalog: prowess.Catalog, rows: list[_SkillRow]) -> dict[str, object]:
@@ -116,10 +111,7 @@ def _to_dict(catalog: prowess.Catalog, rows: list[_SkillRow]) -> dict[str, objec
         "shadowed": [
             {"name": s.name, "location": s.location, "winner": s.winner, "reason": s.reason} for s in catalog.shadowed
         ],
-        "failures": [
-            {"code": i.code, "path": i.path, "line": i.line, "message": i.message, "hint": i.hint}
-            for i in catalog.failures
-        ],
+        "failures": [issue_to_dict(issue, ("code", "path", "line", "message", "hint")) for issue in catalog.failures],
         "places": [_place_to_dict(place) for place in catalog.places],
     }
 
@@ -146,15 +138,17 @@ def _place_to_dict(place: Place) -> dict[str, object]:
     }
 
 
-def _to_blocks(catalog: prowess.Catalog, rows: list[_SkillRow], absent: str, verified: LockStates) -> Iterator[Block]:
+def _to_blocks(
+    catalog: prowess.Catalog, rows: list[_SkillRow], absent: str, lock_states: LockStates
+) -> Iterator[Block]:
     groups = _group_by_place(catalog, rows)
-    for place, (own, lost) in groups.items():
-        if own or lost:
+    for place, (own, shadowed) in groups.items():
+        if own or shadowed:
             scope = f"{place.scope.value}: " if place.scope else ""
             yield Title(f"{scope}{shorten_path(place.path)}", format_count(len(own), "skill"))
             yield from _place_to_blocks(own)
-            if lost:
-                yield Table([_shadowed_to_row(one, verified) for one in lost], indent=2, cut=True)
+            if shadowed:
+                yield Table([_shadowed_to_row(one, lock_states) for one in shadowed], indent=2, cut=True)
     if not rows:
         yield from _explain_empty(catalog, absent)
     if catalog.failures:
@@ -167,9 +161,8 @@ def _to_blocks(catalog: prowess.Catalog, rows: list[_SkillRow], absent: str, ver
 def _group_by_place(
     catalog: prowess.Catalog, rows: list[_SkillRow]
 ) -> dict[Place, tuple[list[_SkillRow], list[Shadowed]]]:
-    from prowess.model import Place  # noqa: PLC0415 - loaded already
-
     groups: dict[Place, tuple[list[_SkillRow], list[Shadowed]]] = {place: ([], []) for place in catalog.places}
+    # The longest path first: places may lie inside each other, and a skill belongs to the innermost.
     paths = sorted(((place.path.rstrip(os.sep) + os.sep, place) for place in groups), key=lambda pair: -len(pair[0]))
 
     def find_place(location: str) -> Place:
@@ -177,24 +170,22 @@ def _group_by_place(
 
     for row in rows:
         groups.setdefault(find_place(row.skill.location), ([], []))[0].append(row)
-    for lost in catalog.shadowed:
-        groups.setdefault(find_place(lost.location), ([], []))[1].append(lost)
+    for shadowed in catalog.shadowed:
+        groups.setdefault(find_place(shadowed.location), ([], []))[1].append(shadowed)
     return groups
 
 
 def _place_to_blocks(rows: list[_SkillRow]) -> Iterator[Block]:
-    """The skills of one place, those of one source below a line that says what is true of all of them.
-
-    So the line of a skill is its description's: a terminal cuts it at its end.
-    """
+    """Return the skills of one place. Those of one source are below a line with the marks that all of them have."""
+    # Marks at every skill would leave no room for descriptions, which a terminal cuts at the end of the line.
     sources: dict[str, list[_SkillRow]] = {}
     for row in rows:
         sources.setdefault(row.source, []).append(row)
     for source in sorted(sources):
         shared: tuple[str, ...] = ()
         if source:
-            alike = sources[source]
-            shared = tuple(mark for mark in alike[0].marks if all(mark in row.marks for row in alike))
+            siblings = sources[source]
+            shared = tuple(mark for mark in siblings[0].marks if all(mark in row.marks for row in siblings))
             yield line((", ".join((f"from {source}", *shared)), "dim"), indent=2)
         yield Table([_skill_to_row(row, shared) for row in sources[source]], indent=4 if source else 2, cut=True)
 
@@ -205,11 +196,11 @@ def _skill_to_row(row: _SkillRow, shared: tuple[str, ...]) -> tuple[Span, tuple[
     return (row.skill.name, "name"), (*marks, " ".join(row.skill.description.split()))
 
 
-def _shadowed_to_row(lost: Shadowed, verified: LockStates) -> tuple[Span, tuple[Span, ...]]:
-    edited = f", {CHANGED}" if verified.is_changed_at(lost.location) else ""
-    return (lost.name, "dim"), (
+def _shadowed_to_row(shadowed: Shadowed, lock_states: LockStates) -> tuple[Span, tuple[Span, ...]]:
+    edited = f", {CHANGED}" if lock_states.is_changed_at(shadowed.location) else ""
+    return (shadowed.name, "dim"), (
         (f"[shadowed{edited}] ", "warn"),
-        (f"by {shorten_path(lost.winner)}: {lost.reason}", "dim"),
+        (f"by {shorten_path(shadowed.winner)}: {shadowed.reason}", "dim"),
     )
 
 

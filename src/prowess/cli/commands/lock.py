@@ -1,4 +1,4 @@
-"""``prowess lock``: the two sides of a lock file in conflict made one."""
+"""``prowess lock``: merges the two sides of a lock file that git left in conflict."""
 
 from __future__ import annotations
 
@@ -8,29 +8,27 @@ from typing import TYPE_CHECKING
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import json_option, shorten_path
+from prowess.cli.options import json_option
 from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Table, line
+from prowess.cli.render.blocks import Block, Table, line
+from prowess.cli.shown_paths import shorten_path
 from prowess.cli.terminal import ask_choice, open_terminal
 from prowess.errors import InstallError
 from prowess.files.write import write_atomic
-from prowess.install.conflict_sides import find_sides, write_merged_lock
+from prowess.install.conflict_sides import LockSides, find_sides, write_merged_lock
 from prowess.install.installer import Installer
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.conflicts import find_marker
-from prowess.lockfile.merge import find_shared_links, merge_locks, wrap_in_markers
+from prowess.lockfile.merge import LockConflict, LockMerge, Side, find_shared_links, merge_locks, wrap_in_markers
 from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from prowess.cli.render.blocks import Block
-    from prowess.install.conflict_sides import LockSides
-    from prowess.lockfile.merge import LockConflict, LockMerge, Side
 
 _MINE, _THEIRS = "mine", "theirs"
-_NO_BASE_NOTE = "the markers do not say what both sides began with: what either side has was kept"
+_NO_BASE_NOTE = "the markers do not say what both sides began with, so everything that either side has was kept"
 _UNDECIDED_NOTE = (
     "both sides changed these; nothing was written. Say --take mine, --take theirs, or run it on a terminal"
 )
@@ -44,7 +42,9 @@ _FILE_TYPE = click.Path(dir_okay=False)
     ("prowess lock --merge --base %O --ours %A --theirs %B", "as git's merge driver: see docs/how-to/team.md"),
 )
 @click.option("--merge", is_flag=True, help="Merge the lock file that git left in conflict.")
-@click.option("--take", type=click.Choice((_MINE, _THEIRS)), help="Whose version to take where both changed one skill.")
+@click.option(
+    "--take", type=click.Choice((_MINE, _THEIRS)), help="Whose version to take if both sides changed a skill."
+)
 @click.option("--user", is_flag=True, help="The lock file of your own skills, not the project's.")
 @click.option("--base", type=_FILE_TYPE, metavar="FILE", help="The version that both sides began with.")
 @click.option("--ours", type=_FILE_TYPE, metavar="FILE", help="Our version; the result is written to it.")
@@ -55,15 +55,14 @@ def command(
 ) -> int:
     """Merge a lock file that git left in conflict, skill by skill.
 
-    What one side alone added, updated or removed is taken. Where both sides changed one skill differently, you are
-    asked on a terminal whose version to take; elsewhere those skills are named, and the file stays as it is. In a
-    rebase, "mine" is what you committed, which git calls "theirs". With three files it merges these as a git merge
-    driver does. Exit status 1: both sides changed one skill, and nobody chose.
+    A change that only one side made is taken. If both sides changed a skill differently, you are asked on the terminal
+    which version to take. Without a terminal those skills are named, and the file stays as it is. In a rebase, "mine"
+    is what you committed, which git calls "theirs". With --base, --ours and --theirs it merges three files, as a git
+    merge driver does. Exit status 1: both sides changed a skill, and nobody chose.
     """
     if not merge:
         raise click.UsageError("say what to do with the lock file: --merge")
-    given = (base, ours, theirs)
-    if any(file is not None for file in given):
+    if any(file is not None for file in (base, ours, theirs)):
         if ours is None or theirs is None or user:
             raise click.UsageError("--ours and --theirs go together, with --base, and without --user")
         return _merge_files(base, ours, theirs, take=take, as_data=as_data)
@@ -81,9 +80,10 @@ def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
     if sides is None:
         text = read_text(scope.lock_folder, LOCK_FILE)
         count = len(parse_lock(text, path)) if text is not None else 0
-        said = f"There is no {LOCK_FILE} here." if text is None else f"{shorten_path(path)} is in no conflict."
-        _print_answer(path, None, [line(said)], count=count, as_data=as_data)
+        message = f"There is no {LOCK_FILE} here." if text is None else f"{shorten_path(path)} is in no conflict."
+        _print_answer(path, None, [line(message)], count=count, as_data=as_data)
         return 0
+    # Merged twice: first to find the conflicts, then with the choices of a person.
     merged = merge_locks(sides.base, sides.ours, sides.theirs)
     choices = _choose_sides(merged.conflicts, sides, take)
     if choices:
@@ -94,6 +94,7 @@ def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
     count = len(parse_lock(merged.text))
     rows = [line(("Merged ", "good"), (shorten_path(path), "name"), f": it records {count} installed.")]
     _print_answer(path, merged, rows, count=count, as_data=as_data)
+    # Without a base, what one side removed looks like what the other side added.
     if not sides.is_base_known:
         printer.note(_NO_BASE_NOTE)
     _warn_of_shared_links(merged.text)
@@ -102,8 +103,9 @@ def _merge_project(*, user: bool, take: str | None, as_data: bool) -> int:
 
 
 def _choose_sides(conflicts: tuple[LockConflict, ...], sides: LockSides, take: str | None) -> Mapping[str, Side]:
-    """The side to take for each conflict: as the option says, or a person at the terminal; none where nobody says."""
+    """Return the side to take for each conflict, from the option or a person at the terminal; none without either."""
     words = [take] * len(conflicts) if take is not None else _ask_for_sides(conflicts, sides)
+    # In a rebase git calls the branch that one rebases onto "ours", so the person's own side is "theirs".
     return {
         conflict.name: "ours" if (word == _MINE) != sides.is_mine_theirs else "theirs"
         for conflict, word in zip(conflicts, words, strict=False)
@@ -111,7 +113,7 @@ def _choose_sides(conflicts: tuple[LockConflict, ...], sides: LockSides, take: s
 
 
 def _ask_for_sides(conflicts: tuple[LockConflict, ...], sides: LockSides) -> list[str]:
-    """``mine`` or ``theirs`` for each conflict, as a person at the terminal says; nothing where nobody is there."""
+    """Ask a person for ``mine`` or ``theirs`` for each conflict; return nothing without a terminal."""
     with open_terminal() as terminal:
         if terminal is None:
             return []
@@ -124,18 +126,22 @@ def _ask_for_sides(conflicts: tuple[LockConflict, ...], sides: LockSides) -> lis
 
 
 def _order_sides(conflict: LockConflict, *, swapped: bool) -> tuple[str, str]:
-    """What the person's own side has, and the other."""
+    """Return the version of the person's own side, then that of the other side."""
     ours, theirs = conflict.ours or "removed it", conflict.theirs or "removed it"
     return (theirs, ours) if swapped else (ours, theirs)
 
 
 def _report_conflicts(path: str, merged: LockMerge, sides: LockSides, *, as_data: bool) -> int:
-    """Name what both sides changed; the file stays as it was."""
-    rows = [((one.name, "name"), *_order_sides(one, swapped=sides.is_mine_theirs)) for one in merged.conflicts]
+    """Print the skills that both sides changed, and leave the file as it is."""
+    rows = [
+        ((conflict.name, "name"), *_order_sides(conflict, swapped=sides.is_mine_theirs))
+        for conflict in merged.conflicts
+    ]
     blocks = [Table(rows, head=("skill", "mine", "theirs"))]
     _print_answer(path, merged, blocks, count=None, as_data=as_data)
     printer.note(_UNDECIDED_NOTE)
-    if not find_marker(sides.text):  # a choice that came to one side whole, or git was told not to merge by lines
+    # Without markers git holds one whole side in the file, and 'git add' would quietly choose it.
+    if not find_marker(sides.text):
         printer.note(f"{LOCK_FILE} is as one side has it: 'git add {LOCK_FILE}' keeps that")
     return 1
 
@@ -144,7 +150,7 @@ def _report_conflicts(path: str, merged: LockMerge, sides: LockSides, *, as_data
 
 
 def _merge_files(base: str | None, ours: str, theirs: str, *, take: str | None, as_data: bool) -> int:
-    """Merge three files into ``ours``; where there are conflicts, both versions stand there between markers."""
+    """Merge three files into ``ours``. A conflict leaves both versions there, between markers."""
     texts = [_read_file(file) if file is not None else "" for file in (base, ours, theirs)]
     try:
         merged = merge_locks(*texts)
@@ -152,7 +158,7 @@ def _merge_files(base: str | None, ours: str, theirs: str, *, take: str | None, 
             side: Side = "ours" if take == _MINE else "theirs"
             merged = merge_locks(*texts, choices={conflict.name: side for conflict in merged.conflicts})
     except InstallError:
-        # git takes this file for the result, and forgets the other side with the next 'git add'. Both have to be in it.
+        # git takes this file for the result, and forgets the other side with the next 'git add'. So both are written.
         write_atomic(ours, wrap_in_markers(*texts[1:]).encode(), mode=0o644)
         raise
     write_atomic(ours, merged.text.encode(), mode=0o644)
@@ -169,7 +175,7 @@ def _merge_files(base: str | None, ours: str, theirs: str, *, take: str | None, 
 
 
 def _warn_of_shared_links(text: str) -> None:
-    """Name the installs of which only one can have its skill where agents look."""
+    """Warn of installs that link one path, where only a single link can be."""
     for link, names in find_shared_links(parse_lock(text)).items():
         printer.warn(f"[name-taken] {' and '.join(names)} both link {link}: keep one, with 'prowess remove NAME'")
 

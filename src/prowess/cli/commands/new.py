@@ -1,4 +1,4 @@
-"""``prowess new``: begin a skill."""
+"""``prowess new``: makes the folder of a new skill, to be filled in."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import click
 
 from prowess.authoring.new import PARTS, create_skill
 from prowess.cli.command_class import new_command
-from prowess.cli.options import json_option, shorten_path
+from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
+from prowess.cli.shown_paths import shorten_path
 
 
 def _complete_parts(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    # Only the part after the last comma is completed.
     head, _, last = incomplete.rpartition(",")
     return [f"{head}{',' if head else ''}{part}" for part in PARTS if part.startswith(last)]
 
 
 def _check_parts(ctx: click.Context, param: click.Parameter, written: str) -> list[str]:
-    """The parts, all of which exist."""
+    """Return the parts that were named. Raise ``click.BadParameter`` for an unknown one."""
     parts = [part.strip() for part in written.split(",") if part.strip()]
     for part in parts:
         if part not in PARTS:
@@ -46,16 +48,18 @@ def _check_parts(ctx: click.Context, param: click.Parameter, written: str) -> li
 def command(name: str, *, folder: str, description: str, parts: list[str], as_data: bool) -> None:
     """Begin a skill: a folder NAME with a SKILL.md to fill in.
 
-    'prowess check' finds no error in it, and warns of each sentence that is still to be written.
+    'prowess check' finds no error in it, and warns of each sentence that you still have to write.
     """
-    made = create_skill(name, folder, description=description, parts=parts)
-    files = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
-    where = shorten_path(str(made))
+    skill_folder = create_skill(name, folder, description=description, parts=parts)
+    files = sorted(path.relative_to(skill_folder).as_posix() for path in skill_folder.rglob("*") if path.is_file())
+    shown_folder = shorten_path(str(skill_folder))
     printer.print_answer(
-        lambda: {"name": name, "folder": str(made), "files": files},
+        lambda: {"name": name, "folder": str(skill_folder), "files": files},
         lambda: [
-            line("Made ", (where, "name"), f" with {', '.join(files)}."),
-            line(f"Next: fill in SKILL.md, then 'prowess check ./{where}' and 'prowess preview ./{where}'."),
+            line("Made ", (shown_folder, "name"), f" with {', '.join(files)}."),
+            line(
+                f"Next: fill in SKILL.md, then 'prowess check ./{shown_folder}' and 'prowess preview ./{shown_folder}'."
+            ),
         ],
         as_data=as_data,
     )

@@ -1,4 +1,4 @@
-"""``prowess outdated``: installed skills whose source has something newer."""
+"""``prowess outdated``: lists installed skills whose source has something newer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from prowess.cli.command_class import new_command
-from prowess.cli.install_options import issue_to_dict, network_options, note_missing_lock
+from prowess.cli.install_options import network_options, note_missing_lock
+from prowess.cli.issues import issue_to_dict
 from prowess.cli.main import FAILED
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
@@ -24,30 +25,39 @@ if TYPE_CHECKING:
 def command(*, installer: Installer, as_data: bool) -> int:
     """List the installed skills whose source has something newer, and those whose source could not be asked.
 
-    Exit status 1: there is something newer, or a source went back. 3: a source could not be asked, whatever the others
-    said.
+    Exit status 1: there is something newer, or a source went back. 3: at least one source could not be asked.
 
-    Newer is the latest tag that is written like the version asked for: v1.2.0 for v1.0.0. 'prowess update' stays with
-    the version asked for, 'prowess update NAME@v1.2.0' moves to another.
+    The column "newer" has the latest tag that is written like the version asked for, such as v1.2.0 for v1.0.0.
+    'prowess update' stays with the version asked for, and 'prowess update NAME@v1.2.0' moves to another.
     """
     with printer.show_progress("asking the sources"):
-        found = installer.outdated()
+        entries = installer.outdated()
     went_back = any(issue.code == "rolled-back" for issue in installer.issues)
-    unknown = any(one.status == "failed" for one in found)
+    unknown = any(entry.status == "failed" for entry in entries)
     rows = [
-        ((one.name, "name"), one.ref or "-", one.current[:12], one.newest[:12] or "not known", one.newer or "-")
-        for one in found
+        (
+            (entry.name, "name"),
+            entry.ref or "-",
+            entry.current[:12],
+            entry.newest[:12] or "not known",
+            entry.newer or "-",
+        )
+        for entry in entries
     ]
     printer.print_answer(
-        lambda: {"outdated": [asdict(one) for one in found], "issues": [issue_to_dict(i) for i in installer.issues]},
+        lambda: {
+            "outdated": [asdict(entry) for entry in entries],
+            "issues": [issue_to_dict(i) for i in installer.issues],
+        },
         lambda: [Table(rows, head=_HEAD)] if rows else [line(_summarize_empty(installer))],
         as_data=as_data,
     )
     printer.print_issues(installer.issues)
     note_missing_lock(installer)
-    return FAILED if unknown else 1 if found or went_back else 0
+    # A source that was not asked may hide anything, so it outranks what the others said.
+    return FAILED if unknown else 1 if entries or went_back else 0
 
 
 def _summarize_empty(installer: Installer) -> str:
-    """The sentence for a list of nothing: what is warned of may hide something newer."""
+    """Return the sentence for an empty list. With warnings, something newer may exist that could not be seen."""
     return "Nothing newer was found; see the warnings." if installer.issues else "Everything is current."

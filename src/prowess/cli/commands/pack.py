@@ -1,4 +1,4 @@
-"""``prowess pack``: a skill as one file."""
+"""``prowess pack``: packs a skill into one file."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import click
 
 from prowess.authoring.pack import ARCHIVE_FORMATS, ArchiveFormat, pack, write_packed
 from prowess.cli.command_class import new_command
-from prowess.cli.options import complete_skill_or_path, find_path, json_option, load_cli_settings, shorten_path
+from prowess.cli.completions import complete_skill_or_path
+from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
+from prowess.cli.shown_paths import shorten_path
+from prowess.cli.skill_lookup import find_path, load_cli_settings
 from prowess.spec.quantities import format_count
 
 
@@ -19,15 +22,21 @@ from prowess.spec.quantities import format_count
 )
 @click.argument("path", metavar="PATH|NAME", shell_complete=complete_skill_or_path)
 @click.option(
-    "-o", "--output", "target", type=click.Path(dir_okay=False), help="The file to write; NAME.FORMAT otherwise."
+    "-o", "--output", "target", type=click.Path(dir_okay=False), help="The file to write; NAME.FORMAT by default."
 )
-@click.option("--format", "form", type=click.Choice(ARCHIVE_FORMATS), help="By the end of --output, else skill.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(ARCHIVE_FORMATS),
+    help="The format; by default that of the name of --output, or skill.",
+)
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @json_option
 def command(path: str, *, target: str | None, form: ArchiveFormat | None, force: bool, as_data: bool) -> None:
-    """Pack the skill in a folder, or that of a name: the same content gives the same bytes.
+    """Pack the skill in a folder, or the skill of a name. Equal content always gives equal bytes.
 
-    A .skill file is a zip with one folder in it; .zip and .tar.gz have SKILL.md on top. The skill must pass 'check'.
+    A .skill file is a zip with one folder in it. A .zip or .tar.gz has SKILL.md at its top. The skill must pass
+    'prowess check'.
     """
     chosen = form or _guess_format(target or "")
     path = find_path(load_cli_settings(), path)
@@ -60,8 +69,9 @@ def command(path: str, *, target: str | None, form: ArchiveFormat | None, force:
 
 
 def _guess_format(target: str) -> ArchiveFormat:
-    found = next((known for known in ARCHIVE_FORMATS if not target or target.endswith(f".{known}")), None)
-    if found is None:
+    # Without a name to go by it is the first format.
+    form = next((known for known in ARCHIVE_FORMATS if not target or target.endswith(f".{known}")), None)
+    if form is None:
         ends = ", ".join(f".{known}" for known in ARCHIVE_FORMATS)
-        raise click.UsageError(f"{target!r} says no format: end it with one of {ends}, or say --format")
-    return found
+        raise click.UsageError(f"the name {target!r} has no known ending: use one of {ends}, or --format")
+    return form

@@ -1,21 +1,18 @@
-"""``prowess preview``: what a model would receive on activation, expansions marked."""
+"""``prowess preview``: shows what a model would receive when it loads a skill."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import catalog_options, json_option, load_cli_settings, skill_argument
+from prowess.cli.issues import SKILL_FIELDS, issue_to_dict
+from prowess.cli.options import CatalogFlags, catalog_options, json_option, skill_argument
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Verbatim
 from prowess.cli.session import open_session
+from prowess.cli.skill_lookup import load_cli_settings
 from prowess.spec.tokens import estimate_tokens
 from prowess.tools.preview import preview
-
-if TYPE_CHECKING:
-    from prowess.cli.options import CatalogFlags
 
 
 @new_command(
@@ -36,25 +33,26 @@ def command(
     where: CatalogFlags,
     as_data: bool,
 ) -> None:
-    """Show what a model would receive on activation; what the author did not write is marked.
+    """Show what a model would receive when it loads a skill. Text that the author did not write is marked.
 
-    NAME is the name of a skill, its folder, or its SKILL.md. With ARGS: what a person's explicit call with them sends.
-    Commands of a trusted skill run, as they would then.
+    NAME is the name of a skill, its folder, or its SKILL.md. With ARGS, show what a person's call '/NAME ARGS' sends.
+    Commands of a trusted skill run, as they would for the model.
     """
     settings = load_cli_settings(**where)
     session, name = open_session(settings, skill, run=not no_run)
-    shown = preview(session, name, " ".join(arguments) if arguments else None)
+    preview_text = preview(session, name, " ".join(arguments) if arguments else None)
     printer.print_answer(
         lambda: {
             "name": name,
-            "content": shown.content,
-            "marks": [{"begin": begin, "end": end} for begin, end in shown.marks],
-            "tokens": estimate_tokens(shown.content),
-            "issues": [{"code": i.code, "field": i.field, "message": i.message, "hint": i.hint} for i in shown.issues],
+            "content": preview_text.content,
+            "marks": [{"begin": begin, "end": end} for begin, end in preview_text.marks],
+            "tokens": estimate_tokens(preview_text.content),
+            "issues": [issue_to_dict(issue, SKILL_FIELDS) for issue in preview_text.issues],
         },
-        lambda: [Verbatim(shown.content, shown.marks)],
+        lambda: [Verbatim(preview_text.content, preview_text.marks)],
         as_data=as_data,
     )
-    for issue in () if as_data else shown.issues:
+    # As data the issues are part of the answer.
+    for issue in () if as_data else preview_text.issues:
         printer.warn(f"[{issue.code}] {issue.message}")
-    printer.note(f"about {estimate_tokens(shown.content):,} tokens", quiet=as_data)
+    printer.note(f"about {estimate_tokens(preview_text.content):,} tokens", quiet=as_data)

@@ -1,25 +1,15 @@
-"""``prowess read``: the instructions of a skill, or one of its files."""
+"""``prowess read``: prints the instructions of a skill, or one of its files."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import (
-    catalog_options,
-    complete_file,
-    complete_skill,
-    find_skill_and_warn,
-    json_option,
-    load_cli_settings,
-)
+from prowess.cli.completions import complete_file, complete_skill
+from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
+from prowess.cli.skill_lookup import find_skill_and_warn, load_cli_settings
 from prowess.limits import DEFAULT_LIMITS
-
-if TYPE_CHECKING:
-    from prowess.cli.options import CatalogFlags
 
 
 @new_command(
@@ -30,7 +20,7 @@ if TYPE_CHECKING:
 )
 @click.argument("skill", metavar="NAME", shell_complete=complete_skill)
 @click.argument("file", required=False, shell_complete=complete_file)
-@click.option("--raw", is_flag=True, help="The bytes as they are; not to a terminal.")
+@click.option("--raw", is_flag=True, help="Write the bytes unchanged; not to a terminal.")
 @catalog_options
 @json_option
 def command(
@@ -41,17 +31,17 @@ def command(
     where: CatalogFlags,
     as_data: bool,
 ) -> None:
-    r"""Read the instructions of a skill, or one of its files.
+    r"""Print the instructions of a skill, or one of its files.
 
-    Control characters are shown as what they are (\x1b). Commands in instructions stay as they are written: nothing
-    runs.
+    Control characters are shown as escapes (\x1b). Commands in the instructions are printed as written: nothing runs.
     """
-    found = find_skill_and_warn(load_cli_settings(**where), skill)
+    chosen = find_skill_and_warn(load_cli_settings(**where), skill)
     if raw:
-        printer.write_bytes(found.read_bytes(file) if file else found.read_body(errors="bytes"))
+        # Bytes that are not UTF-8 are written as they are; the text below could not hold them.
+        printer.write_bytes(chosen.read_bytes(file) if file else chosen.read_body(errors="bytes"))
         return
-    text = found.read_resource(file, DEFAULT_LIMITS.max_body_bytes) if file else found.read_body()
+    text = chosen.read_resource(file, DEFAULT_LIMITS.max_body_bytes) if file else chosen.read_body()
     if as_data:
-        printer.print_answer(lambda: {"name": found.name, "file": file, "content": text}, list, as_data=True)
+        printer.print_answer(lambda: {"name": chosen.name, "file": file, "content": text}, list, as_data=True)
     else:
         printer.print_text(text)

@@ -1,21 +1,15 @@
-"""``prowess remove``: take installed skills away."""
+"""``prowess remove``: removes installed skills."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.cli.change_flow import PlannedChange, carry_out, plan_to_blocks
+from prowess.cli.change_flow import ChangeFlags, PlannedChange, carry_out, change_options, plan_to_blocks
 from prowess.cli.command_class import new_command
-from prowess.cli.install_options import (
-    dry_run_option,
-    find_install_refs,
-    installed_arguments,
-    issue_to_dict,
-    read_lock_entries,
-    yes_option,
-)
-from prowess.cli.options import json_option, shorten_path
+from prowess.cli.install_options import find_install_refs, installed_arguments, read_lock_entries
+from prowess.cli.issues import issue_to_dict
 from prowess.cli.render.blocks import line
+from prowess.cli.shown_paths import shorten_path
 from prowess.errors import NotInstalledError
 from prowess.install.installer import Installer
 from prowess.spec.skill_ref import SkillRef
@@ -24,7 +18,7 @@ if TYPE_CHECKING:
     from prowess.lockfile.read import LockEntries, LockEntry
 
 _MIN_COMMIT_LENGTH = 7
-"""So many characters of a commit's id name it."""
+"""How many characters of a commit's id are enough to name it."""
 
 
 @new_command(
@@ -34,46 +28,43 @@ _MIN_COMMIT_LENGTH = 7
     ("prowess remove @acme/pdf --yes", "without being asked"),
 )
 @installed_arguments
-@dry_run_option
-@yes_option
-@json_option
-def command(names: tuple[str, ...], *, dry_run: bool, yes: bool, as_data: bool) -> int:
+@change_options
+def command(names: tuple[str, ...], *, flags: ChangeFlags) -> int:
     """Remove installed skills, their links, their entries in the lock file and in prowess.toml.
 
-    What someone edited goes to the backups, and is named.
+    A skill that somebody edited goes to the backups, and its backup is named.
 
-    Every name is looked up before anything happens. Then all of them are removed, or none; where some are the
-    project's and some are yours, that holds for each. Exit status 1: you said no.
+    Every name is looked up before anything happens. Then all skills of the project are removed, or none of them; and
+    all of your own, or none. Exit status 1: you said no.
     """
     installer = Installer()
     refs = find_install_refs(installer, names)
     entries = read_lock_entries(installer)
-    rows = [row for ref in refs for row in _plan_removal(installer, SkillRef.parse(ref), entries)]
+    steps = [step for ref in refs for step in _plan_removal(installer, SkillRef.parse(ref), entries)]
     return carry_out(
         PlannedChange(
-            plan=plan_to_blocks(rows),
+            plan=plan_to_blocks(steps),
             needs_consent=True,
             progress_text="removing",
             apply=lambda: installer.remove(refs),
-            to_dict=lambda gone: {
-                "plan": rows,
-                "removed": str(gone[0]) if gone else None,
-                "places": [str(place) for place in gone or ()],
+            to_dict=lambda paths: {
+                "plan": steps,
+                "removed": str(paths[0]) if paths else None,
+                "places": [str(place) for place in paths or ()],
                 "issues": [issue_to_dict(issue) for issue in installer.issues],
             },
             report=lambda _: [line("Removed ", (ref, "name"), ".") for ref in refs],
             declined_text="Nothing was removed.",
             issues=lambda: installer.issues,
         ),
-        yes=yes,
-        as_data=as_data,
-        dry_run=dry_run,
+        flags,
     )
 
 
 def _plan_removal(installer: Installer, ref: SkillRef, entries: LockEntries) -> list[str]:
-    """What goes; raises when there is nothing, or another version than the one named."""
+    """Return the steps that remove an install. Raise ``NotInstalledError`` if it is not here at that version."""
     entry = entries.get(ref.full_name)
+    # A version is a safeguard: who names v1 does not mean to remove v2.
     if ref.version and (entry is None or not _is_at_version(entry, ref.version)):
         at = (
             f"at {entry.ref or entry.commit or 'no version'}" if entry is not None else "at a version that is not known"
@@ -82,11 +73,12 @@ def _plan_removal(installer: Installer, ref: SkillRef, entries: LockEntries) -> 
     try:
         what = f"remove {shorten_path(str(installer.resolve(ref)))}"
     except NotInstalledError:
+        # Somebody deleted the folder by hand: the lock file still has it, and 'sync' would bring it back.
         if entry is None:
             raise
         return [f"drop {ref.full_name} and its links from prowess.lock: its folder is missing"]
-    held = sorted(entry.skills) if entry is not None else []
-    several = f", with all {len(held)} skills in it: {', '.join(held)}" if len(held) > 1 else ""
+    skills = sorted(entry.skills) if entry is not None else []
+    several = f", with all {len(skills)} skills in it: {', '.join(skills)}" if len(skills) > 1 else ""
     saved = ["take it out of the manifest"] if entry is not None and entry.declared else []
     places = "further copies" if entry is not None and entry.is_copied else "links"
     return [f"{what}{several}", f"remove its {places} and its entry in prowess.lock", *saved]

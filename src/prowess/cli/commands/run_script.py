@@ -1,4 +1,4 @@
-"""``prowess run-script``: a script of a trusted skill, in a sandbox."""
+"""``prowess run-script``: runs a script of a trusted skill in a sandbox."""
 
 from __future__ import annotations
 
@@ -8,25 +8,19 @@ from typing import TYPE_CHECKING
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import (
-    catalog_options,
-    complete_file,
-    find_skill_and_warn,
-    json_option,
-    load_cli_settings,
-    skill_argument,
-)
+from prowess.cli.completions import complete_file
+from prowess.cli.options import CatalogFlags, catalog_options, json_option, skill_argument
 from prowess.cli.render import printer
 from prowess.cli.script_folder import folder_option, note_empty_folder
+from prowess.cli.skill_lookup import find_skill_and_warn, load_cli_settings
 from prowess.runtime.acting.scripts import Scripts
 from prowess.runtime.acting.trust import Trust
 
 if TYPE_CHECKING:
     import prowess
-    from prowess.cli.options import CatalogFlags
 
 TIMEOUT_STATUS = 124
-"""The status of a script that met a limit, as that of ``timeout``."""
+"""The exit status of a script that reached a limit; the ``timeout`` program uses this number too."""
 
 
 @new_command(
@@ -41,10 +35,12 @@ TIMEOUT_STATUS = 124
 @click.argument("arguments", nargs=-1, metavar="[ARGS]...")
 @folder_option
 @click.option(
-    "--sandbox", type=click.Choice(("auto", "bwrap", "landlock", "none")), help="The isolation; none only by name."
+    "--sandbox",
+    type=click.Choice(("auto", "bwrap", "landlock", "none")),
+    help="How the script is isolated; 'none' has to be named.",
 )
-@click.option("--network", is_flag=True, help="Let it use the network.")
-@click.option("--stdin", "with_stdin", is_flag=True, help="Pass this command's standard input on.")
+@click.option("--network", is_flag=True, help="Let the script use the network.")
+@click.option("--stdin", "with_stdin", is_flag=True, help="Pass standard input on to the script.")
 @catalog_options
 @json_option
 def command(
@@ -59,19 +55,21 @@ def command(
     where: CatalogFlags,
     as_data: bool,
 ) -> int:
-    """Run a script of a skill that is trusted as it is now, from a private copy, in a sandbox, within limits.
+    """Run a script of a skill that is trusted as it is now: from a private copy, in a sandbox, within limits.
 
-    The exit status is the script's own, 124 when it met a limit, 3 when it did not run.
+    The exit status is that of the script, 124 if it reached a limit, or 3 if it did not run.
     """
     settings = load_cli_settings(sandbox=sandbox, **where)
-    found = find_skill_and_warn(settings, skill)
-    how = Scripts(sandbox=settings.text("sandbox"), folder=folder, network=network)  # type: ignore[arg-type]  # its choices
-    given = sys.stdin.buffer.read(how.limits.max_script_input_bytes + 1) if with_stdin else b""
-    result = how.run(found, script, arguments, stdin=given, trust=Trust())
+    chosen = find_skill_and_warn(settings, skill)
+    runner = Scripts(sandbox=settings.text("sandbox"), folder=folder, network=network)  # type: ignore[arg-type]  # its choices
+    # One byte more than allowed, so that the runner can tell that it is too much.
+    script_input = sys.stdin.buffer.read(runner.limits.max_script_input_bytes + 1) if with_stdin else b""
+    result = runner.run(chosen, script, arguments, stdin=script_input, trust=Trust())
     printer.print_answer(lambda: _to_dict(result), list, as_data=as_data)
     if not as_data:
         _print_output(result)
         note_empty_folder(arguments, folder)
+    # A script that a signal ended, or that ends with a status of ours, becomes a plain failure.
     return TIMEOUT_STATUS if result.limit else result.status if 0 <= result.status < TIMEOUT_STATUS else 1
 
 

@@ -1,19 +1,15 @@
-"""``prowess search``: the skills that fit a query."""
+"""``prowess search``: lists the skills that fit a query."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import catalog_options, json_option, load_catalog, load_cli_settings, suggest_sync_for
+from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, line
+from prowess.cli.skill_lookup import load_catalog, load_cli_settings, suggest_sync_for
 from prowess.spec.quantities import format_count
-
-if TYPE_CHECKING:
-    from prowess.cli.options import CatalogFlags
 
 
 @new_command(
@@ -22,7 +18,7 @@ if TYPE_CHECKING:
     ("prowess search csv --limit 3 --json", "the three best, as data"),
 )
 @click.argument("query", nargs=-1, required=True)
-@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="The most to show.")
+@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="How many to show at most.")
 @catalog_options
 @json_option
 def command(
@@ -34,11 +30,13 @@ def command(
 ) -> int:
     """Search names, descriptions and tags for the words of QUERY, best first. Exit status 1: nothing fits."""
     settings = load_cli_settings(**where)
+    # A skill that is recorded but not here may be the one that is searched for.
     if absent := suggest_sync_for(settings):
         printer.warn(absent)
     catalog = load_catalog(settings)
-    fitting = catalog.search(" ".join(query), max(len(catalog), 1))
-    hits, left_out = fitting[:limit], len(fitting) - limit
+    # All of them, so that the answer can say how many it leaves out.
+    matches = catalog.search(" ".join(query), max(len(catalog), 1))
+    hits, left_out = matches[:limit], len(matches) - limit
     printer.print_answer(
         lambda: {
             "hits": [
@@ -50,7 +48,7 @@ def command(
             Table(
                 [((h.name, "name"), (f"{h.score:.2f}", "dim"), " ".join(h.description.split())) for h in hits], cut=True
             ),
-            *([line((f"and {left_out:,} more: --limit {len(fitting)} shows them", "dim"))] if left_out > 0 else []),
+            *([line((f"and {left_out:,} more: --limit {len(matches)} shows them", "dim"))] if left_out > 0 else []),
         ],
         as_data=as_data,
     )

@@ -1,11 +1,11 @@
-"""``prowess serve``: skills for MCP clients."""
+"""``prowess serve``: serves skills to MCP clients, or prints how a client starts such a server."""
 
 from __future__ import annotations
 
 import os
 import sys
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -13,16 +13,17 @@ from click.core import ParameterSource
 import prowess
 from prowess.cli.client_configurations import CONFIGURATIONS, locate_program
 from prowess.cli.command_class import new_command
+from prowess.cli.issues import SKILL_FIELDS, issue_to_dict
 from prowess.cli.lock_states import LockStates, suggest_sync, warn_lock_problems
-from prowess.cli.options import json_option, shorten_path
+from prowess.cli.options import group_options, json_option
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import line
+from prowess.cli.render.blocks import Block, line
+from prowess.cli.shown_paths import shorten_path
 from prowess.spec.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from prowess.cli.render.blocks import Block
 
 _TOKEN_VARIABLE = "PROWESS_MCP_TOKEN"  # noqa: S105 - the name of a variable
 _PARTS = ("extension", "tools", "instructions", "prompts")
@@ -34,6 +35,81 @@ _WAITING_NOTE = (
 )
 
 
+class _HttpFlags(NamedTuple):
+    """Where a server listens on HTTP, and who may ask it."""
+
+    http: str | None
+    token_file: str | None
+    hosts: tuple[str, ...]
+    origins: tuple[str, ...]
+
+
+_http_options = group_options(
+    "connection",
+    _HttpFlags,
+    http=click.option(
+        "--http", is_flag=False, flag_value=_DEFAULT_ADDRESS, default=None, metavar="HOST:PORT", help="Serve on HTTP."
+    ),
+    token_file=click.option(
+        "--token-file", metavar="FILE", help=f"A file with the token that clients need (or ${_TOKEN_VARIABLE})."
+    ),
+    hosts=click.option(
+        "--allow-host",
+        "hosts",
+        multiple=True,
+        metavar="NAME",
+        help="A further host name of this server, without a port.",
+    ),
+    origins=click.option(
+        "--allow-origin",
+        "origins",
+        multiple=True,
+        metavar="URL",
+        help="The origin of web pages that may ask, such as https://app.example.",
+    ),
+)
+
+
+class _ListingFlags(NamedTuple):
+    """Where models read which skills there are, and how long that text may be."""
+
+    listing: str
+    budget: int
+    max_chars: int
+
+    @property
+    def places(self) -> list[str]:
+        """The places that were named; none for the word ``none``."""
+        return [] if self.listing.strip() == _NO_LISTING else [place.strip() for place in self.listing.split(",")]
+
+
+_listing_options = group_options(
+    "listing",
+    _ListingFlags,
+    listing=click.option(
+        "--listing",
+        default="instructions,tools",
+        metavar="PLACES",
+        show_default=True,
+        help="Where models read which skills there are: instructions, tools, both, or none.",
+    ),
+    budget=click.option(
+        "--budget",
+        type=click.IntRange(min=1),
+        default=1_000,
+        show_default=True,
+        help="How many tokens each place may have.",
+    ),
+    max_chars=click.option(
+        "--max-chars",
+        type=click.IntRange(min=1),
+        default=4_000,
+        show_default=True,
+        help="How many characters each place may have.",
+    ),
+)
+
+
 @new_command(
     "serve",
     ("prowess serve", "the skills of the standard places, on standard input and output"),
@@ -42,29 +118,10 @@ _WAITING_NOTE = (
     ("prowess serve --config codex skills/", "the configuration that has Codex start that server"),
 )
 @click.argument("roots", metavar="[ROOT]...", nargs=-1, type=click.Path())
-@click.option(
-    "--http", is_flag=False, flag_value=_DEFAULT_ADDRESS, default=None, metavar="HOST:PORT", help="Serve on HTTP."
-)
-@click.option("--token-file", metavar="FILE", help=f"Holds the token that clients need (or ${_TOKEN_VARIABLE}).")
-@click.option(
-    "--allow-host", "hosts", multiple=True, metavar="NAME", help="A further name of this server, without a port."
-)
-@click.option(
-    "--allow-origin", "origins", multiple=True, metavar="URL", help="Pages that may ask, such as https://app.example."
-)
+@_http_options
 @click.option("--without", multiple=True, type=click.Choice(_PARTS), help="Switch a part off.")
-@click.option(
-    "--listing",
-    default="instructions,tools",
-    metavar="PLACES",
-    show_default=True,
-    help="Where models are told of the skills: instructions, tools, both, or none.",
-)
-@click.option("--budget", type=click.IntRange(min=1), default=1_000, show_default=True, help="Tokens in each place.")
-@click.option(
-    "--max-chars", type=click.IntRange(min=1), default=4_000, show_default=True, help="Characters in each place."
-)
-@click.option("--no-watch", is_flag=True, help="Do not look for changes.")
+@_listing_options
+@click.option("--no-watch", is_flag=True, help="Do not watch the folders for changes.")
 @click.option("--check", "only_check", is_flag=True, help="Say which skills would not be served, and why.")
 @click.option(
     "--config",
@@ -78,58 +135,72 @@ def command(
     context: click.Context,
     roots: tuple[str, ...],
     *,
-    http: str | None,
-    token_file: str | None,
-    hosts: tuple[str, ...],
-    origins: tuple[str, ...],
+    connection: _HttpFlags,
     without: tuple[str, ...],
-    listing: str,
-    budget: int,
-    max_chars: int,
+    listing: _ListingFlags,
     no_watch: bool,
     only_check: bool,
     client: str | None,
     as_data: bool,
 ) -> int:
-    """Serve the skills below each ROOT (none: the standard places) to an MCP client, until it has enough.
+    """Serve the skills below each ROOT to an MCP client, until it ends the connection.
+
+    Without ROOT, serve the skills of the standard places.
 
     A client's configuration names this program by its absolute path, as --config prints it, for example:
 
     \b
       claude mcp add skills -- "$(command -v prowess)" serve ~/skills
 
-    Anything but loopback needs a token. With --check, exit status 1: the skills extension would
-    leave some out; tools, prompts and the listing serve every skill that loads.
+    On an address other than loopback, clients need a token. With --check, exit status 1: the skills extension would
+    leave some skills out. Tools, prompts and the listing serve every skill that loads.
     """  # noqa: D301 - the escape tells click to leave the lines as they are
+    http = connection.http
+    # The address is optional, so '--http skills/' would take the folder for it.
     if http is not None and (os.sep in http or os.path.isdir(http)):
         raise click.UsageError(f"--http takes HOST:PORT, and {http!r} looks like a folder: name folders before --http")
     if client is not None:
         return _print_configuration(context, client)
     if only_check:
-        return _check_served(roots, as_data=as_data)
-    if http is None and sys.stdin.isatty():
-        printer.note(_WAITING_NOTE, quiet=as_data)
-    prowess.mcp.serve(
-        *roots,
-        http=http,
-        token=os.environ.get(_TOKEN_VARIABLE) or prowess.mcp.token_in(token_file),
-        hosts=hosts,
-        origins=origins,
-        ready=lambda url: printer.note(f"Serving skills at {url}", quiet=as_data),
-        left_out=None if as_data else _make_reporter(roots),
-        listing=() if listing.strip() == _NO_LISTING else [place.strip() for place in listing.split(",")],
-        budget=budget,
-        max_chars=max_chars,
-        notice=None if no_watch else "auto",
-        **{part: part not in without for part in _PARTS},
-    )
+        return _print_survey(roots, as_data=as_data)
+    switches = {part: part not in without for part in _PARTS}
+    _serve(roots, connection, listing, switches, watch=not no_watch, quiet=as_data)
     return 0
 
 
+def _serve(
+    roots: tuple[str, ...],
+    connection: _HttpFlags,
+    listing: _ListingFlags,
+    switches: dict[str, bool],
+    *,
+    watch: bool,
+    quiet: bool,
+) -> None:
+    """Serve until the client ends the connection; with ``quiet`` nothing is said on the error stream."""
+    if connection.http is None and sys.stdin.isatty():  # a person started it by hand, and would wonder why it waits
+        printer.note(_WAITING_NOTE, quiet=quiet)
+    prowess.mcp.serve(
+        *roots,
+        http=connection.http,
+        # Never an option with the token itself: every user sees the arguments of a process.
+        token=os.environ.get(_TOKEN_VARIABLE) or prowess.mcp.token_in(connection.token_file),
+        hosts=connection.hosts,
+        origins=connection.origins,
+        ready=lambda url: printer.note(f"Serving skills at {url}", quiet=quiet),
+        left_out=None if quiet else _make_reporter(roots),
+        listing=listing.places,
+        budget=listing.budget,
+        max_chars=listing.max_chars,
+        notice="auto" if watch else None,
+        **switches,
+    )
+
+
 def _print_configuration(context: click.Context, client: str) -> int:
-    """Print what a client's file needs to start this server; on the error stream, where it goes."""
-    given = context.params
-    if given["http"] is not None or given["only_check"] or given["as_data"]:
+    """Print the text that makes a client start this server. A note on the error stream says into which file it goes."""
+    params = context.params
+    if params["http"] is not None or params["only_check"] or params["as_data"]:
         raise click.UsageError(
             "--config is for a server on standard input and output: leave --http, --check and --json out"
         )
@@ -140,14 +211,15 @@ def _print_configuration(context: click.Context, client: str) -> int:
 
 
 def _collect_arguments(context: click.Context) -> list[str]:
-    """The arguments that start this very server from any folder: absolute folders, and the options that were given."""
+    """Return arguments that start this server from any folder: absolute folders, and the options that were given."""
     roots = [os.path.abspath(os.path.expanduser(root)) for root in context.params["roots"]]
     for root in roots:
-        if not os.path.isdir(root):  # a client would only say that the server has ended
+        if not os.path.isdir(root):  # found out now: a client would only say that the server has ended
             raise prowess.SourceError(f"there is no folder {root!r}", code="missing-root")
         if not _is_utf8(root):
             raise prowess.SourceError(f"{root!r} is not UTF-8, and no client's configuration can hold it: rename it")
     arguments = ["serve", *roots]
+    # Only what was typed: a default may change with the next version, and the client's file would pin the old one.
     for option in context.command.params:
         name, value = option.name, context.params.get(option.name or "")
         is_given = context.get_parameter_source(name or "") is ParameterSource.COMMANDLINE
@@ -172,23 +244,24 @@ def _is_utf8(path: str) -> bool:
 
 
 def _make_reporter(roots: tuple[str, ...]) -> Callable[[prowess.mcp.LeftOut], None]:
-    words = " ".join(("prowess serve --check", *map(quote, roots)))
+    command_line = " ".join(("prowess serve --check", *map(quote, roots)))
 
     def report_left_out(left_out: prowess.mcp.LeftOut) -> None:
         extension, broken = (format_count(number, "skill") for number in left_out)
-        said = [f"the skills extension leaves out {extension}"] if left_out.extension else []
-        said += [f"{broken} cannot be loaded"] if left_out.broken else []
-        printer.warn(f"{', and '.join(said)}: {words} says why")
+        parts = [f"the skills extension leaves out {extension}"] if left_out.extension else []
+        parts += [f"{broken} cannot be loaded"] if left_out.broken else []
+        printer.warn(f"{', and '.join(parts)}: {command_line} says why")
 
     return report_left_out
 
 
-def _check_served(roots: tuple[str, ...], *, as_data: bool) -> int:
+def _print_survey(roots: tuple[str, ...], *, as_data: bool) -> int:
     survey = prowess.mcp.survey(*roots)
     if not roots:
-        verified = LockStates()
-        warn_lock_problems(verified)
-        if absent := suggest_sync(verified=verified):
+        # Only the standard places have lock files.
+        lock_states = LockStates()
+        warn_lock_problems(lock_states)
+        if absent := suggest_sync(lock_states=lock_states):
             printer.warn(absent)
     printer.print_answer(
         lambda: {
@@ -198,9 +271,7 @@ def _check_served(roots: tuple[str, ...], *, as_data: bool) -> int:
                 {
                     "location": refused.location,
                     "loads": refused.loads,
-                    "issues": [
-                        {"code": i.code, "field": i.field, "message": i.message, "hint": i.hint} for i in refused.issues
-                    ],
+                    "issues": [issue_to_dict(issue, SKILL_FIELDS) for issue in refused.issues],
                 }
                 for refused in survey.refused
             ],
@@ -212,16 +283,17 @@ def _check_served(roots: tuple[str, ...], *, as_data: bool) -> int:
 
 
 def _survey_to_blocks(survey: prowess.mcp.Survey, roots: tuple[str, ...]) -> Iterator[Block]:
-    """A line for each finding and one with the totals; no table, since its columns are as wide as the longest text."""
+    """Return a line for each finding and one with the totals."""
+    # No table: its columns would be as wide as the longest message.
     for refused in survey.refused:
         for issue in refused.issues:
             subject = f"{issue.field}: " if issue.field else ""
-            where = f"{shorten_path(refused.location)}: "
-            yield line((where, "name"), (f"error[{issue.code}] ", "bad"), f"{subject}{issue.message}")
+            location = f"{shorten_path(refused.location)}: "
+            yield line((location, "name"), (f"error[{issue.code}] ", "bad"), f"{subject}{issue.message}")
             yield line(("= ", "dim"), issue.hint, indent=2)
     if not survey.refused and not survey.loaded:
-        looked = ", ".join(map(shorten_path, roots)) or "the standard places ('prowess list' names them)"
-        yield line((f"There are no skills: nothing would be served. Looked in: {looked}", "warn"))
+        places = ", ".join(map(shorten_path, roots)) or "the standard places ('prowess list' names them)"
+        yield line((f"There are no skills: nothing would be served. Looked in: {places}", "warn"))
         return
     if not survey.refused:
         yield line((f"Every skill would be served: {format_count(survey.served, 'skill')}.", "good"))

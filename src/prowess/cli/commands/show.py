@@ -1,24 +1,20 @@
-"""``prowess show``: one skill, what it holds, and what of it would run."""
+"""``prowess show``: shows the fields and files of one skill, and what of it would run."""
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from prowess.cli.command_class import new_command
-from prowess.cli.options import (
-    catalog_options,
-    find_skill_and_warn,
-    json_option,
-    load_cli_settings,
-    quote_path,
-    shorten_path,
-    skill_argument,
-)
+from prowess.cli.issues import issue_to_dict
+from prowess.cli.options import CatalogFlags, catalog_options, json_option, skill_argument
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Table, Title, line
+from prowess.cli.render.blocks import Block, Cell, Table, Title, line
+from prowess.cli.shown_paths import quote_path, shorten_path
+from prowess.cli.skill_lookup import find_skill_and_warn, load_cli_settings
 from prowess.cli.trust_states import TrustStates
 from prowess.errors import SkillError
-from prowess.skills.inventory import inventory
+from prowess.skills.inventory import Inventory, inventory
 from prowess.skills.parse import SKILL_FILE
 from prowess.spec.quantities import format_count
 
@@ -26,13 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.cli.options import CatalogFlags
-    from prowess.cli.render.blocks import Block, Cell
-    from prowess.skills.inventory import Inventory
 
 
 _OWN_ROW_KEYS = frozenset(("version", "model", "context", "tags", "allowed_tools"))
-"""Keys outside the specification that are fields all the same, and have a row of their own."""
+"""Keys outside the specification that Prowess reads as fields, so they have a row of their own."""
 
 
 @new_command(
@@ -54,13 +47,15 @@ def command(
 
     NAME is the name of a skill, its folder, or its SKILL.md.
     """
-    found = find_skill_and_warn(load_cli_settings(**where), skill)
-    held = inventory(found)
-    state = TrustStates().find_state(found) or "not trusted"
-    printer.print_answer(lambda: _to_dict(found, held, state), lambda: _to_blocks(found, held, state), as_data=as_data)
+    shown = find_skill_and_warn(load_cli_settings(**where), skill)
+    contents = inventory(shown)
+    state = TrustStates().find_state(shown) or "not trusted"
+    printer.print_answer(
+        lambda: _to_dict(shown, contents, state), lambda: _to_blocks(shown, contents, state), as_data=as_data
+    )
 
 
-def _to_dict(skill: prowess.Skill, held: Inventory, state: str) -> dict[str, object]:
+def _to_dict(skill: prowess.Skill, contents: Inventory, state: str) -> dict[str, object]:
     front = skill.frontmatter
     return {
         "name": skill.name,
@@ -80,36 +75,36 @@ def _to_dict(skill: prowess.Skill, held: Inventory, state: str) -> dict[str, obj
         "model_invocable": skill.model_invocable,
         "user_invocable": skill.user_invocable,
         "digest": _try_digest(skill),
-        "instructions_tokens": held.tokens,
-        "files": [file._asdict() for file in held.files],
-        "commands": list(held.commands),
-        "scripts": list(held.scripts),
+        "instructions_tokens": contents.tokens,
+        "files": [file._asdict() for file in contents.files],
+        "commands": list(contents.commands),
+        "scripts": list(contents.scripts),
         "trust": state,
-        "repairs": [{"code": i.code, "line": i.line, "field": i.field, "message": i.message} for i in skill.repairs],
-        "issues": [{"code": i.code, "field": i.field, "message": i.message} for i in held.issues],
+        "repairs": [issue_to_dict(issue, ("code", "line", "field", "message")) for issue in skill.repairs],
+        "issues": [issue_to_dict(issue, ("code", "field", "message")) for issue in contents.issues],
     }
 
 
 def _try_digest(skill: prowess.Skill) -> str | None:
     try:
         return skill.digest()
-    except SkillError:
+    except SkillError:  # a link that leads out, or a file that cannot be read: 'show' still shows the rest
         return None
 
 
-def _to_blocks(skill: prowess.Skill, held: Inventory, state: str) -> Iterator[Block]:
+def _to_blocks(skill: prowess.Skill, contents: Inventory, state: str) -> Iterator[Block]:
     yield Title(skill.name, shorten_path(skill.location))
     yield line(" ".join(skill.description.split()))
     yield Table([*_list_fields(skill), ("digest", _try_digest(skill) or "none: it cannot be hashed")], indent=2)
-    yield Title("Files", f"{format_count(len(held.files), 'file')}, {format_count(held.size, 'byte')}")
-    # Of SKILL.md a model receives the instructions, without the head: that is what it costs.
-    costs = {file.path: held.tokens if file.path == SKILL_FILE else file.tokens for file in held.files}
-    rows = [(file.path, f"{file.size:,}", _format_tokens(costs[file.path])) for file in held.files]
+    yield Title("Files", f"{format_count(len(contents.files), 'file')}, {format_count(contents.size, 'byte')}")
+    # A model receives SKILL.md without its frontmatter: the cost is that of the instructions.
+    costs = {file.path: contents.tokens if file.path == SKILL_FILE else file.tokens for file in contents.files}
+    rows = [(file.path, f"{file.size:,}", _format_tokens(costs[file.path])) for file in contents.files]
     yield Table(rows, head=("file", "bytes", "tokens"), indent=2, right=frozenset((1, 2)))
-    yield from _actions_to_blocks(skill, held, state)
+    yield from _actions_to_blocks(skill, contents, state)
     notes = [
         *((i.code, f"line {i.line}: {i.field}: {i.message}") for i in skill.repairs),
-        *((i.code, f"{i.field} {i.message}") for i in held.issues),
+        *((i.code, f"{i.field} {i.message}") for i in contents.issues),
     ]
     if notes:
         yield Title("Worth knowing")
@@ -141,16 +136,16 @@ def _list_fields(skill: prowess.Skill) -> Iterator[tuple[Cell, Cell]]:
             yield (key, "dim"), value
 
 
-def _actions_to_blocks(skill: prowess.Skill, held: Inventory, state: str) -> Iterator[Block]:
-    rows: list[tuple[Cell, Cell]] = [("command", text) for text in held.commands]
-    rows += [("script", path) for path in held.scripts]
+def _actions_to_blocks(skill: prowess.Skill, contents: Inventory, state: str) -> Iterator[Block]:
+    rows: list[tuple[Cell, Cell]] = [("command", text) for text in contents.commands]
+    rows += [("script", path) for path in contents.scripts]
     rows += [("sub-agent", f"context: fork, model: {skill.model or 'that of the parent'}")] if skill.is_fork else []
     if not rows:
         return
     allowed = state == "trusted"
     yield Title("What would run")
     yield Table(rows, indent=2)
-    if held.acts:
+    if contents.acts:
         verdict = (
             "and may: this state of it is trusted"
             if allowed
@@ -160,7 +155,5 @@ def _actions_to_blocks(skill: prowess.Skill, held: Inventory, state: str) -> Ite
 
 
 def _quote_skill(skill: prowess.Skill) -> str:
-    """How the command line names it, for a shell: a skill of no standard place by its folder."""
-    from shlex import quote  # noqa: PLC0415 - only where a command is shown
-
+    """Return how a command line names the skill: by its folder if it is in no standard place."""
     return quote(skill.name) if skill.scope is not None else quote_path(skill.folder)

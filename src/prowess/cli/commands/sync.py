@@ -1,104 +1,70 @@
-"""``prowess sync``: the disk made equal to the lock file, the lock file to the manifest."""
+"""``prowess sync``: makes the disk equal the lock file, and the lock file the manifest."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prowess.cli.change_flow import PlannedChange, ask_person, carry_out, plan_to_blocks
+from prowess.cli.change_flow import ChangeFlags, PlannedChange, ask_person, carry_out, change_options, plan_to_blocks
 from prowess.cli.command_class import new_command
-from prowess.cli.install_options import (
-    dry_run_option,
-    install_to_dict,
-    install_to_line,
-    issue_to_dict,
-    network_options,
-    note_missing_lock,
-    yes_option,
-)
-from prowess.cli.options import json_option, shorten_path
+from prowess.cli.install_options import install_to_dict, install_to_line, network_options, note_missing_lock
+from prowess.cli.issues import issue_to_dict
 from prowess.cli.remedies import find_remedy
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import line
+from prowess.cli.render.blocks import Block, line
+from prowess.cli.shown_paths import shorten_path
 from prowess.install.sync import SURPLUS_CODES
-from prowess.lockfile.read import read_lock
+from prowess.lockfile.read import LockEntries, read_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import prowess
-    from prowess.cli.render.blocks import Block
     from prowess.install.installer import Installer
-    from prowess.lockfile.read import LockEntries
 
 
 @new_command(
     "sync",
     ("prowess sync", "install what prowess.toml declares, restore what prowess.lock records"),
-    ("prowess sync --remove", "and take away what it declares no more"),
+    ("prowess sync --remove", "and remove what it no longer declares"),
     ("prowess sync --locked", "for CI: install what prowess.lock records, fail on any difference from it"),
     ("prowess sync --locked --dry-run", "what that would restore, or why it would fail"),
 )
 @click.option(
-    "--locked", is_flag=True, help="Do not change the lock file, do not ask; whatever differs from it is an error."
+    "--locked", is_flag=True, help="Do not change the lock file and do not ask; a difference from it is an error."
 )
-@click.option("--remove", is_flag=True, help="Take away what nothing asks for any more; what only you have is kept.")
+@click.option(
+    "--remove", is_flag=True, help="Remove skills that nothing asks for any more; backups keep what only you have."
+)
 @click.option("--user", is_flag=True, help="Your own skills, not the project's.")
 @network_options
-@dry_run_option
-@yes_option
-@json_option
-def command(
-    *,
-    locked: bool,
-    remove: bool,
-    user: bool,
-    installer: Installer,
-    dry_run: bool,
-    yes: bool,
-    as_data: bool,
-) -> int:
-    """Make the disk equal prowess.lock, and prowess.lock what prowess.toml declares.
+@change_options
+def command(*, locked: bool, remove: bool, user: bool, installer: Installer, flags: ChangeFlags) -> int:
+    """Bring prowess.lock up to date with prowess.toml, and the installed skills up to date with prowess.lock.
 
-    A skill that prowess.toml declares no more, and one that is in no lock file, is named and stays, unless --remove, or
-    a yes on a terminal, takes it away; the latter goes to the backups. Each backup that is made is named.
-    Exit status 1: you said no, or something of that kind stays; with --dry-run: something would change. With --locked,
-    what is missing is installed as prowess.lock records it, and 3 is the exit status when anything else differs.
+    Some skills may be installed although nothing asks for them: prowess.toml no longer declares them, or no lock file
+    records them. They are named, and removed with --remove or after a yes on the terminal. Those that no lock file
+    records go to the backups. Each backup is named.
+
+    Exit status 1: you said no, or such skills stay; with --dry-run, something would change. With --locked, missing
+    skills are installed as prowess.lock records them, and the exit status is 3 if anything else differs.
     """
     if locked and remove:
         raise click.UsageError("--locked removes nothing: leave one of --locked and --remove out")
-    scope = installer.user if user else installer.project
-    rows: list[str] = []
-    if dry_run or not locked:  # a locked sync asks nobody, so it needs no plan
+    steps: list[str] = []
+    if flags.dry_run or not locked:  # a locked sync asks nobody, so it needs no plan
         with printer.show_progress("looking"):
-            rows += installer.difference(project=not user, locked=locked, remove=remove)
-    surplus = find_surplus(installer)
-    if surplus and not (dry_run or yes):
+            steps += installer.difference(project=not user, locked=locked, remove=remove)
+    surplus = _find_surplus(installer)
+    if surplus and flags.may_ask:
+        # Asked apart from the plan: a person may want the rest of the sync without a removal.
         remove = _confirm_removal(surplus)
-    before = read_lock(scope.lock_folder)
-    status = carry_out(
-        PlannedChange(
-            plan=plan_to_blocks(rows),
-            needs_consent=bool(rows),
-            progress_text="syncing",
-            apply=lambda: installer.sync(locked=locked, project=not user, remove=remove),
-            to_dict=lambda done: {
-                "plan": rows,
-                "installed": [install_to_dict(one) for one in done or ()],
-                "issues": [issue_to_dict(issue) for issue in installer.issues],
-            },
-            report=lambda done: _report_to_blocks(done, before, read_lock(scope.lock_folder), planned=bool(rows)),
-            declined_text="Nothing was synced.",
-            idle_text="Nothing was changed." if surplus and not remove else "Nothing to do.",
-            issues=lambda: [issue for issue in installer.issues if not (remove and issue.code in SURPLUS_CODES)],
-            status=lambda _: 1 if find_surplus(installer) else 0,
-            dry_status=1 if rows or surplus else 0,
-        ),
-        yes=yes,
-        as_data=as_data,
-        dry_run=dry_run,
-    )
+    folder = (installer.user if user else installer.project).lock_folder
+    sync = partial(installer.sync, locked=locked, project=not user, remove=remove)
+    run = _SyncRun(installer, steps, surplus, remove, folder, read_lock(folder), sync)
+    status = carry_out(run.plan_change(), flags)
     if surplus and not remove:
         printer.note(f"  hint: {find_remedy(surplus[0].code)}")
     if not user:
@@ -106,27 +72,64 @@ def command(
     return status
 
 
-def find_surplus(installer: Installer) -> list[prowess.Issue]:
-    """What the last command found installed and asked for by nothing."""
+class _SyncRun(NamedTuple):
+    """One sync: what it is going to do, and the lock file as it was before."""
+
+    installer: Installer
+    steps: list[str]
+    surplus: list[prowess.Issue]
+    """The skills that nothing asks for."""
+    remove: bool
+    """Whether these are removed."""
+    lock_folder: str
+    before: LockEntries
+    """The lock file before the sync: the report says what is new in it."""
+    sync: Callable[[], tuple[prowess.InstalledSkill, ...]]
+
+    def plan_change(self) -> PlannedChange[tuple[prowess.InstalledSkill, ...]]:
+        """Return the change that makes the disk equal the lock file."""
+        return PlannedChange(
+            plan=plan_to_blocks(self.steps),
+            needs_consent=bool(self.steps),
+            progress_text="syncing",
+            apply=self.sync,
+            to_dict=lambda installs: {
+                "plan": self.steps,
+                "installed": [install_to_dict(install) for install in installs or ()],
+                "issues": [issue_to_dict(issue) for issue in self.installer.issues],
+            },
+            report=self._report_to_blocks,
+            declined_text="Nothing was synced.",
+            idle_text="Nothing was changed." if self.surplus and not self.remove else "Nothing to do.",
+            issues=self._list_issues,
+            status=lambda _: 1 if _find_surplus(self.installer) else 0,
+            dry_status=1 if self.steps or self.surplus else 0,
+        )
+
+    def _list_issues(self) -> list[prowess.Issue]:
+        """Return the issues of the installer, without skills that nothing asks for if they are removed now."""
+        return [issue for issue in self.installer.issues if not (self.remove and issue.code in SURPLUS_CODES)]
+
+    def _report_to_blocks(self, installs: tuple[prowess.InstalledSkill, ...]) -> list[Block]:
+        """Return what was installed and removed. "Done." stands for a change of records or links alone."""
+        after = read_lock(self.lock_folder)
+        gone = [line("Removed ", (name, "name"), ".") for name in self.before if name not in after]
+        changes = [install_to_line(self._choose_verb(install.full_name, after), install) for install in installs]
+        return [*changes, *gone] or ([line("Done.")] if self.steps else [])
+
+    def _choose_verb(self, name: str, after: LockEntries) -> str:
+        was, now = self.before.get(name), after.get(name)
+        if was is None or now is None:
+            return "Installed"
+        return "Restored" if was.digest == now.digest and was.declared == now.declared else "Updated"
+
+
+def _find_surplus(installer: Installer) -> list[prowess.Issue]:
+    """Return the issues about skills that are installed and that nothing asks for, as the installer last met them."""
     return [issue for issue in installer.issues if issue.code in SURPLUS_CODES]
 
 
 def _confirm_removal(surplus: Sequence[prowess.Issue]) -> bool:
-    """Whether a person at the terminal says that what nothing asks for is to go; ``False`` where nobody is there."""
-    rows = [f"remove {shorten_path(issue.path)}: {issue.message}" for issue in surplus]
-    return ask_person("Remove what nothing asks for any more?", plan_to_blocks(rows)) is True
-
-
-def _report_to_blocks(
-    done: tuple[prowess.InstalledSkill, ...], before: LockEntries, after: LockEntries, *, planned: bool
-) -> list[Block]:
-    """What was installed and removed; a word where only records or links changed."""
-    gone = [line("Removed ", (name, "name"), ".") for name in before if name not in after]
-    return [*(_result_to_line(one, before, after) for one in done), *gone] or ([line("Done.")] if planned else [])
-
-
-def _result_to_line(one: prowess.InstalledSkill, before: LockEntries, after: LockEntries) -> Block:
-    was, now = before.get(one.full_name), after.get(one.full_name)
-    if was is None or now is None:
-        return install_to_line("Installed", one)
-    return install_to_line("Restored" if was.digest == now.digest and was.declared == now.declared else "Updated", one)
+    """Return True if a person at the terminal agrees to remove what nothing asks for; False without a terminal."""
+    steps = [f"remove {shorten_path(issue.path)}: {issue.message}" for issue in surplus]
+    return ask_person("Remove what nothing asks for any more?", plan_to_blocks(steps)) is True

@@ -1,4 +1,4 @@
-"""``prowess trust``: the grants by which commands and scripts may run."""
+"""``prowess trust``: lists, records and revokes the grants by which commands and scripts of skills may run."""
 
 from __future__ import annotations
 
@@ -8,23 +8,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.cli.change_flow import PlannedChange, carry_out
+from prowess.cli.change_flow import ChangeFlags, PlannedChange, carry_out, yes_option
 from prowess.cli.command_class import CliCommand, CliGroup
+from prowess.cli.completions import complete_skill
 from prowess.cli.lock_states import warn_edited_skills
-from prowess.cli.options import (
-    catalog_options,
-    complete_skill,
-    find_in_catalog,
-    is_path,
-    json_option,
-    load_catalog,
-    load_cli_settings,
-    shorten_path,
-)
+from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Line, Table, line
+from prowess.cli.render.blocks import Block, Line, Span, Table, line
+from prowess.cli.shown_paths import shorten_path
+from prowess.cli.skill_lookup import find_in_catalog, is_path, load_catalog, load_cli_settings
 from prowess.errors import NotTrustedError, SkillError, did_you_mean
 from prowess.runtime.acting.trust import Trust
+from prowess.skills.catalog import Catalog
 from prowess.skills.inventory import inventory
 from prowess.skills.parse import SKILL_FILE
 from prowess.spec.quantities import format_count, join_first
@@ -33,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import prowess
-    from prowess.cli.options import CatalogFlags
-    from prowess.cli.render.blocks import Block, Span
 
 _MAX_FILES = 20
 
@@ -45,13 +38,13 @@ _MAX_FILES = 20
     examples=(
         ("prowess trust grant csv-report", "after a look at what would run"),
         ("prowess trust list", "every grant"),
-        ("prowess trust revoke csv-report", "take it back"),
+        ("prowess trust revoke csv-report", "revoke it"),
     ),
 )
 def command() -> None:
-    """The grants by which commands and scripts of skills may run.
+    """Decide which skills may run their commands and scripts.
 
-    A grant is for one state of a skill, by its digest: change one byte of it, and it is gone.
+    A grant is for one state of a skill, which its digest names. After a change of one byte the grant no longer holds.
     """
 
 
@@ -78,7 +71,7 @@ def _list_grants(*, as_data: bool) -> None:
     ),
 )
 @click.argument("skills", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_skill)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @catalog_options
 @json_option
 def _grant_trust(
@@ -93,31 +86,27 @@ def _grant_trust(
     NAME is the name of a skill, its folder, or its SKILL.md. Exit status 1: you said no.
     """
     settings = load_cli_settings(**where)
-    found = _find_skills(settings, skills)
-    seen = [skill.digest() for skill in found]
+    chosen = [(skill, skill.digest()) for skill in _find_skills(settings, skills)]
     trust = Trust()
     return carry_out(
         PlannedChange(
-            plan=[block for skill, digest in zip(found, seen, strict=True) for block in _describe_skill(skill, digest)],
+            plan=[block for skill, digest in chosen for block in _describe_skill(skill, digest)],
             needs_consent=True,
             progress_text="recording",
-            apply=lambda: [
-                _grant_if_unchanged(trust, skill, digest) for skill, digest in zip(found, seen, strict=True)
-            ],
+            apply=lambda: [_grant_unchanged_skill(trust, skill, digest) for skill, digest in chosen],
             to_dict=lambda grants: {"grants": [asdict(grant) for grant in grants or ()]},
             report=lambda grants: [
                 line("Trusted ", (grant.name, "name"), f" as it is now ({grant.digest[:12]}).") for grant in grants
             ],
             declined_text="Nothing was trusted.",
-            question="Trust this, as it is now?" if len(found) == 1 else f"Trust these {len(found)}?",
+            question="Trust this, as it is now?" if len(chosen) == 1 else f"Trust these {len(chosen)}?",
         ),
-        yes=yes,
-        as_data=as_data,
+        ChangeFlags(dry_run=False, yes=yes, as_data=as_data),
     )
 
 
 def _complete_grant(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """The names that grants are for; nothing where they cannot be read."""
+    """Return the names of skills with grants that begin so; none if the grants cannot be read."""
     try:
         return sorted({grant.name for grant in Trust().grants() if grant.name.startswith(incomplete)})
     except SkillError:
@@ -130,18 +119,19 @@ def _complete_grant(_ctx: click.Context, _param: click.Parameter, incomplete: st
     examples=(("prowess trust revoke csv-report", "by name"), ("prowess trust revoke --all", "everything")),
 )
 @click.argument("skills", nargs=-1, metavar="[NAME|DIGEST|PATH]...", shell_complete=_complete_grant)
-@click.option("--all", "everything", is_flag=True, help="Take every grant back.")
+@click.option("--all", "everything", is_flag=True, help="Revoke every grant.")
 @json_option
 def _revoke_trust(skills: tuple[str, ...], *, everything: bool, as_data: bool) -> int:
-    """Take grants back, by the name of the skill, its digest, or the path of its SKILL.md.
+    """Revoke grants: name a skill, a digest, or the path of a SKILL.md.
 
-    Exit status 1: there was no such grant, for one of them at least.
+    Exit status 1: for at least one NAME there was no grant.
     """
     trust = Trust()
     if not skills and not everything:
         raise click.UsageError("name a skill, or say --all")
     granted = [grant.name for grant in trust.grants()]
     wanted = (
+        # By digest, since several grants may have one name.
         {grant.digest: grant.digest for grant in trust.grants()}
         if everything
         else {n: _to_grant_key(n) for n in skills}
@@ -151,44 +141,42 @@ def _revoke_trust(skills: tuple[str, ...], *, everything: bool, as_data: bool) -
     unknown = [] if everything else [name for name, number in counts.items() if not number]
     printer.print_answer(
         lambda: {"revoked": count},
-        lambda: [line(f"Took {format_count(count, 'grant')} back.")],
+        lambda: [line(f"Revoked {format_count(count, 'grant')}.")],
         as_data=as_data,
     )
     for name in unknown:
         suggestion = did_you_mean(name, granted)
-        printer.note(f"nothing by the name of {name} is trusted{f'; {suggestion}' if suggestion else ''}")
+        printer.note(f"there is no grant for {name}{f'; {suggestion}' if suggestion else ''}")
     return 1 if unknown else 0
 
 
 def _to_grant_key(name: str) -> str:
-    """What a grant is known by: its name or digest as written, or the SKILL.md at a path, also where that is gone."""
+    """Return what ``Trust.revoke`` takes: a name or digest as written, or the path of a SKILL.md that may be gone."""
     if not is_path(name):
         return name
-    from prowess.skills.catalog import Catalog  # noqa: PLC0415
-
     try:
         return find_in_catalog(Catalog(), name).location
-    except SkillError:  # what is gone, or broken by now, was granted all the same
+    except SkillError:  # a skill that is gone or broken by now may still have a grant
         path = os.path.abspath(name)
         return path if os.path.basename(path) == SKILL_FILE else os.path.join(path, SKILL_FILE)
 
 
 def _find_skills(settings: prowess.Settings, names: tuple[str, ...]) -> list[prowess.Skill]:
-    from prowess.skills.catalog import Catalog  # noqa: PLC0415
-
     catalog = Catalog() if all(map(is_path, names)) else load_catalog(settings)
-    found = [find_in_catalog(catalog, name, verify=bool(settings["verify"])) for name in names]
-    warn_edited_skills(found)
-    for skill in found:
+    skills = [find_in_catalog(catalog, name, verify=bool(settings["verify"])) for name in names]
+    warn_edited_skills(skills)
+    for skill in skills:
+        # A skill that is not a folder here may change between the look at it and the run.
         if not skill.is_local:
             raise NotTrustedError(f"skill {skill.name!r} is not a folder on this machine", skill.location, "not-local")
-    return found
+    return skills
 
 
-def _grant_if_unchanged(trust: Trust, skill: prowess.Skill, seen: str) -> prowess.Grant:
-    """The grant, for the very state that was shown."""
+def _grant_unchanged_skill(trust: Trust, skill: prowess.Skill, digest: str) -> prowess.Grant:
+    """Record a grant, and take it back with an error if the skill changed since it was shown (``digest``)."""
     grant = trust.grant(skill)
-    if grant.digest != seen:
+    # A race: files may change between the question and the answer. A person trusted what was on the screen.
+    if grant.digest != digest:
         trust.revoke(grant.digest)
         raise NotTrustedError(
             f"skill {skill.name!r} changed while you looked at it", skill.location, "changed-during-read"
@@ -197,13 +185,13 @@ def _grant_if_unchanged(trust: Trust, skill: prowess.Skill, seen: str) -> prowes
 
 
 def _describe_skill(skill: prowess.Skill, digest: str) -> Iterator[Block]:
-    """What a person decides about."""
-    held = inventory(skill)
+    """Return what a person has to know before a grant: what would run, the files, and the digest."""
+    contents = inventory(skill)
     yield line((skill.name, "name"), f"  {shorten_path(skill.location)}")
-    rows: list[tuple[Span, Span]] = [(("would run", "warn"), text) for text in held.commands]
-    rows += [(("could run", "warn"), path) for path in held.scripts]
+    rows: list[tuple[Span, Span]] = [(("would run", "warn"), text) for text in contents.commands]
+    rows += [(("could run", "warn"), path) for path in contents.scripts]
     yield Table(rows or [("nothing", "no commands, no scripts")], indent=2)
-    names = [file.path for file in held.files]
+    names = [file.path for file in contents.files]
     yield line(f"files: {join_first(names, _MAX_FILES)}", indent=2)
     yield line(f"digest: {digest}", indent=2)
     yield Line()

@@ -1,4 +1,4 @@
-"""``prowess unpack``: the skill in an archive, as a folder."""
+"""``prowess unpack``: unpacks the skill in an archive into a folder."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import click
 
 from prowess.authoring.pack import unpack_into
 from prowess.cli.command_class import new_command
-from prowess.cli.options import json_option, shorten_path
+from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import line
+from prowess.cli.shown_paths import shorten_path
 from prowess.spec.quantities import format_count
 
 
@@ -20,20 +21,24 @@ from prowess.spec.quantities import format_count
 )
 @click.argument("archive", type=click.Path(exists=True, dir_okay=False))
 @click.option("-d", "--dir", "folder", default=".", type=click.Path(file_okay=False), help="The folder to put it in.")
-@click.option("--force", is_flag=True, help="Replace a skill's folder that is there.")
+@click.option("--force", is_flag=True, help="Replace the folder of a skill that is there.")
 @json_option
 def command(archive: str, *, folder: str, force: bool, as_data: bool) -> None:
-    """Unpack the skill in an archive (.skill, .zip, .tar.gz) as a new folder, named like the skill.
+    """Unpack the skill in an archive (.skill, .zip, .tar.gz) into a new folder with the name of the skill.
 
-    An archive that holds links, odd names or anything but one skill is refused as a whole, and nothing is written.
+    An archive with links, unsafe names or anything but one skill is refused as a whole, and nothing is written.
     """
     with printer.show_progress("unpacking"):
-        made = unpack_into(archive, folder, replace=force)
-    files = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
+        skill_folder = unpack_into(archive, folder, replace=force)
+    files = sorted(path.relative_to(skill_folder).as_posix() for path in skill_folder.rglob("*") if path.is_file())
     printer.print_answer(
-        lambda: {"name": made.name, "folder": str(made), "files": files},
+        lambda: {"name": skill_folder.name, "folder": str(skill_folder), "files": files},
         lambda: [
-            line("Unpacked ", (made.name, "name"), f": {shorten_path(str(made))}, {format_count(len(files), 'file')}")
+            line(
+                "Unpacked ",
+                (skill_folder.name, "name"),
+                f": {shorten_path(str(skill_folder))}, {format_count(len(files), 'file')}",
+            )
         ],
         as_data=as_data,
     )

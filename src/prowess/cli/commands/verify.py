@@ -1,12 +1,14 @@
-"""``prowess verify``: whether everything installed is what the lock files say."""
+"""``prowess verify``: compares every installed file with the lock files."""
 
 from __future__ import annotations
 
 from prowess.cli.command_class import new_command
-from prowess.cli.install_options import issue_to_dict, note_missing_lock
-from prowess.cli.options import json_option, shorten_path
+from prowess.cli.install_options import note_missing_lock
+from prowess.cli.issues import issue_to_dict
+from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Table, line
+from prowess.cli.shown_paths import shorten_path
 from prowess.install.installer import Installer
 from prowess.lockfile.read import read_lock
 from prowess.spec.quantities import format_count
@@ -15,17 +17,17 @@ from prowess.spec.quantities import format_count
 @new_command("verify", ("prowess verify", "every file hashed and compared"), ("prowess verify --json", "as data"))
 @json_option
 def command(*, as_data: bool) -> int:
-    """Hash every installed file and compare it with the lock files: each changed, missing or extra file by name.
+    """Hash every installed file, compare it with the lock files, and name each changed, missing or extra file.
 
     Exit status 1: something differs.
     """
     installer = Installer()
     with printer.show_progress("hashing"):
-        found = installer.verify()
+        issues = installer.verify()
     count = len(installer.list())
-    rows = [((i.code, "bad"), (shorten_path(i.path), "name"), i.message, (i.hint, "dim")) for i in found]
+    rows = [((i.code, "bad"), (shorten_path(i.path), "name"), i.message, (i.hint, "dim")) for i in issues]
     printer.print_answer(
-        lambda: {"installed": count, "issues": [issue_to_dict(issue) for issue in found]},
+        lambda: {"installed": count, "issues": [issue_to_dict(issue) for issue in issues]},
         lambda: (
             [Table(rows)]
             if rows
@@ -34,11 +36,11 @@ def command(*, as_data: bool) -> int:
         as_data=as_data,
     )
     note_missing_lock(installer)
-    return 1 if found else 0
+    return 1 if issues else 0
 
 
 def _describe_count(installer: Installer) -> str:
-    """How many skills the lock files record, as ``list`` counts them: an install may hold several."""
+    """Return how many skills the lock files record. An install may hold several, and ``list`` counts each."""
     scopes = (installer.project, installer.user)
     return format_count(
         sum(len(entry.skills) for scope in scopes for entry in read_lock(scope.lock_folder).values()), "skill"

@@ -1,4 +1,4 @@
-"""A stand-in for a model, so that the demonstration needs no keys: a few rules over what a model would be shown."""
+"""A stand-in for a model, so that the demonstration needs no API keys: a few rules that read what a model reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REFERENCE_PATTERN = re.compile(r"references/[\w.-]+")
 
 
 class ScriptedCall(NamedTuple):
-    """A tool call, and what the model says to it."""
+    """A tool call, and what the model thinks about it."""
 
     tool: str
     arguments: dict[str, Any]
@@ -23,23 +23,24 @@ class ScriptedCall(NamedTuple):
 
 
 class ScriptedModel:
-    """Picks the skill that fits, follows its instructions, and once falls for a note that says to look elsewhere."""
+    """A model that picks a skill and follows its instructions. Once it follows a malicious note in the data."""
 
     def __init__(self, system: str) -> None:
         self._skills: list[tuple[str, str]] = _SKILL_PATTERN.findall(system)
 
     def pick_skill(self, request: str) -> str:
-        """The listed skill whose description shares most words with the request."""
+        """Return the listed skill whose description shares most words with the request."""
         words = set(_WORD_PATTERN.findall(request.lower()))
         return max(self._skills, key=lambda entry: len(words & set(_WORD_PATTERN.findall(entry[1].lower()))))[0]
 
     def take_turns(self, request: str) -> Generator[ScriptedCall, str, None]:
-        """The turns of the conversation; each result is sent back before the next."""
+        """Yield the calls of the conversation. The caller sends the result of each back before the next."""
         name = self.pick_skill(request)
         instructions = yield ScriptedCall("load_skill", {"name": name}, "A description fits: load its instructions.")
         named = _REFERENCE_PATTERN.search(instructions)
         path = named[0] if named else "SKILL.md"
         yield ScriptedCall("read_skill_file", {"name": name, "path": path}, f"The instructions name {path}: read it.")
+        # What an injected note makes a real model do: the toolset has to refuse it.
         outside = {"name": name, "path": "../../../etc/passwd"}
         yield ScriptedCall("read_skill_file", outside, "A note in the data says to read another file.")
         script = {"name": name, "script": "scripts/profile.py", "args": ["orders.csv"]}
@@ -47,7 +48,7 @@ class ScriptedModel:
 
 
 def answer_as_subagent(instructions: str) -> str:
-    """What a sub-agent answers that was told to look at ``skills/``: what the command in its instructions counted."""
+    """Return the answer of a sub-agent that counts ``skills/``: the number that a command in its instructions gave."""
     count = _COUNT_PATTERN.search(instructions)
     if count is None:
         return "I cannot tell: the command in my instructions did not run."

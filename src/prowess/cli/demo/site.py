@@ -1,4 +1,4 @@
-"""A site on this machine that publishes one skill, for the demonstration."""
+"""A web site on loopback that publishes one skill, for the demonstration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WELL_KNOWN_PATH = "/.well-known/agent-skills"
 
 
 class DemoSite:
-    """What is published, by path, and what was asked for."""
+    """A site: the files that it publishes by path, and the paths that were requested."""
 
     def __init__(self, name: str, description: str, text: bytes) -> None:
         digest = hashlib.sha256(text).hexdigest()
@@ -29,7 +29,7 @@ class DemoSite:
 
     @contextmanager
     def serve(self) -> Iterator[str]:
-        """The address of the running site."""
+        """Serve the site while the block runs, and yield its address."""
         site = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -42,9 +42,10 @@ class DemoSite:
                 self.wfile.write(body)
 
             def log_message(self, *_: object) -> None:
-                """Quietly."""
+                """Log nothing: the output of the demonstration is its own."""
 
-        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:  # port 0: the system picks a free one
+            # A short poll: the demonstration must not wait half a second for the server to end.
             threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
             try:
                 yield f"http://127.0.0.1:{server.server_port}"

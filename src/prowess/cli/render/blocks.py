@@ -1,4 +1,4 @@
-"""What commands hand to the printer: lines, tables and texts with named styles; no colours, no escapes, no widths."""
+"""What commands hand to the printer: lines, tables and texts with named styles, without colours, escapes or widths."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ if TYPE_CHECKING:
 
 Style = Literal["plain", "title", "name", "dim", "good", "warn", "bad", "mark", "added", "removed"]
 Span = str | tuple[str, Style]
-"""A piece of text, and how it is meant. Whatever it holds is shown, never obeyed."""
+"""A piece of text, and its style. Control characters in it are shown as escapes."""
 
 Cell = Span | tuple[Span, ...]
 
 
 class Line(NamedTuple):
-    """One line of spans."""
+    """One line of text, made of spans."""
 
     spans: tuple[Span, ...] = ()
     indent: int = 0
     cut: bool = False
-    """Whether a narrow terminal cuts it instead of wrapping it."""
+    """True when a narrow terminal cuts the line instead of wrapping it."""
 
 
 class Table(NamedTuple):
-    """Rows of cells in columns; on a narrow terminal the last column is wrapped, or cut."""
+    """Rows of cells in columns. On a narrow terminal the last column is wrapped, or cut if ``cut`` is true."""
 
     rows: Sequence[Sequence[Cell]]
     head: tuple[str, ...] = ()
     indent: int = 0
     cut: bool = False
     right: frozenset[int] = frozenset()
-    """The columns that hold numbers."""
+    """The columns that are aligned to the right, because they hold numbers."""
 
 
 class Verbatim(NamedTuple):
-    """Text of several lines, shown as it is but for control characters; ``marks``: parts that stand out."""
+    """Text of several lines, shown as it is except for control characters; ``marks`` are parts that stand out."""
 
     text: str
     marks: tuple[tuple[int, int], ...] = ()
@@ -43,7 +43,7 @@ class Verbatim(NamedTuple):
 
 
 class Title(NamedTuple):
-    """A heading, with an empty line above unless it is the first."""
+    """A heading. An empty line is printed above it unless it is the first block."""
 
     text: str
     note: str = ""
@@ -53,16 +53,25 @@ Block = Line | Table | Verbatim | Title
 
 
 def line(*spans: Span, indent: int = 0, cut: bool = False) -> Line:
-    """A line of those spans."""
+    """Return a line of these spans."""
     return Line(spans, indent, cut)
 
 
+def diff_to_lines(diff: str, *, indent: int = 0, cut: bool = False) -> list[Line]:
+    """Return a unified diff as lines, with styles for what was added and removed."""
+    styles: dict[str, Style] = {"+": "added", "-": "removed"}
+    # Not splitlines(): it also breaks at form feeds and the like, which belong to the line.
+    rows = diff.removesuffix("\n").split("\n") if diff else []
+    return [line((row, styles.get(row[:1], "plain")), indent=indent, cut=cut) for row in rows]
+
+
 def cell_spans(cell: Cell) -> tuple[Span, ...]:
-    """The spans of a cell."""
+    """Return the spans of a cell, which may be a single span."""
     return (cell,) if _is_span(cell) else cell  # type: ignore[return-value]  # told apart by the call
 
 
 def _is_span(cell: Cell) -> bool:
+    # Two plain spans are a pair of strings as well: it is one span only if the second names a style.
     return isinstance(cell, str) or (len(cell) == 2 and isinstance(cell[0], str) and cell[1] in _STYLE_NAMES)  # noqa: PLR2004
 
 
@@ -70,5 +79,5 @@ _STYLE_NAMES = frozenset(Style.__args__)  # type: ignore[attr-defined]  # what a
 
 
 def span_text(span: Span) -> str:
-    """The text of a span."""
+    """Return the text of a span, without its style."""
     return span if isinstance(span, str) else span[0]

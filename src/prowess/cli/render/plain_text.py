@@ -1,24 +1,23 @@
-"""Blocks as plain text: for pipes, files and logs. Nothing is wrapped or cut."""
+"""Blocks as plain text, for pipes, files and logs. Nothing is wrapped or cut."""
 
 from __future__ import annotations
 
 import unicodedata
 from typing import TYPE_CHECKING
 
-from prowess.cli.render.blocks import Line, Table, Title, Verbatim, cell_spans, span_text
+from prowess.cli.render.blocks import Block, Cell, Line, Table, Title, Verbatim, cell_spans, span_text
 from prowess.escapes import escape_line, escape_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from prowess.cli.render.blocks import Block, Cell
 
 _COLUMN_GAP = "  "
 _MARK_OPEN, _MARK_CLOSE = "\N{MATHEMATICAL LEFT WHITE SQUARE BRACKET}", "\N{MATHEMATICAL RIGHT WHITE SQUARE BRACKET}"
 
 
 def render_text(blocks: Iterable[Block]) -> str:
-    """The text of the blocks, each line ended."""
+    """Return the text of the blocks; each line ends with a line break."""
     rows: list[str] = []
     for block in blocks:
         if isinstance(block, Title) and rows:
@@ -40,6 +39,7 @@ def _block_to_rows(block: Block) -> Iterator[str]:
 
 def _verbatim_to_rows(block: Verbatim) -> Iterator[str]:
     text = block.text
+    # From the end: each pair of brackets moves what follows it.
     for begin, end in reversed(block.marks):
         text = f"{text[:begin]}{_MARK_OPEN}{text[begin:end]}{_MARK_CLOSE}{text[end:]}"
     yield from escape_text(text).removesuffix("\n").split("\n") if text else ()
@@ -49,7 +49,7 @@ def _table_to_rows(table: Table) -> Iterator[str]:
     rows = [[_cell_to_text(cell) for cell in row] for row in ([table.head] if table.head else []) + list(table.rows)]
     widths = [max(map(cell_width, column)) for column in zip(*rows, strict=True)] if rows else []
     for row in rows:
-        padded = (_pad_cell(cell, widths[at], right=at in table.right) for at, cell in enumerate(row))
+        padded = (_pad_cell(cell, widths[index], right=index in table.right) for index, cell in enumerate(row))
         yield (" " * table.indent + _COLUMN_GAP.join(padded)).rstrip()
 
 
@@ -63,7 +63,7 @@ def _pad_cell(text: str, width: int, *, right: bool) -> str:
 
 
 def cell_width(text: str) -> int:
-    """How many columns of a terminal a text takes; of odd characters rather too many than too few."""
-    if text.isascii():
+    """Return how many columns of a terminal a text takes; for an odd character it may be one too many."""
+    if text.isascii():  # fast path: nearly every cell of a table
         return len(text)
     return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)

@@ -1,4 +1,4 @@
-"""A bar on a terminal for work that takes its time; it is gone when the work is done."""
+"""A progress bar on a terminal. It is gone when the work is done."""
 
 from __future__ import annotations
 
@@ -21,29 +21,28 @@ _COUNT_FORMAT = "{task.completed:.0f}/{task.total:.0f}"
 
 @contextmanager
 def show_bar(what: str, stream: IO[str]) -> Iterator[None]:
-    """Show ``what``, and each step that the work in the block tells; without any it only shows that it goes on.
-
-    Only the error stream is drawn around: the answer goes its own way.
-    """
+    """Show a bar with ``what`` and the steps that the work in the block reports; without steps it only moves."""
     words = TextColumn("{task.description}", markup=False)
     columns = (SpinnerColumn(), words, BarColumn(_BAR_WIDTH), TaskProgressColumn(_COUNT_FORMAT, markup=False))
     screen = make_console(stream)
-    most = min(_MAX_TEXT_WIDTH, max(screen.width - _OTHER_WIDTH, _BAR_WIDTH))
-    drawn = Progress(*columns, console=screen, transient=True, redirect_stdout=False)
-    task = drawn.add_task(_describe_step(what, "", most), total=None)
+    width = min(_MAX_TEXT_WIDTH, max(screen.width - _OTHER_WIDTH, _BAR_WIDTH))
+    # rich would take over the output stream as well, but the answer must reach it unchanged.
+    bar = Progress(*columns, console=screen, transient=True, redirect_stdout=False)
+    task = bar.add_task(_describe_step(what, "", width), total=None)
 
     def update_bar(step: str, done: int, total: int) -> None:
-        drawn.update(task, description=_describe_step(what, step, most), completed=done, total=total or None)
+        bar.update(task, description=_describe_step(what, step, width), completed=done, total=total or None)
 
-    with drawn, progress(update_bar):
+    with bar, progress(update_bar):
         yield
 
 
-def _describe_step(what: str, step: str, most: int) -> str:
-    """What is done, and the step of it; where both are too long, the step is what changes, and has half of the room."""
-    step = _truncate(f": {escape_line(step)}", most // 2) if step else ""
-    return _truncate(escape_line(what), most - len(step)) + step
+def _describe_step(what: str, step: str, width: int) -> str:
+    """Return the text of the bar, at most ``width`` characters."""
+    # If both are too long, the step has half of the room: it is the part that changes.
+    step = _truncate(f": {escape_line(step)}", width // 2) if step else ""
+    return _truncate(escape_line(what), width - len(step)) + step
 
 
-def _truncate(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _truncate(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,184 @@
+"""The settings and the catalogue of a command line, and the skills that the words on it mean.
+
+A word with a slash is a path. A bare word is the name of a skill first, and a folder here if no skill has that name.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Literal
+
+from prowess.cli.lock_states import (
+    LockStates,
+    suggest_sync,
+    warn_edited_skills,
+    warn_lock_problems,
+    without_edited_skills,
+)
+from prowess.cli.render import printer
+from prowess.cli.shown_paths import shorten_path, with_dot_prefix
+from prowess.discovery.scan import discover, scan
+from prowess.discovery.settings import Settings, load_settings
+from prowess.errors import SkillValidationError, SourceError, UnknownSkillError
+from prowess.skills.catalog import Catalog
+from prowess.skills.parse import SKILL_FILE, read_metadata
+from prowess.spec.quantities import join_first
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import prowess
+
+_MAX_NAMED = 5
+"""How many skills a message names."""
+
+
+# -- all skills --------------------------------------------------------------------------------------------------------
+
+
+def load_cli_settings(**flags: Any) -> Settings:  # noqa: ANN401 - the values of settings
+    """Return the settings, overridden by the flags of the command line, and warn of mistakes in the files."""
+    settings = load_settings(flags=flags)
+    for issue in settings.issues:
+        printer.warn(f"{issue.path}: [{issue.code}] {issue.field} {issue.message}")
+    return settings
+
+
+def load_catalog(settings: Settings) -> prowess.Catalog:
+    """Return the skills below the folders that the settings name, or those of the standard places."""
+    folders = settings.names("folders")
+    if folders:
+        # A folder that was named has to exist; a standard place may be missing.
+        catalog = scan(*folders, missing="error")
+        return without_edited_skills(catalog) if settings["verify"] else catalog
+    verify: Literal["lock"] | None = "lock" if settings["verify"] else None
+    return discover(agents=settings.names("agents"), project=bool(settings["project"]), verify=verify)
+
+
+def suggest_sync_for(settings: Settings, lock_states: LockStates | None = None) -> str:
+    """Return advice about skills that a lock file records and that are not here, or ``""``.
+
+    Folders that were named have no lock file, so there is no advice about them. Without ``lock_states`` the lock files
+    are read here, with a warning for each that cannot be read.
+    """
+    if settings.names("folders"):
+        return ""
+    if lock_states is None:
+        lock_states = LockStates()
+        warn_lock_problems(lock_states)
+    return suggest_sync(project=bool(settings["project"]), lock_states=lock_states)
+
+
+def load_named_catalog(settings: Settings, names: tuple[str, ...]) -> prowess.Catalog:
+    """Return the skills that ``names`` mean, or all that the settings choose if there are no names.
+
+    Each name is the name of a skill, its folder, its file, or a folder of skills.
+    """
+    if not names:
+        return load_catalog(settings)
+    # Only a name needs the standard places: folders of skills alone are read without a look at them.
+    catalog = Catalog() if all(map(_is_collection, names)) else load_catalog(settings)
+    verify = bool(settings["verify"])
+    return Catalog(skill for name in names for skill in _find_named_skills(catalog, name, verify=verify))
+
+
+def _find_named_skills(catalog: prowess.Catalog, name: str, *, verify: bool) -> Iterator[prowess.Skill]:
+    if name in catalog or not _is_collection(name):
+        yield find_in_catalog(catalog, name, verify=verify)
+        return
+    collection = scan(name, missing="error")
+    yield from without_edited_skills(collection) if verify else collection
+
+
+def _is_collection(name: str) -> bool:
+    """Return True for a folder that is no skill itself, and so may hold some."""
+    return os.path.isdir(name) and not is_skill_folder(name)
+
+
+# -- one skill ---------------------------------------------------------------------------------------------------------
+
+
+def find_skill(settings: Settings, name: str) -> prowess.Skill:
+    """Return the skill that ``name`` means. Raise ``UnknownSkillError`` or ``SourceError`` if there is none."""
+    # A path needs no catalogue: the standard places are read only for a name.
+    catalog = Catalog() if is_path(name) else load_catalog(settings)
+    return find_in_catalog(catalog, name, verify=bool(settings["verify"]))
+
+
+def find_skill_and_warn(settings: Settings, name: str) -> prowess.Skill:
+    """Return the skill that ``name`` means, and warn if somebody changed it after it was installed."""
+    skill = find_skill(settings, name)
+    warn_edited_skills([skill])
+    return skill
+
+
+def find_path(settings: Settings, written: str) -> str:
+    """Return the path that a person means, for commands that take folders of skills too.
+
+    A path that exists comes first, then the folder of the skill with that name. Raise ``UnknownSkillError`` if there
+    is neither.
+    """
+    if is_path(written) or os.path.lexists(written):
+        return written
+    try:
+        return find_skill(settings, written).folder
+    except UnknownSkillError as error:
+        why = suggest_sync(written) or "there is no such file or folder"
+        raise UnknownSkillError(written, error.available, why=why) from None
+
+
+def find_in_catalog(catalog: prowess.Catalog, name: str, *, verify: bool = False) -> prowess.Skill:
+    """Return the skill that a person means by a name, a folder or the path of a SKILL.md.
+
+    With ``verify`` a skill that differs from its lock file is refused. Raise ``UnknownSkillError`` if nothing fits.
+    """
+    if is_path(name):
+        return _read_skill(name, verify=verify)
+    if name in catalog:
+        return catalog[name]
+    # A folder must not stand in for a skill of that name that the lock file records, or that was found and refused.
+    why = suggest_sync(name)
+    if why:
+        raise UnknownSkillError(name, catalog.names, why=why)
+    if os.path.isdir(name) and not _has_load_failure(catalog, name) and (is_skill_folder(name) or scan(name)):
+        return _read_skill(with_dot_prefix(name), verify=verify)
+    return catalog[name]  # raises the error that names similar skills
+
+
+def _read_skill(path: str, *, verify: bool) -> prowess.Skill:
+    """Return the skill in a folder or of a SKILL.md; with ``verify`` only if its lock file agrees."""
+    try:
+        # Lenient, as in a scan: a person may look at a skill with mistakes.
+        skill = read_metadata(path, mode="lenient")
+    except SkillValidationError as error:
+        if error.code == "not-found":
+            raise _explain_no_skill(path) from None
+        raise
+    return without_edited_skills(Catalog([skill]))[skill.name] if verify else skill
+
+
+def _explain_no_skill(path: str) -> SourceError:
+    """Return the error for a path without a skill: nothing lies there, or it is a folder of skills."""
+    from prowess.authoring.check import find_skill_files  # noqa: PLC0415 - 'prowess list' loads no authoring
+
+    try:
+        folders = [shorten_path(os.path.dirname(file)) for file in find_skill_files(path)]
+    except SourceError as error:
+        return error
+    message = f"this is a folder of skills, not a skill: name one of {join_first(folders, _MAX_NAMED)}"
+    return SourceError(message, os.path.abspath(path), "missing-skill-md")
+
+
+def _has_load_failure(catalog: prowess.Catalog, name: str) -> bool:
+    """Return True when a skill in a folder of that name was found and could not be loaded."""
+    return any(os.path.basename(os.path.dirname(issue.path)) == name for issue in catalog.failures)
+
+
+def is_path(name: str) -> bool:
+    """Return True when a person means a folder or a file rather than the name of a skill."""
+    return name in {".", ".."} or "/" in name or os.sep in name or name.endswith(SKILL_FILE)
+
+
+def is_skill_folder(path: str) -> bool:
+    """Return True when a SKILL.md lies right in the folder."""
+    return os.path.lexists(os.path.join(path, SKILL_FILE))
