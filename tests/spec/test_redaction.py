@@ -106,3 +106,20 @@ def test_a_token_in_place_of_the_user_of_ssh_is_a_secret(token: str) -> None:
 def test_a_user_of_ssh_whose_name_begins_like_a_token_is_none(user: str) -> None:
     address = f"{user}@host.example:acme/pdf.git"
     assert (hide_secrets(address), parse_source(address).address) == (address, address)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("fatal: https://u:p@h/x and ssh://git:p@h/y failed", "fatal: https://h/x and ssh://git@h/y failed"),
+        ("unable to access 'https://u:p@h/x.git?t=p/': 403", "unable to access 'https://h/x.git': 403"),
+        ("redirect: https://h/x.git?sig=p#p=p", "redirect: https://h/x.git"),
+        ("see https://u:p@h/x,https://u:p@h/y,ssh://u:p@h/z", "see https://h/x,https://h/y,ssh://u@h/z"),
+        ("(https://u:p@h,https://u:p@h2)", "(https://h2)"),
+        ("source=https://m/https://u:p@h/x.", "source=https://m/https://h/x."),
+        ("no such thing: me:p@h:x.git", "no such thing: me@h:x.git"),
+        ("git@h:x.git, github:a/b@c and line 3: a@b stay", "git@h:x.git, github:a/b@c and line 3: a@b stay"),
+    ],
+)
+def test_no_address_in_a_message_keeps_its_secret(said: str, shown: str) -> None:
+    assert scrub_text(said) == shown
