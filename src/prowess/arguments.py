@@ -26,9 +26,11 @@ def describe_value(given: object) -> str:
     # The text of other objects is theirs to choose, and may hold a secret or an address in memory.
     if not isinstance(given, str | bytes | int | float | list | tuple | set | dict | os.PathLike):
         return f"a {type(given).__name__}"
-    written = repr(given)
-    shown = written if len(written) <= _MAX_SHOWN_CHARS else f"{written[:_MAX_SHOWN_CHARS]}…"
-    return f"the {'text' if isinstance(given, str) else type(given).__name__} {shown}"
+    return f"the {'text' if isinstance(given, str) else type(given).__name__} {_shorten(repr(given))}"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}…"
 
 
 def raise_bad_argument(argument: str, expected: str, given: object, remedy: str = "") -> NoReturn:
@@ -41,8 +43,7 @@ def show_path_argument(given: object) -> str:
     """Return a path as a remedy shows it between the parentheses of a call: shortened, or ``…`` when it is no path."""
     if not isinstance(given, str | os.PathLike):
         return "…"
-    written = str(os.fspath(given))
-    return repr(written if len(written) <= _MAX_SHOWN_CHARS else f"{written[:_MAX_SHOWN_CHARS]}…")
+    return repr(_shorten(str(os.fspath(given))))
 
 
 def check_text(given: object, argument: str) -> None:

@@ -10,12 +10,14 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from prowess.spec.spans import replace_spans
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from prowess.errors import Issue
+    from prowess.spec.spans import Span
 
-    Span = tuple[int, int]
     Permission = Literal["none needed", "granted", "once", "refused"]
 
 _INLINE = re.compile(r"(?<!\\)!`([^`]+)`")
@@ -104,15 +106,9 @@ def _clean_command(text: str) -> str:
 def insert_outputs(
     text: str, commands: Sequence[EmbeddedCommand], outputs: Sequence[str]
 ) -> tuple[str, tuple[Span, ...]]:
-    """Return the text with each command replaced by its output, and where the outputs stand in it."""
-    parts: list[str] = []
-    spans: list[Span] = []
-    offset = length = 0
-    for command, output in zip(commands, outputs, strict=True):
-        before = text[offset : command.begin]
-        parts += (before, output)
-        length += len(before)
-        spans.append((length, length + len(output)))
-        length += len(output)
-        offset = command.end
-    return "".join((*parts, text[offset:])), tuple(spans)
+    """Return the text with each command replaced by its output, and where the outputs stand in it.
+
+    Raises ``ValueError`` when there are not as many outputs as commands.
+    """
+    pairs = zip(commands, outputs, strict=True)
+    return replace_spans(text, ((command.begin, command.end, output) for command, output in pairs))

@@ -105,10 +105,10 @@ def _choose_name(
 
     A ':' becomes '-'. Otherwise the name of the folder is taken. Where neither helps, one of the issues is an error.
     """
-    if any(i.field == "name" and i.code == "wrong-type" for i in issues):  # an error already, and no text to mend
+    if ("name", "wrong-type") in {(i.field, i.code) for i in issues}:  # an error already, and no text to mend
         return front, issues
     mended = front.name.replace(":", "-")
-    if policy.repair and ":" in front.name and mended.strip("-") and is_usable_name(mended):
+    if policy.repair and mended.strip("-") and is_usable_name(mended):
         return _replace_colons(front, mended, issues, folder, path)
     is_missing = not front.name.strip()
     line = front.lines.get("name") or min(front.lines.values(), default=1)

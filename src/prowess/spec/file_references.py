@@ -17,7 +17,7 @@ from prowess.spec.markdown_code import FENCE_LINE, find_code_spans, is_fence_end
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Span = tuple[int, int]
+    from prowess.spec.spans import Span
 
 # No pattern here can backtrack: a mebibyte of anything is searched in one pass (tests/spec/test_file_references.py).
 _FOLDERS = frozenset(("scripts", "references", "assets"))

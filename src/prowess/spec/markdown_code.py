@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Span = tuple[int, int]
+    from prowess.spec.spans import Span
 
 FENCE_LINE = re.compile(r"(?:[\s>]|[-*+] |\d{1,9}[.)] )*+(`{3,}+(?=[^`]*+$)|~{3,}+)(.*+)")
 """A line that opens or closes a fenced block: group 1 is the run of marks, group 2 the rest of the line."""

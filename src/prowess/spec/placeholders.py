@@ -25,12 +25,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.spec.hidden_characters import to_one_line
 from prowess.spec.markdown_code import find_single_quotes
+from prowess.spec.spans import replace_spans
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from prowess.model import Value
-    from prowess.spec.commands import Span
+    from prowess.spec.spans import Span
 
 FOLDER_NAMES = ("SKILL_DIR", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT", "SKILL_ROOT", "PROWESS_SKILL_DIR")
 PROJECT_NAMES = ("PROJECT_DIR", "CLAUDE_PROJECT_DIR")
@@ -113,41 +114,22 @@ def fill_placeholders(
     # and most texts have no braces either.
     if "$" not in text and ("{" not in text or "{baseDir}" not in text):
         return FilledText(text, used_arguments=False, spans=tuple(outputs))
-    written = _blank_outputs(text, outputs)
+    # Blanks in place of the outputs, so that every offset stays right.
+    written, _ = replace_spans(text, ((begin, end, " " * (end - begin)) for begin, end in outputs))
     values = _PlaceholderValues(arguments, tuple(names), folder, variables or {})
     values.counts_words = declared or _ALL_ARGUMENTS.search(written) is not None
-    edits = [(begin, end, text[begin:end], True) for begin, end in outputs]
+    edits = [(begin, end, text[begin:end]) for begin, end in outputs]
+    literals: set[Span] = set()
     for match in _TOKEN.finditer(written):
         value = values.value_of(match)
         if value is not None:
-            edits.append((match.start(), match.end(), value, not match["escape"]))
-    filled, spans = _apply_edits(text, sorted(edits))
-    return FilledText(filled, values.are_used, spans, tuple(values.placeholders))
-
-
-def _blank_outputs(text: str, outputs: Sequence[Span]) -> str:
-    """Return ``text`` with blanks in place of what commands printed, so that every offset in it stays right."""
-    parts: list[str] = []
-    offset = 0
-    for begin, end in outputs:
-        parts += (text[offset:begin], " " * (end - begin))
-        offset = end
-    return "".join((*parts, text[offset:]))
-
-
-def _apply_edits(text: str, edits: Sequence[tuple[int, int, str, bool]]) -> tuple[str, tuple[Span, ...]]:
-    """Return ``text`` with each edit made, in order, and where the values of the marked edits stand in the result."""
-    parts: list[str] = []
-    spans: list[Span] = []
-    offset = length = 0
-    for begin, end, value, is_marked in edits:
-        length += begin - offset
-        parts += (text[offset:begin], value)
-        if is_marked:
-            spans.append((length, length + len(value)))
-        length += len(value)
-        offset = end
-    return "".join((*parts, text[offset:])), tuple(spans)
+            edits.append((match.start(), match.end(), value))
+            if match["escape"]:  # a placeholder without its backslash is the author's text, and no value
+                literals.add(match.span())
+    edits.sort()
+    filled, spans = replace_spans(text, edits)
+    values_at = tuple(span for span, edit in zip(spans, edits, strict=True) if edit[:2] not in literals)
+    return FilledText(filled, values.are_used, values_at, tuple(values.placeholders))
 
 
 class _PlaceholderValues:
