@@ -55,7 +55,7 @@ def test_no_part_of_a_secret_is_left_whatever_it_holds(place: str, mark: str) ->
         *("./x?y=z", "/a:b@c/x?y", "~/a?b", "..", "C:\\a@b?c", "https://host.example/x#feature/a+b"),
     ],
 )
-def test_what_holds_no_secret_stays_as_it_is(address: str) -> None:
+def test_an_address_without_a_secret_stays_as_it_is(address: str) -> None:
     assert hide_secrets(address) == address
 
 
@@ -76,7 +76,7 @@ def test_an_address_that_is_too_long_to_be_one_is_not_shown() -> None:
 
 
 @given(st.text(max_size=60) | st.text(alphabet="ab:/@?#=&[].%", max_size=30))
-def test_hiding_never_fails_and_hides_everything_at_once(text: str) -> None:
+def test_hiding_secrets_never_fails_and_a_second_time_changes_nothing(text: str) -> None:
     hidden = hide_secrets(text)
     assert hide_secrets(hidden) == hidden
     assert scrub_text(scrub_text(text)) == scrub_text(text)
@@ -103,7 +103,7 @@ def test_a_token_in_place_of_the_user_of_ssh_is_a_secret(token: str) -> None:
 
 
 @pytest.mark.parametrize("user", ["git", "hf_user", "npm_bot", "ghp", "glpat-x", "org-123456", "pypi-mirror"])
-def test_a_user_of_ssh_whose_name_begins_like_a_token_is_none(user: str) -> None:
+def test_a_user_of_ssh_whose_name_begins_like_a_token_is_no_secret(user: str) -> None:
     address = f"{user}@host.example:acme/pdf.git"
     assert (hide_secrets(address), parse_source(address).address) == (address, address)
 

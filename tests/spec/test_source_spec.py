@@ -56,7 +56,7 @@ GITHUB = "https://github.com"
         ("file:///a/repo#v1@pdf", SourceSpec("git", "/a/repo", "local", "repo", "v1", skills=("pdf",), local=True)),
     ],
 )
-def test_what_people_type(text: str, spec: SourceSpec) -> None:
+def test_each_form_of_a_source_is_recognized(text: str, spec: SourceSpec) -> None:
     assert parse_source(text) == spec
 
 
@@ -108,14 +108,14 @@ def test_addresses_of_an_enterprise_server_are_read_like_those_of_github(text: s
         *("https://h/x.zip#v1", "https://h/con.git", "https://h/..git", "x" * 3000),
     ],
 )
-def test_what_names_nothing_or_could_do_harm_is_refused(text: str) -> None:
+def test_a_text_that_names_nothing_or_could_do_harm_is_refused(text: str) -> None:
     with pytest.raises(BadReferenceError) as caught:
         parse_source(text)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 1000
 
 
-def test_a_folder_with_an_odd_name_has_an_address() -> None:
+def test_a_folder_with_control_characters_in_its_name_has_an_address() -> None:
     """Its control characters are encoded, as ``Path.as_uri`` has it."""
     assert parse_source("file:///ho%1B%5B2Jme/a.git").address == "/ho\x1b[2Jme/a.git"
 
