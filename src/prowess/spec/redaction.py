@@ -87,9 +87,9 @@ def _hide_in_scp(address: str) -> str:
 
     ``github:owner/repo@skill`` stays, since nothing in it is a password.
     """
-    user, mark, place = address.partition("@")
+    user, mark, host_and_path = address.partition("@")
     if mark and _TOKEN.fullmatch(user):
-        return place
+        return host_and_path
     has_password = 0 <= address.find(":") < address.find("@")
     if not has_password or _FORGE.fullmatch(address):
         return address
@@ -107,14 +107,14 @@ def _scrub_word(word: str) -> str:
     bare = word.strip(_PUNCTUATION)
     before, mark, _ = bare.partition("://")
     user, _, rest = bare.partition(":")
-    place = rest.rpartition("@")[2] if "@" in rest else ""
+    host_and_path = rest.rpartition("@")[2] if "@" in rest else ""
     if _TOKEN.fullmatch(bare.partition("@")[0]):
         hidden = hide_secrets(bare)
     elif mark:
         start = len(before.rstrip(_SCHEME_CHARS))
         hidden = bare[:start] + hide_secrets(bare[start:])
-    elif _USER.fullmatch(user) and not rest.startswith("/") and _HOST_AND_PATH.fullmatch(place):
-        hidden = f"{user}@{place}"
+    elif _USER.fullmatch(user) and not rest.startswith("/") and _HOST_AND_PATH.fullmatch(host_and_path):
+        hidden = f"{user}@{host_and_path}"
     else:
         return word
     start = word.index(bare)

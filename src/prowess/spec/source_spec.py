@@ -247,12 +247,12 @@ def _parse_remote(text: str, github: str) -> SourceSpec:
 
 def _parse_url(text: str, github: str) -> SourceSpec:
     parts = urlsplit(text)
-    place, host = parts.netloc, parts.hostname or ""
-    if github and place.lower() == github.lower() and text.startswith("https://"):
-        on_github = f"https://github.com{text.removeprefix(f'https://{place}')}"
+    netloc, host = parts.netloc, parts.hostname or ""
+    if github and netloc.lower() == github.lower() and text.startswith("https://"):
+        on_github = f"https://github.com{text.removeprefix(f'https://{netloc}')}"
         if _GITHUB.fullmatch(on_github):
             spec = _parse_github_page(on_github)
-            return replace(spec, address=spec.address.replace("https://github.com", f"https://{place}", 1))
+            return replace(spec, address=spec.address.replace("https://github.com", f"https://{netloc}", 1))
     for pattern, parse_page in _PAGE_PARSERS:
         if pattern.fullmatch(text):
             return parse_page(text)

@@ -174,8 +174,8 @@ def _is_wildcard_match(parts: list[str], text: str) -> bool:
         return False
     # The leftmost place of each part is always right, so nothing is tried twice, and no pattern is slow.
     for part in parts[1:-1]:
-        place = text.find(part, offset, end)
-        if place < 0:
+        index = text.find(part, offset, end)
+        if index < 0:
             return False
-        offset = place + len(part)
+        offset = index + len(part)
     return True

@@ -48,7 +48,7 @@ def agrees_with_yaml(text: str) -> bool:
 
 
 def agrees_with_interpret(head: bytes) -> bool:
-    """Whether ``head`` was understood at a glance; fails when a careful look says otherwise."""
+    """Return whether the fast matcher matched ``head``; fails when the parser reads it differently."""
     seen = match_head(head)
     if seen is None:
         return False

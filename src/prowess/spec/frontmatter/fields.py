@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import Issue, as_load_error
 from prowess.spec.allowed_tools import parse_allowed_tools
+from prowess.spec.rules import field_issues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,7 +60,7 @@ class Frontmatter:
         Quoted values are text. A number that JSON cannot hold stays text, and so does every value of a head that had to
         be repaired, and of fields that were not read from a file.
         """
-        from prowess.spec.frontmatter.json_types import to_typed_fields  # noqa: PLC0415 - it judges whole heads, so it imports this module
+        from prowess.spec.frontmatter.json_types import to_typed_fields  # noqa: PLC0415 - it parses heads, so it imports this module
 
         return to_typed_fields(self)
 
@@ -68,8 +69,6 @@ class Frontmatter:
 
         The error is an ``InvalidFrontmatterError`` where the name or the description is missing.
         """
-        from prowess.spec.rules import field_issues  # noqa: PLC0415 - rules judge fields, so they import this module
-
         issues = [i for i in field_issues(self, mode="strict") if i.severity == "error"]
         if issues:
             raise as_load_error(issues)
