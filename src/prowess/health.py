@@ -93,8 +93,7 @@ def _drop_consequences(diagnoses: list[Diagnosis]) -> Iterator[Diagnosis]:
     """Yield the diagnoses without skills that do not load because their install differs from its lock file."""
     differing = [each.path for each in diagnoses if each.topic == "lock" and each.state == "problem" and each.path]
     for diagnosis in diagnoses:
-        is_consequence = any(is_really_inside(diagnosis.path, folder) for folder in differing)
-        if diagnosis.topic != "skill" or not is_consequence:
+        if diagnosis.topic != "skill" or not any(is_really_inside(diagnosis.path, folder) for folder in differing):
             yield diagnosis
 
 
