@@ -30,7 +30,7 @@ def look(home: Path) -> dict[str, list[prowess.Diagnosis]]:
     return found
 
 
-def test_programs_folders_and_grants_are_looked_at(home: Path) -> None:
+def test_programs_folders_and_grants_are_checked(home: Path) -> None:
     found = look(home)
     assert {"python", "git", "sandbox", "folder", "trust"} <= found.keys()
     assert found["trust"][0].message.endswith("0 grants")

@@ -25,7 +25,7 @@ from prowess.names import DEVICE_NAMES, is_device_name, split_relative_path, spl
         ("console/comma", ("console", "comma")),
     ],
 )
-def test_folders_and_file_are_named(path: str, parts: tuple[str, ...]) -> None:
+def test_a_path_is_split_into_its_folders_and_its_file(path: str, parts: tuple[str, ...]) -> None:
     assert split_relative_path(path) == parts
 
 

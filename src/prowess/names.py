@@ -1,4 +1,7 @@
-"""Names that are safe as one part of a path on every platform: pure text, below every layer that joins paths."""
+"""Checks of file names and relative paths that must be safe on every platform.
+
+Nothing here looks at a disk: every layer that joins paths uses these rules, for names that come from anywhere.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ DEVICE_NAMES = frozenset(
 )
 _GIT_NAMES = frozenset((".git", "git~1"))
 _GIT_FIRST_CHARS = frozenset(".gG")
+# macOS ignores these code points in names, so that a name with one of them is the name without it.
 _HFS_IGNORES = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
 _REPOSITORY_LAYOUTS = (frozenset(("head", "objects/", "refs/")), frozenset(("head", "commondir")))
 _REPOSITORY_ENTRIES = frozenset.union(*_REPOSITORY_LAYOUTS)
@@ -24,61 +28,65 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def is_device_name(name: str) -> bool:
-    """Whether Windows takes ``name`` for a device, with or without an extension."""
+    """Return whether Windows takes ``name`` for a device, with or without an extension."""
     return name.partition(".")[0].strip().lower() in DEVICE_NAMES
 
 
 def is_git_name(name: str) -> bool:
-    """Whether ``name`` is ``.git``, or some file system takes it for that.
+    """Return whether ``name`` is ``.git``, or some file system takes it for that.
 
-    In any case; with dots and blanks at its end, as a stream (``.git::$INDEX_ALLOCATION``) or by its short name
-    ``GIT~1``, as NTFS has it; with code points in it that HFS+ ignores. It is the rule by which git protects itself.
+    Case does not count. NTFS ignores dots and blanks at the end, has streams (``.git::$INDEX_ALLOCATION``) and the
+    short name ``GIT~1``. HFS+ ignores some code points. Git protects itself by these rules too.
     """
     if not name.isascii():
         name = name.translate(_HFS_IGNORES)
-    if name[:1] not in _GIT_FIRST_CHARS:  # Fast path of nearly every name in every walk: its first letter decides.
+    # Fast path of every walk over files: the first letter decides for nearly every name.
+    if name[:1] not in _GIT_FIRST_CHARS:
         return False
     return name.partition(":")[0].rstrip(". ").lower() in _GIT_NAMES
 
 
 def find_git_repository(paths: Iterable[str]) -> str | None:
-    """The folder among the paths of files that git takes for a repository whatever it is called, ``"."`` for the top.
+    """Return a folder above some of the paths that git takes for a repository by its files, whatever its name.
 
-    ``None`` where there is none. Git runs commands out of the settings in such a folder once it is started in there.
-    It asks for a file ``HEAD`` and for folders ``objects`` and ``refs``, or for a file that says where those are.
+    ``"."`` is the top, and ``None`` is returned when there is no such folder. A repository has a file ``HEAD`` and the
+    folders ``objects`` and ``refs``, or a file ``commondir`` that says where these are.
     """
-    seen: dict[str, set[str]] = {}
+    # Such a folder is dangerous: git that is started in it, even by a shell prompt, runs commands of its settings.
+    entries: dict[str, set[str]] = {}
     for path in paths:
         parts = path.split("/")
         for depth, part in enumerate(parts):
             name = part.translate(_HFS_IGNORES).lower() + ("/" if depth < len(parts) - 1 else "")
             if name in _REPOSITORY_ENTRIES:
-                seen.setdefault("/".join(parts[:depth]), set()).add(name)
-    repositories = (at for at, names in seen.items() if any(needed <= names for needed in _REPOSITORY_LAYOUTS))
+                entries.setdefault("/".join(parts[:depth]), set()).add(name)
+    repositories = (
+        folder for folder, names in entries.items() if any(layout <= names for layout in _REPOSITORY_LAYOUTS)
+    )
     return next((folder or "." for folder in repositories), None)
 
 
 def split_relative_path(path: str) -> tuple[str, ...]:
-    """The folders and the file that ``path`` names below a skill's folder; ``.`` and empty parts are dropped.
+    """Return the folders and the file that ``path`` names below a skill's folder, without ``.`` and empty parts.
 
-    This is the judgement of every name that comes in: by install, archive, index or server. Raises
-    ``PathTraversalError`` for whatever leaves the folder, or could on some platform: ``..``, absolute paths,
+    This check decides about every name that comes in, by install, archive, index or server. Raises
+    ``PathTraversalError`` for a path that leaves the folder, or could on some platform: ``..``, absolute paths,
     backslashes, drive letters and streams (a colon), ``~``, control characters, device names, and parts that end in
-    a dot or a blank; and with the code ``git-in-skill`` for what a file system takes for ``.git``.
+    a dot or a blank. The code is ``git-in-skill`` for what a file system takes for ``.git``.
     """
-    git = _find_git_part(path)
-    if git:
-        message = f"path {path[:200]!r} holds {git!r}, which is git's own and no part of a skill"
+    git_part = _find_git_part(path)
+    if git_part:
+        message = f"path {path[:200]!r} holds {git_part!r}, which is git's own and no part of a skill"
         raise PathTraversalError(message, code="git-in-skill")
     return _split_safe_path(path)
 
 
 def split_resource_path(path: str) -> tuple[str, ...]:
-    """The folders and the file that ``path`` names, for somebody who wants to read that file of a skill.
+    """Return the folders and the file that ``path`` names, for a caller who wants to read that file of a skill.
 
-    Raises ``PathTraversalError`` for whatever ``split_relative_path`` says may leave the folder,
-    ``ResourceNotFoundError`` for ``.git`` and what is in it, and ``ResourceError`` for a path that ends in ``/`` or
-    ``/.``, which can only name a folder.
+    Raises ``PathTraversalError`` where ``split_relative_path`` does, except that ``.git`` and what is in it raise
+    ``ResourceNotFoundError``. Raises ``ResourceError`` for a path that ends in ``/`` or ``/.``, which can only name a
+    folder.
     """
     if _find_git_part(path):
         raise ResourceNotFoundError(f"no file {path[:200]!r}: '.git' is no part of a skill", path)
@@ -96,7 +104,7 @@ def _find_git_part(path: str) -> str:
 def _split_safe_path(path: str) -> tuple[str, ...]:
     if not path or len(path) > MAX_PATH_CHARS:
         raise _path_error(path, "is empty" if not path else f"is longer than {MAX_PATH_CHARS} characters")
-    if not _is_utf8(path):
+    if not _is_utf8(path):  # a lone surrogate, which neither JSON nor most file systems can hold
         raise _path_error(path, "holds half a character")
     if _CONTROL.search(path):
         raise _path_error(path, "holds a control character")
@@ -128,15 +136,13 @@ def _path_error(path: str, why: str) -> PathTraversalError:
 
 
 def is_below(path: str, folders: AbstractSet[str]) -> bool:
-    """Whether a relative path with ``/`` lies in one of the folders, at any depth; everything does in ``""``, the top.
-
-    It costs as much as the path is deep, however many folders there are.
-    """
+    """Return whether a relative path with ``/`` lies in one of the folders, at any depth; ``""`` is the top."""
+    # The folders above the path are looked up, so that the cost does not grow with the number of folders.
     return "" in folders or not folders.isdisjoint(folders_above(path))
 
 
 def folders_above(path: str) -> Iterator[str]:
-    """The folders that a relative path with ``/`` lies in, the nearest first; the last is ``""``, the top."""
+    """Yield the folders that a relative path with ``/`` lies in, the nearest first; the last is ``""``, the top."""
     while path:
         path = path.rpartition("/")[0]
         yield path

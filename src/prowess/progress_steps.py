@@ -1,4 +1,4 @@
-"""The steps of long work, told to whoever asked: a callable for a ``with`` block, and a loop that calls it."""
+"""Progress of long work: a callback for a ``with`` block, and the loops that report their steps to it."""
 
 from __future__ import annotations
 
@@ -10,31 +10,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     ProgressCallback = Callable[[str, int, int], None]
-    """Called with what is begun now, how many steps are done, and how many there are in all."""
+    """Called with the step that begins now, how many steps are done, and how many there are in all."""
 
 T = TypeVar("T")
 
 
 class _ProgressListener:
-    """Who is told; loops inside a loop that tells its steps are silent."""
+    """The callback of one ``with`` block, and the step that is being done."""
 
-    def __init__(self, told: ProgressCallback) -> None:
-        self.callback = told
+    def __init__(self, callback: ProgressCallback) -> None:
+        self.callback = callback
         self.is_in_loop = False
+        """Whether a loop reports its steps now; loops inside it are silent then."""
         self.step: tuple[str, int, int] = ("", 0, 0)
-        """The step that is being done; of work that has none, nothing of nothing."""
+        """The step that is being done; ``("", 0, 0)`` outside of loops."""
 
 
+# A context variable, so that threads and tasks each report to the block that they were started in.
 _LISTENER: ContextVar[_ProgressListener | None] = ContextVar("prowess_progress", default=None)
 
 
 @contextmanager
 def progress(told: ProgressCallback) -> Iterator[None]:
-    """Have long work inside the block tell its steps: ``told(what, done, total)`` before each, and once at the end.
+    """Call ``told(what, done, total)`` before each step of the long work inside the block, and once at the end.
 
-    A loop of one step leaves the word to the loops inside it. Work whose end nobody knows, such as a fetch, tells how
-    much there is so far, with the step that it belongs to, or with a ``total`` of 0. What ``told`` raises ends the
-    work.
+    Of a loop with one step, the loops inside it report theirs instead. Work of unknown length, such as a fetch, reports
+    how much there is so far: beside the step that it belongs to, or with a ``total`` of 0. An exception of ``told``
+    ends the work.
     """
     token = _LISTENER.set(_ProgressListener(told))
     try:
@@ -44,7 +46,7 @@ def progress(told: ProgressCallback) -> Iterator[None]:
 
 
 def report_steps(items: Sequence[T], what: Callable[[T], str]) -> Iterator[T]:
-    """The items one by one, each told when it is begun, named by ``what``; at the end that all are done."""
+    """Yield the items one by one, and report each as a step that ``what`` names, and at the end that all are done."""
     listener = _LISTENER.get()
     if listener is None or listener.is_in_loop or len(items) < 2:  # noqa: PLR2004 - one step is no progress
         yield from items
@@ -56,13 +58,13 @@ def report_steps(items: Sequence[T], what: Callable[[T], str]) -> Iterator[T]:
             listener.callback(*listener.step)
             yield item
         listener.callback("", len(items), len(items))
-    finally:
+    finally:  # also when the caller leaves its loop early, so that the next loop can report
         listener.is_in_loop = False
         listener.step = ("", 0, 0)
 
 
 def report_amount(amount: str) -> None:
-    """Tell how much of something there is so far, such as ``"1.2 MB"``; beside the step that is being done."""
+    """Report how much of something there is so far, such as ``"1.2 MB"``, beside the step that is being done."""
     listener = _LISTENER.get()
     if listener is not None:
         what, done, total = listener.step

@@ -1,31 +1,38 @@
-"""Work that an event loop has given to a thread: how it is told to stop, and how it awaits on that loop.
+"""Work that an event loop has given to a thread: how it is cancelled, and how it awaits something on that loop.
 
-``asyncio`` cannot interrupt a thread. So whatever may take long (a program, a connection, a person who is asked) says
-in ``call_on_cancel`` how it is stopped, and the loop calls that when the host cancels the call.
+``asyncio`` cannot interrupt a thread. So code that may take long (a program, a connection, a question to a person)
+passes ``call_on_cancel`` a callback that stops it, and the loop calls that when the host cancels the call.
 """
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar
 
 from prowess.errors import SkillError
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
+    from asyncio import AbstractEventLoop, Future
     from collections.abc import Awaitable, Callable, Iterator
 
     class WorkPool(Protocol):
-        """Where work waits for its turn."""
+        """A number of places for work; more work than there are places waits for its turn."""
 
         what: str
+        """The kind of work, for the names of threads."""
 
-        def enter(self, begin: Callable[[], None]) -> None: ...
-        def withdraw(self, begin: Callable[[], None]) -> bool: ...
-        def leave(self) -> None: ...
+        def enter(self, begin: Callable[[], None]) -> None:
+            """Call ``begin`` as soon as there is a place."""
+
+        def withdraw(self, begin: Callable[[], None]) -> bool:
+            """Forget ``begin``, and return whether it was still waiting."""
+
+        def leave(self) -> None:
+            """Free a place."""
 
 
 T = TypeVar("T")
@@ -34,25 +41,28 @@ _CANCEL_WAIT_SECONDS = 1.0
 
 
 class WorkCancelledError(BaseException):
-    """The host has cancelled the call. Not an ``Exception``: nothing that handles failures may go on after it."""
+    """The host has cancelled the call. It is no ``Exception``, so that no code that handles failures goes on."""
 
 
 class LoopRunningError(Exception):
-    """Something must be awaited, in a thread that already runs an event loop and cannot wait for it."""
+    """Something must be awaited in a thread whose event loop is running, and which would wait for itself."""
 
 
 class ThreadWork:
-    """One piece of work in a thread, for a call that a host awaits in ``loop``."""
+    """One piece of work in a thread, for a call that a host awaits in ``loop``; ``leave_place`` frees its place."""
 
     def __init__(self, loop: AbstractEventLoop, leave_place: Callable[[], None]) -> None:
         self.loop = loop
         self.is_cancelled = False
-        self._release_slot: Callable[[], None] | None = leave_place
-        self._stop_callbacks: list[Callable[[], None]] = []
+        self._leave_place: Callable[[], None] | None = leave_place
+        self._stop_callbacks: list[Callable[[], object]] = []
         self._lock = Lock()
 
     def run(self, function: Callable[[], T]) -> T:
-        """Return what ``function`` returns, with this as the current work; to be called in a context of its own."""
+        """Return what ``function`` returns, with this as the current work.
+
+        It must be called in a context of its own. Raises ``WorkCancelledError`` when the call was cancelled before.
+        """
         _CURRENT_WORK.set(self)
         try:
             self.raise_if_cancelled()
@@ -61,31 +71,34 @@ class ThreadWork:
             self.release_slot()
 
     def cancel(self) -> None:
-        """Stop what is under way, from whatever thread; returns at once."""
+        """Call the stop callbacks of the work, from any thread, and return at once."""
         with self._lock:
             self.is_cancelled = True
-            stops = tuple(self._stop_callbacks)
-        for stop in stops:
+            callbacks = tuple(self._stop_callbacks)
+        for stop in callbacks:  # without the lock: a callback may end a block, which removes it
             stop()
 
     def release_slot(self) -> None:
-        """Let others have the place of this work in its pool; the second time nothing happens."""
+        """Give the place of this work in its pool to others; a second call does nothing."""
         with self._lock:
-            leave, self._release_slot = self._release_slot, None
+            leave, self._leave_place = self._leave_place, None
         if leave is not None:
             leave()
 
     def raise_if_cancelled(self) -> None:
+        """Raise ``WorkCancelledError`` when the host has cancelled the call."""
         if self.is_cancelled:
             raise WorkCancelledError
 
-    def add_stop_callback(self, stop: Callable[[], None]) -> None:
+    def add_stop_callback(self, stop: Callable[[], object]) -> None:
+        """Have ``stop`` called on cancellation. Raises ``WorkCancelledError`` when that has happened already."""
         with self._lock:
-            # Under the lock: a cancellation that came before would never call it.
+            # Checked under the lock: a cancellation between check and append would never call ``stop``.
             self.raise_if_cancelled()
             self._stop_callbacks.append(stop)
 
-    def remove_stop_callback(self, stop: Callable[[], None]) -> None:
+    def remove_stop_callback(self, stop: Callable[[], object]) -> None:
+        """Have ``stop`` not called any more."""
         with self._lock:
             self._stop_callbacks.remove(stop)
 
@@ -94,23 +107,23 @@ _CURRENT_WORK: ContextVar[ThreadWork | None] = ContextVar("prowess_work", defaul
 
 
 def current_work() -> ThreadWork | None:
-    """Return the work that this thread does for an event loop; ``None`` in a plain call."""
+    """Return the work that this thread does for an event loop, or ``None`` in a synchronous call."""
     return _CURRENT_WORK.get()
 
 
 def raise_if_cancelled() -> None:
-    """Raise ``WorkCancelledError`` when the host has cancelled the call: for loops, between two steps."""
+    """Raise ``WorkCancelledError`` when the host has cancelled the call; loops call it between two steps."""
     work = _CURRENT_WORK.get()
     if work is not None:
         work.raise_if_cancelled()
 
 
 @contextmanager
-def call_on_cancel(stop: Callable[[], None]) -> Iterator[None]:
-    """Have ``stop`` called when the host cancels the call while the block runs; it must not block.
+def call_on_cancel(stop: Callable[[], object]) -> Iterator[None]:
+    """Have ``stop`` called when the host cancels the call while the block runs; ``stop`` must not block.
 
-    Raises ``WorkCancelledError`` where that has happened, whatever the block raised or returned. In a plain call, which
-    nobody cancels, nothing happens.
+    Raises ``WorkCancelledError`` after a cancellation, in place of what the block raised or returned. In a synchronous
+    call, which nobody can cancel, nothing happens.
     """
     work = _CURRENT_WORK.get()
     if work is None:
@@ -120,7 +133,7 @@ def call_on_cancel(stop: Callable[[], None]) -> Iterator[None]:
     try:
         yield
     except Exception:
-        work.raise_if_cancelled()  # what was stopped fails in its own way
+        work.raise_if_cancelled()  # the error is only how the stopped code failed
         raise
     finally:
         work.remove_stop_callback(stop)
@@ -128,45 +141,40 @@ def call_on_cancel(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def await_result(awaitable: Awaitable[T]) -> T:
-    """Return what an awaitable gives: on the loop of the host that awaits this work, else on a loop of its own.
+    """Return the result of an awaitable: on the loop of the host that awaits this work, else on a loop of its own.
 
-    Raises what it raises, or ``LoopRunningError`` in a plain call inside a running loop, which would wait for itself.
+    Raises what the awaitable raises, or ``LoopRunningError`` in a synchronous call inside a running loop.
     """
-    import asyncio  # noqa: PLC0415 - only for what must be awaited
+    import asyncio  # noqa: PLC0415 - it takes long to import, and only asynchronous hosts need it
 
     async def await_on_loop() -> T:
-        _CURRENT_WORK.set(None)  # on the host's loop, in a task of its own, this thread's work is not the current one
+        _CURRENT_WORK.set(None)  # this runs as a task of the host's loop, which is not the work of this thread
         return await awaitable
 
     if is_loop_running():
         close = getattr(awaitable, "close", None)
         if close is not None:
-            close()  # else Python warns of a coroutine that was never awaited
+            close()  # otherwise Python warns of a coroutine that was never awaited
         raise LoopRunningError
     work = _CURRENT_WORK.get()
     if work is None:
         return asyncio.run(await_on_loop())
-    # It may take as long as a person takes, and may call back into a toolset, which needs a place as well.
+    # The place is freed first: a person may take long, and what is awaited may itself need a place in the pool.
     work.release_slot()
     future = asyncio.run_coroutine_threadsafe(await_on_loop(), work.loop)
-
-    def cancel_future() -> None:
-        future.cancel()
-
-    with call_on_cancel(cancel_future):
+    with call_on_cancel(future.cancel):
         return future.result()
 
 
 def is_loop_running() -> bool:
-    """Whether this thread is inside an event loop."""
-    import sys  # noqa: PLC0415 - beside the next line
-
+    """Return whether this thread is inside an event loop."""
+    # Without an import: where nobody has imported asyncio, no loop can run, and importing it takes long.
     asyncio: Any = sys.modules.get("asyncio")
-    return asyncio is not None and asyncio._get_running_loop() is not None  # noqa: SLF001 - public, without raising
+    return asyncio is not None and asyncio._get_running_loop() is not None  # noqa: SLF001 - documented for this use
 
 
 class _UnlimitedPool:
-    """Places for everybody, at once."""
+    """A pool in which all work begins at once."""
 
     what = "work"
 
@@ -180,46 +188,63 @@ class _UnlimitedPool:
         pass
 
 
-async def run_in_thread(function: Callable[[], T], pool: WorkPool | None = None) -> T:
-    """Return what ``function`` returns in a thread of its own, or raise what it raises; ``pool``: in its turn.
+class _ThreadCall(Generic[T]):
+    """One call of ``run_in_thread``: its function, its thread, and the future that its outcome arrives in."""
 
-    When the awaiting task is cancelled, so is the work: what said how it is stopped (``call_on_cancel``) is stopped.
-    The loop's default executor is the host's, and its threads would be held for as long as a script or a person takes.
-    """
-    import asyncio  # noqa: PLC0415 - only asynchronous hosts need it
+    def __init__(self, function: Callable[[], T], pool: WorkPool, loop: AbstractEventLoop) -> None:
+        self.work = ThreadWork(loop, pool.leave)
+        # The outcome is a callable that returns or raises: a future refuses some exceptions, and warns of those that
+        # nobody asks for after a cancellation.
+        self.outcome: Future[Callable[[], T]] = loop.create_future()
+        self._function = function
+        self._thread_name = f"prowess {pool.what}"
+        self._context = copy_context()
 
-    places = pool or _UnlimitedPool()
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[Callable[[], T]] = loop.create_future()
-    work, context = ThreadWork(loop, places.leave), copy_context()
-
-    def set_outcome(outcome: Callable[[], T]) -> None:
-        if not ended.done():
-            ended.set_result(outcome)
-
-    def run_work() -> None:
+    def start_thread(self) -> None:
+        """Start the thread; where the system has none left, the outcome is an error. May be called in any thread."""
         try:
-            outcome: Callable[[], T] = partial(_return_result, context.run(work.run, function))
+            Thread(target=self._run, name=self._thread_name).start()
+        except RuntimeError:
+            self.work.release_slot()
+            busy = SkillError("the system has no thread left for this call: nothing was done", code="busy")
+            self._send_outcome(partial(_raise_error, busy))
+
+    def _run(self) -> None:
+        try:
+            outcome: Callable[[], T] = partial(_return_result, self._context.run(self.work.run, self._function))
         except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
             outcome = partial(_raise_error, error)
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(set_outcome, outcome)
+            self._send_outcome(outcome)
 
-    def start_thread() -> None:
-        try:
-            Thread(target=run_work, name=f"prowess {places.what}").start()
-        except RuntimeError:  # also in the thread of another call, which leaves its place to this one
-            work.release_slot()
-            busy = SkillError("the system has no thread left for this call: nothing was done", code="busy")
-            loop.call_soon_threadsafe(set_outcome, partial(_raise_error, busy))
+    def _send_outcome(self, outcome: Callable[[], T]) -> None:
+        self.work.loop.call_soon_threadsafe(self._set_outcome, outcome)
 
+    def _set_outcome(self, outcome: Callable[[], T]) -> None:
+        if not self.outcome.done():
+            self.outcome.set_result(outcome)
+
+
+async def run_in_thread(function: Callable[[], T], pool: WorkPool | None = None) -> T:
+    """Return what ``function`` returns in a thread of its own, or raise what it raises.
+
+    With a ``pool`` the thread starts when the pool has a place. When the awaiting task is cancelled, the work is
+    stopped by its callbacks (``call_on_cancel``).
+    """
+    import asyncio  # noqa: PLC0415 - it takes long to import, and only asynchronous hosts need it
+
+    # Not the loop's default executor: it is the host's, and a script or a person would hold its threads for long.
+    places = pool or _UnlimitedPool()
+    call = _ThreadCall(function, places, asyncio.get_running_loop())
+    start_thread = call.start_thread
     places.enter(start_thread)
     try:
-        outcome = await asyncio.shield(ended)
+        outcome = await asyncio.shield(call.outcome)
     except asyncio.CancelledError:
+        # Work that still waits for a place is withdrawn. Work that has begun is stopped, and given a moment to end.
         if not places.withdraw(start_thread):
-            work.cancel()
-            await asyncio.wait([ended], timeout=_CANCEL_WAIT_SECONDS)
+            call.work.cancel()
+            await asyncio.wait([call.outcome], timeout=_CANCEL_WAIT_SECONDS)
         raise
     return outcome()
 

@@ -134,14 +134,14 @@ def test_blanks_after_the_fences_and_line_ends_of_windows_are_fine() -> None:
         "```\n!ls\n```",
     ],
 )
-def test_what_is_no_such_block_is_no_command(text: str) -> None:
+def test_a_fence_without_its_mark_or_its_end_is_no_command(text: str) -> None:
     assert find_commands(text) == ()
 
 
 # -- where they stand -----------------------------------------------------------------------------------------------
 
 
-def test_a_search_begins_where_it_is_told_to() -> None:
+def test_a_search_begins_at_the_offset_that_is_given() -> None:
     text = "!`head`\n!`body`"
     assert [command.text for command in find_commands(text, 7)] == ["body"]
     assert find_commands(text, len(text)) == ()
@@ -153,7 +153,7 @@ def test_a_search_that_begins_within_a_line_sees_what_stands_before() -> None:
 
 
 @given(TEXTS, st.integers(0, 20))
-def test_commands_are_in_order_apart_and_where_they_say(text: str, begin: int) -> None:
+def test_commands_are_in_order_do_not_overlap_and_stand_where_they_say(text: str, begin: int) -> None:
     at = begin
     for command in find_commands(text, begin):
         assert at <= command.begin < command.end <= len(text)
@@ -165,7 +165,7 @@ def test_commands_are_in_order_apart_and_where_they_say(text: str, begin: int) -
 
 
 @given(TEXTS)
-def test_a_text_that_the_quick_look_passes_over_has_no_command(text: str) -> None:
+def test_a_text_that_the_fast_path_skips_has_no_command(text: str) -> None:
     assert may_have_commands(text) or "!`" not in text
     if not may_have_commands(text):
         assert find_commands(text) == ()
@@ -188,7 +188,7 @@ def test_as_many_outputs_as_commands_are_needed() -> None:
 
 
 @given(st.lists(st.tuples(st.text(), st.text(), st.text()), max_size=8), st.text())
-def test_putting_in_is_exact(parts: list[tuple[str, str, str]], tail: str) -> None:
+def test_each_output_stands_where_its_span_says(parts: list[tuple[str, str, str]], tail: str) -> None:
     """Whatever stands before, in, and after the commands, and whatever they print."""
     text = wanted = ""
     commands: list[EmbeddedCommand] = []
@@ -206,7 +206,7 @@ def test_putting_in_is_exact(parts: list[tuple[str, str, str]], tail: str) -> No
 
 
 @given(TEXTS, st.lists(TEXTS, min_size=1, max_size=5))
-def test_what_is_printed_is_not_looked_at_again(text: str, printed: list[str]) -> None:
+def test_the_output_of_a_command_is_not_searched_for_commands(text: str, printed: list[str]) -> None:
     commands = find_commands(text)
     outputs = [printed[number % len(printed)] for number in range(len(commands))]
     made, spans = insert_outputs(text, commands, outputs)

@@ -129,5 +129,5 @@ def test_a_scalar_name_is_the_text_that_was_written(name: str) -> None:
     assert read(f"name: {name}\ndescription: d\n", STRICT_POLICY, name).front.name == name
 
 
-def test_a_name_that_is_bad_without_its_colon_too_is_told_as_such() -> None:
+def test_a_name_that_is_bad_without_its_colon_too_is_reported_as_bad() -> None:
     assert codes(read("name: Team:one\ndescription: d\n", folder="Team-one")) == ["bad-name", "repaired-name-colon"]

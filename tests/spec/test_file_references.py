@@ -89,7 +89,7 @@ def test_a_file_is_named_by_a_link_or_in_a_code_span(text: str, path: str) -> No
         "<!--\n[forms](references/forms.md)\n`scripts/fill.py`\n-->",
     ],
 )
-def test_what_no_file_of_the_skill_can_be_meant_by_is_left_alone(text: str) -> None:
+def test_text_that_can_mean_no_file_of_the_skill_is_left_alone(text: str) -> None:
     assert named(text) == []
 
 
@@ -102,13 +102,13 @@ def test_after_a_block_or_a_comment_the_text_goes_on() -> None:
     ]
 
 
-def test_how_it_is_written_is_kept_beside_the_path() -> None:
+def test_a_reference_keeps_the_text_that_names_the_file() -> None:
     (found,) = find_file_references("[a](./a%20b.md#top)")
     assert (found.path, found.written) == ("a b.md", "./a%20b.md#top")
 
 
 @given(st.lists(PIECES, max_size=40).map("".join))
-def test_whatever_is_named_is_written_in_its_line(text: str) -> None:
+def test_a_reference_stands_in_the_line_that_it_gives(text: str) -> None:
     rows = text.split("\n")
     for mention in find_file_references(text):
         assert mention.written in rows[mention.line - 1].replace("<!--", "").replace("-->", "")

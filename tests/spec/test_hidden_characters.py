@@ -51,7 +51,7 @@ def test_a_run_of_variation_selectors_is_a_message() -> None:
     assert to_one_line(text) == "ab"
 
 
-def test_each_point_is_named_once_in_order_of_appearance() -> None:
+def test_each_hidden_code_point_is_named_once_in_order_of_appearance() -> None:
     assert find_hidden_points("\u200ba\u00ad\u200b") == ("U+200B", "U+00AD")
 
 

@@ -21,7 +21,7 @@ def test_both_may_call_a_skill_that_says_nothing() -> None:
 @pytest.mark.parametrize(
     ("word", "expected"), [("false", False), ("No", False), (" off ", False), ("true", True), ("", True)]
 )
-def test_people_may_call_it_unless_the_key_says_no(key: str, word: str, expected: bool) -> None:
+def test_people_may_call_a_skill_unless_the_key_says_no(key: str, word: str, expected: bool) -> None:
     front = build_frontmatter({key: word})
     assert is_user_invocable(front) is expected
     assert is_model_invocable(front)
@@ -31,7 +31,7 @@ def test_people_may_call_it_unless_the_key_says_no(key: str, word: str, expected
 @pytest.mark.parametrize(
     ("word", "expected"), [("true", False), ("YES", False), ("1", False), ("false", True), ("", True)]
 )
-def test_models_see_it_unless_the_key_says_yes(key: str, word: str, expected: bool) -> None:
+def test_models_see_a_skill_unless_the_key_says_yes(key: str, word: str, expected: bool) -> None:
     front = build_frontmatter({key: word})
     assert is_model_invocable(front) is expected
     assert is_user_invocable(front)

@@ -43,7 +43,7 @@ def test_a_block_of_a_shell_or_of_no_language_is_shell_code(language: str) -> No
 
 
 @pytest.mark.parametrize("language", ["python", "sql", "json"])
-def test_a_block_of_another_language_is_not(language: str) -> None:
+def test_a_block_of_another_language_is_no_shell_code(language: str) -> None:
     assert quoted(fenced("x = '$1'", language)) == []
 
 
@@ -56,7 +56,7 @@ def test_a_block_that_nothing_closes_ends_with_the_text() -> None:
 
 
 @given(st.text("`'\"\\$()# \nab", max_size=60))
-def test_spans_are_in_order_and_apart(text: str) -> None:
+def test_quoted_spans_are_in_order_and_do_not_overlap(text: str) -> None:
     at = 0
     for begin, end in find_single_quotes(text):
         assert at < begin <= end < len(text)

@@ -36,7 +36,7 @@ TRICKY = st.lists(st.one_of(st.sampled_from(PLACEHOLDERS), st.text(max_size=6)),
 # -- each placeholder -----------------------------------------------------------------------------------------------
 
 
-def test_arguments_stand_for_everything_that_was_said() -> None:
+def test_the_placeholder_for_all_arguments_stands_for_all_of_them() -> None:
     assert substitute("Do $ARGUMENTS now.", "this and  'that'").text == "Do this and  'that' now."
     assert substitute("$ARGUMENTS", "").text == ""
     assert substitute("$ARGUMENTS/$ARGUMENTS", "a b").text == "a b/a b"
@@ -45,7 +45,7 @@ def test_arguments_stand_for_everything_that_was_said() -> None:
 @pytest.mark.parametrize(
     "text", ["$ARGUMENTSX", "$ARGUMENTS_X", "$ARGUMENTS2", "$arguments", "$ ARGUMENTS", "ARGUMENTS"]
 )
-def test_a_longer_or_other_word_is_not_the_arguments(text: str) -> None:
+def test_a_longer_or_other_word_is_no_placeholder_for_all_arguments(text: str) -> None:
     assert substitute(text, "a b") == (text, False)
 
 
@@ -122,7 +122,7 @@ def test_a_backslash_keeps_a_placeholder_literal(text: str) -> None:
     assert filled == (f"<{text}>", False)
 
 
-def test_an_escaped_placeholder_beside_one_that_is_not() -> None:
+def test_an_escaped_placeholder_stays_beside_one_that_is_filled() -> None:
     assert substitute("\\$0 is $0", "one").text == "$0 is one"
 
 
@@ -210,7 +210,7 @@ def test_argument_names_are_a_list_or_words(value: object, names: tuple[str, ...
 
 
 @pytest.mark.parametrize("text", ["It costs $1 or $0.", "local file=$1", "Copy $from.", "`$B$6`"])
-def test_a_text_that_takes_no_arguments_keeps_its_dollars(text: str) -> None:
+def test_a_text_that_takes_no_arguments_keeps_its_dollar_signs(text: str) -> None:
     made = fill_placeholders(text, "one two", names=("from",), declared=False)
     assert (made.text, made.used_arguments, made.placeholders) == (text, False, ())
 
@@ -244,20 +244,20 @@ def test_a_backslash_before_anything_else_is_the_authors() -> None:
     assert fill_placeholders(text, "one", declared=False).text == text
 
 
-def test_nothing_given_leaves_placeholders_and_names_them() -> None:
+def test_without_arguments_placeholders_stay_and_are_named() -> None:
     made = fill_placeholders("${SKILL_DIR}: $0, $0, $ARGUMENTS, $to-$other", None, names=("to",), folder="/s")
     assert made.text == "/s: $0, $0, $ARGUMENTS, $to-$other"
     assert made.placeholders == ("$0", "$ARGUMENTS", "$to")
 
 
-def test_a_request_of_which_words_are_left_over_is_not_used_up() -> None:
+def test_arguments_of_which_a_word_has_no_place_do_not_count_as_used() -> None:
     assert not substitute("Read $0.", "one two").used_arguments
     assert not substitute("To $to.", "one", names=("from", "to")).used_arguments
     assert substitute("$1 $0", "one two").used_arguments
 
 
 @given(TRICKY, st.text("`'\"$0{}\n ", max_size=20))
-def test_what_a_command_printed_stays_and_decides_nothing(arguments: str, output: str) -> None:
+def test_the_output_of_a_command_stays_and_decides_nothing_about_the_text(arguments: str, output: str) -> None:
     """Neither a fence nor a quote in it changes what the author's text means."""
     before, after = "Got ", " for `awk '{print $0}' $0` and $ARGUMENTS."
     text = before + output + after

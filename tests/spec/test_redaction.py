@@ -55,7 +55,7 @@ def test_no_part_of_a_secret_is_left_whatever_it_holds(place: str, mark: str) ->
         *("./x?y=z", "/a:b@c/x?y", "~/a?b", "..", "C:\\a@b?c", "https://host.example/x#feature/a+b"),
     ],
 )
-def test_what_holds_no_secret_stays_as_it_is(address: str) -> None:
+def test_an_address_without_a_secret_stays_as_it_is(address: str) -> None:
     assert hide_secrets(address) == address
 
 
@@ -76,7 +76,7 @@ def test_an_address_that_is_too_long_to_be_one_is_not_shown() -> None:
 
 
 @given(st.text(max_size=60) | st.text(alphabet="ab:/@?#=&[].%", max_size=30))
-def test_hiding_never_fails_and_hides_everything_at_once(text: str) -> None:
+def test_hiding_secrets_never_fails_and_a_second_time_changes_nothing(text: str) -> None:
     hidden = hide_secrets(text)
     assert hide_secrets(hidden) == hidden
     assert scrub_text(scrub_text(text)) == scrub_text(text)
@@ -103,6 +103,23 @@ def test_a_token_in_place_of_the_user_of_ssh_is_a_secret(token: str) -> None:
 
 
 @pytest.mark.parametrize("user", ["git", "hf_user", "npm_bot", "ghp", "glpat-x", "org-123456", "pypi-mirror"])
-def test_a_user_of_ssh_whose_name_begins_like_a_token_is_none(user: str) -> None:
+def test_a_user_of_ssh_whose_name_begins_like_a_token_is_no_secret(user: str) -> None:
     address = f"{user}@host.example:acme/pdf.git"
     assert (hide_secrets(address), parse_source(address).address) == (address, address)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("fatal: https://u:p@h/x and ssh://git:p@h/y failed", "fatal: https://h/x and ssh://git@h/y failed"),
+        ("unable to access 'https://u:p@h/x.git?t=p/': 403", "unable to access 'https://h/x.git': 403"),
+        ("redirect: https://h/x.git?sig=p#p=p", "redirect: https://h/x.git"),
+        ("see https://u:p@h/x,https://u:p@h/y,ssh://u:p@h/z", "see https://h/x,https://h/y,ssh://u@h/z"),
+        ("(https://u:p@h,https://u:p@h2)", "(https://h2)"),
+        ("source=https://m/https://u:p@h/x.", "source=https://m/https://h/x."),
+        ("no such thing: me:p@h:x.git", "no such thing: me@h:x.git"),
+        ("git@h:x.git, github:a/b@c and line 3: a@b stay", "git@h:x.git, github:a/b@c and line 3: a@b stay"),
+    ],
+)
+def test_no_address_in_a_message_keeps_its_secret(said: str, shown: str) -> None:
+    assert scrub_text(said) == shown

@@ -134,7 +134,7 @@ def test_a_missing_field_points_to_the_first_line_of_the_frontmatter() -> None:
         ({**GOOD, "compatibility": "c" * 501}, False),
     ],
 )
-def test_lenient_mode_lives_with_all_but_a_missing_description(values: dict[str, Value], fatal: bool) -> None:
+def test_lenient_mode_tolerates_all_but_a_missing_description(values: dict[str, Value], fatal: bool) -> None:
     issues = field_issues(build_frontmatter(values), mode="lenient")
     assert {issue.severity for issue in issues} == {"error" if fatal else "warning"}
 
@@ -175,7 +175,7 @@ def test_a_huge_name_makes_no_huge_message() -> None:
 
 
 @pytest.mark.parametrize("name", ["a", "a1", "1", "pdf-tools", "a-b-c", "a" * 64])
-def test_names_of_the_specification(name: str) -> None:
+def test_the_specification_allows_these_names(name: str) -> None:
     assert is_spec_name(name)
     assert is_usable_name(name)
 
@@ -184,14 +184,14 @@ def test_names_of_the_specification(name: str) -> None:
     "name",
     ["", "-a", "a-", "a--b", "A", "a_b", "a.b", "a b", "a\n", "é", "\u0430", "\uff41", "a" * 65, "con", "nul", "lpt1"],
 )
-def test_names_outside_the_specification(name: str) -> None:
+def test_the_specification_forbids_these_names(name: str) -> None:
     assert not is_spec_name(name)
 
 
 @pytest.mark.parametrize(
     "name", ["My Skill", "a_b", "a.b", "Pdf", "日本語", "é", "skill (2)", "a@b", "100%", "-a", "a--b"]
 )
-def test_names_that_lenient_mode_can_live_with(name: str) -> None:
+def test_lenient_mode_lists_skills_under_these_names(name: str) -> None:
     assert is_usable_name(name)
 
 
@@ -203,7 +203,7 @@ def test_names_that_lenient_mode_can_live_with(name: str) -> None:
         *("a\u200bb", "a\u202eb", "a\ufe0fb", "a\u2028b", "a\xa0b", "\ud800", "\U000e0041"),
     ],
 )
-def test_names_that_no_mode_lists(name: str) -> None:
+def test_no_mode_lists_skills_under_these_names(name: str) -> None:
     assert not is_usable_name(name)
 
 

@@ -69,17 +69,17 @@ def test_whatever_parses_is_one_safe_folder_in_another(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["./x", "../x", "/x"])
-def test_a_path_of_this_machine(text: str) -> None:
+def test_a_text_that_begins_like_a_path_is_a_path_of_this_machine(text: str) -> None:
     assert is_local_path(text)
 
 
 @pytest.mark.parametrize("text", [".", "..", "~/x", "rel/path", "", "@acme/pdf", ".\\x", "C:\\x"])
-def test_what_is_no_path_of_this_machine(text: str) -> None:
+def test_any_other_text_is_no_path_of_this_machine(text: str) -> None:
     assert not is_local_path(text)
 
 
 @pytest.mark.parametrize("text", ["v1", "main", "feature/x", "1.2.3", "release-1.x", "a@b", "x" * 40, "0" * 40])
-def test_versions(text: str) -> None:
+def test_tags_branches_and_commits_are_versions(text: str) -> None:
     assert check_version(text) == text
 
 
@@ -115,5 +115,5 @@ def test_a_commit_is_a_whole_id() -> None:
         ("\uff50\uff44\uff46", ""),
     ],
 )
-def test_the_name_under_which_agents_find_a_skill(skill: str, name: str) -> None:
+def test_agents_find_a_skill_under_its_name_in_characters_that_all_accept(skill: str, name: str) -> None:
     assert link_name(skill) == name

@@ -92,7 +92,7 @@ def test_the_version_may_be_left_out(text: str, kind: str, address: str) -> None
         (f"{HUB}/tree/v1/packages/a@b", "v1", "packages/a@b", ()),
     ],
 )
-def test_marks_are_decoded_after_splitting_and_saying_a_thing_twice_is_no_contradiction(
+def test_marks_are_decoded_after_the_split_and_a_repeated_part_is_no_contradiction(
     text: str, ref: str, subpath: str, skills: tuple[str, ...]
 ) -> None:
     spec = parse_source(text)
@@ -187,7 +187,7 @@ def test_a_secret_among_the_parts_is_refused_without_repeating_it(text: str) -> 
         ("file:///srv/a%40b.git@pdf", "/srv/a@b.git", "/srv/a@b.git", ("", "", ("pdf",))),
     ],
 )
-def test_a_path_that_is_there_is_that_path_whatever_marks_its_name_holds(
+def test_a_path_that_exists_is_meant_whatever_marks_its_name_holds(
     text: str, there: str, address: str, parts: tuple[str, str, tuple[str, ...]]
 ) -> None:
     spec = parse_source(text, is_there={there}.__contains__)
@@ -201,7 +201,7 @@ def test_a_path_that_is_there_is_that_path_whatever_marks_its_name_holds(
     "text",
     ["acme/skills", f"{HUB}", "git@h.example:g/r.git", "ssh://git@h.example/g/r", "./repo", "https://h.example/g/r"],
 )
-def test_a_part_given_beside_the_address_says_what_it_says_in_it(text: str) -> None:
+def test_a_part_beside_the_address_means_what_it_means_in_the_address(text: str) -> None:
     spec = with_parts(parse_source(text), ref="v1", subpath="tools/pdf", skills=("pdf", "csv"))
     assert spec == parse_source(f"{text}#v1:tools/pdf@pdf,csv")
     assert with_parts(spec, ref="v1", subpath="tools/pdf/", skills=("csv", "pdf")) == spec

@@ -12,7 +12,7 @@ import prowess
 from prowess.spec.tokens import COUNTER_NAME, estimate_tokens
 
 
-def test_nothing_costs_nothing() -> None:
+def test_an_empty_text_costs_no_tokens() -> None:
     assert estimate_tokens("") == 0
 
 
@@ -50,7 +50,7 @@ def test_the_estimate_has_the_size_that_vocabularies_give(text: str, least: int,
     assert least <= estimate_tokens(text) <= most
 
 
-def test_the_estimate_says_that_it_is_one() -> None:
+def test_the_counter_is_named_an_estimate() -> None:
     assert COUNTER_NAME == "estimate"
     assert prowess.estimate_tokens is estimate_tokens
 

@@ -21,7 +21,7 @@ OPERATORS = (
 )
 
 
-def test_a_tool_is_told_from_what_stands_in_its_parentheses() -> None:
+def test_a_pattern_is_split_into_the_tool_and_its_parentheses() -> None:
     assert parse_tool_pattern("Read") == ("Read", None)
     assert parse_tool_pattern("Bash(git:*)") == ("Bash", "git:*")
     assert parse_tool_pattern("Bash( git add (x):* )") == ("Bash", "git add (x):*")

@@ -13,7 +13,7 @@ def test_versions_that_end_in_numbers_can_be_counted_up(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["", "main", "v1.0-rc", "v1.", "1" * 200, "v1.0.0+x"])
-def test_other_versions_cannot(version: str) -> None:
+def test_versions_without_numbers_at_the_end_cannot_be_counted_up(version: str) -> None:
     assert not has_numbers(version)
     assert find_later_version(version, ["v2", "main", "9"]) == ""
 

@@ -16,10 +16,10 @@ from prowess.errors import NotInstalledError, did_you_mean, sort_by_similarity
 from prowess.files.directory import exists
 from prowess.install.installer import Installer
 from prowess.lockfile.read import LOCK_FILE, LockEntries, read_lock
+from prowess.spec.address_check import DEFAULT_SCHEMES
 from prowess.spec.quantities import join_first
 from prowess.spec.redaction import hide_secrets, show_address
 from prowess.spec.skill_ref import SkillRef
-from prowess.spec.source_spec import DEFAULT_SCHEMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import InstallError, NotInstalledError
 from prowess.files.paths import is_really_inside
-from prowess.spec.source_spec import SourceSpec, check_address
+from prowess.spec.address_check import check_address
+from prowess.spec.source_spec import SourceSpec
 
 if TYPE_CHECKING:
     from prowess.install.tree import InstallTree

@@ -57,8 +57,9 @@ from prowess.lockfile.scopes import (
     user_scope,
 )
 from prowess.progress_steps import report_steps
+from prowess.spec.address_check import DEFAULT_SCHEMES
 from prowess.spec.skill_ref import SkillRef, link_name
-from prowess.spec.source_spec import DEFAULT_SCHEMES, SourceSpec
+from prowess.spec.source_spec import SourceSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.skills.instructions import LoadedSkill
     from prowess.skills.skill import Skill
-    from prowess.spec.commands import Permission, Span
+    from prowess.spec.commands import Permission
+    from prowess.spec.spans import Span
 
 ALREADY_ACTIVE = "it was active already"
 CHANGE_UNKNOWN = f"{ALREADY_ACTIVE}; whether it has changed since could not be asked"

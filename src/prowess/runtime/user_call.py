@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from prowess.runtime.activation import Activation
     from prowess.skills.skill import Skill
-    from prowess.spec.commands import Span
     from prowess.spec.placeholders import FilledText
+    from prowess.spec.spans import Span
 
 _CALL_PATTERN = re.compile(r"[/$]([^\s/$]{1,64})(?:\s+(.*))?", re.DOTALL)
 FORK_LOADED_INLINE = "this skill is written to run as a sub-agent of its own; here it is loaded into this conversation"

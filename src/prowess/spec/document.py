@@ -1,4 +1,4 @@
-"""Whether a head makes a skill: its fields judged under a mode, its name settled."""
+"""From the head of a SKILL.md to a skill: its fields are checked under a mode, and its name is chosen."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def check_mode(mode: str) -> None:
-    """Raise ``SourceError`` unless ``mode`` is one of the two."""
+    """Raise ``SourceError`` unless ``mode`` is ``"strict"`` or ``"lenient"``."""
     if mode not in {"strict", "lenient"}:
         raise SourceError(f"mode must be 'strict' or 'lenient', not {mode!r}")
 
 
 class LoadPolicy(NamedTuple):
-    """How forgiving a load is. Strict refuses every violation; lenient lives with what it can, and may repair."""
+    """How forgiving a load is: strict mode refuses every violation, lenient mode tolerates and may repair them."""
 
     mode: Mode = "lenient"
     repair: bool = True
@@ -30,6 +30,7 @@ class LoadPolicy(NamedTuple):
 
     @property
     def repairs(self) -> bool:
+        """Whether broken frontmatter is repaired: never in strict mode."""
         return self.repair and self.mode == "lenient"
 
 
@@ -37,7 +38,7 @@ STRICT_POLICY = LoadPolicy("strict", repair=False)
 
 
 class Document(NamedTuple):
-    """A head that makes a skill: its fields under the name it goes by, the body's offset, and every finding."""
+    """The head of a skill: its fields under the name that the skill goes by, the body's offset, and every finding."""
 
     front: Frontmatter
     body_offset: int
@@ -47,76 +48,76 @@ class Document(NamedTuple):
 def read_document(
     head: bytes, *, whole: bool, policy: LoadPolicy, folder: str | None = None, path: str = "", check_dir: bool = True
 ) -> Document:
-    """The skill that ``head`` describes; raises ``SkillLoadError`` with every violation that the mode refuses."""
+    """Return the document that ``head``, the first bytes of a file, describes; ``whole``: the file has no more.
+
+    ``folder`` is the name of the skill's folder; ``check_dir``: the name of the skill must equal it. Raises
+    ``SkillLoadError`` with every violation that the mode refuses.
+    """
+    is_lenient = policy.mode == "lenient"
     try:
-        found = parse_head(
-            head, whole=whole, lenient=policy.mode == "lenient", repair=policy.repairs, limits=policy.limits
-        )
+        parsed = parse_head(head, whole=whole, lenient=is_lenient, repair=policy.repairs, limits=policy.limits)
     except SkillLoadError as error:
         raise type(error)([replace(issue, path=path) for issue in error.issues], path) from None
-    return check_head(found, policy=policy, folder=folder, path=path, check_dir=check_dir)
-
-
-def check_head(
-    found: ParsedHead, *, policy: LoadPolicy, folder: str | None, path: str = "", check_dir: bool = True
-) -> Document:
-    """The fields of ``found`` against the rules."""
     expected = folder if check_dir else None
-    issues = [*(replace(i, path=path) for i in found.issues)]
-    issues += field_issues(found.front, mode=policy.mode, folder=expected, path=path)
-    front = found.front
-    if policy.mode == "lenient":
+    issues = [replace(issue, path=path) for issue in parsed.issues]
+    issues += field_issues(parsed.front, mode=policy.mode, folder=expected, path=path)
+    front = parsed.front
+    if policy.mode == "lenient" and not is_usable_name(front.name):
         front, issues = _choose_name(front, issues, policy, folder, path)
     if any(issue.severity == "error" for issue in issues):
         raise as_load_error((issue for issue in issues if issue.severity == "error"), path)
-    return Document(front, found.body_offset, tuple(issues))
+    return Document(front, parsed.body_offset, tuple(issues))
 
 
 def find_strict_issues(
     head: bytes, *, whole: bool, folder: str | None, path: str = "", limits: Limits = DEFAULT_LIMITS
 ) -> tuple[ParsedHead, list[Issue]]:
-    """What lenient mode can read of a head, and every finding about it as strict mode ranks them.
+    """Return the head as lenient mode reads it, and every finding about it with the severity of strict mode.
 
     Raises ``SkillLoadError`` where nothing can be read.
     """
-    found = parse_head(head, whole=whole, lenient=True, repair=True, limits=limits)
-    issues = [replace(issue, path=path, severity="error") for issue in found.issues]  # what strict mode refuses
-    return found, [*issues, *field_issues(found.front, mode="strict", folder=folder, path=path)]
+    parsed = parse_head(head, whole=whole, lenient=True, repair=True, limits=limits)
+    # Strict mode would stop at what lenient mode mended. Read leniently, a head shows all of its faults at once.
+    issues = [replace(issue, path=path, severity="error") for issue in parsed.issues]
+    return parsed, [*issues, *field_issues(parsed.front, mode="strict", folder=folder, path=path)]
 
 
 def _replace_colons(
     front: Frontmatter, name: str, issues: list[Issue], folder: str | None, path: str
 ) -> tuple[Frontmatter, list[Issue]]:
-    """The fields under a ``name`` with '-' for each ':'; the written one is kept, because people call it by that."""
+    """Return the fields under ``name``, which has '-' for each ':', and the issues that remain.
+
+    ``written_name`` keeps the name in the file, because people call the skill by it.
+    """
     line = front.lines.get("name") or 1
-    message = f"holds ':', which no path on every system may have; {name!r} is used"
+    message = f"holds ':', which paths on some systems may not hold; {name!r} is used"
     others = [i for i in issues if i.field != "name" or (i.code == "name-mismatch" and name != folder)]
     mended = front.renamed(name)
-    # The new name may break the rule for other reasons (capitals, blanks), which the written one hid.
-    still = [i for i in field_issues(mended, mode="lenient", folder=None, path=path) if i.code == "bad-name"]
-    return mended, [*others, *still, Issue("repaired-name-colon", "name", message, path, line, "warning")]
+    # The new name may break the rule for other reasons (capitals, blanks), which the colon hid.
+    still_bad = [i for i in field_issues(mended, mode="lenient", folder=None, path=path) if i.code == "bad-name"]
+    return mended, [*others, *still_bad, Issue("repaired-name-colon", "name", message, path, line, "warning")]
 
 
 def _choose_name(
     front: Frontmatter, issues: list[Issue], policy: LoadPolicy, folder: str | None, path: str
 ) -> tuple[Frontmatter, list[Issue]]:
-    """Lenient mode puts '-' for ':', and takes the folder's name where the written one is missing or unusable."""
-    if is_usable_name(front.name):
+    """Return the fields under a name that lenient mode can use in place of the written one, and the issues.
+
+    A ':' becomes '-'. Otherwise the name of the folder is taken. Where neither helps, one of the issues is an error.
+    """
+    if ("name", "wrong-type") in {(i.field, i.code) for i in issues}:  # an error already, and no text to mend
         return front, issues
     mended = front.name.replace(":", "-")
-    if policy.repair and ":" in front.name and mended.strip("-") and is_usable_name(mended):
+    if policy.repair and mended.strip("-") and is_usable_name(mended):
         return _replace_colons(front, mended, issues, folder, path)
-    missing = not front.name.strip()
+    is_missing = not front.name.strip()
     line = front.lines.get("name") or min(front.lines.values(), default=1)
-    others = [i for i in issues if i.field != "name"] if missing else [i for i in issues if i.code != "name-mismatch"]
-    if any(i.field == "name" and i.code == "wrong-type" for i in issues):
-        return front, issues
-    if folder is None or not is_usable_name(folder) or (missing and not policy.repair):
-        why = "is required" if missing else "is not usable, and neither is its folder's"
-        return front, [*others, Issue("missing-name" if missing else "bad-name", "name", why, path, line)]
-    if missing:
-        note = Issue("repaired-name", "name", f"is missing; the folder's, {folder!r}, is used", path, line, "warning")
-    else:
-        note = Issue("bad-name", "name", f"is not usable; the folder's, {folder!r}, is used", path, line, "warning")
-        others = [i for i in others if i.field != "name"]
-    return front.renamed(folder), [*others, note]
+    others = [i for i in issues if i.field != "name"]
+    if folder is not None and is_usable_name(folder) and (policy.repair or not is_missing):
+        code, fault = ("repaired-name", "missing") if is_missing else ("bad-name", "not usable")
+        message = f"is {fault}; the folder's, {folder!r}, is used"
+        return front.renamed(folder), [*others, Issue(code, "name", message, path, line, "warning")]
+    if is_missing:
+        return front, [*others, Issue("missing-name", "name", "is required", path, line)]
+    others = [i for i in issues if i.code != "name-mismatch"]  # the other findings say why the name is not usable
+    return front, [*others, Issue("bad-name", "name", "is not usable, and neither is its folder's", path, line)]

@@ -1,7 +1,9 @@
-"""Files that instructions name: where links lead, and paths in code spans that begin with a folder of skills.
+"""The files of a skill that its instructions name, in links and in code spans.
 
-Only what can be meant as a file of the skill counts: a relative path of plain names with an ending. Addresses, anchors,
-patterns, placeholders (``<name>.md``, ``{x}.md``), paths that leave the skill, fenced blocks and comments do not.
+A link may name any file. A code span counts only when it begins with ``scripts/``, ``references/`` or ``assets/``.
+A file is a relative path of plain names with an ending. Addresses, anchors, patterns, placeholders (``<name>.md``,
+``{x}.md``), paths that leave the skill, fenced blocks and comments do not count: a warning about a file that nobody
+meant would teach authors to ignore warnings.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from prowess.spec.markdown_code import FENCE_LINE, find_code_spans, is_fence_end
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Span = tuple[int, int]
+    from prowess.spec.spans import Span
 
+# No pattern here can backtrack: a mebibyte of anything is searched in one pass (tests/spec/test_file_references.py).
 _FOLDERS = frozenset(("scripts", "references", "assets"))
 _LINK = re.compile(r"\]\([ \t]*+(?:<([^<>]*+)>|([^\s()<>]++))[ \t]*+(?:[\"'(][^\"'()]*+[\"')])?+[ \t]*+\)")
 _DEFINITION = re.compile(r" {0,3}\[(?!\^)[^\[\]]++\]:[ \t]*+<?([^\s<>]++)")
@@ -27,7 +30,7 @@ _ENDING = re.compile(r"[A-Za-z][A-Za-z0-9]{0,9}")
 
 
 class FileReference(NamedTuple):
-    """A file that the instructions name: its path in the skill, how it is written, and on which line."""
+    """A file that the instructions name: its path in the skill, the text that names it, and the number of the line."""
 
     path: str
     written: str
@@ -35,63 +38,64 @@ class FileReference(NamedTuple):
 
 
 def find_file_references(text: str, first: int = 1) -> Iterator[FileReference]:
-    """The files that Markdown names, line by line; its first line has the number ``first``."""
-    for number, row in _iter_prose_lines(text, first):
-        spans = find_code_spans(row)
-        for written in _find_link_targets(_remove_spans(row, spans)):
+    """Yield the files that Markdown names, line by line; ``first`` is the number of its first line."""
+    for number, line in _iter_prose_lines(text, first):
+        spans = find_code_spans(line)
+        for written in _find_link_targets(_remove_spans(line, spans)):
             if path := _as_file_path(written):
                 yield FileReference(path, written, number)
         for begin, end in spans:
-            word = next(iter(row[begin:end].split()), "")  # what follows a command's name may lie anywhere
+            # Only the first word: the arguments of a command may name files of the user's project.
+            word = next(iter(line[begin:end].split()), "")
             path = _as_file_path(word)
             if path.partition("/")[0] in _FOLDERS:
                 yield FileReference(path, word, number)
 
 
 def _iter_prose_lines(text: str, first: int) -> Iterator[tuple[int, str]]:
-    """The lines that are neither code nor comment, each with its number."""
-    fence, hidden = "", False
-    for number, row in enumerate(text.split("\n"), first):
-        mark = FENCE_LINE.match(row)
+    """Yield the lines outside fenced blocks, each with its number and without its comments."""
+    fence, is_in_comment = "", False
+    for number, line in enumerate(text.split("\n"), first):
+        mark = FENCE_LINE.match(line)
         if fence:
             if is_fence_end(fence, mark):
                 fence = ""
-        elif mark and not hidden:
+        elif mark and not is_in_comment:
             fence = mark[1]
         else:
-            shown, hidden = _strip_comments(row, hidden=hidden)
+            shown, is_in_comment = _strip_comments(line, is_in_comment=is_in_comment)
             yield number, shown
 
 
-def _strip_comments(row: str, *, hidden: bool) -> tuple[str, bool]:
-    """What of a line is in no comment, and whether one is still open at its end."""
+def _strip_comments(line: str, *, is_in_comment: bool) -> tuple[str, bool]:
+    """Return a line without its comments, and whether a comment is still open at its end."""
     shown: list[str] = []
-    for piece in _COMMENT.split(row):
+    for piece in _COMMENT.split(line):
         if piece in {"<!--", "-->"}:
-            hidden = piece == "<!--"
-        elif not hidden:
+            is_in_comment = piece == "<!--"
+        elif not is_in_comment:
             shown.append(piece)
-    return "".join(shown), hidden
+    return "".join(shown), is_in_comment
 
 
-def _remove_spans(row: str, spans: list[Span]) -> str:
-    """The line with its code taken out: a link shown as code leads nowhere."""
-    begins, ends = [0, *(end for _, end in spans)], [*(begin for begin, _ in spans), len(row)]
-    return "".join(row[begin:end] for begin, end in zip(begins, ends, strict=True))
+def _remove_spans(line: str, spans: list[Span]) -> str:
+    """Return the line without its code: a link that is shown as code leads nowhere."""
+    begins, ends = [0, *(end for _, end in spans)], [*(begin for begin, _ in spans), len(line)]
+    return "".join(line[begin:end] for begin, end in zip(begins, ends, strict=True))
 
 
-def _find_link_targets(row: str) -> Iterator[str]:
-    for link in _LINK.finditer(row):
+def _find_link_targets(line: str) -> Iterator[str]:
+    for link in _LINK.finditer(line):
         yield link[1] or link[2] or ""
-    if definition := _DEFINITION.match(row):
+    if definition := _DEFINITION.match(line):
         yield definition[1]
 
 
 def _as_file_path(written: str) -> str:
-    """The path of a file that a target or a word can mean in the skill; ``""`` for anything else."""
+    """Return the path in the skill that a target or a word can mean; ``""`` when it can mean no file."""
     if _SCHEME.match(written):
         return ""
     path = unquote(written.partition("#")[0].partition("?")[0]).removeprefix("./")
     stem, _, ending = path.rpartition("/")[2].rpartition(".")
-    plain = all(_PLAIN.fullmatch(part) for part in path.split("/"))
-    return path if plain and stem.strip(".") and _ENDING.fullmatch(ending) else ""
+    is_plain = all(_PLAIN.fullmatch(part) for part in path.split("/"))
+    return path if is_plain and stem.strip(".") and _ENDING.fullmatch(ending) else ""

@@ -1,6 +1,7 @@
-"""Filters: patterns over virtual paths. ``*`` stays in a folder, ``**`` crosses, a folder means all under it.
+"""Patterns that filter skills by their paths: ``*`` stays in a folder, ``**`` crosses folders.
 
-All readings of a pattern are followed at once, so no pattern is slow.
+All readings of a pattern are followed at once, so that no pattern is slow, whoever wrote it. ``fnmatch`` is no help,
+because its ``*`` crosses folders.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ _SPECIAL = frozenset("*?[\\")
 class _Token(NamedTuple):
     """One step of a pattern.
 
-    ``one`` and ``set`` take a character and go on; ``star`` (in a folder) and ``deep`` (across) take any and stay;
-    ``between`` and ``within`` are the two halves of ``**/``, whole folders. A set is ranges of code points.
+    ``char``, ``one`` and ``set`` take a character and go on. ``star`` (within a folder) and ``deep`` (across folders)
+    take any character and stay. ``between`` and ``within`` are the two halves of ``**/``, which takes whole folders.
+    ``ranges`` are the code points of a ``char`` or a ``set``.
     """
 
     kind: str
@@ -27,11 +29,11 @@ class _Token(NamedTuple):
 
 
 def is_filter_match(pattern: str, path: str) -> bool:
-    """Whether ``path`` passes the filter: ``""`` lets everything through, ``"none"`` (any case) nothing.
+    """Return whether ``path`` passes the filter: ``""`` lets everything through, ``"none"`` (in any case) nothing.
 
     A pattern matches the whole path: ``*`` and ``?`` stay within a folder, ``**`` crosses folders, ``[a-z]`` and
-    ``[^a]`` are sets, a backslash takes the next character literally. A pattern without any of these also lets through
-    what lies below it. A malformed pattern lets nothing through.
+    ``[^a]`` are sets, a backslash takes the next character literally. A pattern without any of these names a folder,
+    and also lets through what lies below it. A malformed pattern lets nothing through.
     """
     if not pattern:
         return True
@@ -43,29 +45,35 @@ def is_filter_match(pattern: str, path: str) -> bool:
     machine = _compile_pattern(pattern)
     if machine is None:
         return False
-    anywhere = pattern.startswith("**") and path.startswith("/")  # also where there is nothing above
-    return machine.matches(path) or (anywhere and machine.matches(path[1:]))
+    # ``**/`` also stands for no folder at all. An absolute path then has a "/" in front that no token takes.
+    may_skip_root = pattern.startswith("**") and path.startswith("/")
+    return machine.matches(path) or (may_skip_root and machine.matches(path[1:]))
 
 
 def is_none_filter(pattern: str) -> bool:
-    """Whether a filter lets nothing through at all: ``"none"``, in any case."""
+    """Return whether a filter is ``"none"``, in any case, which lets nothing through."""
     return pattern.strip().lower() == "none"
 
 
 class _PatternMachine:
-    """Every state of a pattern as a bit of one number, so that a character moves all of them at once."""
+    """A pattern that is followed in all its readings at once.
+
+    State N means that the first N tokens are done. Each state is a bit of one number, so that a character moves all of
+    them at once.
+    """
 
     def __init__(self, tokens: tuple[_Token, ...]) -> None:
         self._tokens = tokens
         self._skip_one = self._mask("star", "deep")
         self._skip_two = self._mask("between")
         self._within = self._mask("within")
-        self._moves: dict[str, tuple[int, int]] = {}
+        self._moves: dict[str, tuple[int, int]] = {}  # by character: paths are made of few different ones
 
     def _mask(self, *kinds: str) -> int:
-        return sum(1 << at for at, token in enumerate(self._tokens) if token.kind in kinds)
+        return sum(1 << state for state, token in enumerate(self._tokens) if token.kind in kinds)
 
     def matches(self, path: str) -> bool:
+        """Return whether the pattern matches the whole path."""
         states = self._add_reachable(1)
         for char in path:
             advance, stay = self._moves.get(char) or self._compute_moves(char)
@@ -76,7 +84,7 @@ class _PatternMachine:
         return bool(states >> len(self._tokens) & 1)
 
     def _add_reachable(self, states: int) -> int:
-        """The states, and those reached from them without a character."""
+        """Return the states together with those that are reached from them without a character."""
         while True:
             more = states | (states & self._skip_one) << 1 | (states & self._skip_two) << 2
             if more == states:
@@ -84,11 +92,11 @@ class _PatternMachine:
             states = more
 
     def _compute_moves(self, char: str) -> tuple[int, int]:
-        """Which states a character moves on, and which it leaves where they are."""
+        """Return the states that a character moves on, and those that it leaves where they are."""
         advance = stay = 0
-        for at, token in enumerate(self._tokens):
-            advance |= _can_advance(token, char) << at
-            stay |= _can_stay(token, char) << at
+        for state, token in enumerate(self._tokens):
+            advance |= _can_advance(token, char) << state
+            stay |= _can_stay(token, char) << state
         self._moves[char] = (advance, stay)
         return advance, stay
 
@@ -107,54 +115,53 @@ def _can_stay(token: _Token, char: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _compile_pattern(pattern: str) -> _PatternMachine | None:
-    """The machine of a pattern, or ``None`` when it is malformed."""
+    """Return the machine of a pattern, or ``None`` when it is malformed."""
     pattern = pattern.rstrip("/") or pattern
     tokens: list[_Token] = []
-    at = 0
+    offset = 0
     try:
-        while at < len(pattern):
-            found, at = _parse_token(pattern, at)
-            tokens += found
+        while offset < len(pattern):
+            parsed, offset = _parse_token(pattern, offset)
+            tokens += parsed
     except ValueError:
         return None
     return _PatternMachine(tuple(tokens))
 
 
+# Longer ones first: each begins with the next.
 _WILDCARDS = (("**/", ("between", "within")), ("**", ("deep",)), ("*", ("star",)), ("?", ("one",)))
 
 
-def _parse_token(pattern: str, at: int) -> tuple[tuple[_Token, ...], int]:
+def _parse_token(pattern: str, offset: int) -> tuple[tuple[_Token, ...], int]:
+    """Return the tokens at an offset, and the offset behind them. Raises ``ValueError`` for a malformed pattern."""
     for written, kinds in _WILDCARDS:
-        if pattern.startswith(written, at):
-            return tuple(map(_Token, kinds)), at + len(written)
-    if pattern[at] == "[":
-        return _parse_set(pattern, at)
-    if pattern[at] == "\\":
-        at += 1
-        if at == len(pattern):
-            raise ValueError(pattern)
-    return (_Token("char", ((pattern[at], pattern[at]),)),), at + 1
+        if pattern.startswith(written, offset):
+            return tuple(map(_Token, kinds)), offset + len(written)
+    if pattern[offset] == "[":
+        return _parse_set(pattern, offset)
+    char, offset = _parse_char(pattern, offset)
+    return (_Token("char", ((char, char),)),), offset
 
 
-def _parse_set(pattern: str, at: int) -> tuple[tuple[_Token, ...], int]:
-    at += 1
-    negated = pattern[at : at + 1] in {"^", "!"}
-    at += negated
+def _parse_set(pattern: str, offset: int) -> tuple[tuple[_Token, ...], int]:
+    offset += 1
+    negated = pattern[offset : offset + 1] in {"^", "!"}
+    offset += negated
     ranges: list[tuple[str, str]] = []
-    while not ranges or pattern[at : at + 1] != "]":
-        low, at = _parse_set_member(pattern, at)
+    while not ranges or pattern[offset : offset + 1] != "]":  # a "]" that stands first is a member, as in a shell
+        low, offset = _parse_char(pattern, offset)
         high = low
-        if pattern[at : at + 1] == "-" and pattern[at + 1 : at + 2] not in {"]", ""}:
-            high, at = _parse_set_member(pattern, at + 1)
+        if pattern[offset : offset + 1] == "-" and pattern[offset + 1 : offset + 2] not in {"]", ""}:
+            high, offset = _parse_char(pattern, offset + 1)
         if low > high:
             raise ValueError(pattern)
         ranges.append((low, high))
-    return (_Token("set", tuple(ranges), negated),), at + 1
+    return (_Token("set", tuple(ranges), negated),), offset + 1
 
 
-def _parse_set_member(pattern: str, at: int) -> tuple[str, int]:
-    """A character of a set, and where the next begins; a backslash takes the next one literally."""
-    at += pattern[at : at + 1] == "\\"
-    if at >= len(pattern):
+def _parse_char(pattern: str, offset: int) -> tuple[str, int]:
+    """Return a character and the offset behind it; a backslash takes the next character literally."""
+    offset += pattern[offset : offset + 1] == "\\"
+    if offset >= len(pattern):
         raise ValueError(pattern)
-    return pattern[at], at + 1
+    return pattern[offset], offset + 1

@@ -1,4 +1,4 @@
-"""Who may call a skill: the keys, and the spellings of them that real files use."""
+"""Who may call a skill, people or models, by the keys of its frontmatter and the spellings that real files use."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ _MODEL_KEYS = ("disable-model-invocation", "disable_model_invocation", "disableM
 
 
 def is_user_invocable(front: Frontmatter) -> bool:
-    """Whether people may call it by name: unless ``user-invocable`` says no."""
+    """Return whether people may call the skill by its name: they may unless ``user-invocable`` says no."""
     return not any(_has_value_in(front, key, _FALSE) for key in _USER_KEYS)
 
 
 def is_model_invocable(front: Frontmatter) -> bool:
-    """Whether models see it: unless ``disable-model-invocation`` says yes."""
+    """Return whether models see the skill: they do unless ``disable-model-invocation`` says yes."""
     return not any(_has_value_in(front, key, _TRUE) for key in _MODEL_KEYS)
 
 
 def is_true(text: str) -> bool:
-    """Whether a value says yes, in any of the usual ways."""
+    """Return whether a value says yes in one of the usual ways, in any case: ``true``, ``yes``, ``on``, ``1``."""
     return text.strip().lower() in _TRUE
 
 
 def _has_value_in(front: Frontmatter, key: str, words: frozenset[str]) -> bool:
+    # Only words that clearly say yes or no count: an unclear value must not hide a skill from anybody.
     value = front.extra.get(key)
     return isinstance(value, str) and value.strip().lower() in words

@@ -1,4 +1,4 @@
-"""A number with its noun or unit, as people write it."""
+"""Numbers with their nouns and units in messages for people: ``2 files``, ``3.1 kB``, ``a, b and 4 more``."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _KILO, _MEGA = 1_000, 1_000_000
 
 
 def format_count(number: int, noun: str, several: str = "") -> str:
-    """``1 file``, ``2 files``; ``several`` for nouns that do not just take an s."""
+    """Return ``1 file`` or ``2 files``; ``several`` is the plural of a noun that does not just take an s."""
     return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
 
 
-def join_first(texts: Sequence[str], most: int) -> str:
-    """The first texts with commas between them, at most ``most``, and how many more there are."""
-    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
-    return ", ".join(texts[:most]) + more
+def join_first(texts: Sequence[str], limit: int) -> str:
+    """Return the first ``limit`` texts with commas between them, and how many more there are."""
+    more = f" and {len(texts) - limit:,} more" if len(texts) > limit else ""
+    return ", ".join(texts[:limit]) + more
 
 
 def format_size(size: int) -> str:
-    """``812 bytes``, ``3.1 kB``, ``1.2 MB``."""
+    """Return a number of bytes as ``812 bytes``, ``3.1 kB`` or ``1.2 MB``."""
     if size < _KILO:
         return format_count(size, "byte")
     if size < _MEGA:

@@ -1,8 +1,8 @@
-"""The verdict of the specification's reference validator, ``skills-ref``, on the text of one SKILL.md.
+"""The verdict that the specification's reference validator, ``skills-ref``, gives on one SKILL.md.
 
-``check(spec=True)`` promises that verdict and no other, so this module has rules of its own where ``rules.py`` judges
-differently: the frontmatter ends at the first three dashes wherever they stand, flow collections are refused, letters
-of every script may stand in a name, and a key that the specification does not know is an error.
+``check(spec=True)`` promises that verdict and no other, so this module has rules of its own where those of ``rules.py``
+differ: the frontmatter ends at the first three dashes wherever they stand, flow collections are refused, letters of
+every script may stand in a name, and a key that the specification does not know is an error.
 ``docs/how-to/authoring.md`` lists where the two verdicts still differ; ``tests/authoring/test_agreement.py`` compares
 them on real files.
 """
@@ -36,10 +36,10 @@ _LINE_END = re.compile(r"\r\n?")
 def reference_issues(
     data: bytes, *, folder: str | None = None, path: str = "", limits: Limits = DEFAULT_LIMITS
 ) -> tuple[Issue, ...]:
-    """Every finding of the reference validator about a SKILL.md of these bytes; one error is a refusal.
+    """Return every finding of the reference validator about a SKILL.md of these bytes; one error means that it refuses.
 
-    ``folder`` is the name of the skill's folder, which its name must equal; ``None`` leaves that rule out. What the
-    validator accepts and reads differently from its author is an ``info``. Nothing is raised for bad text.
+    ``folder`` is the name of the skill's folder, which its name must equal; ``None`` leaves that rule out. Text that
+    the validator accepts, and reads differently from what its author meant, is an ``info``. Bad text raises nothing.
     """
     return tuple(replace(issue, path=path) for issue in _text_issues(data, folder, limits))
 
@@ -55,6 +55,7 @@ def _text_issues(data: bytes, folder: str | None, limits: Limits) -> Iterator[Is
         mark = "a byte order mark stands before them" if text.startswith(_BOM) else "the file does not"
         yield Issue("no-frontmatter", "", f"the first three characters must be '---'; {mark}", line=1)
         return
+    # The validator looks for dashes and not for a line of dashes, so that those within a value end the frontmatter too.
     end = text.find(_DASHES, len(_DASHES))
     if end < 0:
         yield Issue("unterminated-frontmatter", "", "the closing '---' is missing", line=1)
@@ -64,14 +65,15 @@ def _text_issues(data: bytes, folder: str | None, limits: Limits) -> Iterator[Is
 
 
 def _dashes_issue(text: str, end: int) -> Iterator[Issue]:
-    """Dashes that close the frontmatter within a line, where its author did not mean them to."""
-    row = text[text.rfind("\n", 0, end) + 1 :].partition("\n")[0]
-    if row.rstrip() != _DASHES:
+    """Yield an issue when the dashes that close the frontmatter stand within a line, where no author means them to."""
+    line = text[text.rfind("\n", 0, end) + 1 :].partition("\n")[0]
+    if line.rstrip() != _DASHES:
         message = "skills-ref reads the frontmatter only up to the first '---', which stands within this line"
         yield Issue("dashes-within-line", "", message, line=text.count("\n", 0, end) + 1, severity="info")
 
 
 def _frontmatter_issues(text: str, folder: str | None, limits: Limits) -> Iterator[Issue]:
+    # A bound of our own: the parser in Python is slow, and the text may come from anybody.
     if len(text) > limits.max_frontmatter_bytes:
         message = f"the frontmatter is longer than {limits.max_frontmatter_bytes} characters"
         yield Issue("frontmatter-too-large", "", message, line=1)
@@ -98,6 +100,7 @@ def _name_issues(value: Value, folder: str | None) -> Iterator[Issue]:
     if not isinstance(value, str):
         yield Issue("wrong-type", "name", "must be text")
         return
+    # The validator compares names and folders in this form, so that one letter counts however it is encoded.
     name = unicodedata.normalize("NFKC", value.strip())
     if not name:
         yield Issue("missing-name", "name", "is required")

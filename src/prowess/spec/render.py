@@ -1,4 +1,4 @@
-"""Skills as a model sees them: one entry each, every field on one line and escaped, nothing hidden."""
+"""Listings of skills for a model, in four styles: each field is on one line and escaped, and nothing is hidden."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ListingStyle = Literal["xml", "markdown", "text", "json"]
 
 
 class Listable(Protocol):
-    """What a listing needs of a skill."""
+    """The three texts of a skill that a listing shows."""
 
     @property
     def name(self) -> str: ...
@@ -32,14 +32,16 @@ ListingEntry = tuple[str, str, str]
 """Name, description and location as a listing shows them: each on one line, without hidden code points."""
 
 _NOT_CLEAN = bytes((*range(32), 127, *b"<>&"))
-_MARKDOWN = re.compile(r"([\\`*\[\]<>])")
+_MARKDOWN = re.compile(r"[\\`*\[\]<>]")
+_ESCAPED = r"\\\g<0>"
 
 
 def make_entry(skill: Listable) -> ListingEntry:
-    """The entry of a skill; its description cut at 1,024 characters."""
+    """Return the entry of a skill, with its description cut at 1,024 characters."""
     name, description, location = skill.name, skill.description, skill.location
     together = f"{name} {description} {location}"
-    # Fast path: blanks at the edges of a field are double ones here, but for the first and the last.
+    # Fast path: one look at the joined fields shows for most skills that there is nothing to clean. A blank at the
+    # edge of a field makes a double blank here, except at the very beginning and at the end.
     is_clean = together.isascii() and together.isprintable() and "  " not in together and together[0] != " "
     if is_clean and location[-1:] != " " and len(description) <= _LONGEST:
         return name, description, location
@@ -51,17 +53,23 @@ def _clean_entry(name: str, description: str, location: str) -> ListingEntry:
 
 
 def render_entries(entries: Sequence[ListingEntry], style: ListingStyle = "xml") -> str:
-    """The entries in one of the styles, in the order given; ``""`` when there are none."""
+    """Return the entries in one of the styles, in the order given; ``""`` when there are none.
+
+    Raises ``SourceError`` for a style that does not exist.
+    """
     render = _STYLES.get(style)
     if render is None:
-        raise SourceError(f"unknown style {style!r}; one of {', '.join(_STYLES)}")
+        raise SourceError(f"unknown style {style!r}; the styles are {', '.join(_STYLES)}")
     return render(entries) if entries else ""
 
 
 def render_xml(skills: Iterable[Listable]) -> str:
-    """The XML listing of skills as they are; ``""`` without any."""
-    rows: list[str] = []
-    for skill in skills:  # one look at all fields shows, for most skills, that nothing needs to be done
+    """Return the XML listing of all ``skills``, in the order given; ``""`` when there are none."""
+    # Fast path of the bench row "render_catalog": one look at the joined fields shows for most skills that they need
+    # neither cleaning nor escaping. The slow twin is ``_render_xml_entry``; tests/spec/test_render.py reads listings of
+    # any text back.
+    elements: list[str] = []
+    for skill in skills:
         name, description, location = skill.name, skill.description, skill.location
         together = f"{name} {description} {location}"
         if not (
@@ -71,44 +79,39 @@ def render_xml(skills: Iterable[Listable]) -> str:
             and len(description) <= _LONGEST
             and together.strip() is together
         ):
-            rows.append(f"  {_render_xml_entry(_clean_entry(name, description, location))}\n")
+            elements.append(f"  {_render_xml_entry(_clean_entry(name, description, location))}\n")
             continue
-        rows.append(
+        elements.append(
             f"  <skill>\n    <name>{name}</name>\n    <description>{description}</description>\n"
             f"    <location>{location}</location>\n  </skill>\n"
         )
-    return f"<available_skills>\n{''.join(rows)}</available_skills>" if rows else ""
+    return f"<available_skills>\n{''.join(elements)}</available_skills>" if elements else ""
 
 
-def _render_xml_row(name: str, description: str, location: str) -> str:
+def render_skill_xml(skill: Listable) -> str:
+    """Return the ``<skill>`` element of one skill; its first line is not indented, so that the caller can indent it."""
+    return _render_xml_entry(make_entry(skill))
+
+
+def _render_xml_entry(entry: ListingEntry) -> str:
+    name, description, location = map(escape_xml, entry)
     return (
         f"<skill>\n    <name>{name}</name>\n    <description>{description}</description>\n"
         f"    <location>{location}</location>\n  </skill>"
     )
 
 
-def render_skill_xml(skill: Listable) -> str:
-    """One ``<skill>`` entry; the first line is not indented, so that it can be placed."""
-    return _render_xml_entry(make_entry(skill))
-
-
-def _render_xml_entry(entry: ListingEntry) -> str:
-    name, description, location = map(escape_xml, entry)
-    return _render_xml_row(name, description, location)
-
-
 def _render_xml_listing(entries: Sequence[ListingEntry]) -> str:
-    rows = "".join(f"  {_render_xml_entry(entry)}\n" for entry in entries)
-    return f"<available_skills>\n{rows}</available_skills>"
+    elements = "".join(f"  {_render_xml_entry(entry)}\n" for entry in entries)
+    return f"<available_skills>\n{elements}</available_skills>"
 
 
 def _render_markdown(entries: Sequence[ListingEntry]) -> str:
-    def escape_markdown(text: str) -> str:
-        return _MARKDOWN.sub(r"\\\1", text)
-
-    return neutralize_tags(
-        "\n".join(f"- **{escape_markdown(name)}**: {escape_markdown(row)}" for name, row, _ in entries)
+    lines = (
+        f"- **{_MARKDOWN.sub(_ESCAPED, name)}**: {_MARKDOWN.sub(_ESCAPED, description)}"
+        for name, description, _ in entries
     )
+    return neutralize_tags("\n".join(lines))
 
 
 def _render_text(entries: Sequence[ListingEntry]) -> str:
@@ -116,21 +119,21 @@ def _render_text(entries: Sequence[ListingEntry]) -> str:
 
 
 def _quote_name(name: str) -> str:
-    """A name is quoted only where it could be mistaken for more than a name."""
-    odd = ": " in name or name.endswith(":") or name.startswith('"')
-    return json.dumps(name, ensure_ascii=False) if odd else name
+    """Return the name, in quotes only where a reader could take it for a name with a description."""
+    is_ambiguous = ": " in name or name.endswith(":") or name.startswith('"')
+    return json.dumps(name, ensure_ascii=False) if is_ambiguous else name
 
 
 def render_lines(entries: Iterable[ListingEntry]) -> str:
-    """One line for each entry: ``- name: description``, or ``- name`` where there is no description."""
-    rows = (f"- {name}: {description}" if description else f"- {name}" for name, description, _ in entries)
-    return neutralize_tags("\n".join(rows))
+    """Return one line for each entry: ``- name: description``, or ``- name`` where there is no description."""
+    lines = (f"- {name}: {description}" if description else f"- {name}" for name, description, _ in entries)
+    return neutralize_tags("\n".join(lines))
 
 
 def _render_json(entries: Sequence[ListingEntry]) -> str:
     keys = ("name", "description", "location")
-    rows = (json.dumps(dict(zip(keys, entry, strict=True)), ensure_ascii=False) for entry in entries)
-    return neutralize_json("[" + ",\n ".join(rows) + "]")
+    objects = (json.dumps(dict(zip(keys, entry, strict=True)), ensure_ascii=False) for entry in entries)
+    return neutralize_json("[" + ",\n ".join(objects) + "]")
 
 
 _STYLES: dict[str, Callable[[Sequence[ListingEntry]], str]] = {

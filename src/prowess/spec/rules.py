@@ -1,4 +1,4 @@
-"""The rules of the specification over a frontmatter, as issues: all of them, never only the first."""
+"""The rules of the specification for the fields of a frontmatter; every violation is reported, not only the first."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from prowess.spec.frontmatter.fields import Frontmatter
 
 _KEBAB = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+# What could leave a folder, an element or an address that the name is written into.
 _FORBIDDEN = re.compile(r"[/\\:<>]|%[0-9A-Fa-f]{2}")
 _FATAL_CODES = frozenset(("missing-description", "wrong-type:name", "wrong-type:description"))
-"""What lenient mode cannot overlook either: without it there is nothing to list."""
+"""The codes, some with their field, that lenient mode refuses too: without these texts there is nothing to list."""
 
 EXTENSION_FIELDS = frozenset(
     [
@@ -51,21 +52,21 @@ EXTENSION_FIELDS = frozenset(
         "paths",
     ],
 )
-"""Keys outside the specification that many skills have and that this engine or its peers read."""
+"""Keys outside the specification that many skills have, and that Prowess or other engines read."""
 
 INERT_FIELDS = frozenset(
     ["hooks", "mcpServers", "mcp-servers", "mcp_servers", "lspServers", "shell", "env", "permissions", "model"]
 )
-"""Keys that ask for power over the host. They are data here; ``model`` is a wish that a host may ignore."""
+"""Keys that ask for power over the host. Prowess keeps them as data and never acts on them."""
 
 
 def is_spec_name(name: str) -> bool:
-    """Whether ``name`` obeys the specification and is safe as a file name everywhere."""
+    """Return whether ``name`` obeys the specification and is safe as a file name on every platform."""
     return len(name) <= MAX_NAME_LENGTH and _KEBAB.fullmatch(name) is not None and not is_device_name(name)
 
 
 def is_usable_name(name: str) -> bool:
-    """Whether lenient mode lists a skill under ``name``: printable, one line, short, and harmless in a path."""
+    """Return whether lenient mode lists a skill under ``name``: it is printable, short, and harmless in a path."""
     return (
         0 < len(name) <= MAX_NAME_LENGTH
         and name == name.strip()
@@ -79,13 +80,17 @@ def is_usable_name(name: str) -> bool:
 
 
 def field_issues(front: Frontmatter, *, mode: Mode, folder: str | None = None, path: str = "") -> list[Issue]:
-    """Every finding about the fields. Lenient mode turns what it can live with into warnings."""
-    found = [*front.findings, *_name_issues(front, folder), *_description_issues(front), *_optional_issues(front)]
-    found += _extension_issues(front)
-    return [_with_location(issue, front, mode, path) for issue in found]
+    """Return every finding about the fields, each with its line; lenient mode makes warnings of what it tolerates.
+
+    ``folder`` is the name of the skill's folder, which its name must equal; ``None`` leaves that rule out.
+    """
+    issues = [*front.findings, *_name_issues(front, folder), *_description_issues(front), *_optional_issues(front)]
+    issues += _extension_issues(front)
+    return [_with_location(issue, front, mode, path) for issue in issues]
 
 
 def _with_location(issue: Issue, front: Frontmatter, mode: Mode, path: str) -> Issue:
+    # A field that is missing has no line: the issue then points to the first line of the fields.
     line = issue.line or front.lines.get(issue.field) or min(front.lines.values(), default=1)
     severity = issue.severity
     if mode == "lenient" and severity == "error" and not _is_fatal(issue):
@@ -115,8 +120,9 @@ def _name_issues(front: Frontmatter, folder: str | None) -> Iterator[Issue]:
 
 
 def _folder_advice(name: str, folder: str) -> str:
-    """Which name the folder needs, where no skill could have the one that it has."""
-    better = next((one for one in (name, folder.lower().replace("_", "-").replace(" ", "-")) if is_spec_name(one)), "")
+    """Return advice to rename the folder, where its name can be no skill's; ``""`` where it can."""
+    candidates = (name, folder.lower().replace("_", "-").replace(" ", "-"))
+    better = next((candidate for candidate in candidates if is_spec_name(candidate)), "")
     return "" if is_spec_name(folder) or not better else f"; rename the folder to {better!r}: names are lower-case"
 
 
@@ -144,7 +150,8 @@ def _optional_issues(front: Frontmatter) -> Iterator[Issue]:
 
 
 def _extension_issues(front: Frontmatter) -> Iterator[Issue]:
-    asks_for_model = ["model"] if front.model is not None else []  # of fields that a program made
+    # Fields that a program made have the model as an attribute alone, and no ``extra``.
+    asks_for_model = ["model"] if front.model is not None else []
     for key in dict.fromkeys((*front.extra, *asks_for_model)):
         if key in INERT_FIELDS:
             yield Issue("inert-field", key, "asks for something that only the host may grant", severity="info")
@@ -152,5 +159,5 @@ def _extension_issues(front: Frontmatter) -> Iterator[Issue]:
             yield Issue("unknown-field", key, "is no field of the specification", severity="info")
 
 
-def _shorten(text: str, most: int = 80) -> str:
-    return repr(text if len(text) <= most else text[:most] + "…")
+def _shorten(text: str, limit: int = 80) -> str:
+    return repr(text if len(text) <= limit else text[:limit] + "…")

@@ -1,9 +1,10 @@
-"""References to skills that are shared: ``@org/name[@version]``, checked before anything is joined to a path."""
+"""References to shared skills, ``@org/name[@version]``, and the checks that make their parts safe in a path."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from prowess.errors import BadReferenceError
 from prowess.names import is_device_name
@@ -21,7 +22,7 @@ _LOCAL_PREFIXES = ("./", "../", "/")
 
 @dataclass(frozen=True, slots=True)
 class SkillRef:
-    """A shared skill: whose, which, and which version (``""``: the newest of the default branch)."""
+    """A shared skill: its owner, its name, and its version (``""`` is the newest commit of the default branch)."""
 
     org: str
     name: str
@@ -29,55 +30,55 @@ class SkillRef:
 
     @classmethod
     def parse(cls, text: str) -> SkillRef:
-        """The reference that ``text`` is; ``BadReferenceError`` says what is wrong with it.
+        """Return the reference that ``text`` is, or raise ``BadReferenceError`` with what is wrong with it.
 
-        The version is what follows the last ``@`` and may hold slashes (a branch).
+        The version is what follows the last ``@``. It may hold slashes, because it may be a branch.
         """
         if not text.startswith("@"):
             org, slash, name = text.partition("/")
-            meant = f"; is '@{text}' meant?" if slash and is_safe_part(org) and is_safe_part(name) else ""
-            raise _bad_reference(f"a skill reference must start with @: {show_address(text)}{meant}")
-        rest, at, version = text[1:].rpartition("@")
-        if not at:
-            rest, version = version, ""
+            suggestion = f"; is '@{text}' meant?" if slash and is_safe_part(org) and is_safe_part(name) else ""
+            raise BadReferenceError(f"a skill reference must start with @: {show_address(text)}{suggestion}")
+        full_name, mark, version = text[1:].rpartition("@")
+        if not mark:
+            full_name, version = version, ""
         elif not version:
-            raise _bad_reference(f"empty version in skill reference: {show_address(text)}")
-        org, slash, name = rest.partition("/")
+            raise BadReferenceError(f"empty version in skill reference: {show_address(text)}")
+        org, slash, name = full_name.partition("/")
         if not slash or not org or not name:
-            raise _bad_reference(f"a skill reference must be @org/name: {show_address(text)}")
+            raise BadReferenceError(f"a skill reference must be @org/name: {show_address(text)}")
         if "/" in name:
-            raise _bad_reference(f"a skill name must not contain /: {show_address(name)}")
+            raise BadReferenceError(f"a skill name must not contain /: {show_address(name)}")
         return cls(check_part(org), check_part(name), check_version(version) if version else "")
 
     @property
     def full_name(self) -> str:
-        """``org/name``."""
+        """The owner and the name, as ``org/name``."""
         return f"{self.org}/{self.name}"
 
     @property
     def git_url(self) -> str:
-        """Where it is fetched from."""
+        """The address of the repository from which the skill is fetched."""
         return f"https://github.com/{self.org}/{self.name}"
 
     def __str__(self) -> str:
-        """The text that ``parse`` reads."""
+        """Return the text that ``parse`` reads as this reference."""
         return f"@{self.full_name}" + (f"@{self.version}" if self.version else "")
 
 
 def is_local_path(text: str) -> bool:
-    """Whether ``text`` names a path of this machine: it begins with ``./``, ``../`` or ``/``."""
+    """Return whether ``text`` names a path of this machine: it begins with ``./``, ``../`` or ``/``."""
     return text.startswith(_LOCAL_PREFIXES)
 
 
 def is_safe_part(text: str) -> bool:
-    """Whether ``text`` is one plain name on every platform, in ASCII."""
+    """Return whether ``text`` is one plain name in ASCII, which can be one part of a path on every platform."""
     return len(text) <= MAX_PART_CHARS and _PART.fullmatch(text) is not None and not is_device_name(text)
 
 
 def link_name(skill: str) -> str:
-    """The folder name under which agents find a skill: its own, in the characters that every agent accepts.
+    """Return the name of the folder under which agents find a skill: its name in characters that every agent accepts.
 
-    ``""`` when nothing is left, or when the name is not plain ASCII: such names are easily mistaken for others.
+    Returns ``""`` when nothing is left, or when the name is not ASCII: such names are easily mistaken for others.
     """
     if not skill.isascii():
         return ""
@@ -85,39 +86,50 @@ def link_name(skill: str) -> str:
     return name if is_safe_part(name) else ""
 
 
+def to_folder_name(name: str) -> str:
+    """Return a name of an address as the name of a folder, with '-' for what is not safe in one.
+
+    Raises ``BadReferenceError`` when nothing safe is left.
+    """
+    cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", unquote(name)).strip(".-")
+    if not is_safe_part(cleaned):
+        raise BadReferenceError(f"{show_address(name)} cannot name a folder")
+    return cleaned
+
+
 def check_part(text: str) -> str:
-    """``text``, which is an org or a name, unless it could be anything but one plain name in a path."""
-    if text.startswith("-"):
-        raise _bad_reference(f"{show_address(text)} is no plain name: a name must not begin with '-'")
+    """Return ``text``, an owner or a name. Raises ``BadReferenceError`` unless it is one plain name in a path."""
+    if text.startswith("-"):  # git would take it for an option
+        raise BadReferenceError(f"{show_address(text)} is no plain name: a name must not begin with '-'")
     if not is_safe_part(text):
-        raise _bad_reference(f"{show_address(text)} is no plain name: letters, digits, '.', '_' and '-'")
+        raise BadReferenceError(f"{show_address(text)} is no plain name: letters, digits, '.', '_' and '-'")
     return text
 
 
 def check_version(text: str) -> str:
-    """``text``, which names a tag, a branch or a commit, unless git could take it for anything else."""
+    """Return ``text``, which names a tag, a branch or a commit.
+
+    Raises ``BadReferenceError`` (code ``bad-version``) when git could take it for anything else.
+    """
+    # The rules of ``git check-ref-format``, in ASCII: ``..`` is a range of commits, ``.lock`` a file of git's own.
     parts = text.split("/")
-    odd = (
+    is_refused = (
         len(text) > MAX_VERSION_CHARS
         or _VERSION.fullmatch(text) is None
         or ".." in text
         or any(not part or part.startswith(".") or part.endswith((".", ".lock")) for part in parts)
     )
-    if odd:
+    if is_refused:
         why = ": a version must not begin with '-'" if text.startswith("-") else ""
         raise BadReferenceError(f"{show_address(text)} is no version{why}", code="bad-version")
     return text
 
 
 def is_commit(version: str) -> bool:
-    """Whether a version is a whole commit id, which never means anything else later."""
+    """Return whether a version is a whole commit id: it always means one commit, as a tag or a branch does not."""
     return _COMMIT.fullmatch(version) is not None
 
 
 def is_short_commit(version: str) -> bool:
-    """Whether a version can be the first digits of a commit id: seven or more, as git itself shows them."""
+    """Return whether a version can be the first digits of a commit id: seven or more, as git itself shows them."""
     return _SHORT_COMMIT.fullmatch(version) is not None
-
-
-def _bad_reference(message: str) -> BadReferenceError:
-    return BadReferenceError(message)

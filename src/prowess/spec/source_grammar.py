@@ -1,10 +1,14 @@
-"""Where a source ends in what people type, and the parts that follow it: ``SOURCE[#REF][:SUBFOLDER][@SKILL,…]``.
+"""The grammar of what people type, ``SOURCE[#REF][:SUBFOLDER][@SKILL,…]``: where the source ends, and its parts.
 
-A ``#`` always ends the source, also with an empty REF (``https://host/page#@skill``). Without one, a ``:`` or an ``@``
-ends it where it cannot be a letter of the source itself: behind ``owner/repo``, ``.git``, an archive's ending, the
-address of a repository on GitHub, GitLab or Azure, an address of ssh or git, and, an ``@`` alone, in the last name of
-any other address. Pages of a repository (``…/tree/…``) and downloads keep every letter. In a path of this machine any
-mark may be a letter: the longest path that is there is meant. Parts are decoded (``%40`` is ``@``) after the split.
+- A ``#`` always ends the source, even with an empty REF (``https://host/page#@skill``).
+- Without a ``#``, a ``:`` or an ``@`` ends the source where it cannot be a letter of it: behind ``owner/repo``,
+  ``.git``, the ending of an archive, the address of a repository on GitHub, GitLab or Azure, and an address of ssh or
+  git.
+- In the last name of any other address an ``@`` ends the source, and a ``:`` does not.
+- Pages of a repository (``…/tree/…``) and downloads keep every letter.
+- In a path of this machine any mark may be a letter, so the longest path that exists is meant.
+
+Parts are decoded after the split: ``%40`` is ``@``.
 """
 
 from __future__ import annotations
@@ -57,7 +61,7 @@ _PATH_TAIL = re.compile(r"(?::[^#:@]*)?(?:@[^#:@/\\]*)?")
 
 
 class SourceParts(NamedTuple):
-    """What follows a source: the version, the folder in it, the skills; ``has_hash`` when a ``#`` began it."""
+    """The parts that follow a source: the version, the folder, the skills, and whether a ``#`` began them."""
 
     ref: str = ""
     folder: str = ""
@@ -66,10 +70,10 @@ class SourceParts(NamedTuple):
 
 
 def split_address(text: str, home: str = "") -> tuple[str, SourceParts]:
-    """An address, or ``owner/repo``, without the parts that follow it, and those parts.
+    """Return an address, or ``owner/repo``, without the parts that follow it, and those parts.
 
-    ``home``: a further host whose addresses end like those of github.com. Raises ``BadReferenceError`` for parts that
-    are none.
+    ``home``: a further host whose addresses end like those of github.com. Raises ``BadReferenceError`` when the text
+    after the address does not have the form of parts.
     """
     source, mark, _ = text.partition("#")
     end = len(source) if mark else _find_source_end(text, home)
@@ -77,52 +81,52 @@ def split_address(text: str, home: str = "") -> tuple[str, SourceParts]:
 
 
 def is_shorthand(text: str) -> bool:
-    """True for ``owner/repo``, ``github:owner/repo`` and ``gitlab:owner/repo`` with whatever parts follow.
+    """Return whether ``text`` is ``owner/repo``, ``github:owner/repo`` or ``gitlab:owner/repo``, with or without parts.
 
-    In those a ``:`` before an ``@`` is the mark of a folder, and not that of a password.
+    In these forms a ``:`` before an ``@`` begins a folder, and not a password.
     """
     return "://" not in text.partition("#")[0] and _SHORTHAND.match(text) is not None
 
 
 def _find_source_end(text: str, home: str) -> int:
-    """The place in an address without ``#`` where its parts begin, or its length when it has none."""
+    """Return the offset in an address without ``#`` at which its parts begin, or its length when it has none."""
     if "://" not in text:
         match = _SHORTHAND.match(text) or _SCP.match(text)
         return match.end() if match else len(text)
+    # Pages first: their versions and folders may hold any mark, and say already what parts would say.
     if _PAGE.match(text) or DOWNLOAD_URL.fullmatch(text) or text.lower().endswith(ARCHIVE_SUFFIXES):
         return len(text)
-    usual = f"https://{home}/"
-    if home and text.lower().startswith(usual.lower()):
-        match = re.compile(r"[^#:@]*").match(text, len(usual))
+    begin = f"https://{home}/"  # the host may have a port, whose colon ends nothing
+    if home and text.lower().startswith(begin.lower()):
+        match = re.compile(r"[^#:@]*").match(text, len(begin))
     else:
         match = _REPOSITORY.match(text) or _LAST_NAME.match(text)
     return match.end() if match else len(text)
 
 
 def split_path(text: str, is_there: Callable[[str], bool] | None = None) -> tuple[str, SourceParts]:
-    """A path of this machine without the parts that follow it, and those parts.
+    """Return a path of this machine without the parts that follow it, and those parts.
 
-    The longest path that ``is_there`` confirms is meant, because any mark may be a letter of a name; where it confirms
-    none, the first ``#`` ends the path, and without one whatever can be a folder and skills at the end of it is that.
+    Any mark may be a letter of a name. So the longest path that ``is_there`` confirms is meant. Where it confirms none,
+    the first ``#`` ends the path. Without a ``#``, the longest end that has the form of a folder and skills is cut off.
     """
-    drive = _DRIVE.match(text)
+    drive = _DRIVE.match(text)  # the colon of a drive is no mark
     first = drive.end() if drive else 1
-    ends = [at for at in range(len(text), first - 1, -1) if at == len(text) or text[at] in "#:@"]
+    ends = [end for end in range(len(text), first - 1, -1) if end == len(text) or text[end] in "#:@"]
     if is_there is not None:
         for end in ends:
             if _TAIL.fullmatch(text, end) and is_there(text[:end]):
                 return text[:end], read_parts(text[end:], text)
-    hash_at = text.find("#")
-    if hash_at >= first:
-        return text[:hash_at], read_parts(text[hash_at:], text)
-    end = next(at for at in reversed(ends) if _PATH_TAIL.fullmatch(text, at))
+    end = text.find("#")
+    if end < first:
+        end = next(end for end in reversed(ends) if _PATH_TAIL.fullmatch(text, end))
     return text[:end], read_parts(text[end:], text)
 
 
 def read_parts(tail: str, text: str = "") -> SourceParts:
-    """The parts that a tail such as ``#v1:tools@pdf,csv`` names; ``text`` is what an error shows.
+    """Return the parts that a tail such as ``#v1:tools@pdf,csv`` names; an error shows ``text``.
 
-    Raises ``BadReferenceError`` for a tail that is none, and for a folder or a skill that is announced and not named.
+    Raises ``BadReferenceError`` when the tail has another form, and when nothing follows a ``:``, an ``@`` or a ``,``.
     """
     match = _TAIL.fullmatch(tail)
     if match is None:
@@ -136,7 +140,7 @@ def read_parts(tail: str, text: str = "") -> SourceParts:
 
 
 def write_parts(ref: str, folder: str, skills: Iterable[str], *, marked: bool) -> str:
-    """The tail that names these parts, such as ``#v1:tools@pdf,csv``. ``marked``: a ``#`` even without a version."""
+    """Return the tail that names these parts, such as ``#v1:tools@pdf,csv``; ``marked``: begin it with ``#`` always."""
     names = ",".join(_encode(name) for name in skills)
     tail = f":{_encode(folder)}" if folder else ""
     tail += f"@{names}" if names else ""
@@ -144,5 +148,6 @@ def write_parts(ref: str, folder: str, skills: Iterable[str], *, marked: bool) -
 
 
 def _encode(part: str) -> str:
-    """A part with its marks written as ``%40`` and the like, and with what an address with a secret could hold."""
+    """Return a part with its marks encoded, ``@`` as ``%40``."""
+    # Also the marks of a query: a part that holds them would be refused as a secret.
     return re.sub(r"[%#:@,?=&]", lambda mark: f"%{ord(mark[0]):02X}", part)

@@ -1,4 +1,4 @@
-"""``allowed-tools`` as rules: what a ceiling leaves of them, and whether one covers a command."""
+"""The rules for tools: what a host's ceiling leaves of a skill's ``allowed-tools``, and which calls they cover."""
 
 from __future__ import annotations
 
@@ -11,106 +11,108 @@ if TYPE_CHECKING:
 
 ToolAnswer = Literal["allowed", "refused", "not-mentioned"]
 ANY_TOOL: Final = "any"
-"""What a host says in place of a list of tools: no ceiling, and skills approve what they name."""
+"""What a host passes in place of a list of tools: there is no ceiling, and skills approve the tools that they name."""
 
-# Whatever lets a shell do more than the one command: operators, substitution, redirection, another line.
+# What lets a shell do more than one command: operators, substitution, redirection, another line. A pattern such as
+# ``git:*`` must never cover ``git log; rm -rf ~``.
 _MORE_THAN_ONE = re.compile(r"[;&|<>`\n\r\x00]|\$[\w({\[@*?$!#-]")
 
-# In no name of a tool: two in one text, or a parenthesis that was never opened.
+# Signs that are in no name of a tool: they show two names in one text, or a parenthesis that was never opened.
 _NO_NAME = re.compile(r"[\s,)]")
 
 
 class ToolPattern(NamedTuple):
-    """``Bash(git:*)``: the tool, and what is in the parentheses; ``None`` without any."""
+    """A tool such as ``Bash(git:*)``: its name, and the text in the parentheses, or ``None`` without parentheses."""
 
     tool: str
     inside: str | None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)  # every call of a tool is judged against all patterns of the active skills
 def parse_tool_pattern(written: str) -> ToolPattern:
-    """A tool as it is written, in its parts."""
+    """Return the name and the pattern of a tool that is written as ``Read`` or ``Bash(git:*)``."""
     tool, parenthesis, rest = written.partition("(")
     return ToolPattern(tool.strip(), rest.removesuffix(")").strip() if parenthesis else None)
 
 
 def is_tool_pattern(written: str) -> bool:
-    """Whether a text is one tool (``Read``), or one with a pattern in parentheses behind it (``Bash(git:*)``)."""
+    """Return whether a text is one tool (``Read``), or one with a pattern in parentheses (``Bash(git:*)``)."""
     tool, parenthesis, inside = written.strip().partition("(")
     is_name = _NO_NAME.search(tool.strip()) is None and bool(tool.strip())
     return is_name and (not parenthesis or inside.endswith(")"))
 
 
 def grant_tools(wanted: Iterable[str], ceiling: Iterable[str] | None) -> tuple[str, ...]:
-    """What a host with this ceiling grants of the tools that a skill wants, sorted; ``None`` is no ceiling.
+    """Return the tools that a host with this ceiling grants of those that a skill wants, sorted.
 
-    A pattern under a ceiling of its whole tool, or of the same pattern, is granted as written; a whole tool under a
-    ceiling of patterns is granted as those patterns. ``mcp__*`` in a ceiling is every tool whose name begins so; a
-    ceiling that a host gives has no such names (``without_wildcards``).
+    ``None`` is no ceiling. A pattern is granted as written where the ceiling has it, or has its whole tool. A whole
+    tool is granted as the patterns of it that the ceiling has. ``mcp__*`` in a ceiling means every tool whose name
+    begins so; a ceiling that a host gives has no such names (``without_wildcards``).
     """
     if ceiling is None:
         return tuple(sorted(set(wanted)))
     allowed = set(ceiling)
-    whole = {pattern.tool for pattern in map(parse_tool_pattern, allowed) if pattern.inside is None}
-    found: set[str] = set()
+    whole_tools = {pattern.tool for pattern in map(parse_tool_pattern, allowed) if pattern.inside is None}
+    granted: set[str] = set()
     for written in wanted:
         pattern = parse_tool_pattern(written)
-        if written in allowed or any(is_tool_match(pattern.tool, tool) for tool in whole):
-            found.add(written)
+        if written in allowed or any(is_tool_match(pattern.tool, tool) for tool in whole_tools):
+            granted.add(written)
         elif pattern.inside is None:
-            found.update(one for one in allowed if parse_tool_pattern(one).tool == pattern.tool)
-    return tuple(sorted(found))
+            granted.update(narrower for narrower in allowed if parse_tool_pattern(narrower).tool == pattern.tool)
+    return tuple(sorted(granted))
 
 
 class ToolCeiling(NamedTuple):
-    """What a host says about tools: the most that it allows, and whether skills may approve any of it."""
+    """What a host allows: the tools that may be called at all, and whether skills may approve calls of them."""
 
     tools: tuple[str, ...] | None = None
-    """The only tools that are allowed; ``None``: no tool is refused."""
+    """The only tools that are allowed; ``None`` when no tool is refused."""
     grants: bool = False
-    """Whether the ``allowed-tools`` of active skills approve calls. They do only where the host said so: a skill that
-    somebody downloaded must not have the user's shell because of a line in its own head."""
+    """Whether the ``allowed-tools`` of active skills approve calls. They do so only when the host asked for it: a skill
+    that somebody downloaded must not get the user's shell because of a line in its own head."""
 
     @classmethod
     def of(cls, tools: Iterable[str] | Literal["any"] | None) -> ToolCeiling:
-        """The ceiling for what a host gave as ``tools``: the names, ``"any"``, or ``None`` for nothing."""
+        """Return the ceiling for what a host passed as ``tools``: names, ``"any"``, or ``None``."""
         if tools is None or tools == ANY_TOOL:
             return cls(None, tools == ANY_TOOL)
         return cls(without_wildcards(tools), grants=True)
 
     def grant(self, wanted: Iterable[str]) -> tuple[str, ...]:
-        """What is approved of the tools that a skill wants, sorted."""
+        """Return the tools that are approved of those that a skill wants, sorted."""
         return grant_tools(wanted, self.tools) if self.grants else ()
 
     def intersect(self, other: ToolCeiling) -> ToolCeiling:
-        """The ceiling that allows and grants what both do."""
+        """Return the ceiling that allows and grants only what both ceilings do."""
         return ToolCeiling(intersect_ceilings(self.tools, other.tools), self.grants and other.grants)
 
 
 def without_wildcards(tools: Iterable[str]) -> tuple[str, ...]:
-    """The tools whose names have no asterisk: a ceiling names what it allows, so that no ``*`` of a host allows all.
+    """Return the tools whose names hold no asterisk: a ceiling names each tool, so that no ``*`` can allow them all.
 
-    Only the list of a fork may mean a family of tools; what it leaves of a ceiling is named again.
+    Only the list of a fork may name a family of tools such as ``mcp__*``; it can only narrow a ceiling.
     """
     return tuple(written for written in tools if "*" not in parse_tool_pattern(written).tool)
 
 
-def intersect_ceilings(one: Iterable[str] | None, other: Iterable[str] | None) -> tuple[str, ...] | None:
-    """The ceiling that allows what both allow, sorted; ``None`` is no ceiling.
+def intersect_ceilings(first: Iterable[str] | None, second: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Return the tools that both ceilings allow, sorted; ``None`` is no ceiling.
 
-    Of two patterns of one tool the narrower stays, where one covers the other; two that merely overlap leave nothing.
+    Of two patterns of one tool the narrower stays where one covers the other. Two patterns that merely overlap leave
+    nothing: to refuse too much is safe, to allow too much is not.
     """
-    if one is None or other is None:
-        only = other if one is None else one
+    if first is None or second is None:
+        only = second if first is None else first
         return None if only is None else tuple(sorted(set(only)))
-    first, second = set(one), set(other)
+    first, second = set(first), set(second)
     narrower = {a for a in first for b in second if _is_within(parse_tool_pattern(a), parse_tool_pattern(b))}
     narrower |= {b for b in second for a in first if _is_within(parse_tool_pattern(b), parse_tool_pattern(a))}
     return tuple(sorted(narrower))
 
 
 def _is_within(narrow: ToolPattern, wide: ToolPattern) -> bool:
-    """Whether whatever ``narrow`` covers is covered by ``wide`` as well; ``False`` where that is hard to tell."""
+    """Return whether ``wide`` covers every call that ``narrow`` covers; ``False`` where that is hard to tell."""
     if not is_tool_match(narrow.tool, wide.tool):
         return False
     if wide.inside is None or narrow == wide:
@@ -122,50 +124,58 @@ def _is_within(narrow: ToolPattern, wide: ToolPattern) -> bool:
 
 
 def is_tool_match(tool: str, name: str) -> bool:
-    """Whether ``tool`` goes by ``name``, in which an asterisk stands for any characters: ``mcp__*``, ``*``.
+    """Return whether ``name`` means ``tool``; an asterisk in ``name`` stands for any characters: ``mcp__*``, ``*``.
 
-    A tool with asterisks of its own goes by a name only where every tool that it stands for does.
+    A ``tool`` with asterisks of its own is meant only when every tool that it stands for is.
     """
     return tool == name or ("*" in name and _is_wildcard_match(name.split("*"), tool))
 
 
 def judge_call(tool: str, command: str | None, patterns: Iterable[str], *, has_families: bool = False) -> ToolAnswer:
-    """Whether ``patterns`` cover a call of ``tool``; a command that could do more than one thing is never covered.
+    """Return whether ``patterns`` allow a call of ``tool``, refuse it, or do not mention the tool.
 
-    ``has_families``: asterisks in the names of tools count, so that ``mcp__*`` mentions ``mcp__git__log``. They do in
-    what bounds a conversation, not in what a skill asks for.
+    A command that could do more than one thing is never allowed by a pattern. ``has_families``: asterisks in the names
+    of tools count, so that ``mcp__*`` mentions ``mcp__git__log``. They count in the list that bounds a fork, and not in
+    what a skill asks for.
     """
-    named = is_tool_match if has_families else str.__eq__
-    own = [pattern for pattern in map(parse_tool_pattern, patterns) if named(tool, pattern.tool)]
-    if not own:
+    is_meant = is_tool_match if has_families else str.__eq__
+    matching = [pattern for pattern in map(parse_tool_pattern, patterns) if is_meant(tool, pattern.tool)]
+    if not matching:
         return "not-mentioned"
-    if any(pattern.inside is None for pattern in own):
+    if any(pattern.inside is None for pattern in matching):
         return "allowed"
     if command is None or _MORE_THAN_ONE.search(command):
         return "refused"
-    return "allowed" if any(_is_command_match(pattern.inside or "", command.strip()) for pattern in own) else "refused"
+    is_covered = any(_is_command_match(pattern.inside or "", command.strip()) for pattern in matching)
+    return "allowed" if is_covered else "refused"
 
 
 def _is_command_match(inside: str, command: str) -> bool:
+    """Return whether a command fits what stands in the parentheses of a tool; ``Bash()`` fits no command."""
     if inside in {"", "*"}:
         return inside == "*"
     if inside.endswith(":*"):
+        # Whole words only: ``git:*`` must not cover ``git-shell``.
         begin = inside.removesuffix(":*")
         return command == begin or command.startswith(begin + " ")
     return _is_wildcard_match(inside.split("*"), command)
 
 
-def _is_wildcard_match(parts: list[str], command: str) -> bool:
-    """Whether the parts of a pattern between its asterisks stand in the command, in order, the ends at its ends."""
+def _is_wildcard_match(parts: list[str], text: str) -> bool:
+    """Return whether a text begins with the first part, ends with the last, and holds the others between, in order.
+
+    ``parts`` are the parts of a pattern between its asterisks.
+    """
     first, last = parts[0], parts[-1]
     if len(parts) == 1:
-        return command == first
-    at, end = len(first), len(command) - len(last)
-    if at > end or not command.startswith(first) or not command.endswith(last):
+        return text == first
+    offset, end = len(first), len(text) - len(last)
+    if offset > end or not text.startswith(first) or not text.endswith(last):
         return False
+    # The leftmost place of each part is always right, so nothing is tried twice, and no pattern is slow.
     for part in parts[1:-1]:
-        found = command.find(part, at, end)
-        if found < 0:
+        index = text.find(part, offset, end)
+        if index < 0:
             return False
-        at = found + len(part)
+        offset = index + len(part)
     return True

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.runtime.activation import Activation
     from prowess.runtime.session import Session
-    from prowess.spec.commands import Span
     from prowess.spec.placeholders import FilledText
+    from prowess.spec.spans import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ def agrees_with_yaml(text: str) -> bool:
 
 
 def agrees_with_interpret(head: bytes) -> bool:
-    """Whether ``head`` was understood at a glance; fails when a careful look says otherwise."""
+    """Return whether the fast matcher matched ``head``; fails when the parser reads it differently."""
     seen = match_head(head)
     if seen is None:
         return False
@@ -120,7 +120,7 @@ def test_on_real_heads_yaml_is_read_as_text_only(real_heads: list[bytes]) -> Non
             assert parse_yaml(text)[0] == yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 - builds text only
 
 
-def test_on_real_heads_a_glance_and_a_careful_look_agree(real_heads: list[bytes]) -> None:
+def test_on_real_heads_the_fast_matcher_and_the_parser_agree(real_heads: list[bytes]) -> None:
     seen = sum(agrees_with_interpret(head[:MAX_HEAD_BYTES]) for head in real_heads)
     assert seen > len(real_heads) // 3
 
@@ -368,7 +368,7 @@ AROUND = [
 @example(text="x:\n  y\r\n", around=AROUND[1])
 @example(text="x: y\r\n", around=AROUND[1])
 @example(text="description: |\n  b\n    \n", around="name: a\n{}")
-def test_generated_text_means_the_same_at_a_glance_and_at_a_careful_look(text: str, around: str) -> None:
+def test_generated_text_means_the_same_to_the_fast_matcher_and_to_the_parser(text: str, around: str) -> None:
     agrees_with_interpret(in_fences(around.replace("{}", text)))
 
 
@@ -422,7 +422,7 @@ def test_text_without_a_line_end_means_the_same_to_the_fast_path_and_to_yaml() -
         "a:\n\nb: c\n",
     ],
 )
-def test_what_most_files_are_written_in_takes_the_fast_path(text: str) -> None:
+def test_the_commonest_ways_to_write_frontmatter_take_the_fast_path(text: str) -> None:
     assert agrees_with_yaml(text)
 
 
@@ -451,7 +451,7 @@ def test_what_most_files_are_written_in_takes_the_fast_path(text: str) -> None:
         f"a: {'b' * MAX_PLAIN_CHARS}\n",
     ],
 )
-def test_what_is_not_surely_plain_is_left_to_yaml(text: str) -> None:
+def test_text_that_is_not_surely_plain_is_left_to_yaml(text: str) -> None:
     assert parse_plain_yaml(text) is None
 
 
@@ -480,7 +480,7 @@ def test_the_longest_plain_text_stays_within_the_bound_on_events() -> None:
         b"--- \nname: a\ndescription: b\n---\nbody\n",
     ],
 )
-def test_a_glance_leaves_every_doubt_to_the_careful_look(head: bytes) -> None:
+def test_the_fast_matcher_leaves_every_doubtful_head_to_the_parser(head: bytes) -> None:
     assert match_head(head) is None
 
 
@@ -542,6 +542,6 @@ def test_a_repeated_key_is_refused_and_hides_no_other_skill(tmp_path: Path, rows
 
 @settings(max_examples=50)
 @given(st.binary(max_size=200))
-def test_no_bytes_make_a_glance_fail(data: bytes) -> None:
+def test_no_bytes_make_the_fast_matcher_fail(data: bytes) -> None:
     agrees_with_interpret(b"---\nname: a\ndescription: b\n" + data + b"---\nbody\n")
     agrees_with_interpret(data)

@@ -122,7 +122,7 @@ def test_control_characters_are_refused_wherever_they_stand(point: int) -> None:
 
 
 @pytest.mark.parametrize("point", [0x09, 0x85, 0xA0, 0x2028, 0x200B, 0xE000, 0x1F600, 0x10FFFF])
-def test_what_other_rules_judge_is_let_through(point: int) -> None:
+def test_characters_that_other_rules_judge_are_let_through(point: int) -> None:
     head = f"---\na: {chr(point)}\n---\n".encode()
     fences = find_fences(head, whole=True)
     assert fences is not None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from prowess.model import Value
 
 
-def test_every_field_has_its_place() -> None:
+def test_every_field_of_the_yaml_is_an_attribute() -> None:
     front = build_frontmatter(
         {
             "name": "a",

@@ -74,7 +74,7 @@ def test_what_json_cannot_carry_is_refused(written: str) -> None:
 
 
 @pytest.mark.parametrize("fields", ["a: &x 1", "a: !!str 1", "a: 1\na: 2", "[a]", "a: [", "a: b\x85c"])
-def test_the_rules_for_yaml_hold_here_too(fields: str) -> None:
+def test_json_keeps_to_the_rules_for_yaml(fields: str) -> None:
     with pytest.raises(InvalidFrontmatterError):
         parse_typed_frontmatter(head(fields))
 
@@ -121,7 +121,7 @@ def test_each_version_of_yaml_is_a_reading() -> None:
         *(("map", {"a": False}), ("map", {}), ("none", 0), ("hex", 10), ("day", 2024), ("more", None)),
     ],
 )
-def test_anything_else_is_another_value(key: str, value: Json) -> None:
+def test_a_value_that_is_no_reading_of_the_written_one_differs(key: str, value: Json) -> None:
     announced = {**parse_typed_frontmatter(head(FIELDS)), key: value}
     assert find_differing_fields(parse_styled_frontmatter(head(FIELDS)), announced) == (key,)
 
@@ -135,7 +135,7 @@ def test_a_field_that_is_missing_differs() -> None:
 @pytest.mark.parametrize(
     "written", ["0x_", "0x__", "0b_", "0b", "-0x_", "+0b__", "0_", "00_", "0x_f", "0b_1", "1_", "-1_0"]
 )
-def test_what_looks_like_an_old_number_is_one_or_is_text(written: str) -> None:
+def test_a_number_of_yaml_1_1_is_read_as_one_or_stays_text(written: str) -> None:
     """A server may announce a number for a field that a lenient reader would take for one."""
     styled = parse_styled_frontmatter(head(f"foo: {written}"))
     try:

@@ -403,7 +403,7 @@ def test_other_encodings_are_named(encoding: str) -> None:
         parse_frontmatter(io.BytesIO(text.encode(encoding)))
 
 
-def test_fields_are_not_judged() -> None:
+def test_parsing_does_not_validate_fields() -> None:
     front, _ = parse_frontmatter(io.BytesIO(b"---\nname: Not A Name!\nother: [x]\n---\n"))
     assert (front.name, front.description, front.extra) == ("Not A Name!", "", {"other": ["x"]})
 

@@ -279,7 +279,7 @@ def test_a_repaired_line_keeps_every_character_but_the_quotes_around_it(value: s
 @given(
     st.lists(st.sampled_from(["name: a", "b: c: d", "e: *f", "g: [h", "- i", "  j: k", "l", "", "'m", "n: 'o", "#p"]))
 )
-def test_whatever_is_repaired_says_so(rows: list[str]) -> None:
+def test_every_repair_leaves_an_issue(rows: list[str]) -> None:
     text = "\n".join(rows) + "\n"
     if is_yaml(text):
         return

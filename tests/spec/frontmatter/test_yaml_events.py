@@ -192,7 +192,7 @@ def test_whatever_yaml_can_write_is_read_back(values: dict[str, object], flow: b
         ('name: one\ndescription: "abc" def\n', 1),
     ],
 )
-def test_a_quote_that_is_not_closed_is_told_at_its_own_line(text: str, line: int) -> None:
+def test_a_quote_that_is_not_closed_is_reported_at_its_own_line(text: str, line: int) -> None:
     with pytest.raises(YamlError) as caught:
         parse_yaml(text)
     assert (caught.value.code, caught.value.line) == ("yaml-syntax", line)

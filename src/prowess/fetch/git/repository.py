@@ -24,8 +24,8 @@ from prowess.files.write import NewFile, write_tree
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import is_below
 from prowess.skills.skill_files import SKILL_FILE
+from prowess.spec.address_check import DEFAULT_SCHEMES, check_address
 from prowess.spec.skill_ref import check_version, is_commit, is_short_commit
-from prowess.spec.source_spec import DEFAULT_SCHEMES, check_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,8 @@
-"""Where the frontmatter lies in the bytes of a file: the dashes, the text between them, the first byte of the body.
+"""The dashes around the frontmatter: where they stand in the bytes of a file, and the text between them.
 
-The first line that is not blank is ``---``; the next line that is ``---`` closes. Blanks after the dashes, CRLF and
-a byte order mark are fine. Only LF and CRLF end a line. No pattern here can backtrack.
+The first line that is not blank is ``---``, and the next line that is ``---`` closes the frontmatter. Blanks after the
+dashes, CRLF and a byte order mark are allowed. Only LF and CRLF end a line. No pattern here can backtrack, so that no
+file is slow to read.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from prowess.errors import InvalidFrontmatterError, Issue, NoFrontmatterError, UnterminatedFrontmatterError
 
 BOM = b"\xef\xbb\xbf"
+# UTF-32 first: the mark of its little-endian form begins with that of UTF-16.
 _OTHER_BOMS = (
     (b"\xff\xfe\x00\x00", "UTF-32"),
     (b"\x00\x00\xfe\xff", "UTF-32"),
@@ -26,7 +28,7 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uff
 
 
 class Fences(NamedTuple):
-    """Byte positions: the frontmatter is ``head[start:end]``, the body begins at ``body``."""
+    """Byte offsets: the frontmatter is ``head[start:end]``, and the body begins at ``body``."""
 
     start: int
     end: int
@@ -35,14 +37,16 @@ class Fences(NamedTuple):
     """The number of the first line between the dashes, counted from 1."""
 
 
-def find_fences(head: bytes, *, whole: bool, at: int = 0) -> Fences | None:
-    """The fences in ``head``, or ``None`` when more bytes are needed to tell; ``whole``: there are no more.
+def find_fences(head: bytes, *, whole: bool, offset: int = 0) -> Fences | None:
+    """Return the fences in ``head`` from ``offset`` on, or ``None`` when more bytes are needed to tell.
 
-    Raises ``NoFrontmatterError`` or ``UnterminatedFrontmatterError``.
+    ``whole``: there are no more bytes. Raises ``NoFrontmatterError`` when no dashes open the frontmatter, and
+    ``UnterminatedFrontmatterError`` when none close it.
     """
-    begin = at + len(BOM) if head.startswith(BOM, at) else at
+    begin = offset + len(BOM) if head.startswith(BOM, offset) else offset
     begin = _BLANK_LINES.match(head, begin).end()  # type: ignore[union-attr]  # it matches the empty string
     opener = _OPENER.match(head, begin)
+    # Without a line end the dashes may be the beginning of "---x", in bytes that are still to come.
     if opener is None or (not whole and not opener[0].endswith(b"\n")):
         if not whole and _may_still_open(head, begin):
             return None
@@ -62,7 +66,8 @@ def _find_closer(head: bytes, start: int, *, whole: bool) -> Fences | None:
 
 
 def _may_still_open(head: bytes, begin: int) -> bool:
-    rest = head[begin : begin + 4096]
+    """Return whether more bytes could make an opening line, or an encoding that is refused, of these."""
+    rest = head[begin : begin + 4096]  # a line of blanks or dashes that is longer opens nothing
     if any(mark.startswith(head) for mark in (BOM, *_WIDE_DASHES, *(mark for mark, _ in _OTHER_BOMS))):
         return True
     return not rest.strip(b" \t\r") or (rest.startswith(b"-") and b"\n" not in rest and not rest.strip(b"- \t\r"))
@@ -90,7 +95,7 @@ def _explain_no_opener(text: bytes) -> str:
 
 
 def refuse_other_encodings(head: bytes) -> None:
-    """Raise for UTF-16 and UTF-32, which would otherwise look like control characters."""
+    """Raise ``InvalidFrontmatterError`` for UTF-16 and UTF-32, which would otherwise look like control characters."""
     name = next((name for mark, name in _OTHER_BOMS if head.startswith(mark)), "")
     if not name and head.startswith(_WIDE_DASHES):
         name = "UTF-16"
@@ -99,23 +104,26 @@ def refuse_other_encodings(head: bytes) -> None:
 
 
 def decode_frontmatter(head: bytes, fences: Fences) -> str:
-    """The text between the dashes with LF line ends; raises for bad UTF-8 and for control characters."""
+    """Return the text between the dashes with LF line ends.
+
+    Raises ``InvalidFrontmatterError`` for bad UTF-8 and for control characters.
+    """
     raw = head[fences.start : fences.end]
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        at = fences.start + error.start
-        message = f"the text is not UTF-8: byte 0x{head[at]:02X} at byte {at}"
+        offset = fences.start + error.start
+        message = f"the text is not UTF-8: byte 0x{head[offset]:02X} at byte {offset}"
         raise InvalidFrontmatterError(
             [Issue("not-utf8", "", message, line=fences.line + raw.count(b"\n", 0, error.start))],
         ) from None
-    bad = _FORBIDDEN.search(text)
-    if bad:
-        at = fences.start + len(text[: bad.start()].encode())
-        line = fences.line + text.count("\n", 0, bad.start())
-        raise InvalidFrontmatterError([_control_issue(ord(bad[0]), at, line)])
+    control = _FORBIDDEN.search(text)
+    if control:
+        offset = fences.start + len(text[: control.start()].encode())
+        line = fences.line + text.count("\n", 0, control.start())
+        raise InvalidFrontmatterError([_control_issue(ord(control[0]), offset, line)])
     return text.replace("\r\n", "\n") if "\r" in text else text
 
 
-def _control_issue(point: int, at: int, line: int) -> Issue:
-    return Issue("control-character", "", f"control character U+{point:04X} at byte {at}", line=line)
+def _control_issue(point: int, offset: int, line: int) -> Issue:
+    return Issue("control-character", "", f"control character U+{point:04X} at byte {offset}", line=line)

@@ -1,4 +1,4 @@
-"""The fields of a frontmatter: YAML values given their types, nothing judged."""
+"""The fields of a frontmatter, built from YAML values; values of a wrong shape become findings, nothing is refused."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from prowess.errors import Issue, as_load_error
 from prowess.spec.allowed_tools import parse_allowed_tools
+from prowess.spec.rules import field_issues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,20 +18,19 @@ if TYPE_CHECKING:
 
     AddFinding = Callable[[str, str, str], None]
 
-_TEXT_FIELDS = ("name", "description", "license", "compatibility", "version", "model", "context")
-_REQUIRED = ("name", "description")
-
+TEXT_FIELDS = ("name", "description", "license", "compatibility", "version", "model", "context")
+"""The keys whose values are one text and an attribute of ``Frontmatter``."""
 SPEC_FIELDS = frozenset(("name", "description", "license", "compatibility", "metadata", "allowed-tools"))
 """The keys of the specification."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frontmatter:
-    """What the head of a SKILL.md says. Every scalar is the text that was written: ``1.10`` stays ``"1.10"``.
+    """The fields in the head of a SKILL.md. Every scalar is the text that was written: ``1.10`` stays ``"1.10"``.
 
-    An absent optional field is ``None``, an absent required one ``""``. Every key that is not the specification's
-    stands in ``extra`` as it was written, also those that are fields here (``tags``, ``version``, ``model``,
-    ``context``); nested values are plain str, list and dict.
+    An absent optional field is ``None``, an absent required one ``""``. ``extra`` holds every key that the
+    specification does not have, as it was written, even those that are fields here (``tags``, ``version``, ``model``,
+    ``context``). Nested values are plain str, list and dict.
     """
 
     name: str = ""
@@ -48,56 +48,54 @@ class Frontmatter:
     lines: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
     """The line of the file on which each key stands."""
     findings: tuple[Issue, ...] = field(default=(), repr=False, compare=False)
-    """Values whose shape the field does not allow."""
+    """The issues of values whose shape the field does not allow."""
     raw: bytes = field(default=b"", repr=False, compare=False)
-    """What stands between the dashes; empty for fields that were not read from a file."""
+    """The bytes between the dashes; empty for fields that were not read from a file."""
     written_name: str = field(default="", repr=False, compare=False)
-    """The name in the file, where the skill goes by another."""
+    """The name in the file, where the skill goes by another name."""
 
     def typed(self) -> dict[str, Json]:
-        """Every key with the type that YAML gives its value: ``1.10`` is a number and ``true`` a boolean unless quoted.
+        """Return every key with the type that YAML gives its value: ``1.10`` is a number, ``true`` a boolean.
 
-        A number that JSON cannot carry stays text, and so does every value of a head that had to be mended, and of
-        fields that were not read from a file.
+        Quoted values are text. A number that JSON cannot hold stays text, and so does every value of a head that had to
+        be repaired, and of fields that were not read from a file.
         """
-        from prowess.spec.frontmatter.json_types import to_typed_fields  # noqa: PLC0415 - it judges whole heads, so it imports this module
+        from prowess.spec.frontmatter.json_types import to_typed_fields  # noqa: PLC0415 - it parses heads, so it imports this module
 
         return to_typed_fields(self)
 
     def validate(self) -> None:
-        """Raise ``SkillLoadError`` with every violation of the specification; the folder's name plays no part.
+        """Raise ``SkillLoadError`` with every violation of the specification; the folder's name is not checked.
 
-        It is an ``InvalidFrontmatterError`` where the name or the description is missing.
+        The error is an ``InvalidFrontmatterError`` where the name or the description is missing.
         """
-        from prowess.spec.rules import field_issues  # noqa: PLC0415 - rules judge fields, so they import this module
-
         issues = [i for i in field_issues(self, mode="strict") if i.severity == "error"]
         if issues:
             raise as_load_error(issues)
 
     def renamed(self, name: str) -> Frontmatter:
-        """The same fields under another name; ``written_name`` is the one in the file."""
+        """Return a copy of the fields under another name; ``written_name`` is the name in the file."""
         return replace(self, name=name, written_name=self.written_name or self.name)
 
 
 def build_frontmatter(
     values: Mapping[str, Value], lines: Mapping[str, int] | None = None, raw: bytes = b""
 ) -> Frontmatter:
-    """The ``Frontmatter`` that YAML ``values``, read from ``raw``, stand for.
+    """Return the ``Frontmatter`` of YAML ``values`` that were read from ``raw``.
 
-    Shapes that do not fit are in its ``findings``.
+    Values of a wrong shape are in its ``findings``.
     """
-    found: list[Issue] = []
+    findings: list[Issue] = []
     lines = lines or {}
 
     def add_finding(code: str, key: str, message: str) -> None:
-        found.append(Issue(code, key, message, line=lines.get(key, lines.get(key.partition(".")[0], 0))))
+        findings.append(Issue(code, key, message, line=lines.get(key, lines.get(key.partition(".")[0], 0))))
 
-    texts = {key: _read_text(values[key], key, add_finding) for key in _TEXT_FIELDS if key in values}
+    texts = {key: _read_text(values[key], key, add_finding) for key in TEXT_FIELDS if key in values}
     extra = {key: value for key, value in values.items() if key not in SPEC_FIELDS}
     tools = _read_tools(values.get("allowed-tools", values.get("allowed_tools")), add_finding)
     metadata = _read_metadata(values.get("metadata", {}), add_finding)
-    if metadata is None:
+    if metadata is None:  # kept as it was written, so that no program loses what its author said
         extra["metadata"] = values["metadata"]
     return Frontmatter(
         name=texts.get("name") or "",
@@ -113,7 +111,7 @@ def build_frontmatter(
         context=texts.get("context"),
         extra=extra,
         lines=lines,
-        findings=tuple(found),
+        findings=tuple(findings),
         raw=raw,
     )
 
@@ -122,50 +120,50 @@ def _describe_type(value: Value) -> str:
     return "a list" if isinstance(value, list) else "a mapping" if isinstance(value, dict) else "text"
 
 
-def _read_text(value: Value, key: str, note: AddFinding) -> str | None:
+def _read_text(value: Value, key: str, add_finding: AddFinding) -> str | None:
     if isinstance(value, str):
         return value
-    note("wrong-type", key, f"must be text, not {_describe_type(value)}")
+    add_finding("wrong-type", key, f"must be text, not {_describe_type(value)}")
     return None
 
 
-def _read_metadata(value: Value, note: AddFinding) -> dict[str, str] | None:
+def _read_metadata(value: Value, add_finding: AddFinding) -> dict[str, str] | None:
     if value == "":
         return {}
     if not isinstance(value, dict):
-        note("wrong-type", "metadata", f"must be a mapping of text to text, not {_describe_type(value)}")
+        add_finding("wrong-type", "metadata", f"must be a mapping of text to text, not {_describe_type(value)}")
         return None
-    return {key: _read_metadata_value(key, item, note) for key, item in value.items()}
+    return {key: _read_metadata_value(key, item, add_finding) for key, item in value.items()}
 
 
-def _read_metadata_value(key: str, item: Value, note: AddFinding) -> str:
+def _read_metadata_value(key: str, item: Value, add_finding: AddFinding) -> str:
     if isinstance(item, str):
         return item
-    note("metadata-not-text", f"metadata.{key}", f"must be text, not {_describe_type(item)}; kept as JSON")
+    add_finding("metadata-not-text", f"metadata.{key}", f"must be text, not {_describe_type(item)}; kept as JSON")
     return json.dumps(item, ensure_ascii=False)
 
 
-def _read_tools(value: Value | None, note: AddFinding) -> str | None:
+def _read_tools(value: Value | None, add_finding: AddFinding) -> str | None:
     if value is None or isinstance(value, str):
         return value or None
     if isinstance(value, dict):
-        note("wrong-type", "allowed-tools", "must be text or a list of texts, not a mapping")
+        add_finding("wrong-type", "allowed-tools", "must be text or a list of texts, not a mapping")
         return None
-    good = [item for item in value if isinstance(item, str) and item.strip()]
-    if len(good) < len(value):
-        note("wrong-type", "allowed-tools", "every entry of the list must be text that is not blank")
-    return " ".join(good) or None
+    texts = [item for item in value if isinstance(item, str) and item.strip()]
+    if len(texts) < len(value):
+        add_finding("wrong-type", "allowed-tools", "every entry of the list must be text that is not blank")
+    return " ".join(texts) or None  # one text, so that ``parse_allowed_tools`` is the only place that splits tools
 
 
-def _read_tags(value: Value, note: AddFinding) -> tuple[str, ...]:
+def _read_tags(value: Value, add_finding: AddFinding) -> tuple[str, ...]:
     tags = split_names(value)
     if tags is None:
-        note("wrong-type", "tags", "must be a list of texts")
+        add_finding("wrong-type", "tags", "must be a list of texts")
     return tags or ()
 
 
 def split_names(value: object) -> tuple[str, ...] | None:
-    """The names in a text with commas, or in a list of texts, blank ones left out; ``None`` for anything else."""
+    """Return the names in a text with commas, or in a list of texts, without blank ones; ``None`` for other values."""
     if isinstance(value, str):
         return tuple(name for part in value.split(",") if (name := part.strip()))
     if isinstance(value, list) and all(isinstance(item, str) for item in value):

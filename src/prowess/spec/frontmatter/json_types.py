@@ -1,6 +1,7 @@
-"""Frontmatter as JSON with the types that YAML's core schema gives: where a protocol wants it so, or a caller asks.
+"""Frontmatter as JSON with YAML's types, for MCP and for callers who ask for it.
 
-A plain ``1.10`` is a number here and ``true`` a boolean; a quoted one is text, as everything is elsewhere in Prowess.
+An unquoted ``1.10`` is a number here and ``true`` a boolean, as YAML's core schema says. A quoted value is text, as
+every value is elsewhere in Prowess.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from prowess.errors import InvalidFrontmatterError, Issue
 from prowess.limits import DEFAULT_LIMITS
+from prowess.spec.frontmatter.fields import TEXT_FIELDS
 from prowess.spec.frontmatter.parse import normalize_raw, read_strict_text
 from prowess.spec.frontmatter.yaml_events import PlainScalar, YamlError, find_unindented_line, parse_styled_yaml
 
@@ -31,14 +33,14 @@ _INT = re.compile(r"[-+]?[0-9]+")
 _BASES = ((re.compile(r"0o[0-7]+"), 8), (re.compile(r"0x[0-9a-fA-F]+"), 16))
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _ODD_FLOAT = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
-_MAX_INT_DIGITS = 19  # what fits 64 bits means the same to every reader
-_TEXT_FIELDS = ("name", "description", "license", "compatibility", "allowed-tools")
+_MAX_INT_DIGITS = 19  # readers disagree about integers that do not fit 64 bits
+_MUST_BE_TEXT = ("name", "description", "license", "compatibility", "allowed-tools")
 
 
 def parse_typed_frontmatter(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT_LIMITS) -> dict[str, Json]:
-    """Every field of the head of a SKILL.md as JSON.
+    """Return every field of the head of a SKILL.md as JSON.
 
-    Raises ``InvalidFrontmatterError`` where no host could read it, or only those that do not keep to YAML 1.2.
+    Raises ``InvalidFrontmatterError`` where no host could read it, or only hosts that do not keep to YAML 1.2.
     """
     styled = parse_styled_frontmatter(head, whole=whole, limits=limits)
     text, first = read_strict_text(head, whole=whole, limits=limits)
@@ -50,12 +52,15 @@ def parse_typed_frontmatter(head: bytes, *, whole: bool = True, limits: Limits =
 
 
 def parse_styled_frontmatter(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT_LIMITS) -> dict[str, Value]:
-    """The fields with every scalar as it was written; ``PlainScalar`` where it had no quotes."""
+    """Return the fields with every scalar as it was written, as a ``PlainScalar`` where it had no quotes.
+
+    Raises ``InvalidFrontmatterError`` where no host could read the head.
+    """
     return _parse_head(head, whole=whole, limits=limits)[0]
 
 
 def _parse_head(head: bytes, *, whole: bool, limits: Limits) -> tuple[dict[str, Value], int]:
-    """The fields as they were written, and the number of the first line between the dashes."""
+    """Return the fields as they were written, and the number of the first line between the dashes."""
     text, line = read_strict_text(head, whole=whole, limits=limits)
     try:
         return parse_styled_yaml(text, limits), line
@@ -64,45 +69,44 @@ def _parse_head(head: bytes, *, whole: bool, limits: Limits) -> tuple[dict[str, 
 
 
 def to_typed_fields(front: Frontmatter) -> dict[str, Json]:
-    """Every key of ``front`` with the type that YAML's core schema gives its value; mended values stay text."""
+    """Return every key of ``front`` with the type that YAML's core schema gives its value; repaired ones stay text."""
     try:
         styled = parse_styled_yaml(normalize_raw(front.raw)) if front.raw else _rebuild_values(front)
     except YamlError:
         styled = _rebuild_values(front)
     fields = {key: _to_json(value, str) for key, value in styled.items()}
-    if fields.get("description") is None and front.description:  # mended: it begins with a '#'
+    if fields.get("description") is None and front.description:  # it begins with a '#', and was repaired
         fields["description"] = front.description
     return fields
 
 
 def _rebuild_values(front: Frontmatter) -> dict[str, Value]:
-    """Every key that ``front`` has, with its value as text, lists and mappings of text."""
-    texts = ("name", "description", "license", "compatibility", "version", "model", "context")
-    known: dict[str, Value] = {key: getattr(front, key) for key in texts}
+    """Return every key that ``front`` has, with its value as text, lists and mappings of text."""
+    known: dict[str, Value] = {key: getattr(front, key) for key in TEXT_FIELDS}
     known |= {"metadata": dict(front.metadata), "allowed-tools": front.allowed_tools_raw or "", "tags": [*front.tags]}
     return {**{key: value for key, value in known.items() if value}, **front.extra}
 
 
 class UnquotedValue(NamedTuple):
-    """A value without quotes that is no text to a reader that types it, though its field holds text."""
+    """A value without quotes of a field that must be text, which a reader that types values takes for another type."""
 
     field: str
-    """The name of the field, as findings give it: ``license``, ``metadata.count``."""
+    """The name of the field as findings write it: ``license``, ``metadata.count``."""
     text: str
     line: int
     """The line of the file, counted from 1."""
     column: int
-    """The character of that line, counted from 0."""
+    """The index of its first character in that line, counted from 0."""
 
 
 def find_unquoted_values(head: bytes, *, whole: bool = True, limits: Limits = DEFAULT_LIMITS) -> list[UnquotedValue]:
-    """The values that ``find_type_issues`` finds fault with, where quotes would make them text.
+    """Return the values about which ``find_type_issues`` reports, and which quotes would make text.
 
-    They come in the order of the fields. Raises ``InvalidFrontmatterError`` where no host could read the head of the
+    They are in the order of the fields. Raises ``InvalidFrontmatterError`` where no host could read the head of the
     SKILL.md.
     """
     fields, first = _parse_head(head, whole=whole, limits=limits)
-    texts: dict[str, Value] = {key: fields[key] for key in _TEXT_FIELDS if key in fields}
+    texts: dict[str, Value] = {key: fields[key] for key in _MUST_BE_TEXT if key in fields}
     if isinstance(metadata := fields.get("metadata"), dict):
         texts |= {f"metadata.{key}": value for key, value in metadata.items()}
     return [
@@ -113,17 +117,15 @@ def find_unquoted_values(head: bytes, *, whole: bool = True, limits: Limits = DE
 
 
 def find_type_issues(fields: dict[str, Json]) -> list[Issue]:
-    """Fields of the specification whose values are text here and something else to every host that types them."""
-    found = [_not_text_issue(key, fields[key]) for key in _TEXT_FIELDS if key in fields and not _is_text(fields[key])]
+    """Return an issue for each field that must be text, and that hosts which type values take for another type."""
+    issues = [
+        _not_text_issue(key, fields[key]) for key in _MUST_BE_TEXT if key in fields and not isinstance(fields[key], str)
+    ]
     metadata = fields.get("metadata", {})
     if not isinstance(metadata, dict):
-        return [*found, Issue("wrong-type", "metadata", "must be a mapping of text to text")]
-    odd = [key for key, value in metadata.items() if not _is_text(value)]
-    return found + [Issue("metadata-not-text", f"metadata.{key}", "is not text unless it is quoted") for key in odd]
-
-
-def _is_text(value: Json) -> bool:
-    return isinstance(value, str)
+        return [*issues, Issue("wrong-type", "metadata", "must be a mapping of text to text")]
+    others = [key for key, value in metadata.items() if not isinstance(value, str)]
+    return issues + [Issue("metadata-not-text", f"metadata.{key}", "is not text unless it is quoted") for key in others]
 
 
 def _not_text_issue(key: str, value: Json) -> Issue:
@@ -132,12 +134,12 @@ def _not_text_issue(key: str, value: Json) -> Issue:
 
 
 def may_be_other_type(text: str) -> bool:
-    """Whether an unquoted ``text`` could be anything but text."""
+    """Return whether an unquoted ``text`` could be anything but text."""
     return read_core_scalar(text) != text
 
 
 def read_core_scalar(text: str) -> Json:
-    """What YAML's core schema makes of an unquoted scalar."""
+    """Return the value that YAML's core schema gives an unquoted scalar."""
     if text in _NULL:
         return None
     if text in _TRUE or text in _FALSE:
@@ -153,11 +155,12 @@ def read_core_scalar(text: str) -> Json:
 
 
 def _read_integer(text: str, base: int) -> float | int:
+    # Infinity stands for every number that JSON cannot hold exactly: the caller refuses it, or keeps the text.
     return int(text, base) if len(text) <= _MAX_INT_DIGITS else math.inf
 
 
 def _to_json(value: Value, on_odd_number: Callable[[str], str]) -> Json:
-    """A value with its type; ``on_odd_number`` decides about a number that JSON cannot carry."""
+    """Return a value with its type; ``on_odd_number`` gives what replaces a number that JSON cannot hold."""
     if isinstance(value, dict):
         return {name: _to_json(item, on_odd_number) for name, item in value.items()}
     if isinstance(value, list):
@@ -174,20 +177,21 @@ def _invalid_error(code: str, key: str, message: str, line: int) -> InvalidFront
     return InvalidFrontmatterError([Issue(code, key, message, line=line)])
 
 
-# -- what another host made of it --------------------------------------------------------------------------------------
+# -- what another host read --------------------------------------------------------------------------------------------
 
 
 def find_differing_fields(written: dict[str, Value], announced: dict[str, Json]) -> tuple[str, ...]:
-    """The fields of which ``announced`` is no reading of what was ``written``, in order.
+    """Return the fields whose ``announced`` value is no reading of the ``written`` one, in order.
 
-    Hosts type unquoted scalars by one of two versions of YAML, or not at all: each of these is a reading.
+    Hosts type unquoted scalars by one of two versions of YAML, or not at all. Each of these is a reading.
     """
-    both = {key for key in written if key in announced and _is_reading_of(written[key], announced[key])}
+    agreeing = {key for key in written if key in announced and _is_reading_of(written[key], announced[key])}
     keys = [*written, *(key for key in announced if key not in written)]
-    return tuple(key for key in keys if key not in both)
+    return tuple(key for key in keys if key not in agreeing)
 
 
 def _is_reading_of(written: Value, announced: Json) -> bool:
+    """Return whether a host that keeps to some version of YAML could have read ``written`` as ``announced``."""
     if isinstance(written, dict):
         if not isinstance(announced, dict) or written.keys() != announced.keys():
             return False
@@ -195,18 +199,17 @@ def _is_reading_of(written: Value, announced: Json) -> bool:
     if isinstance(written, list):
         if not isinstance(announced, list) or len(written) != len(announced):
             return False
-        return all(_is_reading_of(one, other) for one, other in zip(written, announced, strict=True))
+        return all(_is_reading_of(*items) for items in zip(written, announced, strict=True))
     if isinstance(announced, str):
         return written == announced
     readings = (read_core_scalar(written), _read_yaml11_scalar(written)) if isinstance(written, PlainScalar) else ()
-    return any(_is_equal(reading, announced) for reading in readings)
+    # To Python 1 equals True, and to JSON it does not.
+    return any(
+        reading == announced and isinstance(reading, bool) == isinstance(announced, bool) for reading in readings
+    )
 
 
-def _is_equal(one: Json, other: Json) -> bool:
-    """Equal and of one kind: ``1`` is no ``true``."""
-    return isinstance(one, bool) == isinstance(other, bool) and one == other
-
-
+# Bounded, so that no server makes us compute with a number of a million digits.
 _YAML11_SCALAR = re.compile(r"[-+.:_0-9a-zA-Z]{1,40}")
 _YAML11_TRUE = frozenset(("yes", "on"))
 _YAML11_FALSE = frozenset(("no", "off"))
@@ -214,7 +217,7 @@ _YAML11_INT = re.compile(r"[-+]?(?:0b_*+[01][01_]*+|0[0-7_]+|0x_*+[0-9a-fA-F][0-
 
 
 def _read_yaml11_scalar(text: str) -> Json:
-    """What version 1.1 of YAML makes of an unquoted scalar, as far as it differs."""
+    """Return the value that version 1.1 of YAML gives an unquoted scalar, where it differs from the core schema."""
     if text.lower() in _YAML11_TRUE or text.lower() in _YAML11_FALSE:
         return text.lower() in _YAML11_TRUE
     if not _YAML11_SCALAR.fullmatch(text) or not _YAML11_INT.fullmatch(text):

@@ -1,8 +1,9 @@
-"""From the first bytes of a SKILL.md to its ``Frontmatter`` and the byte at which the body begins."""
+"""The parser of a SKILL.md's head: from its first bytes to its ``Frontmatter`` and the offset of the body."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -36,15 +37,15 @@ _ODD_LINE_BREAKS = re.compile("[\r\x85\u2028\u2029]")
 
 
 class BinaryStream(Protocol):
-    """What ``parse_frontmatter`` needs of a stream: ``read``; ``readline``, ``seek`` and ``tell`` help."""
+    """A stream of bytes with ``read``; ``readline``, ``seek`` and ``tell`` are used where they exist."""
 
     def read(self, size: int, /) -> bytes:
-        """At most ``size`` bytes."""
+        """Return at most ``size`` bytes."""
         ...
 
 
 class ParsedHead(NamedTuple):
-    """What the head of a file says, where its body begins (in bytes), and what was met or mended on the way."""
+    """The fields of a head, the offset in bytes at which the body begins, and the issues of what was repaired."""
 
     front: Frontmatter
     body_offset: int
@@ -55,7 +56,7 @@ class ParsedHead(NamedTuple):
 
 
 def needs_more_bytes(head: bytes, *, repair: bool) -> bool:
-    """Whether the end of the frontmatter lies beyond ``head``."""
+    """Return whether the frontmatter may end behind ``head``, so that more bytes have to be read."""
     if repair and find_indented_frontmatter(head, whole=False) is not None:
         return False
     try:
@@ -71,10 +72,11 @@ def needs_more_bytes(head: bytes, *, repair: bool) -> bool:
 def parse_head(
     head: bytes, *, whole: bool = True, lenient: bool = False, repair: bool = False, limits: Limits = DEFAULT_LIMITS
 ) -> ParsedHead:
-    """The meaning of ``head``, the first bytes of a file (``whole``: there are no more within the limits).
+    """Return the parsed head of a file, of which ``head`` is the first bytes.
 
-    Strict by default. ``lenient`` accepts odd line breaks, ``repair`` mends what real files get wrong; each leaves an
-    issue. Raises ``InvalidFrontmatterError``; fields are not validated.
+    ``whole``: there are no more bytes within the limits.
+    Strict by default. ``lenient`` accepts odd line breaks, and ``repair`` repairs what real files get wrong; each
+    leaves an issue. Fields are not validated. Raises ``InvalidFrontmatterError`` for a head that cannot be read.
     """
     fences, issues = _find_frontmatter(head, whole=whole, repair=repair, limits=limits)
     text = decode_frontmatter(head, fences)
@@ -97,24 +99,28 @@ def parse_head(
 
 
 def _build_fields(head: bytes, fences: Fences, values: dict[str, Value], lines: dict[str, int]) -> Frontmatter:
-    """The fields, with the line of the file on which each key stands, and the bytes that they were read from."""
+    """Return the fields with the line of the file on which each key stands, and the bytes that they were read from."""
     raw = head[fences.start : fences.end]
     return build_frontmatter(values, {key: fences.line + number for key, number in lines.items()}, raw)
 
 
 def find_body_offset(head: bytes, *, whole: bool, repair: bool, limits: Limits = DEFAULT_LIMITS) -> int:
-    """The byte at which the body begins, whatever stands between the dashes.
+    """Return the offset in bytes at which the body begins, even where the fields cannot be read.
 
-    Raises ``InvalidFrontmatterError`` when there are no dashes that open and close, or none within the limits.
+    Raises ``InvalidFrontmatterError`` when no dashes open and close the frontmatter within the limits.
     """
     try:
         return parse_head(head, whole=whole, lenient=True, repair=repair, limits=limits).body_offset
-    except InvalidFrontmatterError:  # raised again below where the dashes are at fault
+    except InvalidFrontmatterError:
+        # Only the fields may be at fault. Where the dashes are, this raises again.
         return _find_frontmatter(head, whole=whole, repair=repair, limits=limits)[0].body
 
 
 def read_strict_text(head: bytes, *, whole: bool, limits: Limits = DEFAULT_LIMITS) -> tuple[str, int]:
-    """The text between the dashes and the number of its first line; nothing mended, odd line breaks refused."""
+    """Return the text between the dashes and the number of its first line, without any repair.
+
+    Raises ``InvalidFrontmatterError`` when it cannot be read, and for odd line breaks.
+    """
     fences, _ = _find_frontmatter(head, whole=whole, repair=False, limits=limits)
     text = decode_frontmatter(head, fences)
     if _ODD_LINE_BREAKS.search(text):
@@ -123,68 +129,75 @@ def read_strict_text(head: bytes, *, whole: bool, limits: Limits = DEFAULT_LIMIT
 
 
 def _restore_description(text: str, values: dict[str, Value], line: int) -> Iterator[Issue]:
-    """``description: # Title`` is a comment to YAML and the description to everyone who reads the file."""
-    found = _COMMENTED_DESCRIPTION.search(text)
-    if found:
-        values["description"] = found[1].strip()
-        at = line + text.count("\n", 0, found.start())
+    """Set the description of ``description: # Title``, a comment to YAML and the description to every reader."""
+    match = _COMMENTED_DESCRIPTION.search(text)
+    if match:
+        values["description"] = match[1].strip()
+        number = line + text.count("\n", 0, match.start())
         message = "the text begins with '#', which makes it a comment"
-        yield Issue("repaired-leading-character", "description", message, line=at, severity="warning")
+        yield Issue("repaired-leading-character", "description", message, line=number, severity="warning")
 
 
 def _parse_values(text: str, limits: Limits) -> tuple[dict[str, Value], dict[str, int]]:
+    # Fast path of the bench rows that scan: nearly every head is plain, and PyYAML costs many times as much. Its slow
+    # twin is ``parse_yaml``; tests/spec/frontmatter/test_fast_paths.py compares them on real and generated heads.
     plain = parse_plain_yaml(text) if can_skip_limit_checks(limits) else None
     return plain if plain is not None else parse_yaml(text, limits)
 
 
 def _find_frontmatter(head: bytes, *, whole: bool, repair: bool, limits: Limits) -> tuple[Fences, tuple[Issue, ...]]:
-    indented = find_indented_frontmatter(head, whole=whole) if repair else None
-    if indented is not None:  # first: dashes further down, a rule of the body say, would close it too late
-        return indented.fences, (_repair_issue(indented),)
-    try:
-        fences = find_fences(head, whole=whole)
-    except (NoFrontmatterError, UnterminatedFrontmatterError) as error:
-        found = _repair_location(head, error) if repair else None
-        if found is None:
-            raise
-        return found.fences, (_repair_issue(found),)
-    if fences is None:
+    """Return the fences of the frontmatter, and the issue of a repair where it stands in the wrong place."""
+    # Indented frontmatter first: dashes further down, such as a rule of the body, would close it too late.
+    misplaced = find_indented_frontmatter(head, whole=whole) if repair else None
+    if misplaced is None:
+        try:
+            fences = find_fences(head, whole=whole)
+        except (NoFrontmatterError, UnterminatedFrontmatterError) as error:
+            misplaced = _repair_location(head, error) if repair else None
+            if misplaced is None:
+                raise
+        else:
+            if fences is not None:
+                return fences, ()
+            misplaced = _find_glued_dashes(head) if repair else None
+    if misplaced is None:
+        refuse_other_encodings(head)
         message = f"the frontmatter is longer than {limits.max_frontmatter_bytes} bytes"
-        found = _find_glued_dashes(head, len(head)) if repair else None
-        if found is None:
-            refuse_other_encodings(head)
-            raise InvalidFrontmatterError([Issue("frontmatter-too-large", "", message, line=1)])
-        return found.fences, (_repair_issue(found),)
-    return fences, ()
+        raise InvalidFrontmatterError([Issue("frontmatter-too-large", "", message, line=1)])
+    return misplaced.fences, (_repair_issue(misplaced),)
 
 
 def _repair_location(head: bytes, error: InvalidFrontmatterError) -> MisplacedFrontmatter | None:
     if isinstance(error, UnterminatedFrontmatterError):
-        return _find_glued_dashes(head, len(head))
+        return _find_glued_dashes(head)
     return unwrap_frontmatter(head, whole=True) if has_wrapper(head) else None
 
 
-def _find_glued_dashes(head: bytes, before: int) -> MisplacedFrontmatter | None:
+def _find_glued_dashes(head: bytes) -> MisplacedFrontmatter | None:
     opener = _OPENER.match(head, len(BOM) if head.startswith(BOM) else 0)
-    return split_glued_dashes(head, opener.end(), before) if opener else None
+    return split_glued_dashes(head, opener.end(), len(head)) if opener else None
 
 
-def _repair_issue(found: MisplacedFrontmatter) -> Issue:
-    return Issue(found.code, "", found.message, line=found.line, severity="warning")
+def _repair_issue(misplaced: MisplacedFrontmatter) -> Issue:
+    return Issue(misplaced.code, "", misplaced.message, line=misplaced.line, severity="warning")
 
 
 def normalize_raw(raw: bytes) -> str:
-    """The text of frontmatter that was read before, with LF line ends and blanks for odd line breaks."""
+    """Return the text of frontmatter that was read before, with LF line ends and blanks for odd line breaks."""
     return _ODD_LINE_BREAKS.sub(" ", raw.decode("utf-8").replace("\r\n", "\n"))
 
 
 def _replace_line_breaks(text: str, line: int, *, lenient: bool) -> tuple[str, Issue]:
-    found = _ODD_LINE_BREAKS.search(text)
-    at = found.start() if found else 0
-    message = f"U+{ord(text[at]):04X} is no line end here"
-    issue = Issue("line-break", "", message, line=line + text.count("\n", 0, at), severity="warning")
+    """Return the text with blanks for odd line breaks, and an issue about the first; strict mode raises it instead.
+
+    Readers disagree about which of these end a line, so that one file could mean different things.
+    """
+    match = _ODD_LINE_BREAKS.search(text)
+    offset = match.start() if match else 0
+    message = f"U+{ord(text[offset]):04X} is no line end here"
+    issue = Issue("line-break", "", message, line=line + text.count("\n", 0, offset), severity="warning")
     if not lenient:
-        raise InvalidFrontmatterError([Issue("line-break", "", message, line=issue.line)])
+        raise InvalidFrontmatterError([replace(issue, severity="error")])
     return _ODD_LINE_BREAKS.sub(" ", text), issue
 
 
@@ -195,8 +208,13 @@ def _invalid_error(error: YamlError, line: int) -> InvalidFrontmatterError:
 def _repair_head(  # noqa: PLR0917 - one caller, which has all of it at hand
     head: bytes, fences: Fences, text: str, issues: tuple[Issue, ...], limits: Limits, first: YamlError
 ) -> ParsedHead:
-    from prowess.spec.frontmatter.repair import repair_yaml  # noqa: PLC0415 - few heads need it
+    """Return the head whose YAML failed with ``first``, with its values repaired.
 
+    Raises ``InvalidFrontmatterError``: with ``first`` where nothing can be repaired, since that names the real fault.
+    """
+    from prowess.spec.frontmatter.repair import repair_yaml  # noqa: PLC0415 - few heads need its patterns
+
+    # Before the values: dashes that are glued to a heading leave the whole body in the frontmatter.
     glued = split_glued_dashes(head, fences.start, fences.end)
     if glued is not None:
         shorter = head[: glued.fences.end] + b"---\n"
@@ -208,15 +226,15 @@ def _repair_head(  # noqa: PLR0917 - one caller, which has all of it at hand
         raise _invalid_error(error, fences.line) from None
     except YamlError:
         raise _invalid_error(first, fences.line) from None
-    mended = (Issue(r.code, r.key, r.message, line=fences.line + r.line, severity="warning") for r in repairs)
-    return ParsedHead(_build_fields(head, fences, values, lines), fences.body, (*issues, *mended))
+    warnings = (Issue(r.code, r.key, r.message, line=fences.line + r.line, severity="warning") for r in repairs)
+    return ParsedHead(_build_fields(head, fences, values, lines), fences.body, (*issues, *warnings))
 
 
 # -- a stream ----------------------------------------------------------------------------------------------------------
 
 
 def parse_frontmatter(stream: BinaryStream, *, limits: Limits = DEFAULT_LIMITS) -> tuple[Frontmatter, int]:
-    """The frontmatter at the start of a binary stream, and the byte offset of the body.
+    """Return the frontmatter at the start of a binary stream, and the byte offset of the body.
 
     The stream is left exactly at the first byte of the body, and no more than the limits allow is read. Fields are not
     validated. Raises ``NoFrontmatterError``, ``UnterminatedFrontmatterError`` or ``InvalidFrontmatterError``; a
@@ -227,7 +245,7 @@ def parse_frontmatter(stream: BinaryStream, *, limits: Limits = DEFAULT_LIMITS) 
         data, whole = _read_lines(stream, limits)
         front, body, _ = parse_head(data, whole=whole, limits=limits)
         return front, body
-    start = stream.tell()  # type: ignore[attr-defined]  # whatever seeks can tell
+    start = stream.tell()  # type: ignore[attr-defined]  # a stream that can seek has tell
     offset = 0
     try:
         data, whole = _read_steps(stream, limits)
@@ -238,6 +256,7 @@ def parse_frontmatter(stream: BinaryStream, *, limits: Limits = DEFAULT_LIMITS) 
 
 
 def _read_steps(stream: BinaryStream, limits: Limits) -> tuple[bytes, bool]:
+    """Return the first bytes, as many as the frontmatter needs, and whether that is the whole stream."""
     head = b""
     while len(head) < limits.max_frontmatter_bytes:
         step = stream.read(min(limits.head_step, limits.max_frontmatter_bytes - len(head)))
@@ -250,30 +269,29 @@ def _read_steps(stream: BinaryStream, limits: Limits) -> tuple[bytes, bool]:
 
 
 def _read_lines(stream: BinaryStream, limits: Limits) -> tuple[bytes, bool]:
-    """Line by line up to the second fence, or to the first line that is none."""
+    """Return the lines up to the second fence, or to a first line that is no fence, and whether these are enough."""
+    # A stream that cannot seek cannot give bytes back, so nothing behind the closing line may be read.
     head = bytearray()
-    opened = False
+    is_open = False
     readline = getattr(stream, "readline", None) or partial(_read_line, stream)
     while len(head) < limits.max_frontmatter_bytes:
         line = readline(limits.max_frontmatter_bytes - len(head))
         if not line:
             return bytes(head), True
-        begins = not head
+        text = line if head else line.removeprefix(BOM)
         head += line
-        text = line.removeprefix(BOM) if begins else line
-        is_cut = len(head) >= limits.max_frontmatter_bytes and not line.endswith(b"\n")
-        is_fence = not is_cut and _FENCE.fullmatch(text) is not None
-        if is_cut:
+        if len(head) >= limits.max_frontmatter_bytes and not line.endswith(b"\n"):  # the limit cut the line
             break
-        if (opened and is_fence) or (not opened and text.strip() and not is_fence):
+        is_fence = _FENCE.fullmatch(text) is not None
+        if (is_open and is_fence) or (not is_open and text.strip() and not is_fence):
             return bytes(head), True
-        opened = opened or is_fence
+        is_open = is_open or is_fence
     return bytes(head), False
 
 
-def _read_line(stream: BinaryStream, most: int) -> bytes:
+def _read_line(stream: BinaryStream, limit: int) -> bytes:
     line = bytearray()
-    while len(line) < most and not line.endswith(b"\n"):
+    while len(line) < limit and not line.endswith(b"\n"):
         byte = stream.read(1)
         if not byte:
             break

@@ -1,8 +1,8 @@
-"""Frontmatter that YAML refuses, read as its author meant it.
+"""Repair of frontmatter that is no YAML, so that it reads as its author meant it.
 
-The text is cut into its top-level entries. An entry that is YAML keeps its value; one that is not gets the author's
-text, whole. What the YAML rules refuse (anchors, tags, duplicate keys …) is never repaired, and a complex key is never
-taken for text of the entry above it.
+The text is cut into its top-level entries. An entry that is YAML keeps its value, and any other gets the author's whole
+text. What the YAML rules refuse (anchors, tags, duplicate keys …) is never repaired, and a complex key is never taken
+for text of the entry above it.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from prowess.spec.frontmatter.yaml_events import YamlError, YamlRefusedError, parse_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from prowess.limits import Limits
     from prowess.model import Value
 
+# Each entry is parsed by itself, some several times, so that these bounds keep the work small for any text.
 MAX_ENTRIES = 400
-_MAX_NESTED_BLOCKS = 4  # blocks within blocks that are mended entry by entry
+_MAX_NESTED_BLOCKS = 4  # blocks within blocks that are repaired entry by entry
 _MAX_JOINED_ENTRIES = 12  # entries that may turn out to be lines of one quoted text
 
 _TEXT_KEYS = frozenset(
     ["name", "description", "license", "compatibility", "version", "author", "title", "argument-hint", "when_to_use"]
 )
+# After a key a colon needs a blank or the beginning of a value. Only the commonest keys may do without (``name:pdf``):
+# any other line with a colon may be an address, or text of the entry above.
 _KEY_LINE = re.compile(r"([A-Za-z_][\w.-]{0,127}+)[ \t]*+:(?=[ \t\"'\[{]|$)[ \t]*+(.*)")
 _TIGHT_KEY_LINE = re.compile(r"(name|description|license|version|author|metadata|tags|allowed-tools):(.*)")
 _BLOCK_TEXT = re.compile(r"([>|])[-+0-9]{0,2}[ \t]+(\S.*)")
@@ -36,7 +37,7 @@ _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]|\\U0000[dD][89a-fA-F]")
 
 
 class Repair(NamedTuple):
-    """One value that was not YAML: which rule, which key, on which line (from 0)."""
+    """One value that was repaired: the code of the rule, the key, the message, and the line counted from 0."""
 
     code: str
     key: str
@@ -45,18 +46,26 @@ class Repair(NamedTuple):
 
 
 class _YamlEntry(NamedTuple):
+    """One top-level key with its lines."""
+
     key: str
     first: str
+    """The text behind the colon."""
     more: list[str]
+    """The lines below the key."""
     line: int
     source: list[str]
+    """All lines as they are written."""
 
 
 RepairResult = tuple["dict[str, Value]", dict[str, int], list[Repair]]
 
 
 def repair_yaml(text: str, limits: Limits, depth: int = 0) -> RepairResult:
-    """Values, lines and repairs for ``text``; raises ``YamlError`` where there is nothing to repair."""
+    """Return the values of ``text``, the line of each key, and the repairs that were made.
+
+    Raises ``YamlError`` where nothing can be repaired, and ``YamlRefusedError`` for what the rules refuse.
+    """
     entries = _split_entries(text.split("\n"))
     if not entries:
         raise YamlError("yaml-syntax", "no 'key: value' line was found", 0)
@@ -64,41 +73,43 @@ def repair_yaml(text: str, limits: Limits, depth: int = 0) -> RepairResult:
         raise YamlError("yaml-syntax", "too many entries to repair", 0)
     values: dict[str, Value] = {}
     lines: dict[str, int] = {}
-    repairs: list[Repair] = []
-    at = 0
-    while at < len(entries):
-        entry, value, used = _read_entry(entries, at, _RepairState(limits, repairs, depth))
+    state = _RepairState(limits, [], depth)
+    index = 0
+    while index < len(entries):
+        entry = entries[index]
+        value, count = _read_entry(entries, index, state)
         if entry.key in values:
             raise YamlRefusedError("yaml-duplicate-key", f"duplicate key {entry.key!r}", entry.line)
         values[entry.key] = value
         lines[entry.key] = entry.line
-        at += used
-    return values, lines, repairs
+        index += count
+    return values, lines, state.repairs
 
 
-def _split_entries(rows: list[str]) -> list[_YamlEntry]:
+def _split_entries(lines: list[str]) -> list[_YamlEntry]:
+    """Return the entries of the lines, each with what follows it; none when there is text before the first key."""
     entries: list[_YamlEntry] = []
-    for number, row in enumerate(rows):
-        match = _KEY_LINE.fullmatch(row) or _TIGHT_KEY_LINE.fullmatch(row)
+    for number, line in enumerate(lines):
+        match = _KEY_LINE.fullmatch(line) or _TIGHT_KEY_LINE.fullmatch(line)
         if match:
-            entries.append(_YamlEntry(match[1], match[2], [], number, [row]))
-        elif entries and not row.startswith("#"):
-            _refuse_row(row, number)
-            entries[-1].more.append(row)
-            entries[-1].source.append(row)
-        elif row.strip() and not row.startswith("#"):
-            _refuse_row(row, number)
+            entries.append(_YamlEntry(match[1], match[2], [], number, [line]))
+        elif entries and not line.startswith("#"):
+            _refuse_line(line, number)
+            entries[-1].more.append(line)
+            entries[-1].source.append(line)
+        elif line.strip() and not line.startswith("#"):
+            _refuse_line(line, number)
             return []
     return entries
 
 
-def _refuse_row(row: str, number: int) -> None:
-    """What the rules refuse must not become part of the text above it."""
-    if row.startswith("%"):
+def _refuse_line(line: str, number: int) -> None:
+    """Raise ``YamlRefusedError`` for a line that the rules refuse: it must not become part of the text above it."""
+    if line.startswith("%"):
         raise YamlRefusedError("yaml-directive", "YAML directives are not allowed", number)
-    if _MERGE.match(row):
+    if _MERGE.match(line):
         raise YamlRefusedError("yaml-merge-key", "YAML merge keys are not allowed", number)
-    if _COMPLEX_KEY.match(row):
+    if _COMPLEX_KEY.match(line):
         raise YamlRefusedError("yaml-complex-key", "a key must be text", number)
 
 
@@ -108,24 +119,26 @@ class _RepairState(NamedTuple):
     depth: int
 
 
-def _read_entry(entries: list[_YamlEntry], at: int, work: _RepairState) -> tuple[_YamlEntry, Value, int]:
-    entry = entries[at]
-    limits = work.limits
-    value = _parse_entry(entry, limits)
+def _read_entry(entries: list[_YamlEntry], index: int, state: _RepairState) -> tuple[Value, int]:
+    """Return the value of an entry, and how many entries belong to it."""
+    entry = entries[index]
+    value = _parse_entry(entry, state.limits)
     if value is not None:
-        return entry, value, 1
+        return value, 1
+    # A line of a quoted text may look like a key, so that the text was cut into several entries.
     if entry.first[:1] in {'"', "'"}:
-        for used in range(2, min(_MAX_JOINED_ENTRIES, len(entries) - at) + 1):
-            rows = [row for part in entries[at : at + used] for row in part.source]
-            value = _parse_entry(entry._replace(source=rows), limits)
+        for count in range(2, min(_MAX_JOINED_ENTRIES, len(entries) - index) + 1):
+            lines = [line for part in entries[index : index + count] for line in part.source]
+            value = _parse_entry(entry._replace(source=lines), state.limits)
             if value is not None:
-                return entry, value, used
-    code, value = _repair_entry(entry, work)
-    work.repairs.append(Repair(code, entry.key, _MESSAGES[code], entry.line))
-    return entry, value, 1
+                return value, count
+    code, value = _repair_entry(entry, state)
+    state.repairs.append(Repair(code, entry.key, _MESSAGES[code], entry.line))
+    return value, 1
 
 
 def _parse_entry(entry: _YamlEntry, limits: Limits) -> Value | None:
+    """Return the value of an entry that is YAML, or ``None``. Raises ``YamlRefusedError`` with the line of the file."""
     try:
         values, _ = parse_yaml("\n".join(entry.source) + "\n", limits)
     except YamlRefusedError as error:
@@ -147,12 +160,13 @@ _MESSAGES = {
 }
 
 
-def _repair_entry(entry: _YamlEntry, work: _RepairState) -> tuple[str, Value]:
-    """The first remedy that fits the entry."""
-    for remedy in (_repair_block_text, _repair_missing_blank, _repair_metadata_json, _repair_inner_block):
-        mended = remedy(entry, work)
-        if mended is not None:
-            return mended
+def _repair_entry(entry: _YamlEntry, state: _RepairState) -> tuple[str, Value]:
+    """Return the code and the value of the first repair that fits the entry; its whole text when none does."""
+    # The order counts: each repair may assume that those before it did not fit.
+    for repair in (_repair_block_text, _repair_missing_blank, _repair_metadata_json, _repair_inner_block):
+        repaired = repair(entry, state)
+        if repaired is not None:
+            return repaired
     text = _fold_lines([entry.first, *entry.more])
     return _code_for_text(text), _remove_quotes(text, entry.line)
 
@@ -167,73 +181,78 @@ def _code_for_text(text: str) -> str:
     return "repaired-colon" if ": " in text or text.endswith(":") else "repaired-value"
 
 
-def _repair_block_text(entry: _YamlEntry, _work: _RepairState) -> tuple[str, Value] | None:
+def _repair_block_text(entry: _YamlEntry, _state: _RepairState) -> tuple[str, Value] | None:
+    """Repair text on the line of a ``>`` or ``|``: it is the first line of the block."""
     match = _BLOCK_TEXT.fullmatch(entry.first.rstrip())
     if match is None:
         return None
-    rows = [match[2], *entry.more]
-    return "repaired-block-text", _fold_lines(rows) if match[1] == ">" else _keep_lines(rows)
+    lines = [match[2], *entry.more]
+    if match[1] == ">":
+        return "repaired-block-text", _fold_lines(lines)
+    return "repaired-block-text", "\n".join(line.strip() for line in lines).strip("\n")
 
 
-def _repair_missing_blank(entry: _YamlEntry, work: _RepairState) -> tuple[str, Value] | None:
+def _repair_missing_blank(entry: _YamlEntry, state: _RepairState) -> tuple[str, Value] | None:
+    """Repair ``name:pdf``, in which YAML sees no key."""
     if not re.match(rf"{re.escape(entry.key)}:\S", entry.source[0]):
         return None
-    row = f"{entry.key}: {entry.first}"
-    value = _parse_entry(entry._replace(source=[row, *entry.source[1:]]), work.limits)
+    line = f"{entry.key}: {entry.first}"
+    value = _parse_entry(entry._replace(source=[line, *entry.source[1:]]), state.limits)
     return "repaired-missing-blank", value if value is not None else _fold_lines([entry.first, *entry.more])
 
 
-def _repair_metadata_json(entry: _YamlEntry, work: _RepairState) -> tuple[str, Value] | None:
+def _repair_metadata_json(entry: _YamlEntry, state: _RepairState) -> tuple[str, Value] | None:
+    """Repair JSON in ``metadata`` with a comma too many; JSON that is broken in other ways is kept as text."""
     text = _fold_lines([entry.first, *entry.more]).replace("\t", " ")
     if entry.key != "metadata" or not text.startswith("{"):
         return None
     tidy = _TRAILING_COMMA.sub(r"\1", text)
-    value = _parse_entry(entry._replace(source=[f"metadata: {tidy}"]), work.limits)
+    value = _parse_entry(entry._replace(source=[f"metadata: {tidy}"]), state.limits)
     return "repaired-metadata", value if isinstance(value, dict) else text
 
 
-def _repair_inner_block(entry: _YamlEntry, work: _RepairState) -> tuple[str, Value] | None:
-    """A block of entries under a key that is not a text: each of them is read, or mended, by itself."""
-    rows = [row for row in entry.more if row.strip() and not row.lstrip().startswith("#")]
-    if entry.first.strip() or entry.key in _TEXT_KEYS or not rows:
+def _repair_inner_block(entry: _YamlEntry, state: _RepairState) -> tuple[str, Value] | None:
+    """Repair the list or the entries below a key that takes no text: each entry is read or repaired by itself."""
+    lines = [line for line in entry.more if line.strip() and not line.lstrip().startswith("#")]
+    if entry.first.strip() or entry.key in _TEXT_KEYS or not lines:
         return None
-    indent = len(rows[0]) - len(rows[0].lstrip(" "))
-    if rows[0].lstrip().startswith("-"):
-        return "repaired-value", [row.strip().removeprefix("-").strip() for row in rows]
-    inner = [row[indent:] if not row[:indent].strip() else row for row in entry.more]
-    if not indent or work.depth >= _MAX_NESTED_BLOCKS:
+    if lines[0].lstrip().startswith("-"):
+        return "repaired-value", [line.strip().removeprefix("-").strip() for line in lines]
+    indent = len(lines[0]) - len(lines[0].lstrip(" "))
+    if not indent or state.depth >= _MAX_NESTED_BLOCKS:
         return None
+    return _repair_inner_entries(entry, indent, state)
+
+
+def _repair_inner_entries(entry: _YamlEntry, indent: int, state: _RepairState) -> tuple[str, Value] | None:
+    inner = [line[indent:] if not line[:indent].strip() else line for line in entry.more]
+    first = entry.line + 1  # lines are counted within the block, and reported within the file
     try:
         if not _split_entries(inner):
             return None
-        values, _, found = repair_yaml("\n".join(inner), work.limits, work.depth + 1)
+        values, _, repairs = repair_yaml("\n".join(inner), state.limits, state.depth + 1)
     except YamlRefusedError as error:
-        raise YamlRefusedError(error.code, error.message, entry.line + 1 + error.line) from None
-    work.repairs.extend(r._replace(key=f"{entry.key}.{r.key}", line=entry.line + 1 + r.line) for r in found)
-    return (found[0].code if found else "repaired-value"), values
+        raise YamlRefusedError(error.code, error.message, first + error.line) from None
+    state.repairs.extend(r._replace(key=f"{entry.key}.{r.key}", line=first + r.line) for r in repairs)
+    return (repairs[0].code if repairs else "repaired-value"), values
 
 
-def _fold_lines(rows: list[str]) -> str:
-    """Lines joined by blanks, as YAML folds them; a blank line between two of them is a line break."""
-    return _join_paragraphs(rows, lambda row: row.strip())
-
-
-def _join_paragraphs(rows: list[str], trim: Callable[[str], str]) -> str:
+def _fold_lines(lines: list[str]) -> str:
+    """Return the lines joined by blanks, as YAML folds them; a blank line between two of them is a line break."""
     paragraphs: list[list[str]] = [[]]
-    for row in rows:
-        if row.strip():
-            paragraphs[-1].append(trim(row))
+    for line in lines:
+        if line.strip():
+            paragraphs[-1].append(line.strip())
         elif paragraphs[-1]:
             paragraphs.append([])
-    return "\n".join(" ".join(lines) for lines in paragraphs if lines)
-
-
-def _keep_lines(rows: list[str]) -> str:
-    return "\n".join(row.strip() for row in rows).strip("\n")
+    return "\n".join(" ".join(words) for words in paragraphs if words)
 
 
 def _remove_quotes(text: str, line: int) -> str:
-    """Without the quotes that were meant to enclose it; quotes that belong to the text stay."""
+    """Return the text without the quotes that were meant to enclose it; quotes that belong to the text stay.
+
+    Raises ``YamlRefusedError`` for half a character that is written as an escape.
+    """
     quote = text[:1]
     if quote not in {'"', "'"}:
         return text

@@ -1,4 +1,7 @@
-"""Frontmatter that is not where it belongs: behind a comment, in a code fence, indented, closed by glued dashes."""
+"""Search for misplaced frontmatter: behind a comment, in a code fence, indented, or with glued closing dashes.
+
+Lenient mode repairs these places. Glued dashes stand on one line with the heading that follows: ``---# Title``.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _TAIL = {
     "repaired-comment": re.compile(rb"\s*+-->[ \t]*+(?:\r?\n|\Z)"),
     "repaired-code-fence": re.compile(rb"\s*+(?:```+|~~~+)[ \t]*+(?:\r?\n|\Z)"),
 }
-# The bytes behind the frontmatter may be the beginning of a tail: every proper prefix of what _TAIL accepts.
+# Every proper prefix of what _TAIL accepts: the bytes behind the frontmatter may be the beginning of a tail.
 _TAIL_BEGUN = {
     "repaired-comment": re.compile(rb"\s*+(?:-{0,2}+|-->[ \t]*+\r?)\Z"),
     "repaired-code-fence": re.compile(rb"\s*+(?:`*+|~*+)[ \t]*+\r?\Z"),
@@ -35,7 +38,7 @@ _MESSAGES = {
 
 
 class MisplacedFrontmatter(NamedTuple):
-    """Where the frontmatter really is, and what was wrong with its place."""
+    """Frontmatter in the wrong place: where it really is, and the code, message and line of the repair."""
 
     fences: Fences
     code: str
@@ -44,20 +47,20 @@ class MisplacedFrontmatter(NamedTuple):
 
 
 def has_wrapper(head: bytes) -> bool:
-    """True when the text begins with something that may hide frontmatter."""
+    """Return whether the text begins with a comment or a code fence, which may hold frontmatter."""
     return head.removeprefix(BOM).lstrip()[:4].startswith(_WRAPPER_STARTS)
 
 
 def may_have_wrapper(head: bytes) -> bool:
-    """True when the text looks wrapped, or is so short that with more bytes it may."""
+    """Return whether the text begins with a comment or a code fence, or may do so once more bytes are read."""
     text = head.removeprefix(BOM).lstrip()[:4]
     return text.startswith(_WRAPPER_STARTS) or any(beginning.startswith(text) for beginning in _WRAPPER_STARTS)
 
 
 def unwrap_frontmatter(head: bytes, *, whole: bool) -> MisplacedFrontmatter | None:
-    """The frontmatter behind or inside a comment or a code fence, or ``None`` when it is not there.
+    """Return the frontmatter behind or inside a comment or a code fence, or ``None`` when there is none.
 
-    Without ``whole`` more bytes may follow, and ``None`` is also the answer when these could change what is found.
+    Without ``whole`` more bytes may follow, and ``None`` is also returned when these could change the result.
     """
     begin = len(BOM) if head.startswith(BOM) else 0
     for code, pattern in (("repaired-comment", _COMMENT_AROUND), ("repaired-code-fence", _CODE_FENCE)):
@@ -69,11 +72,11 @@ def unwrap_frontmatter(head: bytes, *, whole: bool) -> MisplacedFrontmatter | No
     return _find_within(head, end, "repaired-comment", whole=whole) if end > begin else None
 
 
-def _find_within(head: bytes, at: int, code: str, *, whole: bool) -> MisplacedFrontmatter | None:
+def _find_within(head: bytes, offset: int, code: str, *, whole: bool) -> MisplacedFrontmatter | None:
     try:
-        fences = find_fences(head, whole=whole, at=at)
+        fences = find_fences(head, whole=whole, offset=offset)
     except InvalidFrontmatterError:
-        # Whatever stands there instead, a control character say, is no frontmatter: the file's first line is at fault.
+        # There is no frontmatter at all, so that the caller reports the first line of the file, not this one.
         return None
     if fences is None or (not whole and _TAIL_BEGUN[code].match(head, fences.body)):
         return None
@@ -86,18 +89,18 @@ def _describe_place(fences: Fences, code: str) -> MisplacedFrontmatter:
 
 
 def may_have_indent(head: bytes) -> bool:
-    """True when the text begins with indented frontmatter, or is so short that with more bytes it may."""
+    """Return whether the text begins with indented frontmatter, or may do so once more bytes are read."""
     begin = len(BOM) if head.startswith(BOM) else 0
     return any(pattern.match(head, begin) is not None for pattern in (_INDENTED, _INDENT_BEGUN))
 
 
 def find_indented_frontmatter(head: bytes, *, whole: bool) -> MisplacedFrontmatter | None:
-    """The frontmatter that is indented as a whole, closing dashes included, or ``None`` when it is not there.
+    """Return the frontmatter that is indented as a whole, closing dashes included, or ``None`` when there is none.
 
-    Every line of it is blank or begins with the indentation of the first; the opening dashes may stand at the margin.
-    Dashes in the column of the keys are never YAML, so nothing that can be read otherwise is taken for it. Without
-    ``whole`` more bytes may follow, and ``None`` is also the answer when the closing line may go on.
+    Every line of it is blank or begins with the indentation of the first line. The opening dashes may stand at the
+    margin. Without ``whole`` more bytes may follow, and ``None`` is also returned when the closing line may go on.
     """
+    # Dashes in the column of the keys are never YAML, so this takes nothing that could be read in another way.
     opener = _INDENTED.match(head, len(BOM) if head.startswith(BOM) else 0)
     if opener is None or not opener[2].startswith(opener[1]):
         return None
@@ -106,21 +109,24 @@ def find_indented_frontmatter(head: bytes, *, whole: bool) -> MisplacedFrontmatt
     closer = closing.search(head, start)
     if closer is None or (not whole and not closer[0].endswith(b"\n")):
         return None
-    rows = head[start : closer.start()].split(b"\n")
-    if not all(row.startswith(indentation) or not row.strip() for row in rows):
+    lines = head[start : closer.start()].split(b"\n")
+    if not all(line.startswith(indentation) or not line.strip() for line in lines):
         return None
     fences = Fences(start, closer.start(), closer.end(), head.count(b"\n", 0, start) + 1)
     return _describe_place(fences, "repaired-indentation")
 
 
 def dedent_text(text: str) -> str:
-    """The text without the indentation of its first line, in every line that has it."""
+    """Return the text with the indentation of its first line removed from every line that has it."""
     indentation = text[: len(text) - len(text.lstrip(" \t"))]
-    return "\n".join(row.removeprefix(indentation) for row in text.split("\n"))
+    return "\n".join(line.removeprefix(indentation) for line in text.split("\n"))
 
 
 def split_glued_dashes(head: bytes, start: int, before: int) -> MisplacedFrontmatter | None:
-    """Closing dashes with the heading on the same line, between ``start`` and ``before``."""
+    """Return the frontmatter from ``start`` to closing dashes on one line with a heading, searched up to ``before``.
+
+    Returns ``None`` when there are no such dashes.
+    """
     glued = _GLUED.search(head, start, before)
     if glued is None:
         return None

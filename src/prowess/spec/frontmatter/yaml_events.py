@@ -1,7 +1,7 @@
-"""YAML by its rules: every scalar is text, and nothing is built before the whole event stream has been judged.
+"""The strict YAML parser: every scalar is text, and nothing is built before the events have been checked.
 
 Tags, anchors, aliases, merge keys, directives, duplicate keys, complex keys, several documents, deep nesting and
-sheer size are refused. What is left means the same to every reader of the file.
+sheer size are refused. What is left has one meaning for every reader of the file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class YamlError(Exception):
-    """The text breaks YAML's syntax; a repair may help. ``line`` counts from 0."""
+    """The text breaks YAML's syntax, and a repair may help. ``line`` counts from 0."""
 
     def __init__(self, code: str, message: str, line: int) -> None:
         super().__init__(message)
@@ -34,26 +34,33 @@ class YamlError(Exception):
 
 
 class YamlRefusedError(YamlError):
-    """The text is YAML, and against the rules: never repaired."""
+    """The text is YAML that the rules refuse; it is never repaired."""
 
 
 class UndefinedAliasError(YamlError):
-    """``*text`` where no such anchor exists: text that begins with an asterisk."""
+    """An alias such as ``*text`` without its anchor: most likely a text that begins with an asterisk."""
 
 
 def parse_yaml(text: str, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Value], dict[str, int]]:
-    """The mapping that ``text`` holds, and the line (from 0) of each key of its first two levels (``metadata.key``)."""
+    """Return the mapping that ``text`` holds, and the line (from 0) of each key of its first two levels.
+
+    A key of the second level is written ``metadata.key``. Raises ``YamlError`` for a text that is no such mapping, and
+    ``YamlRefusedError`` for one that the rules refuse.
+    """
     events = list(_check_events(_parse_events(text), limits))
     return _ValueBuilder(events).build_document()
 
 
 def parse_yaml_value(text: str, limits: Limits = DEFAULT_LIMITS) -> Value:
-    """Whatever one YAML document holds, under the same rules: text, a list or a mapping; ``""`` for nothing."""
-    return _ValueBuilder(list(_check_events(_parse_events(text), limits))).build_value()
+    """Return the value of one YAML document: text, a list or a mapping; ``""`` for an empty document.
+
+    Raises ``YamlError`` and ``YamlRefusedError`` as ``parse_yaml`` does.
+    """
+    return _ValueBuilder(list(_check_events(_parse_events(text), limits))).build_any()
 
 
 class PlainScalar(str):
-    """A scalar that was written without quotes, so that a reader may take it for something else than text."""
+    """A scalar without quotes, which a reader that types its values may take for something else than text."""
 
     __slots__ = ("column", "line")
     line: int
@@ -63,35 +70,38 @@ class PlainScalar(str):
 
     @classmethod
     def at(cls, text: str, line: int, column: int) -> PlainScalar:
-        """The scalar ``text``, which begins at ``line`` and ``column``."""
+        """Return the scalar ``text``, which begins at ``line`` and ``column``."""
         scalar = cls(text)
         scalar.line, scalar.column = line, column
         return scalar
 
 
 def parse_styled_yaml(text: str, limits: Limits = DEFAULT_LIMITS) -> dict[str, Value]:
-    """The mapping that ``parse_yaml`` gives, with every unquoted scalar a ``PlainScalar``."""
+    """Return the mapping that ``parse_yaml`` returns, with every unquoted scalar as a ``PlainScalar``."""
     return _StyledBuilder(list(_check_events(_parse_events(text), limits))).build_document()[0]
 
 
 def find_unindented_line(text: str) -> int | None:
-    """The first line (from 0) that goes on with a quoted or bracketed value and is not indented deeper than its key.
+    """Return the first line (from 0) that continues a quoted or bracketed value without being deeper than its key.
 
-    PyYAML reads such a line; YAML 1.2, and the parsers of other hosts that keep to it, refuse it. ``None`` if there is
-    none; raises ``YamlError`` where ``text`` breaks the syntax.
+    PyYAML reads such a line. YAML 1.2, and the parsers of other hosts that keep to it, refuse it. Returns ``None`` when
+    there is no such line. Raises ``YamlError`` where ``text`` breaks the syntax.
     """
-    rows = [row.rstrip("\r") for row in text.split("\n")]
-    for first, last, column, is_quoted in _iter_multiline_values(text, rows):
+    lines = [line.rstrip("\r") for line in text.split("\n")]
+    for first, last, column, is_quoted in _iter_multiline_values(text, lines):
         for number in range(first + 1, last + 1):
-            words = rows[number].lstrip(" ")
+            words = lines[number].lstrip(" ")
             is_comment = words.startswith("#") and not is_quoted
-            if words and not is_comment and len(rows[number]) - len(words) <= column:
+            if words and not is_comment and len(lines[number]) - len(words) <= column:
                 return number
     return None
 
 
-def _iter_multiline_values(text: str, rows: list[str]) -> Iterator[tuple[int, int, int, bool]]:
-    """Each quoted or bracketed value: its lines, the column of the mapping or list it is in, whether it is quoted."""
+def _iter_multiline_values(text: str, lines: list[str]) -> Iterator[tuple[int, int, int, bool]]:
+    """Yield for each quoted or bracketed value: its first and last line, the column of its block, whether it is quoted.
+
+    The block is the mapping or list in which the value stands.
+    """
     blocks = [-1]  # the columns of the mappings and lists around an event
     brackets: list[int] = []  # the lines on which the brackets around it opened
     for event in _parse_events(text):
@@ -109,14 +119,14 @@ def _iter_multiline_values(text: str, rows: list[str]) -> Iterator[tuple[int, in
                 blocks.pop()
                 continue
             first = brackets.pop()
-            # The outermost bracket alone may close right below its key.
-            is_alone = not rows[mark.line][: mark.column].strip(" ")
+            # The outermost bracket may close on a line of its own right below its key, which every parser accepts.
+            is_alone = not lines[mark.line][: mark.column].strip(" ")
             closes_below = is_alone and not brackets and mark.column == blocks[-1]
             yield first, mark.line - closes_below, blocks[-1], False
 
 
 def parse_block_yaml(text: str, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Value], dict[str, int]]:
-    """What ``parse_yaml`` gives, for the subset of YAML that the specification's reference validator reads.
+    """Return what ``parse_yaml`` returns, for the subset of YAML that the specification's reference validator reads.
 
     Beyond what ``parse_yaml`` refuses, ``[a]`` and ``{a: b}`` raise ``YamlRefusedError``, and so do mappings below one
     mapping that are indented differently.
@@ -132,8 +142,11 @@ def parse_block_yaml(text: str, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[s
 
 
 def _parse_events(text: str, *, fast: bool = True) -> Iterator[Any]:
-    """The events of PyYAML's C parser where it is there, or (not ``fast``) of the one in Python."""
-    import yaml  # noqa: PLC0415 - most heads never need it
+    """Yield the events of PyYAML's C parser where it is installed, or (not ``fast``) of its parser in Python.
+
+    Raises ``YamlError`` where the text breaks the syntax.
+    """
+    import yaml  # noqa: PLC0415 - most heads never need it, and ``list`` starts without it
 
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader) if fast else yaml.BaseLoader
     try:
@@ -149,19 +162,22 @@ def _parse_events(text: str, *, fast: bool = True) -> Iterator[Any]:
 
 
 def _find_unclosed_quote(text: str, line: int) -> int | None:
-    """The line above ``line``, where a parser stumbled, on which quotes open that are not closed before it, if any.
+    """Return the line above ``line``, where a parser failed, on which a quote opens that is not closed before it.
 
-    A parser reads on to the next such quote, or to the end, and stumbles there, far from what is to be mended.
+    Returns ``None`` when there is none. A parser reads on to the next such quote, or to the end, and fails there, far
+    from the line that its author has to mend.
     """
-    rows = text.split("\n")[:line]
-    for number in range(len(rows) - 1, -1, -1):
-        opened = _OPENED_QUOTE.match(rows[number])
-        if opened:
-            return None if any(opened[1] in row for row in rows[number + 1 :]) else number
+    lines = text.split("\n")[:line]
+    for number in range(len(lines) - 1, -1, -1):
+        opening = _OPENED_QUOTE.match(lines[number])
+        if opening:
+            return None if any(opening[1] in later for later in lines[number + 1 :]) else number
     return None
 
 
 def _check_events(events: Iterable[Any], limits: Limits) -> Iterator[Any]:
+    """Yield the events, and raise ``YamlRefusedError`` at the first that the rules refuse."""
+    # While the parser runs, not after it, so that the limits end the parsing of a text that is too deep or too large.
     depth = documents = 0
     for count, event in enumerate(events):
         kind = type(event).__name__
@@ -210,31 +226,37 @@ def _check_node(event: Any, kind: str, line: int) -> None:  # noqa: ANN401
 
 
 class _ValueBuilder:
-    """Plain text, lists and mappings from judged events. Depth is bounded, so it may call itself."""
+    """Builds text, lists and mappings from events that were checked.
+
+    The methods call each other to any depth, because ``_check_events`` has bounded it.
+    """
 
     def __init__(self, events: list[Any]) -> None:
         self._events = iter(events)
         self._lines: dict[str, int] = {}
 
     def build_document(self) -> tuple[dict[str, Value], dict[str, int]]:
+        """Return the mapping of the document, and the lines of its keys."""
         for event in self._events:
             kind = type(event).__name__
             if kind == "MappingStartEvent":
-                return self._build_mapping("", 0), self._lines
+                return self.build_mapping("", 0), self._lines
             if kind in {"ScalarEvent", "SequenceStartEvent"}:
                 raise YamlError("yaml-not-a-mapping", "the frontmatter is not a mapping", event.start_mark.line)
         raise YamlRefusedError("empty-frontmatter", "the frontmatter is empty", 0)
 
-    def build_value(self) -> Value:
+    def build_any(self) -> Value:
+        """Return the value of the document, of whatever kind; ``""`` when it is empty."""
         for event in self._events:
             if type(event).__name__ in {"MappingStartEvent", "SequenceStartEvent", "ScalarEvent"}:
-                return self._build_value(event, "", 0)
+                return self.build_value(event, "", 0)
         return ""
 
-    def _build_value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
+    def build_value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
+        """Return the value that begins with ``event``; ``prefix`` is written before its keys where lines are kept."""
         kind = type(event).__name__
         if kind == "MappingStartEvent":
-            return self._build_mapping(prefix, level)
+            return self.build_mapping(prefix, level)
         if kind == "SequenceStartEvent":
             return self._build_sequence(level)
         text: str = event.value
@@ -245,10 +267,11 @@ class _ValueBuilder:
         for event in self._events:
             if type(event).__name__ == "SequenceEndEvent":
                 break
-            items.append(self._build_value(event, "", level + 1))
+            items.append(self.build_value(event, "", level + 1))
         return items
 
-    def _build_mapping(self, prefix: str, level: int) -> dict[str, Value]:
+    def build_mapping(self, prefix: str, level: int) -> dict[str, Value]:
+        """Return the mapping whose first event was taken, up to its last."""
         items: dict[str, Value] = {}
         for event in self._events:
             if type(event).__name__ == "MappingEndEvent":
@@ -257,7 +280,7 @@ class _ValueBuilder:
             path = f"{prefix}{key}"
             if level < 2 and (prefix or not level):  # noqa: PLR2004 - metadata.key is as deep as findings point
                 self._lines[path] = event.start_mark.line
-            items[key] = self._build_value(next(self._events), f"{path}.", level + 1)
+            items[key] = self.build_value(next(self._events), f"{path}.", level + 1)
         return items
 
     def _read_key(self, event: Any, items: dict[str, Value]) -> str:  # noqa: ANN401
@@ -273,33 +296,33 @@ class _ValueBuilder:
 
 
 class _StyledBuilder(_ValueBuilder):
-    """What ``_ValueBuilder`` gives, remembering which scalars had no quotes, and where these stand."""
+    """Builds a ``PlainScalar`` of each scalar that had no quotes."""
 
-    def _build_value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
-        value = super()._build_value(event, prefix, level)
+    def build_value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
+        value = super().build_value(event, prefix, level)
         if not isinstance(value, str) or event.style:
             return value
         return PlainScalar.at(value, event.start_mark.line, event.start_mark.column)
 
 
 class _BlockBuilder(_ValueBuilder):
-    """What ``_ValueBuilder`` gives; refuses mappings that are values of one mapping and begin in different columns."""
+    """Refuses mappings that are values of one mapping and begin in different columns."""
 
     def __init__(self, events: list[Any]) -> None:
         super().__init__(events)
         self._columns: list[int | None] = []
 
-    def _build_mapping(self, prefix: str, level: int) -> dict[str, Value]:
+    def build_mapping(self, prefix: str, level: int) -> dict[str, Value]:
         self._columns.append(None)
-        items = super()._build_mapping(prefix, level)
+        items = super().build_mapping(prefix, level)
         self._columns.pop()
         return items
 
-    def _build_value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
+    def build_value(self, event: Any, prefix: str, level: int) -> Value:  # noqa: ANN401
         if prefix and type(event).__name__ == "MappingStartEvent":  # only an entry of a list has no prefix
             column = event.start_mark.column
             if self._columns[-1] not in {None, column}:
                 message = "mappings side by side are indented differently"
                 raise YamlRefusedError("yaml-indentation", message, event.start_mark.line)
             self._columns[-1] = column
-        return super()._build_value(event, prefix, level)
+        return super().build_value(event, prefix, level)
