@@ -28,7 +28,7 @@ PDF = skill_md("pdf")
 
 
 def get(url: str, most: int = 1000, *, allowed: UrlPolicy = HERE, limits: prowess.Limits | None = None) -> HttpResponse:
-    return Fetcher(url, allowed, limits or prowess.Limits()).get(url, most, bound="max_download_bytes")
+    return Fetcher(url, allowed, limits or prowess.Limits()).get(url, most, limit_name="max_download_bytes")
 
 
 def refused(url: str, code: str, most: int = 1000, *, allowed: UrlPolicy = HERE, limits: prowess.Limits = QUICK) -> str:
@@ -73,7 +73,7 @@ def test_headers_meant_for_the_site_do_not_travel(site: Site) -> None:
         site.put("/x", b"", 302, Location=f"{other.url}/y", Set_Cookie="id=secret; Path=/")
         allowed = HERE._replace(hosts=frozenset([f"127.0.0.1:{other.port}"]))
         fetcher = Fetcher(site.url, allowed, QUICK, {"Authorization": "Bearer t", "Cookie": "a=b"})
-        assert fetcher.get(f"{site.url}/x", 10, bound="max_download_bytes").body == b"there"
+        assert fetcher.get(f"{site.url}/x", 10, limit_name="max_download_bytes").body == b"there"
         assert site.asked[0].headers["authorization"] == "Bearer t"
         assert {"authorization", "cookie"} & other.asked[0].headers.keys() == set()
 

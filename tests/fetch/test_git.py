@@ -307,7 +307,7 @@ def test_a_branch_that_is_written_like_a_commit_is_that_branch(repo: Repository)
     assert files(local(repo), first[:8])[0] == second
 
 
-@pytest.mark.parametrize("ask", [files, lambda remote, ref: remote.newest(ref)])
+@pytest.mark.parametrize("ask", [files, GitRemote.resolve_ref])
 def test_digits_that_begin_no_commit_say_that_all_of_them_are_needed(
     repo: Repository, ask: Callable[[GitRemote, str], object]
 ) -> None:

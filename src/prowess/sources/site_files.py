@@ -75,10 +75,10 @@ class PinnedFile:
 
     def is_cached(self) -> bool:
         """Whether its SKILL.md can be read without asking the server."""
-        return self._fetcher.is_cached(self._entry.digest)
+        return self._fetcher.has_bytes(self._entry.digest)
 
     def _fetch_bytes(self) -> bytes:
-        return self._fetcher.get_pinned(self._entry.url, self._entry.digest, self._entry.size)
+        return self._fetcher.get_by_digest(self._entry.url, self._entry.digest, self._entry.size)
 
 
 class PinnedArchive(PinnedFile):
