@@ -92,7 +92,7 @@ def _open_after_chmod(path: str, parent: int) -> int:
     name = os.path.basename(path)
     named = os.open(name, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
     try:
-        # A handle without the right to read takes no fchmod. Its path in /proc is the only way to the folder itself.
+        # Such a handle (O_PATH) takes no fchmod. Its path in /proc is the only way to the folder itself.
         handle_path = f"/proc/self/fd/{named}"
         syscalls.set_mode(handle_path if os.path.exists(handle_path) else path, 0o700)
     finally:
