@@ -83,6 +83,7 @@ class Cache:
             make_folders(self._folder, 0o700)
         except OSError:
             return False
+        # Whoever else may write to the folder could replace the records, which nothing but their place protects.
         info = stat_folder(self._folder)
         if info is None or not os.access(self._folder, os.W_OK):
             return False
@@ -106,7 +107,7 @@ class Cache:
             fields = json.loads(data or b"null")
         except (ValueError, RecursionError):
             return None
-        if not _is_valid_record(fields) or fields["url"] != url:
+        if not _is_valid_record(fields) or fields["url"] != url:  # a record that was moved answers for nobody
             return None
         return CacheRecord(**fields | {"replaced": tuple(fields["replaced"])})
 

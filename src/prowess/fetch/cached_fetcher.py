@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from prowess.fetch.client import Fetcher, HttpResponse
     from prowess.limits import Limits
 
+# Every other status may pass; these two say that there is no such thing.
 _GONE_STATUSES = frozenset((404, 410))
 _DIRECTIVE = re.compile(r'([a-z-]+)(?:\s*=\s*"?([^",\s]*)"?)?')
 
@@ -150,6 +151,7 @@ class CachedFetcher:
                 raise FetchError(f"{display_url(url)} is answered with status {response.status}", code="http-status")
             body = response.body
             _check_digest(url, body, digest)
+            # Bytes that are named by their hash are always fresh; only "no-store" counts.
             if not _parse_freshness(response.headers.get("cache-control", ""), 0)[1]:
                 self.cache.write(body)
         if size is not None and len(body) != size:
@@ -175,7 +177,7 @@ class CachedFetcher:
         if record is not None and reason:
             return self._use_newest(record, body, reason)
         seconds, is_secret = _parse_freshness(response.headers.get("cache-control", ""), request.default_seconds)
-        if is_secret:
+        if is_secret:  # no-store: the server forbids to keep it
             self.cache.mark_gone(url)
         else:
             before = (request.hash_parts(body) if body is not None else None) or frozenset()

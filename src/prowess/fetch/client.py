@@ -26,6 +26,7 @@ _STATUS_CODES = {401: "login-needed", **dict.fromkeys((408, 425, 429, 500, 502, 
 """The codes of errors for some HTTP statuses; every other one is ``http-status``."""
 UNREACHABLE_CODES = frozenset(("fetch-failed", "fetch-timeout", "server-busy"))
 """The codes of errors that say the server cannot be reached now, so that an old copy may be used."""
+# Without compression, and each request on a connection of its own, since each host is checked when it is connected.
 _DEFAULT_HEADERS = {"User-Agent": "prowess", "Accept": "*/*", "Accept-Encoding": "identity", "Connection": "close"}
 
 
@@ -118,7 +119,7 @@ class Fetcher:
             raise FetchError(f"{display_url(url)} is read in two ways", code="bad-address")
         transport = make_transport(origin, self._allowed, deadline, context=self._tls_context(origin))
         response = stack.enter_context(transport).handle_request(request)
-        stack.callback(response.close)
+        stack.callback(response.close)  # before the transport: the stack closes in reverse
         return response
 
     def _with_query(self, url: str, origin: Origin) -> str:

@@ -113,6 +113,7 @@ class GuardedBackend(httpcore2.NetworkBackend):
     ) -> httpcore2.NetworkStream:
         """Return a connection to the first address of the host that answers."""
         addresses = [host] if self._allowed is None else resolve_host(Origin(self._scheme, host, port), self._allowed)
+        # The next address is tried when one does not answer; the error of the last one is raised.
         for address in addresses[:-1]:
             with suppress(httpcore2.ConnectError, httpcore2.ConnectTimeout):
                 return self._connect_address(address, host, port, timeout, local_address, socket_options)
@@ -127,7 +128,7 @@ class GuardedBackend(httpcore2.NetworkBackend):
         local_address: str | None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None,
     ) -> httpcore2.NetworkStream:
-        raise_if_cancelled()
+        raise_if_cancelled()  # connecting cannot be interrupted, so this is the last moment
         left = self._deadline.seconds_left(timeout)
         stream = self._inner.connect_tcp(address, port, left, local_address, socket_options)
         if self._allowed is not None:
@@ -202,6 +203,7 @@ def make_transport(
 
 def _find_proxy(origin: Origin) -> str | None:
     """Return the proxy that the environment or the system sets for an origin; ``None`` for this machine itself."""
+    # A proxy would reach its own machine under such a name.
     if is_loopback(origin.host) or proxy_bypass(origin.host):
         return None
     proxies = getproxies()

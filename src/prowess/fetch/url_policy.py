@@ -55,7 +55,7 @@ def parse_origin(url: str) -> Origin:
     host = (parts.hostname or "").lower()
     if parts.scheme not in _DEFAULT_PORTS or not host:
         raise FetchError(f"{display_url(url)} is no web address", code="bad-address")
-    if "@" in parts.netloc:
+    if "@" in parts.netloc:  # it would be kept and shown with the address
         raise FetchError(f"{display_url(url)} holds a name or a password", code="bad-address")
     return Origin(parts.scheme, host, _parse_port(parts, url))
 
@@ -114,6 +114,7 @@ def resolve_host(origin: Origin, allowed: UrlPolicy) -> list[str]:
         answers = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise FetchError(f"{origin.display} is not known to the name service", code="fetch-failed") from None
+    # In the order of the name service, which prefers addresses that work here.
     addresses = list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in answers))
     for address in addresses:
         check_address(address, allowed, origin.display)

@@ -143,7 +143,7 @@ class PathResolver:
         while len(links) <= _MAX_LINKS and os.name != "nt":
             folder, name = os.path.split(path)
             if name in {"", os.curdir, os.pardir}:
-                break
+                break  # rare, and left to the slow twin
             parent = self._resolve_folder(folder)
             here = os.path.join(parent.end, name)
             links += parent.links

@@ -28,7 +28,7 @@ _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 
 _CREATE_FLAGS |= getattr(os, "O_NOFOLLOW", 0)
 # Taken from every mode: what is created decides what agents read, and a umask of 0 is common in containers.
 _OTHERS_WRITE = 0o022
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # from the headers of Linux
 
 _watcher: Watcher | None = None
 

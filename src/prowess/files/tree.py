@@ -118,7 +118,7 @@ class _TreeWalk:
         try:
             self._list_folder(folder, prefix, files, folders)
         except OSError:
-            if depth == 1:
+            if depth == 1:  # nothing at all can be said about the tree
                 raise
             self.tree.unreadable.append(prefix[:-1])
             return
@@ -143,6 +143,7 @@ class _TreeWalk:
                     self.bound = ("too-many-files", prefix[:-1])
                     return
                 name = entry.name
+                # First, since a name for ".git" must not be used whatever kind of entry it is.
                 if is_git_name(name):
                     self.tree.git_names.append(prefix + name)
                 elif not name.isascii() and not is_utf8_name(name):

@@ -79,14 +79,18 @@ def load_sources(
         "limits": bounds,
     }
     folder = as_optional_absolute(base_dir, "base_dir")
-    path = ""
-    content: object = file_or_mapping
-    if isinstance(file_or_mapping, str | os.PathLike):
-        path = os.path.abspath(os.fspath(file_or_mapping))
-        content = _parse_text(_read_config(path, bounds), path, bounds)
+    path, content = _read_content(file_or_mapping, bounds)
     if folder is None:
         folder = os.path.dirname(path) or os.getcwd()
     return [_make_source(entry, index, folder, defaults) for index, entry in enumerate(_list_entries(content, path))]
+
+
+def _read_content(file_or_mapping: object, limits: Limits) -> tuple[str, object]:
+    """Return the path of a file and its content; ``""`` and the value itself for anything but a path."""
+    if not isinstance(file_or_mapping, str | os.PathLike):
+        return "", file_or_mapping
+    path = os.path.abspath(os.fspath(file_or_mapping))
+    return path, _parse_text(_read_config(path, limits), path, limits)
 
 
 def _read_config(path: str, limits: Limits) -> str:
@@ -105,7 +109,7 @@ def _parse_text(text: str, path: str, limits: Limits) -> object:
         return json.loads(text) if path.endswith(".json") else parse_yaml_value(text, limits)
     except YamlError as error:
         raise SourceError(f"line {error.line + 1}: {error.message}", path, error.code) from None
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # the JSON reader calls itself for each bracket
         raise SourceError(f"not JSON: {error}", path) from None
 
 
@@ -134,6 +138,7 @@ def _make_source(entry: dict[str, object], index: int, folder: str, defaults: Ma
 
 
 def _build_source(entry: dict[str, object], folder: str, defaults: Mapping[str, Any]) -> SkillSource:
+    # An error, not a warning: with a misspelled "mount_as" the skills would silently be somewhere else.
     unknown = [key for key in entry if key not in _ENTRY_FIELDS and key not in _OPTION_READERS and key != "base_dir"]
     if unknown:
         known = (*_ENTRY_FIELDS, "base_dir", *_OPTION_READERS)
@@ -246,7 +251,7 @@ def _read_number(value: object, key: str) -> float:
             return int(value)
         with suppress(ValueError):
             return float(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float):  # a bool is an int for Python
         raise_bad_argument(key, "is a number", value)
     return value
 

@@ -78,6 +78,7 @@ class DirectorySource:
 
 def check_mount(mount_as: str) -> None:
     """Raise ``SourceError`` unless ``mount_as`` is the name of a folder, without patterns and without ``..``."""
+    # Filters are patterns over virtual paths. A mount with a pattern or ".." in it could match what it does not hold.
     if _GLOB_CHARACTERS & set(mount_as):
         raise SourceError(f"mount_as must be a literal folder, not a pattern: {mount_as!r}")
     if ".." in mount_as.replace("\\", "/").split("/"):

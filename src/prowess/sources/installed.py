@@ -85,7 +85,7 @@ def _find_copies(ref: SkillRef, scope: InstallScope) -> list[str]:
 
     The list is empty for any other install, and where the lock file cannot be read.
     """
-    with suppress(InstallError):
+    with suppress(InstallError):  # ``_check_version`` reports a bad lock file
         return find_copies(read_lock(scope.lock_folder).get(ref.full_name), scope)
     return []
 

@@ -17,6 +17,7 @@ class Prefetch(Generic[T]):
     def __init__(self, function: Callable[[], T]) -> None:
         self._results: list[T] = []
         self._errors: list[BaseException] = []
+        # A daemon: a server that never answers must not keep the program from ending.
         self._thread = Thread(target=self._run, args=(function,), daemon=True)
         self._thread.start()
 

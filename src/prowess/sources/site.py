@@ -123,6 +123,7 @@ class UrlSource:
             except FetchError as error:
                 if error.code != "unknown-schema":
                     raise
+                # A site may publish a newer index beside an older one that we can read.
                 notes.append(Issue(error.code, "", error.message, copy.url, 0, "warning"))
                 continue
             if copy.stale_reason:
@@ -171,9 +172,9 @@ class UrlSource:
         if failed or not (self._prefetch or contents.is_cached()):
             return skill
         try:
-            return skill.load().skill
+            return skill.load().skill  # the file has fields that an index does not announce
         except SkillError:
-            return skill
+            return skill  # a bad copy hides no skill: whoever loads it gets the error
 
 
 def _choose_code(notes: list[Issue]) -> str:

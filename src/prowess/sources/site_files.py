@@ -102,6 +102,7 @@ class PinnedArchive(PinnedFile):
         return self._names or ()
 
     def read(self, path: str) -> bytes:
+        # Unpacked at each read: the cache has the packed bytes, and unpacked they could be many in memory.
         for file in self.read_all():
             if file.path == path:
                 return file.content
@@ -127,6 +128,7 @@ class ListedFiles:
 
     @property
     def state(self) -> str:
+        # Nothing but this is known before the files are fetched.
         said = "\0".join((self._entry.front.name, self._entry.front.description, *self._entry.files))
         return hashlib.sha256(said.encode()).hexdigest()
 
@@ -153,7 +155,7 @@ class ListedFiles:
 
     def _note_stale(self, path: str, copy: Download) -> None:
         """Remember why a file is an old copy, until it is read again."""
-        self._notes.pop(path, None)
+        self._notes.pop(path, None)  # the server may be back
         if copy.stale_reason:
             self._notes[path] = ("stale-file", f"is a copy of before: {copy.stale_reason}")
         if copy.rollback_reason:

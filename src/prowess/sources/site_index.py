@@ -39,6 +39,7 @@ _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _TYPES = ("skill-md", "archive")
 _PINNED_KEYS = frozenset(("type", "url", "digest"))
 """Fields that only entries of version 0.2.0 have."""
+# In a URL these begin an escape, a query or a fragment; in a folder they are letters of a name.
 _URL_CHARACTERS = re.compile(r"[%?#]")
 _SKILL_FILE = "SKILL.md"
 _MAX_BRACKETS = 8  # for each entry, those in its texts included: bounds what parsing makes before entries are counted
@@ -128,9 +129,10 @@ def _read_rows(
     for number, row in enumerate(rows):
         try:
             entry = reader(_check_row(row), url, limits)
-            check(entry.url)
+            check(entry.url)  # now, so that a refused address is an issue of the listing and not of a later read
             entries.append(entry)
         except _SiteEntryError as error:
+            # A later version of the format may have more types, which is no fault of the site.
             severity: Severity = "warning" if error.code == "unknown-type" else "error"
             issues.append(Issue(error.code, error.field, f"{_describe_row(row, number)} {error}", url, 0, severity))
         except FetchError as error:
@@ -157,10 +159,11 @@ def _make_shared_issue(entry: SiteEntry, url: str) -> Issue:
 
 
 def _parse_object(body: bytes, url: str, limits: Limits) -> Row:
+    # Counted before parsing: a few bytes of brackets become many objects in memory.
     if body.count(b"[") + body.count(b"{") > _MAX_BRACKETS * limits.max_index_entries:
         raise _make_count_error(url, limits)
     try:
-        text = body.decode("utf-8-sig")
+        text = body.decode("utf-8-sig")  # some editors write a byte order mark
         data = json.loads(text, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant)
     except UnicodeDecodeError:
         raise FetchError("the index is not UTF-8", url, "bad-index") from None
@@ -182,6 +185,7 @@ def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> Row:
 
 
 def _refuse_constant(name: str) -> None:
+    # Python reads NaN and Infinity, which are not JSON.
     raise ValueError(f"{name} is no JSON")
 
 
@@ -233,6 +237,7 @@ def _read_newer_entry(row: Row, base: str, _limits: Limits) -> SiteEntry:
     if digest is None:
         raise _SiteEntryError("bad-digest", "digest", "has no SHA-256 digest")
     size = row.get("size")
+    # A bool is an int for Python.
     if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 0):
         raise _SiteEntryError("bad-entry", "size", "has a size that is no number of bytes")
     issues = tuple(field_issues(front, mode="lenient", path=hide_secrets(url)))
@@ -279,6 +284,7 @@ def _check_paths(files: list[Any]) -> Iterator[str]:
             checked = "/".join(split_relative_path(path))
         except PathTraversalError as error:
             raise _SiteEntryError(error.code, "files", f"lists a path that is refused: {error.message}") from None
+        # Some file systems take names for equal that differ in case or in how accents are encoded.
         folded = unicodedata.normalize("NFC", checked).casefold()
         if folded in names:
             raise _SiteEntryError("bad-path", "files", f"lists a file twice: {ascii(path)[:_MAX_SHOWN_CHARS]}")

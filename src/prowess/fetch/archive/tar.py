@@ -196,6 +196,7 @@ def _read_member(header: bytes, size: int, records: dict[str, str], stream: _Tar
         raise _make_refusal(name, f"is {_REFUSED_KINDS.get(kind, 'no regular file')}")
     if "size" in records and records["size"] != str(size):
         raise _make_refusal(name, "has two sizes")
+    # A reader that goes by this field would make a link.
     if header[157:257].strip(b"\0"):
         raise _make_refusal(name, "names a target as a link does")
     if kind == _FOLDER:
@@ -211,6 +212,7 @@ def _read_member(header: bytes, size: int, records: dict[str, str], stream: _Tar
 
 def _member_name(header: bytes) -> str:
     name = header[:100].partition(b"\0")[0]
+    # Only POSIX archives have a prefix there; GNU writes times into that place.
     prefix = header[345:500].partition(b"\0")[0] if header[_MAGIC_FIELD] == _POSIX_MAGIC else b""
     return _decode_text(prefix + b"/" + name if prefix else name)
 

@@ -95,7 +95,7 @@ class _ArchiveTree:
         if self._members > self._limits.max_archive_entries:
             why = f"has more than max_archive_entries ({self._limits.max_archive_entries}) entries"
             raise RefusedArchiveError(why, "archive-too-large")
-        if member.folder and member.name.rstrip("/") == ".":
+        if member.folder and member.name.rstrip("/") == ".":  # "tar -c ." writes the top folder too
             return
         parts = self._split_name(member.name)
         self._claim_folders(parts if member.folder else parts[:-1])
@@ -108,6 +108,7 @@ class _ArchiveTree:
         except PathTraversalError as error:
             why = f"has a member that cannot be accepted: {error.message}"
             raise RefusedArchiveError(why, _KEPT_CODES.get(error.code, "bad-archive")) from None
+        # What lies deeper would not be listed among the files of the skill.
         if len(parts) > self._limits.max_depth_per_skill:
             raise RefusedArchiveError(f"has folders more than {self._limits.max_depth_per_skill} deep")
         return parts
@@ -124,6 +125,7 @@ class _ArchiveTree:
         self._check_spelling(path)
         if path in self.files or path in self._folders:
             raise RefusedArchiveError(f"has {path[:80]!r} twice")
+        # What is packed twice is seen by nobody who looks at the files before the install.
         if path.lower().endswith(_ARCHIVE_SUFFIXES) and not self._nested:
             raise RefusedArchiveError(f"holds another archive, {path[:80]!r}")
         self.files[path] = NewFile(path, member.content, member.executable)

@@ -79,6 +79,7 @@ def read_zip(data: bytes, limits: Limits) -> Iterator[ArchiveMember]:
     if count > limits.max_archive_entries:
         why = f"has {count} entries; at most max_archive_entries ({limits.max_archive_entries}) are accepted"
         raise RefusedArchiveError(why, "archive-too-large")
+    # In the order of the file, in which each must begin where the one before ends.
     entries = sorted(_read_directory(data, directory, end, count), key=lambda entry: entry.offset)
     meter = UnpackMeter(len(data), limits.max_unpacked_bytes, limits.max_archive_ratio)
     meter.check_claim(sum(entry.size for entry in entries))
@@ -147,7 +148,7 @@ def _check_entry(entry: _ZipEntry, disk: int) -> None:
         raise _make_refusal(entry, f"is compressed in a way that is not known ({entry.method})")
     if disk or _ZIP64_MARK in {entry.packed_size, entry.size, entry.offset}:
         raise _make_refusal(entry, "is a zip64 entry or lies in another part")
-    kind = stat.S_IFMT(entry.mode)
+    kind = stat.S_IFMT(entry.mode)  # 0 where the archiver knows no Unix modes
     if kind not in {0, stat.S_IFDIR if entry.is_folder else stat.S_IFREG}:
         raise _make_refusal(entry, "is no regular file")
     if entry.mode & SPECIAL_BITS and not entry.is_folder:

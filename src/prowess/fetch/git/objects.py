@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from prowess.limits import Limits
 
+# Old repositories have files with the mode 100664.
 _FILE_MODES = {"100644": False, "100755": True, "100664": False}
 """The kinds of entries that are files, and whether they are executable."""
 _FOLDER_MODE = "40000"
@@ -177,6 +178,7 @@ def load_objects(dumped: bytes) -> dict[str, tuple[str, bytes]]:
         objects = dict(_parse_objects(dumped))
     except ValueError:  # an id that is not ASCII, or a size of thousands of digits
         raise GitError("what was kept of a repository makes no sense") from None
+    # The cache is a folder of the user's: what lies in it is believed only as far as its hash proves it.
     for name, (kind, data) in objects.items():
         if _hash_object(kind, data, len(name)) != name:
             raise GitError(f"an object is not what its id {name!a} says")

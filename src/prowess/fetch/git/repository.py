@@ -69,6 +69,7 @@ class GitCommit(NamedTuple):
         """
         self.prefetch(entries)
         left = limits.max_install_bytes
+        # All sizes before the first bytes: nothing is handed out of a commit that is refused in the end.
         for entry in entries:
             size = self.objects.file_size(entry.object_id)
             if size is None:
@@ -213,6 +214,7 @@ class GitRemote(NamedTuple):
 
     def _query_ancestor(self, commit: str, ancestor: str) -> bool:
         with TemporaryRepository(self, sha256=len(commit) == _SHA256_CHARS) as repository:
+            # Most updates are a few commits apart, so a short history is fetched first.
             for depth in HISTORY_DEPTHS:
                 repository.fetch_history(commit, depth)
                 if repository.has_commit(ancestor):
@@ -259,7 +261,7 @@ class _CommitFetch:
             commit = remote.resolve_ref(version)
             dumped = remote.cache.read_objects(remote.address, commit, remote.limits.max_fetch_bytes)
             self._objects = GitObjects(load_objects(dumped or b""))
-            self._objects.list_files(commit, remote.limits)
+            self._objects.list_files(commit, remote.limits)  # raises when a folder is missing in the cache
         except GitError as error:
             if error.code not in _REFUSAL_CODES:
                 raise

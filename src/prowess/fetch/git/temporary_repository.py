@@ -62,10 +62,11 @@ class TemporaryRepository:
             self.folder = stack.enter_context(temporary_folder())
             config = _CONFIG.format(version=int(self._sha256), more=_SHA256_CONFIG if self._sha256 else "")
             write_tree(self.folder, (*_EMPTY_REPOSITORY, NewFile("config", config.encode())))
-            if self.address.startswith("https://"):
+            if self.address.startswith("https://"):  # passwords only over TLS; ssh has settings of its own
                 self._connection_settings = read_connection_settings(
                     remote.git or GitProgram(remote.limits), self.folder
                 )
+            # Only now: an error above must delete the folder at once, since __exit__ would not be called.
             self._cleanup = stack.pop_all()
         return self
 

@@ -69,6 +69,7 @@ class Approvals:
 
         The file of the approvals is read once for all of them, and written only when an approval ends.
         """
+        # Most listings end no approval, so the file is first read without a lock.
         if any(states.get(location, known) != known for location, known in self._read().items()):
             self._update_file(
                 lambda approved: {key: value for key, value in approved.items() if states.get(key, value) == value}
@@ -80,10 +81,11 @@ class Approvals:
         return self._file.read(_parse_states) or {}
 
     def _update_file(self, change: Callable[[States], States]) -> None:
+        # Read again while the file is locked: another process may have changed it since.
         self._file.update(lambda: {"version": 1, "approvals": dict(sorted(change(self._read()).items()))})
 
 
 def _parse_states(content: Any) -> States:  # noqa: ANN401 - any JSON
-    if content["version"] != 1:
+    if content["version"] != 1:  # of a later Prowess: what is not understood approves nothing
         return {}
     return {str(key): str(value) for key, value in content["approvals"].items()}

@@ -77,7 +77,7 @@ class McpConnection:
         try:
             return thread.send_request(method, params, deadline)
         except FetchError as error:
-            if error.code == "download-too-large":
+            if error.code == "download-too-large":  # the rest of the answer would come in before the next one
                 self._drop_thread(thread)
             if error.code != "server-away":
                 raise
@@ -212,6 +212,7 @@ class _ConnectionThread:
         except BaseException as error:  # noqa: BLE001 - those who wait for the connection get the error
             self._fail_waiting(_describe_error(error))
         finally:
+            # In this order: tasks end, then generators that they left open, and only then the loop can close.
             for task in asyncio.all_tasks(self._loop):
                 task.cancel()
             self._loop.run_until_complete(asyncio.sleep(0))

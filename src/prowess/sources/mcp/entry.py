@@ -33,6 +33,7 @@ _ENTRY_KEYS = frozenset(("uri", "frontmatter", "resources"))
 _FILE_KEYS = frozenset(("uri", "digest", "size"))
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,31}://")
+# A "%" without two digits: decoders disagree on what it means.
 _HALF_ENCODED = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _MAX_URI_LENGTH = 2_048
 _MAX_INTEGER_BITS = 128  # Python needs quadratic time to write a large number as text
@@ -83,6 +84,7 @@ def parse_entry(raw: object, limits: Limits) -> McpEntry:
     """Return the entry that a server sent; raises ``FetchError`` when anything in it is wrong."""
     try:
         return _build_entry(raw, limits)
+    # A server may send any JSON, so whatever it makes the code below raise is a bad entry.
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
         raise _make_entry_error("an entry that cannot be read") from None
 
@@ -92,7 +94,7 @@ def _build_entry(raw: object, limits: Limits) -> McpEntry:
     uri = parse_uri(entry["uri"])
     fields = _parse_fields(entry["frontmatter"], uri, limits)
     resources = entry["resources"]
-    if resources == "dynamic":
+    if resources == "dynamic":  # such files have no digest that they could be checked against
         raise FetchError(f"{uri}: its files are made up as they are read", uri, "dynamic-skill")
     if not isinstance(resources, list):
         raise _make_entry_error(f"{uri}: 'resources' is a list, or 'dynamic'", uri)
@@ -147,6 +149,7 @@ def _parse_fields(raw: object, uri: str, limits: Limits) -> dict[str, Json]:
     name, description = fields.get("name"), fields.get("description")
     if not isinstance(name, str) or not is_spec_name(name):
         raise _make_entry_error(f"{uri}: 'name' is against the rules", uri)
+    # The specification wants a skill to be named like its folder.
     if name != _split_uri(uri)[-2]:
         raise _make_entry_error(f"{uri}: the folder is not named {name!r}", uri)
     if not isinstance(description, str) or not description.strip() or len(description) > MAX_DESCRIPTION_LENGTH:
@@ -182,6 +185,7 @@ class _SizeCheck:
 
 
 def _parse_files(resources: list[Json], uri: str, limits: Limits) -> dict[str, McpFile]:
+    # The announced numbers are checked before anything is read: the server decides how much we would fetch.
     if len(resources) > limits.max_served_files:
         message = f"{uri}: {len(resources)} files; at most {limits.max_served_files} (Limits.max_served_files) are used"
         raise FetchError(message, uri, "too-many-files")
@@ -205,12 +209,13 @@ def _parse_file(raw: Mapping[str, Json], base: str, uri: str, limits: Limits) ->
     match = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
     if match is None:
         raise FetchError(f"{uri}: a digest is 'sha256:' and 64 hexadecimal digits", uri, "bad-digest")
-    if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+    if isinstance(size, bool) or not isinstance(size, int) or size < 0:  # a bool is an int for Python
         raise _make_entry_error(f"{uri}: a size is a whole number", uri)
     if size > limits.max_served_bytes:
         raise _make_size_error(uri, limits)
     if not isinstance(file_uri, str) or len(file_uri) > _MAX_URI_LENGTH or not file_uri.startswith(base):
         raise _make_entry_error(f"{uri}: a file lies outside the skill", uri)
+    # Both addresses are split, so that an encoded "/" or ".." after the common text is found.
     path = "/".join(_split_uri(file_uri)[len(_split_uri(uri)) - 1 :])
     try:
         split_relative_path(path)

@@ -164,7 +164,7 @@ class McpSkillFiles:
 
     def _fetch_changed_entry(self, error: FetchError) -> McpEntry:
         """Return the entry that the server announces now; raises ``error`` when it is still the old one."""
-        if error.code not in _CHANGE_CODES:
+        if error.code not in _CHANGE_CODES:  # a timeout, for one, says nothing about the skill
             raise error
         entry = self._fetch_entry()
         if entry.state == self.state:
@@ -187,7 +187,7 @@ class McpSkillFiles:
         if entry.uri != self._entry.uri:
             message = f"MCP server {self.server.label!r} answered for another skill"
             raise FetchError(message, self.location, "bad-entry")
-        self._latest.entry = entry
+        self._latest.entry = entry  # before the approvals: an error there must not bring the old entry back
         if self._approvals is not None:
             self._approvals.expire({self.location: entry.state})
         return entry
@@ -197,6 +197,7 @@ class McpSkillFiles:
         if file is None:
             raise ResourceNotFoundError(f"{self.server.label} lists no file {path!r} for this skill", path)
         data = self._cache.get(file.digest)
+        # The size too: an entry may announce the digest of another entry's file with a size that is wrong.
         if data is None or len(data) != file.size:
             data = self._fetch_file(file.uri)
             self._verify_file(path, data)
@@ -211,7 +212,7 @@ class McpSkillFiles:
         if not isinstance(contents, list) or len(contents) != 1 or not isinstance(contents[0], dict):
             raise self._make_mismatch_error(uri, "the answer holds no single file")
         text, blob = contents[0].get("text"), contents[0].get("blob")
-        if isinstance(text, str) == isinstance(blob, str):
+        if isinstance(text, str) == isinstance(blob, str):  # both, or neither
             raise self._make_mismatch_error(uri, "the answer is neither text nor base64")
         try:
             return text.encode() if isinstance(text, str) else base64.b64decode(str(blob), validate=True)
@@ -288,4 +289,5 @@ def _without_privileges(front: Frontmatter, name: str) -> Frontmatter:
 
 
 def _is_privilege(key: str) -> bool:
+    # However a field is written, some model or host might take it for the real one.
     return key.casefold().replace("-", "").replace("_", "").strip() in _PRIVILEGE_KEYS

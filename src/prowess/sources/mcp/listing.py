@@ -61,6 +61,7 @@ class McpListing:
             raise FetchError(f"{self._server}: the listing is no list", self._namespace, "bad-entry")
         self.has_page = True
         for raw in raw_entries:
+            # Bad entries count too: they cost time, and each makes an issue.
             if len(self.entries) + len(self.issues) >= self._max_skills:
                 self._report_excess()
                 return None

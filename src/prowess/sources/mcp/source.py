@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _LABEL = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+){0,15}")
 _MAX_LABEL_LENGTH = 32
+# What stays on this machine needs no encryption.
 _LOOPBACK_HOSTS = frozenset(("127.0.0.1", "localhost", "::1"))
 
 
@@ -138,7 +139,7 @@ class McpSource:
             listing.read_pages(until)
         except FetchError as error:
             if self._missing == "error" or not listing.has_page:
-                raise
+                raise  # without a page nothing is known, and load() reports the server as not reached
             listing.report_stop(error)
         return listing
 
@@ -160,7 +161,7 @@ class McpSource:
 
     def _make_skill(self, entry: McpEntry, name: str) -> Skill:
         contents = McpSkillFiles(entry, self._connection, kept=self._kept, approvals=self._approvals)
-        virtual = name.replace(":", "/", 1)
+        virtual = name.replace(":", "/", 1)  # a folder for each server, which filters can name
         policy = LoadPolicy(limits=self._limits)
         home = SkillLocation(file=SKILL_FILE, policy=policy, origin="mcp", virtual=virtual, contents=contents)
         return make_remote_skill(home, contents.as_announced(name))
