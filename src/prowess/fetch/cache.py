@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import ResourceError
 from prowess.files import syscalls
 from prowess.files.directory import list_oldest_files, stat_folder
+from prowess.files.paths import is_owned_alone
 from prowess.files.read import OpenFile
 from prowess.files.write import make_folders, write_atomic
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
 CACHE_DIR_VARIABLE = "PROWESS_CACHE_DIR"
-_OTHERS_WRITE_BITS = 0o022  # the group, and everybody else
 _MAX_RECORD_BYTES = 256 * 1024
 _TEXT_FIELDS = ("url", "final_url", "digest", "etag", "last_modified")
 _NUMBER_FIELDS = ("size", "stored_at", "fresh_until")
@@ -85,9 +85,7 @@ class Cache:
             return False
         # Whoever else may write to the folder could replace the records, which nothing but their place protects.
         info = stat_folder(self._folder)
-        if info is None or not os.access(self._folder, os.W_OK):
-            return False
-        return not hasattr(os, "geteuid") or (info.st_uid == os.geteuid() and not info.st_mode & _OTHERS_WRITE_BITS)
+        return info is not None and os.access(self._folder, os.W_OK) and is_owned_alone(info)
 
     def read(self, digest: str, max_bytes: int) -> bytes | None:
         """Return the bytes with that hash; ``None`` when they are missing, damaged, or more than ``max_bytes``."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from prowess.errors import BusyError, NotTrustedError, ResourceError, ResourceNotFoundError
 from prowess.files.lock import lock_folder
+from prowess.files.paths import is_owned_alone
 from prowess.files.read import OpenFile
 from prowess.files.write import make_folders, write_atomic
 
@@ -21,7 +22,6 @@ T = TypeVar("T")
 
 _MAX_BYTES = 16 << 20
 _MAX_LOCK_SECONDS = 10  # a change takes milliseconds: whoever waits longer waits for a process that hangs
-_OTHERS_WRITE = 0o022
 
 
 class OwnedJson:
@@ -70,7 +70,7 @@ class OwnedJson:
             raise self._error(f"cannot write the {self._what}: {error.strerror}") from None
 
     def _check_owner(self, info: os.stat_result) -> None:
-        if hasattr(os, "geteuid") and (info.st_uid != os.geteuid() or info.st_mode & _OTHERS_WRITE):
+        if not is_owned_alone(info):
             message = f"the file with the {self._what} belongs to somebody else, or others may write to it"
             raise self._error(message)
 

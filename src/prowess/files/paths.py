@@ -13,6 +13,7 @@ from prowess.files.directory import stat_folder
 
 _MAX_LINKS = 40
 """How many links Linux follows in one path. A loop of links ends there."""
+_OTHERS_WRITE = 0o022  # the group, and everybody else
 
 
 def path_inside(path: str, folder: str) -> str | None:
@@ -160,6 +161,22 @@ class PathResolver:
         if resolved is None:
             resolved = self._folders[folder] = resolve_path(folder)
         return resolved
+
+
+def is_owned_alone(info: os.stat_result) -> bool:
+    """True when a file or folder belongs to this user and nobody else may write to it; always true on Windows."""
+    return not hasattr(os, "geteuid") or (info.st_uid == os.geteuid() and not info.st_mode & _OTHERS_WRITE)
+
+
+def fold_path(path: str) -> str:
+    """Return one text for all spellings of a path that some file system takes for one.
+
+    File systems disagree on case, and on how accents are encoded. Where two files of an archive or an index are one,
+    the second would replace the first, after somebody had looked at the first.
+    """
+    from unicodedata import normalize  # noqa: PLC0415 - only for what is fetched; a scan folds no paths
+
+    return normalize("NFC", normalize("NFC", path).casefold())  # folding can undo the first normalization
 
 
 def read_inode(path: str) -> int:

@@ -103,5 +103,6 @@ def sync_tree(folder: str) -> None:
             syscalls.sync_file(fd, path)
         finally:
             os.close(fd)
+    # Folders last: their entries must not be on the disk before the files that they name.
     for path, _, _ in folders:
         syscalls.sync_folder(path)

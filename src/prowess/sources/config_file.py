@@ -144,7 +144,7 @@ def _build_source(entry: dict[str, object], folder: str, defaults: Mapping[str, 
         known = (*_ENTRY_FIELDS, "base_dir", *_OPTION_READERS)
         raise SourceError(f"unknown field {unknown[0]!r}; known: {', '.join(known)}")
     path = _read_path(entry, "dir") or _read_path(entry, "path")
-    preload = _read_flag(entry.get("preload") or "", "preload", defaults)
+    preload = _read_flag(entry.get("preload") or "", "preload", defaults)  # an empty value of YAML is a no
     mount = _read_text(entry, "mount_as")
     if not path:
         return _make_inline_source(entry, mount, preload=preload)
@@ -247,7 +247,7 @@ def _read_limit(limits: Limits, name: str, value: object) -> float:
 def _read_number(value: object, key: str) -> float:
     """Return a number, which a program and JSON give as a number and YAML as text."""
     if isinstance(value, str):
-        with suppress(ValueError):
+        with suppress(ValueError):  # an int first, since some limits must be whole numbers
             return int(value)
         with suppress(ValueError):
             return float(value)

@@ -104,6 +104,7 @@ def _check_version(ref: SkillRef, scope: InstallScope, install_folder: str) -> l
         entry = read_lock(scope.lock_folder).get(ref.full_name)
     except InstallError as error:
         return [Issue(error.code, "", error.message, error.path, 0, "warning")]
+    # A version is a tag or a commit: either name of what is installed fits.
     if not ref.version or entry is None or ref.version in {entry.ref, entry.commit}:
         return []
     message = f"version {entry.ref or entry.commit or 'unknown'} is installed, not {ref.version}"

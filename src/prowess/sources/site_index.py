@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urljoin
 
 from prowess.errors import FetchError, Issue, PathTraversalError
+from prowess.files.paths import fold_path
 from prowess.names import split_relative_path
 from prowess.spec.frontmatter.fields import Frontmatter
 from prowess.spec.redaction import hide_secrets
@@ -284,8 +284,7 @@ def _check_paths(files: list[Any]) -> Iterator[str]:
             checked = "/".join(split_relative_path(path))
         except PathTraversalError as error:
             raise _SiteEntryError(error.code, "files", f"lists a path that is refused: {error.message}") from None
-        # Some file systems take names for equal that differ in case or in how accents are encoded.
-        folded = unicodedata.normalize("NFC", checked).casefold()
+        folded = fold_path(checked)
         if folded in names:
             raise _SiteEntryError("bad-path", "files", f"lists a file twice: {ascii(path)[:_MAX_SHOWN_CHARS]}")
         names.add(folded)

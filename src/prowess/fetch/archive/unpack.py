@@ -6,13 +6,13 @@ top, or in the one folder that everything lies in. That folder is then left out 
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING
 
 from prowess.errors import PathTraversalError, SkillValidationError
 from prowess.fetch.archive.members import RefusedArchiveError
 from prowess.fetch.archive.tar import GZIP_MAGIC, is_tar, read_tar
 from prowess.fetch.archive.zip import ZIP_MAGIC, read_zip
+from prowess.files.paths import fold_path
 from prowess.files.write import NewFile
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import find_git_repository, split_relative_path
@@ -131,10 +131,7 @@ class _ArchiveTree:
         self.files[path] = NewFile(path, member.content, member.executable)
 
     def _check_spelling(self, path: str) -> None:
-        # Some file systems take names for equal that differ in case or in how accents are encoded. There the second
-        # file would replace the first one, after somebody had looked at the first.
-        folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
-        first = self._spelled.setdefault(folded, path)
+        first = self._spelled.setdefault(fold_path(path), path)
         if first != path:
             raise RefusedArchiveError(f"has {path[:80]!r} and {first[:80]!r}, which are one name on some systems")
 

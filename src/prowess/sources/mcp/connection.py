@@ -98,7 +98,7 @@ class McpConnection:
 
     def _forget_thread(self, thread: _ConnectionThread) -> None:
         with self._lock:
-            if self._current is thread:
+            if self._current is thread:  # another caller may have connected again already
                 self._current = None
 
     def _start_thread(self) -> _ConnectionThread:
@@ -160,7 +160,7 @@ class _ConnectionThread:
     def send_request(self, method: str, params: Mapping[str, Any], deadline: float) -> dict[str, Any]:
         """Send one request and return the answer; raises ``FetchError`` when it is an error or too late."""
         seconds = _seconds_left(time.monotonic() + self._limits.max_mcp_call_seconds, deadline)
-        if not seconds:
+        if not seconds:  # sending what nobody will wait for would only cost the quota
             raise self._make_error(f"no time is left for {method}", "mcp-timeout")
         future = self._submit(self._send_request(method, params))
 
@@ -267,7 +267,7 @@ class _ConnectionThread:
             is_answer = isinstance(error, MCPError) and error.code != CONNECTION_CLOSED
             if is_answer and not self._quota.excess_reason:
                 raise self._make_error(why, "request-refused") from None
-            self._closing.set()
+            self._closing.set()  # the connection is broken; the next request begins a new one
             raise self._make_closed_error(why) from None
 
 

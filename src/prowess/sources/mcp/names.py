@@ -36,7 +36,7 @@ class McpNames:
             remaining = self._requested.union(entry.uri for entry in entries)
             self._known = {uri: name for uri, name in self._known.items() if uri in remaining}
             self._taken = set(self._known.values())
-            self._numbers.clear()
+            self._numbers.clear()  # names were given back, so numbers may be free again
             return {entry.uri: self._name_entry(entry) for entry in entries}
 
     def name_one(self, entry: McpEntry) -> str:

@@ -68,6 +68,7 @@ class ReceiveQuota:
     def reserve(self, limit: QuotaLimit) -> Iterator[None]:
         """Let as much come as that field of ``Limits`` says, until the end of the ``with`` block."""
         with self._lock:
+            # Nothing of the time between requests counts against this one, nor for it.
             if not self._reserved:
                 self._left, self.excess_reason = 0, ""
             self._reserved.append(limit)
@@ -76,6 +77,7 @@ class ReceiveQuota:
             yield
         finally:
             with self._lock:
+                # Requests may overlap: those that are still open keep what they have reserved, and no more.
                 self._reserved.remove(limit)
                 self._left = (
                     min(self._left, self._reserved_bytes()) if self._reserved else self._limits["max_mcp_message_bytes"]

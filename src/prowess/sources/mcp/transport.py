@@ -55,7 +55,7 @@ async def open_program(
         list(command),
         env={**get_default_environment(), **(env or {})},
         cwd=cwd,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,  # nobody reads it, and a full pipe would stop the program
         start_new_session=os.name != "nt",
     )
     incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -66,7 +66,7 @@ async def open_program(
         try:
             yield received, sent
         finally:
-            with anyio.CancelScope(shield=True):
+            with anyio.CancelScope(shield=True):  # a cancelled caller must not leave the program behind
                 await _end_process(process)
                 for stream in (received, sent, incoming, outgoing):
                     await stream.aclose()
@@ -80,7 +80,7 @@ async def _read_messages(process: Process, incoming: Incoming, max_bytes: int, q
             async for line in _read_lines(process.stdout, max_bytes, quota):
                 try:
                     message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValueError as error:
+                except ValueError as error:  # a line that is no message; the SDK decides what that means
                     await incoming.send(error)
                     continue
                 await incoming.send(SessionMessage(message))
