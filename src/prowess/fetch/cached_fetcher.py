@@ -267,6 +267,7 @@ def _format_days(seconds: float) -> str:
 
 
 def _make_validators(record: CacheRecord) -> dict[str, str]:
+    """Return the headers with which a server answers 304 when its file is still the one in the cache."""
     pairs = {"If-None-Match": record.etag, "If-Modified-Since": record.last_modified}
     return {name: value for name, value in pairs.items() if value}
 

@@ -44,7 +44,10 @@ class OwnedJson:
         folder, name = os.path.split(self.path)
         try:
             with OpenFile(folder, (name,)) as file:
-                self._check_owner(file.info)  # of the open file: a file that is swapped in later is not the one read
+                # Of the open file, since another one may be swapped in at its path.
+                if not is_owned_alone(file.info):
+                    message = f"the file with the {self._what} belongs to somebody else, or others may write to it"
+                    raise self._error(message)
                 return parse(json.loads(file.read_all(_MAX_BYTES)))
         except ResourceNotFoundError:
             return None
@@ -68,11 +71,6 @@ class OwnedJson:
             raise self._error(f"another process is changing the {self._what}") from None
         except OSError as error:
             raise self._error(f"cannot write the {self._what}: {error.strerror}") from None
-
-    def _check_owner(self, info: os.stat_result) -> None:
-        if not is_owned_alone(info):
-            message = f"the file with the {self._what} belongs to somebody else, or others may write to it"
-            raise self._error(message)
 
     def _error(self, message: str) -> NotTrustedError:
         return NotTrustedError(message, self.path, self._code)

@@ -138,7 +138,11 @@ def _read_rows(
         except FetchError as error:
             issues.append(Issue(error.code, "url", f"{_describe_row(row, number)} is left out: {error.message}", url))
     shared = _find_shared_digests(entries)
-    issues += (_make_shared_issue(entry, url) for entry in entries if entry.digest in shared)
+    issues += (
+        Issue("shared-digest", "digest", f"{entry.front.name!r} has the digest of another skill", url)
+        for entry in entries
+        if entry.digest in shared
+    )
     return SiteIndex(tuple(entry for entry in entries if entry.digest not in shared), tuple(issues))
 
 
@@ -149,10 +153,6 @@ def _find_shared_digests(entries: list[SiteEntry]) -> set[str]:
         if entry.digest:
             names.setdefault(entry.digest, set()).add(entry.front.name)
     return {digest for digest, users in names.items() if len(users) > 1}
-
-
-def _make_shared_issue(entry: SiteEntry, url: str) -> Issue:
-    return Issue("shared-digest", "digest", f"{entry.front.name!r} has the digest of another skill", url)
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------

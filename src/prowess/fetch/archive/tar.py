@@ -64,7 +64,9 @@ def read_tar(data: bytes, limits: Limits) -> Iterator[ArchiveMember]:
             raise RefusedArchiveError(why, "archive-too-large")
         kind, size = header[156:157], _parse_number(header[124:136], "size")
         if kind in {_RECORDS, _COMMON_RECORDS, _LONG_NAME}:
-            new_records = _parse_records(kind, stream.take_blocks(_check_size(size)))
+            if size > _MAX_RECORDS_BYTES:
+                raise RefusedArchiveError("has names and attributes that are too long")
+            new_records = _parse_records(kind, stream.take_blocks(size))
             if new_records.keys() & records.keys():
                 raise RefusedArchiveError("has a member with two names or sizes")
             records |= new_records
@@ -145,12 +147,6 @@ def _parse_number(field: bytes, what: str) -> int:
     if not digits or not all(0x30 <= digit <= 0x37 for digit in digits):  # noqa: PLR2004 - the octal digits
         raise RefusedArchiveError(f"has a {what} that is no octal number")
     return int(digits, 8)
-
-
-def _check_size(size: int) -> int:
-    if size > _MAX_RECORDS_BYTES:
-        raise RefusedArchiveError("has names and attributes that are too long")
-    return size
 
 
 def _parse_records(kind: bytes, data: bytes) -> dict[str, str]:

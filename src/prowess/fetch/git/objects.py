@@ -48,7 +48,8 @@ class GitObjects:
     """Objects of git, kind and bytes by id: those given at first, and those of repositories added since."""
 
     def __init__(self, known: Mapping[str, tuple[str, bytes]] | None = None) -> None:
-        self._loaded = dict(known or {})
+        self.loaded = dict(known or {})
+        """The objects whose bytes are in memory."""
         self._sizes: dict[str, tuple[str, int]] = {}
         self._run: Callable[..., bytes] | None = None
 
@@ -59,15 +60,11 @@ class GitObjects:
         """
         self._run = run
         try:
-            self._loaded |= _parse_objects(run(*_LIST_ALL_OBJECTS, "--batch", printed=_BATCH_BYTES))
+            self.loaded |= _parse_objects(run(*_LIST_ALL_OBJECTS, "--batch", printed=_BATCH_BYTES))
         except GitError as error:
             if error.code != "too-many-bytes":
                 raise
             self._sizes |= _parse_sizes(run(*_LIST_ALL_OBJECTS, "--batch-check", printed=_BATCH_BYTES))
-
-    def loaded_objects(self) -> Mapping[str, tuple[str, bytes]]:
-        """Return the objects whose bytes are in memory."""
-        return self._loaded
 
     def find_commit(self, name: str) -> str:
         """Return the id of the commit that ``name`` means: a commit itself, or the one that a tag leads to."""
@@ -90,8 +87,8 @@ class GitObjects:
 
     def file_size(self, name: str) -> int | None:
         """Return how many bytes a file has, or ``None`` when the server left it out."""
-        if name in self._loaded:
-            return len(self._loaded[name][1])
+        if name in self.loaded:
+            return len(self.loaded[name][1])
         return self._sizes[name][1] if name in self._sizes else None
 
     def read_blob(self, name: str) -> bytes:
@@ -113,7 +110,7 @@ class GitObjects:
 
     def get_object(self, name: str) -> tuple[str, bytes]:
         """Return the kind and the bytes of an object; raises ``GitError`` when it is not here."""
-        loaded = self._loaded.get(name)
+        loaded = self.loaded.get(name)
         if loaded is not None:
             return loaded
         if name not in self._sizes or self._run is None:
@@ -121,7 +118,7 @@ class GitObjects:
         kind = self._sizes[name][0]
         data = self._run("cat-file", kind, name)
         if kind != "blob":  # folders and commits are small, and needed more than once
-            self._loaded[name] = (kind, data)
+            self.loaded[name] = (kind, data)
         return kind, data
 
 

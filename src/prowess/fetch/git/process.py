@@ -123,16 +123,13 @@ def make_environment(schemes: Sequence[str], settings: Mapping[str, str] | None 
     """Return the whole environment for git: it fetches by ``schemes`` only, with our settings and ``settings``."""
     env = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
     allowed = {f"protocol.{scheme}.allow": "always" for scheme in schemes}
-    pairs = [*SAFE_SETTINGS.items(), *allowed.items(), *_split_values(settings or {})]
+    # A key may have several values, one on each line.
+    given = [(key, value) for key, values in (settings or {}).items() for value in values.split("\n")]
+    pairs = [*SAFE_SETTINGS.items(), *allowed.items(), *given]
     env |= _FIXED_VARIABLES | {"GIT_ALLOW_PROTOCOL": ":".join(schemes), "GIT_CONFIG_COUNT": str(len(pairs))}
     for number, (key, value) in enumerate(pairs):
         env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return env
-
-
-def _split_values(settings: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return pairs of key and value; a key may have several values, one on each line."""
-    return [(key, value) for key, values in settings.items() for value in values.split("\n")]
 
 
 def read_connection_settings(git: GitRunner, cwd: str) -> dict[str, str]:

@@ -315,8 +315,7 @@ class _CommitFetch:
         if cache is None or self._repository is None:
             return
         files = {entry.object_id for entry in select_skill_files(commit.files)}
-        loaded = self._objects.loaded_objects().items()
-        objects = {name: pair for name, pair in loaded if pair[0] != "blob" or name in files}
+        objects = {name: pair for name, pair in self._objects.loaded.items() if pair[0] != "blob" or name in files}
         limits = self._remote.limits
         if sum(len(data) for _, data in objects.values()) <= limits.max_install_bytes:
             cache.write_objects(self._remote.address, commit.id, dump_objects(objects), limits.max_kept_commits)

@@ -79,9 +79,8 @@ class ReceiveQuota:
             with self._lock:
                 # Requests may overlap: those that are still open keep what they have reserved, and no more.
                 self._reserved.remove(limit)
-                self._left = (
-                    min(self._left, self._reserved_bytes()) if self._reserved else self._limits["max_mcp_message_bytes"]
-                )
+                reserved = sum(self._limits[name] for name in self._reserved)
+                self._left = min(self._left, reserved) if self._reserved else self._limits["max_mcp_message_bytes"]
 
     def consume(self, weight: int) -> bool:
         """Take ``weight`` from the quota; return ``False`` when it is exceeded, and set ``excess_reason``."""
@@ -100,6 +99,3 @@ class ReceiveQuota:
         self.excess_reason = (
             self.excess_reason or f"it sent more than {self._limits[limit]} bytes allow (Limits.{limit})"
         )
-
-    def _reserved_bytes(self) -> int:
-        return sum(self._limits[limit] for limit in self._reserved)
