@@ -199,7 +199,9 @@ def _is_valid_record(fields: object) -> bool:
     if not isinstance(fields, dict) or set(fields) != {*_TEXT_FIELDS, *_NUMBER_FIELDS, "replaced", "is_gone"}:
         return False
     hashes = fields["replaced"]
-    if not isinstance(hashes, list) or not all(isinstance(one, str) and _SHORT_HASH.fullmatch(one) for one in hashes):
+    if not isinstance(hashes, list) or not all(
+        isinstance(text_hash, str) and _SHORT_HASH.fullmatch(text_hash) for text_hash in hashes
+    ):
         return False
     if not isinstance(fields["is_gone"], bool):
         return False

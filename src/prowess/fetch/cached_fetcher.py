@@ -81,7 +81,7 @@ class CachedFetcher:
         Raises ``FetchError`` when the server fails and no copy is young enough.
         """
         record, body = self._read_cache(request)
-        if record is None or body is None or record.is_gone:
+        if record is None or body is None or record.is_gone:  # without bytes, a "not modified" would be no use
             return self._accept_response(request, self._send_request(request, {}))
         if record.is_fresh(time.time(), self.limits):
             return Download(body, record.final_url)

@@ -62,12 +62,12 @@ def parse_origin(url: str) -> Origin:
 
 def _split_url(url: str) -> SplitResult:
     # Readers of URLs disagree on spaces, backslashes and characters beyond ASCII: none may be in one.
-    odd = len(url) > _MAX_URL_LENGTH or not url.isascii() or not url.isprintable() or " " in url or "\\" in url
+    is_odd = len(url) > _MAX_URL_LENGTH or not url.isascii() or not url.isprintable() or " " in url or "\\" in url
     try:
-        parts = urlsplit("" if odd else url)
+        parts = urlsplit("" if is_odd else url)
     except ValueError:
-        odd = True
-    if odd:
+        is_odd = True
+    if is_odd:
         raise FetchError(f"{display_url(url)} is no web address", code="bad-address")
     return parts
 

@@ -113,12 +113,12 @@ def resolve_path(path: str) -> ResolvedPath:
         part = parts.pop()
         if part in {"", os.curdir}:
             continue
-        here = os.path.dirname(real) if part == os.pardir else os.path.join(real, part)
-        text = read_link(here) if part != os.pardir else None
+        entry = os.path.dirname(real) if part == os.pardir else os.path.join(real, part)
+        text = read_link(entry) if part != os.pardir else None
         if text is None:
-            real = here
+            real = entry
             continue
-        links.append(here)
+        links.append(entry)
         if os.path.isabs(text):
             drive, text = os.path.splitdrive(text)
             real = drive + os.sep
@@ -146,12 +146,12 @@ class PathResolver:
             if name in {"", os.curdir, os.pardir}:
                 break  # rare, and left to the slow twin
             parent = self._resolve_folder(folder)
-            here = os.path.join(parent.end, name)
+            entry = os.path.join(parent.end, name)
             links += parent.links
-            text = read_link(here)
+            text = read_link(entry)
             if text is None:
-                return ResolvedPath(here, links)
-            links = (*links, here)
+                return ResolvedPath(entry, links)
+            links = (*links, entry)
             path = os.path.join(parent.end, text)
         rest = resolve_path(path)
         return ResolvedPath(rest.end, (*links, *rest.links))

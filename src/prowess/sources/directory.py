@@ -72,6 +72,7 @@ class DirectorySource:
         virtual = None
         if self._mount_as:
             folder = os.path.relpath(skill.folder, root).replace(os.sep, "/")
+            # Normalized, so that "skills/", "./skills" and "skills" are one mount.
             virtual = posixpath.normpath(f"{self._mount_as}/{folder}")
         return skill.placed(virtual_path=virtual, preload=self._preload or None, scope=self._scope)
 

@@ -54,16 +54,16 @@ class InstalledSource:
             raise SourceError(f"verify must be 'lock' or None, not {self._verify!r}")
         ref = self._parse_ref()
         scope, install_folder = self._resolve_ref(ref)
-        found = Catalog()
+        catalog = Catalog()
         copies = _find_copies(ref, scope)
         for folder in copies or [install_folder]:
             mount_as = self._mount_as
             if mount_as and len(copies) > 1:  # else all skills would be in one virtual folder
                 mount_as = f"{mount_as}/{os.path.basename(folder)}"
-            found |= DirectorySource(folder, mount_as=mount_as, preload=self._preload, options=self._options).load()
+            catalog |= DirectorySource(folder, mount_as=mount_as, preload=self._preload, options=self._options).load()
         if self._verify == "lock":
-            found = _drop_changed_skills(found, scope)
-        return found | Catalog(issues=_check_version(ref, scope, install_folder))
+            catalog = _drop_changed_skills(catalog, scope)
+        return catalog | Catalog(issues=_check_version(ref, scope, install_folder))
 
     def _parse_ref(self) -> SkillRef:
         try:
@@ -94,8 +94,8 @@ def _drop_changed_skills(found: Catalog, scope: InstallScope) -> Catalog:
     """Return the catalogue without the skills that are not what the lock file says; issues name them."""
     from prowess.lockfile.pins import LockVerifier  # noqa: PLC0415 - only with verify="lock"
 
-    kept, refused = LockVerifier((scope,), DEFAULT_LIMITS).verify_skills(list(found.skills))
-    return Catalog(kept, issues=(*found._found, *refused))  # noqa: SLF001 - what was met on the way stays known
+    verified, refused = LockVerifier((scope,), DEFAULT_LIMITS).verify_skills(list(found.skills))
+    return Catalog(verified, issues=(*found._found, *refused))  # noqa: SLF001 - what was met on the way stays known
 
 
 def _check_version(ref: SkillRef, scope: InstallScope, install_folder: str) -> list[Issue]:

@@ -161,6 +161,7 @@ class Source:
         from prowess.fetch.url_policy import UrlPolicy  # noqa: PLC0415 - only for those who fetch
         from prowess.sources.site import UrlSource  # noqa: PLC0415 - only for those who fetch
 
+        # Hosts are compared in lower case, as URLs are parsed.
         hosts = check_texts(allow_redirects_to, "allow_redirects_to")
         return UrlSource(
             base,

@@ -161,8 +161,8 @@ class GitRemote(NamedTuple):
             printed = repository.run_online("ls-remote", "--quiet", "--", repository.address, *names).decode(
                 "utf-8", "replace"
             )
-        rows = (row.partition("\t") for row in printed.splitlines())
-        refs = {name: commit for commit, tab, name in rows if tab}
+        lines = (line.partition("\t") for line in printed.splitlines())
+        refs = {name: commit for commit, tab, name in lines if tab}
         # The order in which git itself looks a name up. "^{}" is the commit behind an annotated tag.
         for pattern in ("{}", "refs/{}", "refs/tags/{}^{{}}", "refs/tags/{}", "refs/heads/{}"):
             name = pattern.format(version)
@@ -229,7 +229,7 @@ class GitRemote(NamedTuple):
             printed = repository.run_online(
                 "ls-remote", "--quiet", "--tags", "--refs", "--", repository.address
             ).decode("utf-8", "replace")
-        return [row.partition("\trefs/tags/")[2] for row in printed.splitlines() if "\trefs/tags/" in row]
+        return [line.partition("\trefs/tags/")[2] for line in printed.splitlines() if "\trefs/tags/" in line]
 
 
 class _CommitFetch:
@@ -246,10 +246,10 @@ class _CommitFetch:
     def load_commit(self, version: str) -> GitCommit:
         """Return the commit that a version means, with its folders."""
         self._id = self._load_from_cache(version) or self._fetch_commit(version, WITHOUT_BLOBS)
-        files, odd = self._objects.list_files(self._id, self._remote.limits)
+        files, unsupported = self._objects.list_files(self._id, self._remote.limits)
         self._files = tuple(files)
         date = self._objects.commit_date(self._id)
-        return GitCommit(self._id, date, self._files, tuple(odd), self._objects, self._fetch_files)
+        return GitCommit(self._id, date, self._files, tuple(unsupported), self._objects, self._fetch_files)
 
     def _load_from_cache(self, version: str) -> str:
         """Load the objects that the cache has of a commit, and return its id; ``""`` when the cache has none."""
