@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = [
-    *("yaml", "sqlite3", "click", "rich", "platformdirs", "filelock", "httpx2", "mcp", "pydantic", "asyncio"),
+    *("yaml", "sqlite3", "click", "rich", "platformdirs", "httpx2", "mcp", "pydantic", "asyncio"),
     *("subprocess", "logging", "importlib.metadata"),
 ]
 

@@ -35,7 +35,7 @@ with open(os.environ["LOADED"], "w") as file:
     json.dump(sorted(sys.modules), file)
 """
 HEAVY = {
-    *("rich", "sqlite3", "httpx2", "asyncio", "zipfile", "tarfile", "filelock", "tomllib", "pydantic", "yaml"),
+    *("rich", "sqlite3", "httpx2", "asyncio", "zipfile", "tarfile", "tomllib", "pydantic", "yaml"),
     *("subprocess", "ctypes", "difflib", "logging", "ssl", "importlib.metadata"),
 }
 ROOMS = {"authoring", "fetch", "health", "install", "mcp", "runtime", "select", "sources", "tools"}
@@ -67,8 +67,8 @@ USED: dict[str, set[str]] = {
     "search": {"sqlite3"},
     "prompt": {*_TALKING, "sqlite3"},
     "doctor": {"ctypes", "health", "install", "runtime", "subprocess"},
-    "trust grant": {"ctypes", "filelock", "logging", "runtime"},
-    "trust revoke": {"ctypes", "filelock", "logging", "runtime"},
+    "trust grant": {"ctypes", "runtime"},
+    "trust revoke": {"ctypes", "runtime"},
     "call": _TALKING,
     "call (no tool)": {*_TALKING, "ctypes"},  # the grants are read: which scripts are offered depends on them
     "run-script": {"ctypes", "runtime", "subprocess"},
@@ -77,7 +77,6 @@ USED: dict[str, set[str]] = {
         *(
             "ctypes",
             "fetch",
-            "filelock",
             "httpx2",
             "importlib.metadata",
             "install",

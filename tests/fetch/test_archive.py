@@ -1,4 +1,4 @@
-"""Archives: what opens, under which paths, and what is refused as a whole."""
+"""Which archives are unpacked, under which paths, and which are refused as a whole."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_the_owners_right_to_execute_is_kept() -> None:
     assert [(file.path, file.executable) for file in unpack(script)] == [("SKILL.md", False), ("run.sh", True)]
 
 
-def test_what_the_systems_own_programs_pack_opens(tmp_path: Path) -> None:
+def test_archives_made_by_git_and_tar_are_unpacked(tmp_path: Path) -> None:
     folder = tmp_path / "pdf"
     for name, content in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -178,7 +178,7 @@ def test_a_name_that_is_no_text_refuses_the_whole_archive(name: bytes) -> None:
     refused(good_zip().add(name, b"x", flags=0x800).bytes())
 
 
-def test_a_name_is_neither_guessed_nor_given_twice() -> None:
+def test_a_name_in_an_unknown_encoding_or_a_second_name_refuses_the_archive() -> None:
     refused(good_zip().add("é.md".encode("cp437"), b"x").bytes())
     refused(good_zip().add(b"a.md", b"x", extra=struct.pack("<2H5s", 0x7075, 5, b"\1abcd")).bytes())
 
@@ -327,7 +327,7 @@ def test_the_hand_made_tar_opens_without_the_oddity() -> None:
 # -- sizes -------------------------------------------------------------------------------------------------------------
 
 
-def test_neither_format_is_refused() -> None:
+def test_bytes_that_are_neither_zip_nor_tar_are_refused() -> None:
     for data in (b"", b"PK\x05\x06" + b"\0" * 18, b"x" * 1000, SKILL, b"\x1f\x8b", b"PK\x03\x04"):
         refused(data)
 

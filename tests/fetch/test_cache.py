@@ -1,4 +1,4 @@
-"""Copies of what was fetched: how long they count, that they are checked, and when they stand in for a server."""
+"""The cache: how long copies are fresh, that they are checked, and when they replace a server that is away."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_listed_file_is_checked_against_the_hash_of_what_came_first(site: Site
     "content",
     [b"", b"null", b"[]", b"{}", b"[" * 5000, b"\xff", b'{"url": 1}', b"{" + b'"a":{' * 2000],
 )
-def test_a_record_that_makes_no_sense_is_as_good_as_none(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_record_is_ignored(tmp_path: Path, content: bytes) -> None:
     cache = Cache(tmp_path)
     kept = CacheRecord("https://h/x", "https://h/x", sha256_hex(PDF), 3, 1.0, 2.0)
     cache.write_record(kept)
@@ -136,9 +136,7 @@ def test_a_record_that_makes_no_sense_is_as_good_as_none(tmp_path: Path, content
     [{"url": "https://h/other"}, {"digest": "../../../etc/passwd"}, {"digest": "A" * 64}, {"size": "3"},
      {"stored_at": None}, {"fresh_until": True}, {"etag": "a\r\nX: y"}, {"more": 1}],
 )  # fmt: skip
-def test_a_record_with_a_field_that_makes_no_sense_is_as_good_as_none(
-    tmp_path: Path, change: dict[str, object]
-) -> None:
+def test_a_record_with_a_wrong_field_is_ignored(tmp_path: Path, change: dict[str, object]) -> None:
     cache = Cache(tmp_path)
     cache.write_record(CacheRecord("https://h/x", "https://h/x", sha256_hex(PDF), 3, 1.0, 2.0))
     (path,) = (tmp_path / "urls").iterdir()
@@ -185,14 +183,14 @@ def test_a_file_that_is_not_fresh_is_asked_for_again(site: Site, load: Load, hea
     assert load().load("pdf").instructions == "Second."
 
 
-def test_without_a_word_of_the_server_a_file_is_fresh_as_long_as_the_limit_says(site: Site, load: Load) -> None:
+def test_a_file_is_fresh_for_the_default_time_when_the_server_sets_none(site: Site, load: Load) -> None:
     publish(site, PDF)
     load(limits=prowess.Limits(default_cache_seconds=0)).load("pdf")
     load(limits=prowess.Limits(default_cache_seconds=0)).load("pdf")
     assert site.paths.count(FILE) == 2
 
 
-def test_the_servers_word_is_taken_up_to_a_limit(site: Site, load: Load) -> None:
+def test_the_server_sets_how_long_a_file_is_fresh_up_to_a_limit(site: Site, load: Load) -> None:
     publish(site, PDF, Cache_Control="max-age=600")
     for _ in range(2):
         load(limits=prowess.Limits(max_cache_seconds=0)).load("pdf")
@@ -200,7 +198,7 @@ def test_the_servers_word_is_taken_up_to_a_limit(site: Site, load: Load) -> None
 
 
 @pytest.mark.parametrize("secret", ["no-store", "private, no-store"])
-def test_what_must_not_be_kept_is_not(site: Site, load: Load, cache: Path, secret: str) -> None:
+def test_an_answer_with_no_store_is_not_kept(site: Site, load: Load, cache: Path, secret: str) -> None:
     site.index(site.entry("pdf", PDF), Cache_Control=secret)
     site.put(f"{NEW}/pdf/SKILL.md", PDF, Cache_Control=secret)
     load().load("pdf")
@@ -285,7 +283,7 @@ def test_while_the_server_is_away_an_old_file_counts_with_an_issue(site: Site, l
     assert [(issue.code, issue.field) for issue in loaded.skill.issues] == [("stale-file", "SKILL.md")]
 
 
-def test_a_refusal_is_not_the_same_as_being_away(site: Site, load: Load) -> None:
+def test_no_old_copy_is_used_when_the_server_refuses_the_request(site: Site, load: Load) -> None:
     site.index(site.entry("pdf", PDF))
     load()
     site.put(f"{NEW}/index.json", b"no", 403)
@@ -303,7 +301,7 @@ def test_an_index_that_is_gone_is_forgotten(site: Site, load: Load) -> None:
     assert codes(load()) == ["fetch-failed"]
 
 
-def test_an_answer_that_was_not_whole_replaces_no_copy(site: Site, load: Load) -> None:
+def test_a_partial_answer_replaces_no_copy(site: Site, load: Load) -> None:
     publish(site, PDF, Cache_Control="max-age=0")
     catalog = load()
     catalog.load("pdf")

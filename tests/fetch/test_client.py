@@ -1,4 +1,4 @@
-"""One guarded GET: redirects, lengths, encodings, time, TLS and proxies, against real servers on loopback."""
+"""A guarded GET request: redirects, lengths, encodings, timeouts, TLS and proxies, with real servers on loopback."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PDF = skill_md("pdf")
 
 
 def get(url: str, most: int = 1000, *, allowed: UrlPolicy = HERE, limits: prowess.Limits | None = None) -> HttpResponse:
-    return Fetcher(url, allowed, limits or prowess.Limits()).get(url, most, bound="max_download_bytes")
+    return Fetcher(url, allowed, limits or prowess.Limits()).get(url, most, limit_name="max_download_bytes")
 
 
 def refused(url: str, code: str, most: int = 1000, *, allowed: UrlPolicy = HERE, limits: prowess.Limits = QUICK) -> str:
@@ -67,13 +67,13 @@ def test_a_redirect_to_another_origin_is_followed_only_if_it_was_named(site: Sit
             assert get(f"{site.url}/x", allowed=HERE._replace(hosts=frozenset([named]))).body == b"there"
 
 
-def test_headers_meant_for_the_site_do_not_travel(site: Site) -> None:
+def test_headers_for_the_site_are_not_sent_to_another_host(site: Site) -> None:
     with Site() as other:
         other.put("/y", b"there")
         site.put("/x", b"", 302, Location=f"{other.url}/y", Set_Cookie="id=secret; Path=/")
         allowed = HERE._replace(hosts=frozenset([f"127.0.0.1:{other.port}"]))
         fetcher = Fetcher(site.url, allowed, QUICK, {"Authorization": "Bearer t", "Cookie": "a=b"})
-        assert fetcher.get(f"{site.url}/x", 10, bound="max_download_bytes").body == b"there"
+        assert fetcher.get(f"{site.url}/x", 10, limit_name="max_download_bytes").body == b"there"
         assert site.asked[0].headers["authorization"] == "Bearer t"
         assert {"authorization", "cookie"} & other.asked[0].headers.keys() == set()
 
@@ -101,7 +101,7 @@ def test_the_limit_is_kept_to_the_byte(site: Site) -> None:
     assert "1000" in message
 
 
-def test_what_counts_is_the_size_after_decoding(site: Site) -> None:
+def test_the_limit_counts_bytes_after_decoding(site: Site) -> None:
     site.put("/x", gzip.compress(b"x" * 1000), Content_Encoding="gzip")
     assert get(f"{site.url}/x").body == b"x" * 1000
     site.put("/x", gzip.compress(b"x" * 1001), Content_Encoding="gzip")
@@ -142,7 +142,7 @@ def test_an_answer_that_is_not_whole_is_an_error(kind: str) -> None:
         refused(f"{raw.url}/x", "fetch-failed")
 
 
-def test_chunks_that_end_are_an_answer() -> None:
+def test_an_answer_in_chunks_is_read_to_its_end() -> None:
     whole = RAW["chunks that do not end"] + b"0\r\n\r\n"
     with RawSite(lambda connection, _: connection.sendall(whole)) as raw:
         assert get(f"{raw.url}/x").body == b"short"
@@ -151,12 +151,12 @@ def test_chunks_that_end_are_an_answer() -> None:
 # -- time --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_server_that_says_nothing_is_given_up() -> None:
+def test_a_silent_server_is_a_timeout() -> None:
     with RawSite(lambda connection, _: wait(connection)) as raw:
         assert "took too long" in refused(f"{raw.url}/x", "fetch-timeout")
 
 
-def test_a_server_that_trickles_is_given_up_when_the_whole_time_is_over() -> None:
+def test_a_server_that_sends_byte_by_byte_is_a_timeout_after_the_total_time() -> None:
     """Each byte comes before the server counts as silent, in the headers as in the body."""
     for begin in (b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"):
         over = threading.Event()
@@ -188,7 +188,7 @@ def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         yield running
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(secure: Site, load: Load) -> None:
+def test_a_certificate_of_an_unknown_authority_is_refused(secure: Site, load: Load) -> None:
     (issue,) = load(f"https://skills.test:{secure.port}").issues
     assert issue.code == "fetch-failed"
     assert "CERTIFICATE" in issue.message.upper()
@@ -214,7 +214,7 @@ def test_a_certificate_for_another_name_is_refused(
     assert secure.asked == []
 
 
-def test_a_file_of_authorities_that_is_not_there_is_told(
+def test_a_missing_file_of_authorities_is_an_error_that_names_it(
     secure: Site, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
@@ -247,7 +247,7 @@ def test_the_proxy_of_the_environment_is_used(proxy: Site, load: Load, monkeypat
     assert "secret" not in str(issue)
 
 
-def test_what_is_private_here_is_refused_before_the_proxy_is_asked(
+def test_a_host_that_is_private_here_is_refused_before_the_proxy_is_asked(
     proxy: Site, load: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", Names({"inner.example": ["10.0.0.1"]}).getaddrinfo)
@@ -317,7 +317,7 @@ def test_every_address_of_a_host_is_tried(site: Site, monkeypatch: pytest.Monkey
     assert get(f"http://two.test:{site.port}/x").body == b"there"
 
 
-def test_a_host_by_its_longer_kind_of_address(plain_network: None) -> None:  # noqa: ARG001 - for its effect
+def test_a_host_is_reached_by_an_ipv6_address(plain_network: None) -> None:  # noqa: ARG001 - for its effect
     try:
         running = Site(host="::1")
     except OSError:

@@ -1,4 +1,4 @@
-"""A commit as files: by path, from git's own daemon and over HTTP; what is fetched, what is refused, what is left."""
+"""The files of a commit, by path, from git's own daemon and over HTTP: what is fetched, and what is refused."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_default_branch_as_files_with_their_modes(repo: Repository) -> None:
 
 
 @pytest.mark.parametrize("kind", ["light", "annotated", "branch", "nested", "commit", "full"])
-def test_every_way_to_name_a_version(repo: Repository, kind: str) -> None:
+def test_a_version_may_be_a_tag_a_branch_or_a_commit(repo: Repository, kind: str) -> None:
     wanted = repo.git("rev-parse", "HEAD")
     repo.git("tag", "-a", "v1-signed", "-m", "x")
     repo.git("branch", "stable")
@@ -92,7 +92,7 @@ def test_a_tag_wins_over_a_branch_of_its_name(repo: Repository) -> None:
     assert local(repo).resolve_ref("v1") == tagged
 
 
-def test_the_newest_commit_of_a_version_without_fetching(repo: Repository) -> None:
+def test_a_version_is_resolved_to_its_commit_without_fetching(repo: Repository) -> None:
     head = repo.git("rev-parse", "HEAD")
     repo.git("tag", "-a", "signed", "-m", "x")
     for name in ("", "main", "v1", "signed"):
@@ -103,14 +103,14 @@ def test_the_newest_commit_of_a_version_without_fetching(repo: Repository) -> No
     assert caught.value.code == "unknown-version"
 
 
-def test_a_version_that_does_not_exist_is_said_to(repo: Repository) -> None:
+def test_a_version_that_does_not_exist_is_an_error_that_names_it(repo: Repository) -> None:
     for name in ("nope", "0" * 40):
         with pytest.raises(prowess.GitError) as caught:
             files(local(repo), name)
         assert caught.value.code == "unknown-version"
 
 
-def test_a_repository_with_longer_ids(tmp_path: Path) -> None:
+def test_a_repository_with_sha256_ids_is_read(tmp_path: Path) -> None:
     repo = Repository(tmp_path / "long", "--object-format=sha256")
     repo.skill("")
     wanted = repo.commit()
@@ -120,7 +120,7 @@ def test_a_repository_with_longer_ids(tmp_path: Path) -> None:
     assert list(found) == ["SKILL.md"]
 
 
-def test_an_empty_repository_and_a_folder_that_is_none(tmp_path: Path) -> None:
+def test_an_empty_repository_and_a_folder_without_one_are_errors(tmp_path: Path) -> None:
     empty = Repository(tmp_path / "empty")
     (tmp_path / "plain").mkdir()
     for path in (empty.path, tmp_path / "plain", tmp_path / "missing"):
@@ -169,7 +169,9 @@ def test_a_file_that_the_server_leaves_out_is_asked_for_and_kept_within_the_boun
 
 
 @pytest.mark.parametrize("scheme", ["git", "http"])
-def test_from_a_server_on_this_machine(repo: Repository, servers: Mapping[str, str], scheme: str) -> None:
+def test_a_repository_is_fetched_from_a_server_on_this_machine(
+    repo: Repository, servers: Mapping[str, str], scheme: str
+) -> None:
     remote = GitRemote(f"{servers[scheme]}/pdf", schemes=(scheme,))
     commit, found = files(remote, "v1")
     assert commit == repo.git("rev-parse", "HEAD")
@@ -185,7 +187,7 @@ def test_a_server_is_not_asked_by_a_scheme_that_is_not_allowed(servers: Mapping[
     assert caught.value.code == "bad-scheme"
 
 
-def test_a_repository_that_the_server_does_not_have(repo: Repository, servers: Mapping[str, str]) -> None:
+def test_a_repository_that_the_server_does_not_have_is_an_error(repo: Repository, servers: Mapping[str, str]) -> None:
     for scheme in ("git", "http"):
         with pytest.raises(prowess.GitError) as caught:
             files(GitRemote(f"{servers[scheme]}/{repo.path.name}-not", schemes=(scheme,)))
@@ -195,7 +197,7 @@ def test_a_repository_that_the_server_does_not_have(repo: Repository, servers: M
 # -- the program -------------------------------------------------------------------------------------------------------
 
 
-def test_the_seam_is_called_with_arguments_a_folder_and_an_environment(repo: Repository) -> None:
+def test_a_git_runner_is_called_with_arguments_a_folder_and_an_environment(repo: Repository) -> None:
     asked: list[tuple[Sequence[str], str, Mapping[str, str]]] = []
 
     def run(args: Sequence[str], cwd: str, env: Mapping[str, str]) -> bytes:
@@ -249,7 +251,7 @@ def test_how_to_reach_servers_is_taken_from_the_users_settings_and_nothing_else(
 
 
 @pytest.mark.parametrize("which", [1, 2])
-def test_an_interrupt_before_git_is_listened_to_ends_git_all_the_same(
+def test_an_interrupt_before_the_output_is_read_still_ends_git(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: int
 ) -> None:
     """It comes between two threads' starts, while git waits for nobody."""
@@ -307,7 +309,7 @@ def test_a_branch_that_is_written_like_a_commit_is_that_branch(repo: Repository)
     assert files(local(repo), first[:8])[0] == second
 
 
-@pytest.mark.parametrize("ask", [files, lambda remote, ref: remote.resolve_ref(ref)])
+@pytest.mark.parametrize("ask", [files, GitRemote.resolve_ref])
 def test_digits_that_begin_no_commit_say_that_all_of_them_are_needed(
     repo: Repository, ask: Callable[[GitRemote, str], object]
 ) -> None:

@@ -1,4 +1,4 @@
-"""Which addresses are public, and how a URL is told apart."""
+"""Which addresses are public, and how a URL is parsed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_machine_on_the_internet_is_public(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_everything_else_is_not_whatever_it_is_wrapped_in(address: str) -> None:
+def test_every_other_address_is_not_public_even_inside_an_ipv6_address(address: str) -> None:
     assert not is_public(address)
     with pytest.raises(prowess.FetchError) as caught:
         check_address(address, UrlPolicy(), "skills.example")
@@ -51,7 +51,7 @@ def test_no_spelling_of_a_private_host_is_resolved(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["x" * 300 + ".example", "a..b", "-.invalid"])
-def test_a_host_that_cannot_be_one_is_not_known(host: str) -> None:
+def test_a_host_name_that_cannot_exist_is_not_resolved(host: str) -> None:
     with pytest.raises(prowess.FetchError) as caught:
         resolve_host(Origin("https", host, 443), UrlPolicy())
     assert caught.value.code == "fetch-failed"

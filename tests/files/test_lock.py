@@ -1,4 +1,4 @@
-"""One process at a time in a folder, and what those who wait are told."""
+"""One process at a time holds the lock of a folder, and those who wait in vain learn who holds it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from prowess import BusyError
+from prowess import BusyError, NotTrustedError
 from prowess.files.lock import lock_folder
+from prowess.files.owned_json import OwnedJson
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,42 +18,44 @@ if TYPE_CHECKING:
 HOLD = """
 import sys
 from prowess.files.lock import lock_folder
-with lock_folder(sys.argv[1], seconds=5, holder=""):
-    print("held", flush=True)
+with lock_folder(sys.argv[1], seconds=5):
+    print("locked", flush=True)
     sys.stdin.read()
 """
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> subprocess.Popen[str]:
-    """A process that holds the folder until its input ends."""
+def locking_process(tmp_path: Path) -> subprocess.Popen[str]:
+    """A process that holds the lock of the folder until its input ends."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
-    assert process.stdout.readline() == "held\n"
+    assert process.stdout.readline() == "locked\n"
     return process
 
 
-def end(process: subprocess.Popen[str]) -> None:
+def kill(process: subprocess.Popen[str]) -> None:
     process.kill()
     process.communicate()
 
 
-def test_a_folder_is_held_once_and_nothing_is_left_in_it(tmp_path: Path) -> None:
-    with lock_folder(str(tmp_path), seconds=1, holder=""):
+def test_a_folder_is_locked_once_at_a_time_and_nothing_is_left_in_it(tmp_path: Path) -> None:
+    with lock_folder(str(tmp_path), seconds=1):
         assert list(tmp_path.iterdir()) == []
-        with pytest.raises(BusyError), lock_folder(str(tmp_path), seconds=0, holder=""):
+        with pytest.raises(BusyError), lock_folder(str(tmp_path), seconds=0):
             pass
-    with lock_folder(str(tmp_path), seconds=0, holder=""):
+    with lock_folder(str(tmp_path), seconds=0):
         pass
     assert list(tmp_path.iterdir()) == []
 
 
-def test_those_who_wait_are_told_for_whom(tmp_path: Path, other: subprocess.Popen[str]) -> None:
+def test_the_error_names_the_process_that_holds_the_lock(
+    tmp_path: Path, locking_process: subprocess.Popen[str]
+) -> None:
     holder = tmp_path / "holder"
     try:
-        for text, said in (
+        for text, name in (
             ("process 7 on x", "process 7 on x"),
             ("\x1b[2J", "another process"),
             ("", "another process"),
@@ -60,18 +63,30 @@ def test_those_who_wait_are_told_for_whom(tmp_path: Path, other: subprocess.Pope
             holder.write_text(text, encoding="utf-8")
             with pytest.raises(BusyError) as caught, lock_folder(str(tmp_path), seconds=0.05, holder=str(holder)):
                 pass
-            assert caught.value.message.startswith(said)
+            assert caught.value.message.startswith(name)
             assert caught.value.path == str(tmp_path)
     finally:
-        end(other)
+        kill(locking_process)
 
 
-def test_a_killed_process_holds_nothing(tmp_path: Path, other: subprocess.Popen[str]) -> None:
-    end(other)
-    with lock_folder(str(tmp_path), seconds=5, holder=""):
+def test_a_killed_process_no_longer_holds_the_lock(tmp_path: Path, locking_process: subprocess.Popen[str]) -> None:
+    kill(locking_process)
+    with lock_folder(str(tmp_path), seconds=5):
         pass
 
 
-def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), lock_folder(str(tmp_path / "x"), seconds=0, holder=""):
+def test_locking_a_folder_that_is_not_there_raises_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), lock_folder(str(tmp_path / "x"), seconds=0):
         pass
+
+
+def test_a_json_file_is_not_changed_while_another_process_holds_the_lock_of_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prowess.files.owned_json._MAX_LOCK_SECONDS", 0)
+    file = OwnedJson(str(tmp_path / "grants.json"), "grants", "trust-store")
+    with lock_folder(str(tmp_path), seconds=0), pytest.raises(NotTrustedError, match="another process is changing"):
+        file.update(dict)
+    assert list(tmp_path.iterdir()) == []
+    file.update(lambda: {"version": 1})
+    assert [path.name for path in tmp_path.iterdir()] == ["grants.json"], "no lock file is left behind"

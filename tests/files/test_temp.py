@@ -1,4 +1,4 @@
-"""A folder for a while: its owner's alone, gone afterwards, also when the work in it is interrupted."""
+"""A temporary folder: only its owner may enter it, and it is deleted, also when the work in it is interrupted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def unwatched() -> Iterator[None]:
     syscalls.set_watcher(None)
 
 
-def test_it_is_its_owners_alone_and_gone_with_all_that_is_in_it(tmp_path: Path) -> None:
+def test_a_temporary_folder_belongs_to_its_owner_alone_and_is_deleted_with_its_content(tmp_path: Path) -> None:
     with temporary_folder("mine-", str(tmp_path)) as one, temporary_folder("mine-", str(tmp_path)) as other:
         assert one != other
         assert stat.S_IMODE(os.stat(one).st_mode) == 0o700  # noqa: PTH116
@@ -33,7 +33,7 @@ def test_it_is_its_owners_alone_and_gone_with_all_that_is_in_it(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_renamed_it_stays(tmp_path: Path) -> None:
+def test_a_temporary_folder_that_was_renamed_stays(tmp_path: Path) -> None:
     with temporary_folder(parent=str(tmp_path)) as where:
         Path(where).rename(tmp_path / "kept")
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
@@ -41,7 +41,9 @@ def test_renamed_it_stays(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("unwatched")
 @pytest.mark.parametrize(("name", "moment"), [("mkdir", "after"), ("unlink", "before"), ("rmdir", "before")])
-def test_an_interrupt_while_it_is_made_or_deleted_leaves_nothing(tmp_path: Path, name: str, moment: str) -> None:
+def test_an_interrupt_while_a_temporary_folder_is_made_or_deleted_leaves_nothing(
+    tmp_path: Path, name: str, moment: str
+) -> None:
     pressed: list[str] = []
 
     def press(call: str, when: str, path: str) -> None:
@@ -61,7 +63,7 @@ def test_an_interrupt_while_it_is_made_or_deleted_leaves_nothing(tmp_path: Path,
 
 
 @pytest.mark.usefixtures("unwatched")
-def test_what_is_there_already_is_not_ours_to_delete(tmp_path: Path) -> None:
+def test_a_folder_that_existed_before_is_not_deleted(tmp_path: Path) -> None:
     def first(call: str, when: str, path: str) -> None:
         if (call, when) == ("mkdir", "before"):
             Path(path).mkdir()

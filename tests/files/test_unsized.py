@@ -1,4 +1,4 @@
-"""Files whose size says 0 although they hold something: read to their end within the limit, or refused."""
+"""Files whose size is 0 although they have content: they are read to their end within the limit, or refused."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def contents() -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(SETTINGS.iterdir())}
 
 
-def test_it_is_read_to_its_end(process: str) -> None:
+def test_a_file_without_a_size_is_read_to_its_end(process: str) -> None:
     with OpenFile(process, ("environ",)) as file:
         assert file.info.st_size == 0
         assert file.read_all(len(LONG)) == LONG
@@ -56,13 +56,13 @@ def test_more_than_the_limit_is_refused_and_never_cut(process: str) -> None:
             read(process, ("environ",), len(LONG) - 1)
 
 
-def test_its_head_is_not_taken_for_the_whole(process: str) -> None:
+def test_the_head_of_a_file_without_a_size_is_not_taken_for_the_whole(process: str) -> None:
     with OpenFile(process, ("environ",)) as file:
         assert file.read_head(100, 1000, lambda _: False) == (LONG[:100], False)
         assert file.read_head(100, 10 * len(LONG), lambda _: True) == (LONG, True)
 
 
-def test_its_hash_is_over_what_it_holds(process: str) -> None:
+def test_the_hash_of_a_file_without_a_size_covers_its_content(process: str) -> None:
     expected = FileHash(len(LONG), executable=False, sha256=hashlib.sha256(LONG).hexdigest())
     assert hash_file(process, ("environ",), len(LONG)) == expected
     marked = hash_with_identity(process, ("environ",), len(LONG))

@@ -1,4 +1,4 @@
-"""Trees written, made durable, hashed, read and deleted; links never followed, whatever is swapped in."""
+"""Trees are written, made durable, hashed, read and deleted, and no link is followed, even one swapped in."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_what_is_no_file_is_named_and_not_opened(tmp_path: Path) -> None:
     assert set(read_tree(str(tmp_path), prowess.Limits()).problems) == expected
 
 
-def test_bounds_are_kept_and_said(tmp_path: Path) -> None:
+def test_a_tree_beyond_the_bounds_is_cut_and_says_so(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"{number}").write_bytes(b"x" * 10)
     small = prowess.Limits(max_files_per_skill=2, max_install_files=2, max_digest_bytes=15)
@@ -156,7 +156,7 @@ def test_bounds_are_kept_and_said(tmp_path: Path) -> None:
         read_tree(str(tmp_path), prowess.Limits(max_install_bytes=15, max_depth_per_skill=64))
 
 
-def test_what_an_entry_is(tmp_path: Path) -> None:
+def test_links_folders_and_inode_numbers_are_those_of_the_entry_itself(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("x")
     assert (is_link(str(tmp_path / "link")), read_link(str(tmp_path / "link"))) == (True, "x")
     assert (is_link(str(tmp_path)), read_link(str(tmp_path)), is_real_folder(str(tmp_path))) == (False, None, True)

@@ -1,4 +1,4 @@
-"""Approvals: a file of the user's, for one state of a skill each."""
+"""Approvals are kept in a file of the user's, each for one state of a skill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file that lists sources."""
+"""A file or a mapping that lists sources."""
 
 import json
 from collections.abc import Callable
@@ -183,7 +183,7 @@ def test_anything_but_a_list_of_entries_is_refused(text: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("text", ["", "{", "[{]", "[NaN", "[" * 100_000, '["\\', "\ufeff[]", "nul"])
-def test_json_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
+def test_a_file_with_broken_json_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "sources.json").write_text(text, encoding="utf-8")
     with pytest.raises(prowess.SourceError):
         prowess.load_sources(tmp_path / "sources.json")
@@ -252,7 +252,7 @@ def test_any_json_is_a_list_of_sources_or_a_source_error(
     assert all(hasattr(source, "load") for source in sources)
 
 
-def test_an_entry_that_says_nothing_keeps_its_place_in_messages(listed: Callable[..., prowess.Catalog]) -> None:
+def test_an_empty_entry_keeps_its_place_in_messages(listed: Callable[..., prowess.Catalog]) -> None:
     with pytest.raises(prowess.SourceError, match=r"sources\[2\]"):
         listed("- {}\n- dir: one\n- dir: one\n  mount_as: '*'\n")
 
@@ -312,7 +312,7 @@ def test_a_file_lists_how_each_folder_is_scanned(
 
 
 @pytest.mark.usefixtures("deep")
-def test_the_word_of_an_entry_counts_before_the_word_for_all(put: Put, tmp_path: Path) -> None:
+def test_a_keyword_of_an_entry_counts_before_the_keyword_for_all(put: Put, tmp_path: Path) -> None:
     put("more/x/y/low")
     entries = {"skills": [{"dir": "skills", "max_depth": 1}, {"dir": "more"}]}
     assert names_of(entries, base_dir=tmp_path, max_depth=3) == ("Odd", "low", "top")
@@ -388,7 +388,7 @@ def test_a_scan_keyword_on_a_text_is_refused(key: str) -> None:
 
 
 @pytest.mark.parametrize("given", [3, {"skills": 3}, ["skills"], {"skills": "skills"}])
-def test_what_lists_nothing_is_refused(given: object) -> None:
+def test_a_value_that_is_no_list_of_sources_is_refused(given: object) -> None:
     with pytest.raises(prowess.SourceError, match="expected a list of entries"):
         prowess.load_sources(given)  # type: ignore[arg-type]  # on purpose
 

@@ -1,4 +1,4 @@
-"""Skills that are text in a program."""
+"""Skills that are given as text in a program."""
 
 import pytest
 from hypothesis import given

@@ -26,7 +26,7 @@ def bases(tmp_path: Path) -> dict[str, Any]:
     return made
 
 
-def test_the_projects_wins_and_the_version_makes_a_warning(bases: dict[str, Any]) -> None:
+def test_the_install_of_the_project_wins_and_another_version_is_a_warning(bases: dict[str, Any]) -> None:
     catalog = prowess.Source.installed("@local/pdf", **bases).load()
     assert catalog.load("pdf").instructions == "The project's."
     assert catalog.issues == ()
@@ -35,12 +35,12 @@ def test_the_projects_wins_and_the_version_makes_a_warning(bases: dict[str, Any]
     assert catalog.load("pdf").instructions == "The project's."
 
 
-def test_it_can_be_mounted_and_preloaded(bases: dict[str, Any]) -> None:
+def test_an_install_can_be_mounted_and_preloaded(bases: dict[str, Any]) -> None:
     (skill,) = prowess.Source.installed("@local/pdf", mount_as="team", preload=True, **bases).load()
     assert (skill.virtual_path, skill.preload) == ("team", True)
 
 
-def test_with_verify_a_changed_one_is_refused(bases: dict[str, Any]) -> None:
+def test_with_verify_a_changed_skill_is_refused(bases: dict[str, Any]) -> None:
     source = prowess.Source.installed("@local/pdf", verify="lock", **bases)
     skill = source.load()["pdf"]
     path = bases["project_dir"] / "local" / "pdf" / "SKILL.md"
@@ -55,7 +55,7 @@ def test_with_verify_a_changed_one_is_refused(bases: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("ref", "code"), [("@local/none", "not-installed"), ("local/pdf", "bad-reference"), ("@../pdf", "bad-reference")]
 )
-def test_what_is_not_installed_or_no_reference(bases: dict[str, Any], ref: str, code: str) -> None:
+def test_a_bad_reference_or_a_missing_install_is_a_source_error(bases: dict[str, Any], ref: str, code: str) -> None:
     with pytest.raises(prowess.SourceError) as caught:
         prowess.Catalog.from_sources([prowess.Source.installed(ref, **bases)])
     assert caught.value.code == code

@@ -157,7 +157,7 @@ def test_a_site_that_publishes_nothing_is_an_issue_and_hides_no_other_source(
     assert site.url in str(catalog.issues[0])
 
 
-def test_missing_may_be_an_error(site: Site, load: Load) -> None:
+def test_a_site_that_cannot_be_read_is_an_error_with_missing_error(site: Site, load: Load) -> None:
     with pytest.raises(prowess.FetchError) as caught:
         load(missing="error")
     assert caught.value.code == "no-index"
@@ -172,14 +172,14 @@ def test_missing_may_be_an_error(site: Site, load: Load) -> None:
     ["", "skills.example", "ftp://skills.example", "https://", "file:///etc", "https://u:secret@h", "https://h:x/",
      "https://h/?q=secret#f", "https://h/#f", "https://h\\@evil/", "https://h /", "https://ä.example", "http://[::1"],
 )  # fmt: skip
-def test_an_address_that_is_none_is_a_mistake_of_the_caller(address: str) -> None:
+def test_a_text_that_is_no_web_address_is_a_source_error(address: str) -> None:
     with pytest.raises(prowess.SourceError) as caught:
         prowess.Source.url(address).load()
     assert caught.value.code == "bad-address"
     assert "secret" not in f"{caught.value} {prowess.Source.url(address)!r}"
 
 
-def test_options_that_make_no_sense_are_mistakes_of_the_caller(load: Load) -> None:
+def test_options_that_make_no_sense_are_source_errors(load: Load) -> None:
     with pytest.raises(prowess.SourceError):
         load(missing="later")
     with pytest.raises(prowess.SourceError):
@@ -190,7 +190,7 @@ def test_options_that_make_no_sense_are_mistakes_of_the_caller(load: Load) -> No
     ("status", "code"),
     [(400, "http-status"), (401, "login-needed"), (403, "http-status"), (500, "server-busy"), (503, "server-busy")],
 )
-def test_a_refusal_of_the_server_is_told_with_its_status(site: Site, load: Load, status: int, code: str) -> None:
+def test_the_issue_of_a_refused_request_names_its_status(site: Site, load: Load, status: int, code: str) -> None:
     site.put(f"{NEW}/index.json", b"x", status)
     (issue,) = load().issues
     assert issue.code == code
@@ -287,7 +287,7 @@ def test_a_file_that_makes_no_skill_is_refused_when_it_is_loaded(site: Site, loa
         catalog.load_body("pdf")
 
 
-def test_an_archive_that_is_refused_is_told_with_its_address(site: Site, load: Load) -> None:
+def test_the_error_of_a_refused_archive_names_its_address(site: Site, load: Load) -> None:
     site.index(site.entry("pdf", zipped({"a.md": b"x"}), "archive"))
     with pytest.raises(prowess.SkillValidationError) as caught:
         load().load("pdf")
@@ -307,7 +307,7 @@ def test_the_frontmatter_counts_once_the_skill_is_loaded(site: Site, load: Load)
     assert (loaded.is_fork, loaded.model, loaded.allowed_tools) == (True, "big", ("Read", "Bash(git:*)"))
 
 
-def test_a_copy_that_is_here_tells_its_frontmatter_at_once(site: Site, load: Load) -> None:
+def test_a_listing_uses_the_frontmatter_of_a_copy_in_the_cache(site: Site, load: Load) -> None:
     site.index(site.entry("pdf", skill_md("pdf", fields="context: fork\n")))
     load().load("pdf")
     asked = len(site.paths)

@@ -1,4 +1,4 @@
-"""Old news of a site: what went back behind what was seen is not used, unless that is accepted by name."""
+"""A site that goes back to older skills: they are not used unless the caller allows it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_an_index_that_was_replaced_and_comes_back_is_not_used(site: Site, load:
     assert codes(load()) == ["rolled-back"]
 
 
-def test_going_back_is_accepted_by_name_and_then_counts(site: Site, load: Load) -> None:
+def test_a_rollback_that_the_caller_allows_becomes_the_newest(site: Site, load: Load) -> None:
     for content in (ONE, TWO, ONE):
         publish(site, content)
         load()
@@ -99,7 +99,7 @@ def test_an_index_with_an_earlier_date_is_not_used_though_nobody_has_seen_it(sit
 
 
 @pytest.mark.parametrize("date", ["", "yesterday", "Mon, 99 Foo 2026 99:99:99 GMT", "-1"])
-def test_a_date_that_is_none_orders_nothing(site: Site, load: Load, date: str) -> None:
+def test_a_text_that_is_no_date_proves_no_rollback(site: Site, load: Load, date: str) -> None:
     publish(site, ONE, Last_Modified=dated(100))
     load()
     publish(site, TWO, Last_Modified=date)
@@ -149,7 +149,7 @@ def test_the_oldest_of_many_replaced_states_are_forgotten_first(site: Site, load
     assert codes(load(limits=limits)) == []
 
 
-def test_what_was_seen_is_recorded_for_its_owner_alone(site: Site, load: Load, cache: Path) -> None:
+def test_only_the_owner_may_read_the_record_of_what_was_seen(site: Site, load: Load, cache: Path) -> None:
     before = os.umask(0)
     try:
         for content in (ONE, TWO):
@@ -208,7 +208,7 @@ def test_a_listed_file_that_is_too_old_does_not_stand_in_either(site: Site, load
     assert caught.value.code == "copy-too-old"
 
 
-def test_the_newest_seen_stands_in_for_old_news_no_longer_than_for_a_site_that_is_away(site: Site, load: Load) -> None:
+def test_the_newest_seen_replaces_an_older_index_only_until_it_is_too_old_itself(site: Site, load: Load) -> None:
     for content in (ONE, TWO, ONE):
         publish(site, content)
         load()

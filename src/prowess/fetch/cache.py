@@ -1,13 +1,13 @@
-"""What was fetched, kept under its own hash, and hashed again whenever it is read.
+"""The cache of fetched bytes: a folder in which everything lies under its own hash, and is hashed again when read.
 
 ::
 
     FOLDER/sha256/ab/cdef…      bytes under their SHA-256
-    FOLDER/urls/0123….json      what a URL gave when: the hash, validators, until when it is fresh, what it replaced
+    FOLDER/urls/0123….json      the record of a URL: when it gave which hash, its validators, what was replaced
     FOLDER/git/0123…/COMMIT     objects of a commit, under the hash of the repository's address
 
-Files are for their owner alone. A folder that others may write to is not used; without a usable folder everything is
-fetched each time.
+Only the owner may read or write the files. A folder that others may write to is not used. Without a usable folder
+nothing is an error: everything is fetched each time.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import ResourceError
 from prowess.files import syscalls
 from prowess.files.directory import list_oldest_files, stat_folder
+from prowess.files.paths import is_owned_alone
 from prowess.files.read import OpenFile
 from prowess.files.write import make_folders, write_atomic
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
 CACHE_DIR_VARIABLE = "PROWESS_CACHE_DIR"
-_OTHERS_WRITE_BITS = 0o022  # its group, and everybody else
 _MAX_RECORD_BYTES = 256 * 1024
 _TEXT_FIELDS = ("url", "final_url", "digest", "etag", "last_modified")
 _NUMBER_FIELDS = ("size", "stored_at", "fresh_until")
@@ -42,10 +42,11 @@ _SHORT_HASH = re.compile(r"[0-9a-f]{16}")
 
 @dataclass(frozen=True, slots=True)
 class CacheRecord:
-    """The newest that a URL gave: the hash and size of its bytes, when, until when it is fresh, and how to ask again.
+    """The newest answer of a URL: the hash and size of its bytes, its dates, and the validators for the next request.
 
-    ``replaced`` has the marks of what it gave before that, the latest last, so that old news is noticed. ``is_gone``:
-    the URL has had nothing since, or nothing that may be kept; the record stays, for what was newest.
+    ``replaced`` holds short hashes of what the URL gave before that, the latest last. They show when a server goes back
+    to something old. ``is_gone`` is true when the URL has since had nothing, or nothing that may be kept: then the
+    bytes are not used, and the record still says what was newest.
     """
 
     url: str
@@ -60,102 +61,106 @@ class CacheRecord:
     is_gone: bool = False
 
     def is_fresh(self, now: float, limits: Limits) -> bool:
-        """Whether it may be used without asking; a clock that was turned back makes nothing fresh for longer."""
+        """True when the bytes may be used without asking the server."""
+        # A record from the future is not fresh: turning the clock back must not keep old bytes in use.
         return self.stored_at <= now < min(self.fresh_until, self.stored_at + limits.max_cache_seconds)
 
 
 class Cache:
-    """A folder of fetched bytes."""
+    """A folder of fetched bytes; nothing that goes wrong with it raises an error."""
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         self._folder = os.path.abspath(os.fspath(folder)) if folder is not None else default_cache_dir()
 
     @property
     def folder(self) -> str:
+        """The absolute path of the folder, whether or not it exists."""
         return self._folder
 
     def is_usable(self) -> bool:
-        """Whether the folder is there, or can be made, and only its owner writes to it."""
+        """True when the folder exists or can be created, belongs to this user, and nobody else may write to it."""
         try:
             make_folders(self._folder, 0o700)
         except OSError:
             return False
+        # Whoever else may write to the folder could replace the records, which nothing but their place protects.
         info = stat_folder(self._folder)
-        if info is None or not os.access(self._folder, os.W_OK):
-            return False
-        return not hasattr(os, "geteuid") or (info.st_uid == os.geteuid() and not info.st_mode & _OTHERS_WRITE_BITS)
+        return info is not None and os.access(self._folder, os.W_OK) and is_owned_alone(info)
 
-    def read(self, digest: str, most: int) -> bytes | None:
-        """The bytes of that hash; ``None`` when they are not there or are no longer what they were."""
-        data = self._read(_blob_path(digest), most)
+    def read(self, digest: str, max_bytes: int) -> bytes | None:
+        """Return the bytes with that hash; ``None`` when they are missing, damaged, or more than ``max_bytes``."""
+        data = self._read(_blob_path(digest), max_bytes)
         return data if data is not None and sha256_hex(data) == digest else None
 
     def write(self, data: bytes) -> str:
-        """Keep bytes; their hash, also when they cannot be kept."""
+        """Keep bytes, and return their hash, also when they cannot be kept."""
         digest = sha256_hex(data)
         self._write(_blob_path(digest), data)
         return digest
 
     def read_record(self, url: str) -> CacheRecord | None:
-        """What is kept of a URL; ``None`` when nothing is, or nothing that makes sense."""
+        """Return the record of a URL; ``None`` when there is none, or when its file is damaged."""
         data = self._read(_record_path(url), _MAX_RECORD_BYTES)
         try:
             fields = json.loads(data or b"null")
         except (ValueError, RecursionError):
             return None
-        if not _is_valid_record(fields) or fields["url"] != url:
+        if not _is_valid_record(fields) or fields["url"] != url:  # a record that was moved answers for nobody
             return None
         return CacheRecord(**fields | {"replaced": tuple(fields["replaced"])})
 
-    def write_record(self, kept: CacheRecord) -> None:
-        """Keep what a URL gave."""
-        self._write(_record_path(kept.url), json.dumps(asdict(kept)).encode())
+    def write_record(self, record: CacheRecord) -> None:
+        """Keep the record of a URL in place of the one before."""
+        self._write(_record_path(record.url), json.dumps(asdict(record)).encode())
 
     def mark_gone(self, url: str) -> None:
-        """Let nothing that is kept of a URL be used in its place; what was its newest is still known."""
-        kept = self.read_record(url)
-        if kept is not None:
-            self.write_record(replace(kept, is_gone=True, fresh_until=0))
+        """Let no kept bytes be used for a URL any more. Its record stays, since it tells old answers from new ones."""
+        record = self.read_record(url)
+        if record is not None:
+            self.write_record(replace(record, is_gone=True, fresh_until=0))
 
     def has_repository(self, address: str) -> bool:
-        """Whether objects of a repository are kept."""
+        """True when objects of a repository are kept."""
         return self.is_usable() and stat_folder(os.path.join(self._folder, *_repository_path(address))) is not None
 
-    def read_objects(self, address: str, commit: str, most: int) -> bytes | None:
-        """What was kept of a commit of a repository, to be hashed by who knows how; ``None`` when nothing was."""
-        return self._read((*_repository_path(address), commit), most)
+    def read_objects(self, address: str, commit: str, max_bytes: int) -> bytes | None:
+        """Return the objects that are kept of a commit; ``None`` when there are none.
 
-    def write_objects(self, address: str, commit: str, dumped: bytes, most: int) -> None:
-        """Keep objects of a commit of a repository, in place of what was kept of it before.
+        The caller must compare them with their ids: only ``fetch/git/objects.py`` knows how git hashes.
+        """
+        return self._read((*_repository_path(address), commit), max_bytes)
 
-        Of a repository the ``most`` commits that were kept last stay.
+    def write_objects(self, address: str, commit: str, dumped: bytes, max_commits: int) -> None:
+        """Keep objects of a commit of a repository, in place of those that were kept of it before.
+
+        Only the ``max_commits`` commits of the repository that were kept last stay.
         """
         self._write((*_repository_path(address), commit), dumped)
-        with suppress(OSError):  # without it they stay until the next time
+        with suppress(OSError):  # what cannot be deleted now is deleted the next time
             folder = os.path.join(self._folder, *_repository_path(address))
-            for old in list_oldest_files(folder, most):
-                syscalls.delete_file(os.path.join(folder, old))
+            for name in list_oldest_files(folder, max_commits):
+                syscalls.delete_file(os.path.join(folder, name))
 
-    def _read(self, parts: tuple[str, ...], most: int) -> bytes | None:
+    def _read(self, parts: tuple[str, ...], max_bytes: int) -> bytes | None:
         if not self.is_usable():
             return None
         try:
             with OpenFile(self._folder, parts) as file:
-                return file.read_all(most)
+                return file.read_all(max_bytes)
         except ResourceError:
             return None
 
     def _write(self, parts: tuple[str, ...], data: bytes) -> None:
         if not self.is_usable():
             return
-        where = os.path.join(self._folder, *parts)
-        with suppress(OSError):  # without it the next one fetches again
-            make_folders(os.path.dirname(where), 0o700)
-            write_atomic(where, data, mode=0o600)
+        path = os.path.join(self._folder, *parts)
+        with suppress(OSError):  # what is not kept is fetched again
+            make_folders(os.path.dirname(path), 0o700)
+            write_atomic(path, data, mode=0o600)
 
 
 def default_cache_dir(env: Mapping[str, str] = os.environ) -> str:
-    """``PROWESS_CACHE_DIR``, or the user's cache folder for Prowess."""
+    """Return the folder that ``PROWESS_CACHE_DIR`` names, or else the user's cache folder for Prowess."""
     if env.get(CACHE_DIR_VARIABLE):
         return os.path.abspath(env[CACHE_DIR_VARIABLE])
     from platformdirs import user_cache_dir  # noqa: PLC0415 - only when something is fetched
@@ -164,12 +169,14 @@ def default_cache_dir(env: Mapping[str, str] = os.environ) -> str:
 
 
 def sha256_hex(data: bytes) -> str:
+    """Return the SHA-256 of bytes in hex."""
     return hashlib.sha256(data).hexdigest()
 
 
 def short_hash(text: str) -> str:
-    """A short hash by which a state of a URL is recognised; a collision only makes something new look old."""
-    return sha256_hex(text.encode("utf-8", "surrogatepass"))[:16]  # JSON may hold half a character
+    """Return a short hash by which an answer of a URL is recognised. A collision only makes something new look old."""
+    # A text out of JSON may hold half of a surrogate pair, which plain UTF-8 cannot encode.
+    return sha256_hex(text.encode("utf-8", "surrogatepass"))[:16]
 
 
 def _blob_path(digest: str) -> tuple[str, ...]:
@@ -185,11 +192,16 @@ def _record_path(url: str) -> tuple[str, ...]:
 
 
 def _is_valid_record(fields: object) -> bool:
-    """Whether what a file says are the fields of a record."""
+    """True when the JSON of a file has exactly the fields of a record, each of its type.
+
+    A record is used to build requests (``etag``) and messages, so a damaged or forged one must not get that far.
+    """
     if not isinstance(fields, dict) or set(fields) != {*_TEXT_FIELDS, *_NUMBER_FIELDS, "replaced", "is_gone"}:
         return False
-    marks = fields["replaced"]
-    if not isinstance(marks, list) or not all(isinstance(mark, str) and _SHORT_HASH.fullmatch(mark) for mark in marks):
+    hashes = fields["replaced"]
+    if not isinstance(hashes, list) or not all(
+        isinstance(text_hash, str) and _SHORT_HASH.fullmatch(text_hash) for text_hash in hashes
+    ):
         return False
     if not isinstance(fields["is_gone"], bool):
         return False

@@ -1,4 +1,7 @@
-"""Fetched or from the cache: a fresh copy is used as it is, an old one stands in for a server that is away."""
+"""HTTP requests through the cache, with protection against servers that go back to old content.
+
+A fresh copy is used without asking. An old copy is used while the server cannot be reached.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +24,16 @@ if TYPE_CHECKING:
     from prowess.fetch.client import Fetcher, HttpResponse
     from prowess.limits import Limits
 
+# Every other status may pass; these two say that there is no such thing.
 _GONE_STATUSES = frozenset((404, 410))
 _DIRECTIVE = re.compile(r'([a-z-]+)(?:\s*=\s*"?([^",\s]*)"?)?')
 
 
 class Download(NamedTuple):
-    """What a URL gives: the bytes, the URL in the end, and the media type where it is known.
+    """What a URL gives: the bytes, the URL after redirects, and the media type where it is known.
 
-    ``stale_reason`` says why the bytes are a copy of before, ``rollback_reason`` why they are the newest seen in place
-    of what came.
+    ``stale_reason`` says why the bytes are an old copy: the server could not be reached. ``rollback_reason`` says why
+    the bytes are the newest that were seen: the server sent older ones.
     """
 
     body: bytes
@@ -40,28 +44,29 @@ class Download(NamedTuple):
 
 
 class DownloadRequest(NamedTuple):
-    """What is asked for, and how the answer is judged."""
+    """What to ask for, and how to judge the answer."""
 
     url: str
     max_bytes: int
     limit_name: str
-    """The name of the limit that ``max_bytes`` is."""
+    """The field of ``Limits`` that ``max_bytes`` comes from, for messages."""
     default_seconds: int
-    """For how long an answer is fresh if the server does not say."""
+    """How long an answer is fresh when the server does not say."""
     states_of: Callable[[bytes], tuple[str, ...] | None] = lambda _: ()
-    """What an answer says of each of its parts, a text each; ``None`` when it is not what was asked for at all."""
+    """Splits an answer into a text for each of its parts; ``None`` when it is not what was asked for at all."""
 
     def hash_parts(self, body: bytes) -> frozenset[str] | None:
-        """What the bytes, and each of their parts, are recognised by; ``None`` when they are not what was asked for."""
+        """Return short hashes of the bytes and of their parts; ``None`` when they are not what was asked for."""
         states = self.states_of(body)
         return None if states is None else frozenset((sha256_hex(body)[:16], *map(short_hash, states)))
 
 
 class CachedFetcher:
-    """A fetcher with a cache, in which the newest that each URL gave is known.
+    """A fetcher with a cache that knows the newest answer of each URL.
 
-    What a URL gives is old news when it, or a part of it, was replaced by something else before, or when its date
-    (``Last-Modified``) went back; then the newest seen is given in its place, unless ``allow_rollback``.
+    An answer counts as a rollback when it, or a part of it, was already replaced by something else, or when its date
+    (``Last-Modified``) is earlier than before. Whoever controls an old copy of a site could bring back a skill with a
+    known flaw in this way. So the newest answer is used instead, unless ``allow_rollback`` is set.
     """
 
     def __init__(self, fetcher: Fetcher, cache: Cache, limits: Limits, *, allow_rollback: bool = False) -> None:
@@ -71,171 +76,184 @@ class CachedFetcher:
         self._allow_rollback = allow_rollback
 
     def get(self, request: DownloadRequest) -> Download | None:
-        """What a URL gives now, or gave while that is fresh; ``None`` when the server has no such thing.
+        """Return what a URL gives, from the cache while that is fresh; ``None`` when the server has no such thing.
 
-        Raises ``FetchError`` when neither the server nor a copy that is young enough gives anything.
+        Raises ``FetchError`` when the server fails and no copy is young enough.
         """
-        kept, body = self._read_cached(request)
-        if kept is None or body is None or kept.is_gone:
+        record, body = self._read_cache(request)
+        if record is None or body is None or record.is_gone:  # without bytes, a "not modified" would be no use
             return self._accept_response(request, self._send_request(request, {}))
-        if kept.is_fresh(time.time(), self.limits):
-            return Download(body, kept.final_url)
+        if record.is_fresh(time.time(), self.limits):
+            return Download(body, record.final_url)
         try:
-            # Without validators where going back is accepted: a file with an earlier date is "not modified since".
-            answer = self._send_request(request, {} if self._allow_rollback else _make_validators(kept))
+            # No validators where a rollback is allowed: to "modified since?" a server with an older file answers "no".
+            response = self._send_request(request, {} if self._allow_rollback else _make_validators(record))
         except FetchError as error:
             if error.code in UNREACHABLE_CODES:
-                return self._use_stale(kept, body, error)
+                return self._use_stale(record, body, error)
             raise
-        if answer.status == 304:  # noqa: PLR2004 - not modified
-            self._extend_freshness(kept, answer, request.default_seconds)
-            return Download(body, kept.final_url)
-        return self._accept_response(request, answer)
+        if response.status == 304:  # noqa: PLR2004 - not modified
+            self._extend_freshness(record, response, request.default_seconds)
+            return Download(body, record.final_url)
+        return self._accept_response(request, response)
 
-    def _read_cached(self, request: DownloadRequest) -> tuple[CacheRecord | None, bytes | None]:
-        kept = self._read_record(request.url)
-        return kept, self.cache.read(kept.digest, request.max_bytes) if kept is not None else None
+    def _read_cache(self, request: DownloadRequest) -> tuple[CacheRecord | None, bytes | None]:
+        record = self._read_record(request.url)
+        return record, self.cache.read(record.digest, request.max_bytes) if record is not None else None
 
     def _send_request(self, request: DownloadRequest, validators: dict[str, str]) -> HttpResponse:
-        return self.fetcher.get(request.url, request.max_bytes, bound=request.limit_name, headers=validators)
+        return self.fetcher.get(request.url, request.max_bytes, limit_name=request.limit_name, headers=validators)
 
     def get_stale(self, request: DownloadRequest, error: FetchError) -> Download | None:
-        """The copy of a URL that stands in while the server is away, as ``error`` says; ``None`` when none is here."""
-        kept, body = self._read_cached(request)
-        return None if kept is None or body is None or kept.is_gone else self._use_stale(kept, body, error)
+        """Return the copy of a URL for use while the server cannot be reached; ``None`` when there is no copy.
 
-    def _use_stale(self, kept: CacheRecord, body: bytes, error: FetchError) -> Download:
-        age = time.time() - kept.stored_at
+        ``error`` is the failure of the server. Raises ``FetchError`` when the copy is too old.
+        """
+        record, body = self._read_cache(request)
+        return None if record is None or body is None or record.is_gone else self._use_stale(record, body, error)
+
+    def _use_stale(self, record: CacheRecord, body: bytes, error: FetchError) -> Download:
+        age = time.time() - record.stored_at
         if age > self.limits.max_stale_seconds:
             message = f"{error.message}; the copy that is here is {_format_days(age)} old, which is too old to stand in"
             raise FetchError(message, error.path, "copy-too-old")
-        return Download(body, kept.final_url, stale_reason=error.message)
+        return Download(body, record.final_url, stale_reason=error.message)
 
     def _read_record(self, url: str) -> CacheRecord | None:
-        """What is kept of a URL; nothing where the site is asked with a query.
+        """Return the record of a URL; ``None`` where the site is asked with a query.
 
-        What is asked with a query is not kept by its URL: the answers depend on the query, and no name or record in the
-        cache may hold it, nor a hash of it, by which a guess could be confirmed.
+        A query is often a secret, and the answers depend on it. No file name and no record in the cache may hold it,
+        nor a hash of it, because a hash would let someone confirm a guess.
         """
         return None if self.fetcher.has_query else self.cache.read_record(url)
 
     def is_fresh(self, url: str) -> bool:
-        """Whether the copy that is here may be used without asking."""
-        kept = self._read_record(url)
-        if kept is None or not kept.is_fresh(time.time(), self.limits):
+        """True when the copy of a URL is in the cache and may be used without asking."""
+        record = self._read_record(url)
+        if record is None or not record.is_fresh(time.time(), self.limits):
             return False
-        return self.cache.read(kept.digest, self.limits.max_download_bytes) is not None
+        return self.cache.read(record.digest, self.limits.max_download_bytes) is not None
 
-    def is_cached(self, digest: str) -> bool:
-        """Whether the bytes of that SHA-256 are here."""
+    def has_bytes(self, digest: str) -> bool:
+        """True when the bytes with that SHA-256 are in the cache."""
         return self.cache.read(digest, self.limits.max_download_bytes) is not None
 
-    def get_pinned(self, url: str, digest: str, size: int | None = None) -> bytes:
-        """The bytes of a URL, which must have that SHA-256; from the cache if they are there and still right."""
-        most = self.limits.max_download_bytes
-        body = self.cache.read(digest, most)
+    def get_by_digest(self, url: str, digest: str, size: int | None = None) -> bytes:
+        """Return the bytes of a URL that have the given SHA-256, from the cache when they are there.
+
+        Raises ``FetchError`` when the server has no such file, or when the file has another hash or size.
+        """
+        max_bytes = self.limits.max_download_bytes
+        body = self.cache.read(digest, max_bytes)
         if body is None:
-            answer = self.fetcher.get(url, most, bound="max_download_bytes")
-            if answer.status in _GONE_STATUSES:
-                raise FetchError(f"{display_url(url)} is answered with status {answer.status}", code="http-status")
-            body = answer.body
+            response = self.fetcher.get(url, max_bytes, limit_name="max_download_bytes")
+            if response.status in _GONE_STATUSES:
+                raise FetchError(f"{display_url(url)} is answered with status {response.status}", code="http-status")
+            body = response.body
             _check_digest(url, body, digest)
-            if not _parse_freshness(answer.headers.get("cache-control", ""), 0)[1]:
+            # Bytes that are named by their hash are always fresh; only "no-store" counts.
+            if not _parse_freshness(response.headers.get("cache-control", ""), 0)[1]:
                 self.cache.write(body)
         if size is not None and len(body) != size:
             message = f"{display_url(url)} has {len(body)} bytes; the index says {size}"
             raise FetchError(message, code="digest-mismatch")
         return body
 
-    def _accept_response(self, request: DownloadRequest, answer: HttpResponse) -> Download | None:
+    def _accept_response(self, request: DownloadRequest, response: HttpResponse) -> Download | None:
+        """Return what came, or the newest that was seen when what came is older; keep what came for later."""
         url = request.url
-        if answer.status in _GONE_STATUSES:
+        if response.status in _GONE_STATUSES:
             self.cache.mark_gone(url)
             return None
-        if answer.status != 200:  # noqa: PLR2004 - not modified, though nobody asked for that
-            raise FetchError(f"{display_url(url)} is answered with status {answer.status}", code="http-status")
-        media_type = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-        came = Download(answer.body, answer.url, media_type)
-        marks = request.hash_parts(answer.body)
-        if marks is None or self.fetcher.has_query:  # nothing to compare, and nothing to remember
-            return came
-        kept, body = self._read_cached(request)
-        older = _find_rollback(kept, answer, marks) if kept is not None and not self._allow_rollback else ""
-        if kept is not None and older:
-            return self._use_newest(kept, body, older)
-        seconds, secret = _parse_freshness(answer.headers.get("cache-control", ""), request.default_seconds)
-        if secret:
+        if response.status != 200:  # noqa: PLR2004 - not modified, though nobody asked for that
+            raise FetchError(f"{display_url(url)} is answered with status {response.status}", code="http-status")
+        media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        download = Download(response.body, response.url, media_type)
+        hashes = request.hash_parts(response.body)
+        if hashes is None or self.fetcher.has_query:  # nothing to compare, and nothing to remember
+            return download
+        record, body = self._read_cache(request)
+        reason = _find_rollback(record, response, hashes) if record is not None and not self._allow_rollback else ""
+        if record is not None and reason:
+            return self._use_newest(record, body, reason)
+        seconds, is_secret = _parse_freshness(response.headers.get("cache-control", ""), request.default_seconds)
+        if is_secret:  # no-store: the server forbids to keep it
             self.cache.mark_gone(url)
         else:
             before = (request.hash_parts(body) if body is not None else None) or frozenset()
-            self._store_response(url, answer, seconds, self._list_replaced(kept, before, marks))
-        return came
+            self._store_response(url, response, seconds, self._merge_hashes(record, before, hashes))
+        return download
 
-    def _use_newest(self, kept: CacheRecord, body: bytes | None, older: str) -> Download:
-        """The newest seen, in place of old news; raises ``FetchError`` when it is not here any more, or too old."""
-        age = time.time() - kept.stored_at
+    def _use_newest(self, record: CacheRecord, body: bytes | None, reason: str) -> Download:
+        """Return the newest bytes that were seen, in place of older ones.
+
+        Raises ``FetchError`` when they are no longer in the cache, or too old.
+        """
+        age = time.time() - record.stored_at
         if body is None or age > self.limits.max_stale_seconds:
-            here = (
+            state = (
                 "is not here any more" if body is None else f"is {_format_days(age)} old, which is too old to stand in"
             )
-            message = f"{display_url(kept.url)} went back: {older}; the newest that was seen {here}"
+            message = f"{display_url(record.url)} went back: {reason}; the newest that was seen {state}"
             raise FetchError(message, code="rolled-back")
-        return Download(body, kept.final_url, rollback_reason=older)
+        return Download(body, record.final_url, rollback_reason=reason)
 
-    def _list_replaced(self, kept: CacheRecord | None, before: frozenset[str], now: frozenset[str]) -> tuple[str, ...]:
-        """The marks of what was replaced so far, the latest last; of more than the limit the oldest are forgotten."""
-        if kept is None:
+    def _merge_hashes(self, record: CacheRecord | None, before: frozenset[str], now: frozenset[str]) -> tuple[str, ...]:
+        """Return the hashes of what was replaced so far, the latest last. Past the limit, the oldest are forgotten."""
+        if record is None:
             return ()
-        whole = kept.digest[:16]
-        # The mark of the whole comes last, so that it outlives those of its parts where there are too many of these.
-        lately = (*sorted(before - {whole}), whole)
-        earlier = (mark for mark in kept.replaced if mark not in lately)
-        return tuple(mark for mark in (*earlier, *lately) if mark not in now)[-self.limits.max_replaced_marks :]
+        whole = record.digest[:16]
+        # The hash of the whole comes last, so that the limit drops those of its parts first.
+        latest = (*sorted(before - {whole}), whole)
+        earliest = (known_hash for known_hash in record.replaced if known_hash not in latest)
+        return tuple(known_hash for known_hash in (*earliest, *latest) if known_hash not in now)[
+            -self.limits.max_replaced_marks :
+        ]
 
-    def _store_response(self, url: str, answer: HttpResponse, seconds: int, replaced: tuple[str, ...]) -> None:
+    def _store_response(self, url: str, response: HttpResponse, seconds: int, replaced: tuple[str, ...]) -> None:
         now = time.time()
-        kept = CacheRecord(
+        record = CacheRecord(
             url,
-            answer.url,
-            self.cache.write(answer.body),
-            len(answer.body),
+            response.url,
+            self.cache.write(response.body),
+            len(response.body),
             now,
             now + min(seconds, self.limits.max_cache_seconds),
-            answer.headers.get("etag", ""),
-            answer.headers.get("last-modified", ""),
+            response.headers.get("etag", ""),
+            response.headers.get("last-modified", ""),
             replaced,
         )
-        self.cache.write_record(kept)
+        self.cache.write_record(record)
 
-    def _extend_freshness(self, kept: CacheRecord, answer: HttpResponse, default_seconds: int) -> None:
-        seconds, _ = _parse_freshness(answer.headers.get("cache-control", ""), default_seconds)
+    def _extend_freshness(self, record: CacheRecord, response: HttpResponse, default_seconds: int) -> None:
+        seconds, _ = _parse_freshness(response.headers.get("cache-control", ""), default_seconds)
         now = time.time()
         fresh_until = now + min(seconds, self.limits.max_cache_seconds)
-        self.cache.write_record(replace(kept, stored_at=now, fresh_until=fresh_until))
+        self.cache.write_record(replace(record, stored_at=now, fresh_until=fresh_until))
 
 
 def _check_digest(url: str, body: bytes, digest: str) -> None:
-    found = sha256_hex(body)
-    if found != digest:
-        message = f"{display_url(url)} has the SHA-256 {found}; the index announces {digest}"
+    actual = sha256_hex(body)
+    if actual != digest:
+        message = f"{display_url(url)} has the SHA-256 {actual}; the index announces {digest}"
         raise FetchError(message, code="digest-mismatch")
 
 
-def _find_rollback(kept: CacheRecord, answer: HttpResponse, marks: frozenset[str]) -> str:
-    """Why an answer is older than the newest that was seen; ``""`` when nothing says so."""
-    if kept.digest[:16] in marks:
-        return ""
-    if not marks.isdisjoint(kept.replaced):
+def _find_rollback(record: CacheRecord, response: HttpResponse, hashes: frozenset[str]) -> str:
+    """Return why a response is older than the newest that was seen; ``""`` when it is not."""
+    if record.digest[:16] in hashes:
+        return ""  # the newest bytes again
+    if not hashes.isdisjoint(record.replaced):
         return "what it gives was replaced before"
-    before, now = _parse_date(kept.last_modified), _parse_date(answer.headers.get("last-modified", ""))
+    before, now = _parse_date(record.last_modified), _parse_date(response.headers.get("last-modified", ""))
     if before is not None and now is not None and now < before:
         return f"its date went back from {before:%Y-%m-%d %H:%M} to {now:%Y-%m-%d %H:%M}"
     return ""
 
 
 def _parse_date(written: str) -> datetime | None:
-    """A date of HTTP; ``None`` for what is none, or has no time zone."""
-    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - only where answers differ
+    """Parse a date of HTTP; return ``None`` for a text that is no date, or has no time zone."""
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - a large module, needed only when a file changed
 
     try:
         date = parsedate_to_datetime(written)
@@ -248,15 +266,17 @@ def _format_days(seconds: float) -> str:
     return format_count(int(seconds // 86_400), "day")
 
 
-def _make_validators(kept: CacheRecord) -> dict[str, str]:
-    pairs = {"If-None-Match": kept.etag, "If-Modified-Since": kept.last_modified}
+def _make_validators(record: CacheRecord) -> dict[str, str]:
+    """Return the headers with which a server answers 304 when its file is still the one in the cache."""
+    pairs = {"If-None-Match": record.etag, "If-Modified-Since": record.last_modified}
     return {name: value for name, value in pairs.items() if value}
 
 
 def _parse_freshness(cache_control: str, default: int) -> tuple[int, bool]:
-    """For how many seconds an answer is fresh, and whether it must not be kept at all."""
-    found = dict(_DIRECTIVE.findall(cache_control.lower()))
-    if "no-store" in found or "no-cache" in found:
-        return 0, "no-store" in found
-    age = found.get("max-age", "")
+    """Return for how many seconds a response is fresh, and whether it must not be kept at all."""
+    directives = dict(_DIRECTIVE.findall(cache_control.lower()))
+    if "no-store" in directives or "no-cache" in directives:
+        return 0, "no-store" in directives
+    age = directives.get("max-age", "")
+    # Cut, because a server may send a number of any length, and Python refuses to convert thousands of digits.
     return (int(age[:12]) if age.isascii() and age.isdigit() else default), False

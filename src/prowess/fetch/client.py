@@ -1,4 +1,4 @@
-"""One GET after the other, guarded: every hop checked, every byte counted after decoding, every answer whole."""
+"""A guarded HTTP client for GET requests: each redirect is checked, decoded bytes are counted, answers are whole."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
 _REDIRECT_STATUSES = frozenset((301, 302, 303, 307, 308))
-_UNAUTHORIZED = 401
-_BUSY_STATUSES = frozenset((408, 425, 429, 500, 502, 503, 504))
+_STATUS_CODES = {401: "login-needed", **dict.fromkeys((408, 425, 429, 500, 502, 503, 504), "server-busy")}
+"""The codes of errors for some HTTP statuses; every other one is ``http-status``."""
 UNREACHABLE_CODES = frozenset(("fetch-failed", "fetch-timeout", "server-busy"))
-"""The codes of errors in which the server is away, so that a copy of before may stand in."""
+"""The codes of errors that say the server cannot be reached now, so that an old copy may be used."""
+# Without compression, and each request on a connection of its own, since each host is checked when it is connected.
 _DEFAULT_HEADERS = {"User-Agent": "prowess", "Accept": "*/*", "Accept-Encoding": "identity", "Connection": "close"}
 
 
 class HttpResponse(NamedTuple):
-    """What a server gave: the URL in the end, the status, the headers by lower-case name, the decoded body.
+    """What a server sent: the URL after redirects, the status, the headers by lower-case name, the decoded body.
 
-    The URL has no query: one that a redirect brought may be a signature, and this URL is kept and shown.
+    The URL has no query. The query of a redirect may be a signature, and this URL is kept and shown.
     """
 
     url: str
@@ -42,10 +43,11 @@ class HttpResponse(NamedTuple):
 
 
 class Fetcher:
-    """Fetches from one site: its origin, and the hosts that were allowed by name. ``headers`` go to its origin only.
+    """Fetches from one site: from the origin of ``base``, and from hosts that the policy allows by name.
 
-    So does the query of ``base``, with every request for a URL that has none of its own. It is added where the request
-    is sent and nowhere else, so no URL that is kept, compared or shown holds it.
+    ``headers`` and the query of ``base`` may hold secrets, so they go to that origin only. The query is added to every
+    request for a URL without a query of its own. It is added where the request is sent and nowhere else, so no URL that
+    is kept, compared or shown holds it.
     """
 
     def __init__(self, base: str, allowed: UrlPolicy, limits: Limits, headers: Mapping[str, str] | None = None) -> None:
@@ -58,11 +60,11 @@ class Fetcher:
 
     @property
     def has_query(self) -> bool:
-        """Whether the site is asked with a query, on which the answers may depend."""
+        """True when requests carry the query of the site's address, on which the answers may depend."""
         return bool(self._query)
 
     def check_url(self, url: str, *, code: str = "other-origin") -> Origin:
-        """Whose URL it is; raises ``FetchError`` unless it may be asked."""
+        """Return the origin of a URL; raises ``FetchError`` with ``code`` when the URL may not be asked."""
         origin = parse_origin(url)
         check_scheme(origin, self._allowed)
         if origin != self._base_origin and not {origin.host, origin.display} & self._allowed.hosts:
@@ -71,13 +73,18 @@ class Fetcher:
             )
         return origin
 
-    def get(self, url: str, most: int, *, bound: str, headers: Mapping[str, str] | None = None) -> HttpResponse:
-        """The answer to a GET; ``most`` decoded bytes (``bound`` is the name of the limit), else ``FetchError``.
+    def get(
+        self, url: str, max_bytes: int, *, limit_name: str, headers: Mapping[str, str] | None = None
+    ) -> HttpResponse:
+        """Send a GET request and return the answer, after following redirects to allowed addresses.
 
-        Redirects are followed within what is allowed. An answer that is not 200, 304, 404 or 410 is an error.
+        Raises ``FetchError`` when the body has more than ``max_bytes`` bytes after decoding (``limit_name`` is the
+        field of ``Limits`` for the message), when the server fails or takes too long, when an address is not allowed,
+        and for every status but 200, 304, 404 and 410.
         """
         from prowess.fetch.transport import FAILURES, TIMEOUTS, Deadline  # noqa: PLC0415 - loads the HTTP client
 
+        # One deadline for all hops: a server that redirects slowly gains no time.
         deadline = Deadline(self._limits.fetch_total_seconds)
         origin = self.check_url(url)
         try:
@@ -85,7 +92,7 @@ class Fetcher:
                 with ExitStack() as stack:
                     response = self._send_request(url, origin, deadline, headers or {}, stack)
                     if response.status_code not in _REDIRECT_STATUSES:
-                        return self._read_response(url, response, most, bound)
+                        return self._read_response(url, response, max_bytes, limit_name)
                     url = self._redirect_target(url, response)
                     origin = self.check_url(url, code="redirect-refused")
         except TIMEOUTS:
@@ -100,18 +107,19 @@ class Fetcher:
     ) -> httpx2.Response:
         import httpx2  # noqa: PLC0415 - only when something is fetched
 
-        from prowess.fetch.transport import make_transport  # noqa: PLC0415
+        from prowess.fetch.transport import make_transport  # noqa: PLC0415 - loads the HTTP client
 
         sent = {**_DEFAULT_HEADERS, **headers, **(self._headers if origin == self._base_origin else {})}
         idle = httpx2.Timeout(self._limits.fetch_idle_seconds)
         request = httpx2.Request(
             "GET", self._with_query(url, origin), headers=sent, extensions={"timeout": idle.as_dict()}
         )
+        # Two readers of one URL may see two hosts. The client must connect to the host that was checked.
         if (request.url.scheme, request.url.raw_host.decode("ascii").lower()) != (origin.scheme, origin.host):
             raise FetchError(f"{display_url(url)} is read in two ways", code="bad-address")
         transport = make_transport(origin, self._allowed, deadline, context=self._tls_context(origin))
         response = stack.enter_context(transport).handle_request(request)
-        stack.callback(response.close)
+        stack.callback(response.close)  # before the transport: the stack closes in reverse
         return response
 
     def _with_query(self, url: str, origin: Origin) -> str:
@@ -119,7 +127,7 @@ class Fetcher:
         return f"{bare}?{self._query}" if self._query and origin == self._base_origin and "?" not in bare else url
 
     def _tls_context(self, origin: Origin) -> ssl.SSLContext | None:
-        """Made once: reading the authorities takes longer than a request."""
+        """Return the settings of TLS for https. Made once: reading the authorities takes longer than a request."""
         from prowess.fetch.transport import make_tls_context  # noqa: PLC0415 - loads the HTTP client
 
         if origin.scheme == "https" and self._tls is None:
@@ -129,48 +137,44 @@ class Fetcher:
     def _redirect_target(self, url: str, response: httpx2.Response) -> str:
         target = response.headers.get("location", "")
         try:
-            following = urljoin(url, target) if target else ""
-            is_web = urlsplit(following).scheme in {"http", "https"}
+            new_url = urljoin(url, target) if target else ""
+            is_web = urlsplit(new_url).scheme in {"http", "https"}
         except ValueError:
             is_web = False
         if not is_web:
             raise FetchError(f"{display_url(url)} redirects to no web address", code="redirect-refused")
-        return following
+        return new_url
 
-    def _read_response(self, url: str, response: httpx2.Response, most: int, bound: str) -> HttpResponse:
+    def _read_response(self, url: str, response: httpx2.Response, max_bytes: int, limit_name: str) -> HttpResponse:
         status = response.status_code
         headers = {name.lower(): value for name, value in response.headers.items()}
         if status in {304, 404, 410}:
             return HttpResponse(hide_secrets(url), status, headers, b"")
         if status != 200:  # noqa: PLR2004 - OK
-            code = (
-                "server-busy"
-                if status in _BUSY_STATUSES
-                else "login-needed"
-                if status == _UNAUTHORIZED
-                else "http-status"
-            )
+            code = _STATUS_CODES.get(status, "http-status")
             raise FetchError(f"{display_url(url)} is answered with status {status}", code=code)
-        return HttpResponse(hide_secrets(url), status, headers, self._read_body(url, response, most, bound))
+        return HttpResponse(hide_secrets(url), status, headers, self._read_body(url, response, max_bytes, limit_name))
 
-    def _read_body(self, url: str, response: httpx2.Response, most: int, bound: str) -> bytes:
+    def _read_body(self, url: str, response: httpx2.Response, max_bytes: int, limit_name: str) -> bytes:
         length = response.headers.get("content-length", "")
+        # An answer that ends with the connection looks whole when the connection breaks.
         if not length and "chunked" not in response.headers.get("transfer-encoding", "").lower():
             raise FetchError(f"{display_url(url)} is answered without saying where the answer ends")
-        if length.isdigit() and len(length) < 20 and int(length) > most:  # noqa: PLR2004 - what a number may have
-            raise _make_size_error(url, most, bound)
+        if length.isdigit() and len(length) < 20 and int(length) > max_bytes:  # noqa: PLR2004 - the digits of a 64-bit number
+            raise _make_size_error(url, max_bytes, limit_name)
         body = bytearray()
         try:
             for piece in _decode_body(url, response):
                 body += piece
-                if len(body) > most:
-                    raise _make_size_error(url, most, bound)
+                if len(body) > max_bytes:
+                    raise _make_size_error(url, max_bytes, limit_name)
         except BadStreamError as error:
             raise FetchError(f"{display_url(url)} is answered with a compressed stream that {error}") from None
         return bytes(body)
 
 
 def _decode_body(url: str, response: httpx2.Response) -> Iterator[bytes]:
+    """Return the decoded pieces of a body. They are inflated here, because the client inflates without a bound."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding in {"", "identity"}:
         return response.iter_raw()
@@ -179,11 +183,13 @@ def _decode_body(url: str, response: httpx2.Response) -> Iterator[bytes]:
     raise FetchError(f"{display_url(url)} is answered in an encoding that was not asked for")
 
 
-def _make_size_error(url: str, most: int, bound: str) -> FetchError:
-    return FetchError(f"{display_url(url)} has more than Limits.{bound} ({most}) bytes", code="download-too-large")
+def _make_size_error(url: str, max_bytes: int, limit_name: str) -> FetchError:
+    return FetchError(
+        f"{display_url(url)} has more than Limits.{limit_name} ({max_bytes}) bytes", code="download-too-large"
+    )
 
 
 def _describe_error(error: Exception) -> str:
-    """What went wrong, in one line; what a server wrote is not repeated."""
+    """Return what went wrong as one short line of ASCII, without secrets and control characters."""
     text = scrub_text(str(error)) or type(error).__name__
     return ascii(text[:200])[1:-1]

@@ -1,9 +1,9 @@
-"""Connections for the HTTP client: to checked addresses only, never past the deadline, by a proxy where one is set.
+"""The transport of the HTTP client: checked addresses only, a deadline, and a proxy where one is set.
 
-A host is resolved once, every address of it is checked, the connection goes to one of those, and the peer of the
-connected socket is checked again: a name that changes its answer in between gains nothing. Through a proxy, the proxy
-resolves and connects; the name is then checked as far as it can be resolved here, and the proxy is trusted with the
-rest, as whoever configured it does.
+A host is resolved once, and every address of it is checked. The connection goes to one of these addresses, and the peer
+of the connected socket is checked again, so a name that changes its address in between gains nothing. A proxy resolves
+names and connects by itself. There the name is checked as far as it can be resolved here, and the proxy is trusted with
+the rest, because the user configured it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FAILURES = (
     httpcore2.UnsupportedProtocol,
     OSError,
 )
-"""What the client raises when a server or the way to it fails."""
+"""The exceptions of the client for a failing server or network."""
 TIMEOUTS = (httpx2.TimeoutException, httpcore2.TimeoutException, TimeoutError)
 
 
@@ -47,18 +47,21 @@ class Deadline:
     """The moment at which a fetch must be over."""
 
     def __init__(self, seconds: float) -> None:
-        self._at = time.monotonic() + seconds
+        self._end = time.monotonic() + seconds
 
-    def seconds_left(self, most: float | None = None) -> float:
-        """Seconds that one step may take; raises when there are none."""
-        left = self._at - time.monotonic()
+    def seconds_left(self, limit: float | None = None) -> float:
+        """Return how many seconds one step may take, at most ``limit``; raises ``ReadTimeout`` when there are none."""
+        left = self._end - time.monotonic()
         if left <= 0:
             raise httpcore2.ReadTimeout("the time for the whole fetch is over")
-        return left if most is None else min(left, most)
+        return left if limit is None else min(left, limit)
 
 
 class _DeadlineStream(httpcore2.NetworkStream):
-    """A connection each of whose steps ends with the deadline."""
+    """A connection of which no step lasts longer than the deadline allows.
+
+    The client's own timeout counts from the last byte, so a server that sends a byte now and then would never meet it.
+    """
 
     def __init__(self, inner: httpcore2.NetworkStream, deadline: Deadline) -> None:
         self._inner = inner
@@ -73,8 +76,8 @@ class _DeadlineStream(httpcore2.NetworkStream):
             self._inner.write(buffer, self._deadline.seconds_left(timeout))
 
     def _hang_up(self) -> None:
-        """End whatever waits for the server, from another thread: closing alone would not wake it."""
-        with suppress(OSError):  # the server may have been faster
+        """Wake the thread that waits for the server; closing the socket alone would not wake it."""
+        with suppress(OSError):  # the server may have closed the connection first
             self._inner.get_extra_info("socket").shutdown(SHUT_RDWR)
 
     def close(self) -> None:
@@ -92,7 +95,7 @@ class _DeadlineStream(httpcore2.NetworkStream):
 
 
 class GuardedBackend(httpcore2.NetworkBackend):
-    """Connects to checked addresses only; ``allowed=None`` is for the way to a proxy, which the user configured."""
+    """Connects to checked addresses only; ``allowed=None`` is for a proxy, which the user configured."""
 
     def __init__(self, deadline: Deadline, allowed: UrlPolicy | None, scheme: str) -> None:
         self._deadline = deadline
@@ -108,8 +111,9 @@ class GuardedBackend(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
-        """A connection to the first address of the host that answers."""
+        """Return a connection to the first address of the host that answers."""
         addresses = [host] if self._allowed is None else resolve_host(Origin(self._scheme, host, port), self._allowed)
+        # The next address is tried when one does not answer; the error of the last one is raised.
         for address in addresses[:-1]:
             with suppress(httpcore2.ConnectError, httpcore2.ConnectTimeout):
                 return self._connect_address(address, host, port, timeout, local_address, socket_options)
@@ -124,10 +128,11 @@ class GuardedBackend(httpcore2.NetworkBackend):
         local_address: str | None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None,
     ) -> httpcore2.NetworkStream:
-        raise_if_cancelled()
+        raise_if_cancelled()  # connecting cannot be interrupted, so this is the last moment
         left = self._deadline.seconds_left(timeout)
         stream = self._inner.connect_tcp(address, port, left, local_address, socket_options)
         if self._allowed is not None:
+            # Checked once more: the address that was resolved must be the one that answers.
             try:
                 check_address(str(stream.get_extra_info("server_addr")[0]), self._allowed, host)
             except BaseException:
@@ -137,6 +142,8 @@ class GuardedBackend(httpcore2.NetworkBackend):
 
 
 class _ResponseBody(httpx2.SyncByteStream):
+    """The body of an answer, in pieces as they arrive."""
+
     def __init__(self, answer: httpcore2.Response) -> None:
         self._answer = answer
 
@@ -148,20 +155,21 @@ class _ResponseBody(httpx2.SyncByteStream):
 
 
 class GuardedTransport(httpx2.BaseTransport):
-    """The way to one origin, by a guarded connection or by a proxy."""
+    """The transport to one origin, by a guarded connection or by a proxy."""
 
     def __init__(self, pool: httpcore2.ConnectionPool) -> None:
         self._pool = pool
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send one request, and return the answer with a body that is read on demand."""
         url = httpcore2.URL(
             scheme=request.url.raw_scheme,
             host=request.url.raw_host,
             port=request.url.port,
             target=request.url.raw_path,
         )
-        asked = httpcore2.Request(request.method, url, headers=request.headers.raw, extensions=request.extensions)
-        answer = self._pool.handle_request(asked)
+        inner = httpcore2.Request(request.method, url, headers=request.headers.raw, extensions=request.extensions)
+        answer = self._pool.handle_request(inner)
         return httpx2.Response(answer.status, headers=answer.headers, stream=_ResponseBody(answer))
 
     def close(self) -> None:
@@ -169,14 +177,14 @@ class GuardedTransport(httpx2.BaseTransport):
 
 
 def make_tls_context() -> ssl.SSLContext:
-    """What servers are verified with: the system's authorities, or those of SSL_CERT_FILE or SSL_CERT_DIR."""
+    """Return settings of TLS that verify servers by the system's authorities, or by SSL_CERT_FILE or SSL_CERT_DIR."""
     return httpx2.create_ssl_context()
 
 
 def make_transport(
     origin: Origin, allowed: UrlPolicy, deadline: Deadline, *, context: ssl.SSLContext | None = None
 ) -> GuardedTransport:
-    """The way to ``origin``; raises ``FetchError`` when it may not be taken."""
+    """Return a transport to ``origin``; raises ``FetchError`` when its address or its proxy is refused."""
     proxy = _find_proxy(origin)
     if proxy is None:
         guard = GuardedBackend(deadline, allowed, origin.scheme)
@@ -185,25 +193,26 @@ def make_transport(
     parts = urlsplit(proxy)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise FetchError(f"the proxy for {origin.display} is neither http nor https", code="bad-address")
-    place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    proxy_url = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
     auth = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
     guard = GuardedBackend(deadline, None, parts.scheme)
     return GuardedTransport(
-        httpcore2.HTTPProxy(place, proxy_auth=auth, ssl_context=context, network_backend=guard),
+        httpcore2.HTTPProxy(proxy_url, proxy_auth=auth, ssl_context=context, network_backend=guard),
     )
 
 
 def _find_proxy(origin: Origin) -> str | None:
-    """The proxy that the environment or the system sets for an origin; never one for this machine itself."""
+    """Return the proxy that the environment or the system sets for an origin; ``None`` for this machine itself."""
+    # A proxy would reach its own machine under such a name.
     if is_loopback(origin.host) or proxy_bypass(origin.host):
         return None
-    found = getproxies()
-    proxy = found.get(origin.scheme) or found.get("all")
+    proxies = getproxies()
+    proxy = proxies.get(origin.scheme) or proxies.get("all")
     return proxy if proxy is None or "://" in proxy else f"http://{proxy}"
 
 
 def _check_beyond_proxy(origin: Origin, allowed: UrlPolicy) -> None:
-    """A name that only the proxy can resolve passes; one that is known here must be allowed."""
+    """Raise ``FetchError`` for a host that resolves here to a refused address; one that only the proxy knows passes."""
     try:
         resolve_host(origin, allowed)
     except FetchError as error:

@@ -1,4 +1,8 @@
-"""Which addresses may be asked: https unless plain http is allowed, public machines unless private ones are allowed."""
+"""Which addresses may be asked: https only unless plain http is allowed, public only unless private ones are allowed.
+
+A URL in an index or a redirect is chosen by somebody else. Without this rule it could reach services inside the user's
+network.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +20,14 @@ if TYPE_CHECKING:
     IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _DEFAULT_PORTS = {"https": 443, "http": 80}
+# All public IPv6 addresses lie here today; what lies outside is reserved or for special uses.
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # how a public IPv4 address looks from a network without IPv4
 _MAX_URL_LENGTH = 4096
 
 
 class UrlPolicy(NamedTuple):
-    """What a caller allowed by name."""
+    """What the caller allowed: private addresses, plain http, and other hosts."""
 
     private: bool = False
     http: bool = False
@@ -31,7 +36,7 @@ class UrlPolicy(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Scheme, host and port: what one server is."""
+    """Scheme, host and port, which together name one server."""
 
     scheme: str
     host: str
@@ -39,28 +44,30 @@ class Origin(NamedTuple):
 
     @property
     def display(self) -> str:
+        """The host as messages show it, with the port where it is not the default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _DEFAULT_PORTS.get(self.scheme) else f"{host}:{self.port}"
 
 
 def parse_origin(url: str) -> Origin:
-    """Whose URL it is; raises ``FetchError`` for what is no plain web address."""
+    """Return the origin of a URL; raises ``FetchError`` for anything but a plain web address."""
     parts = _split_url(url)
     host = (parts.hostname or "").lower()
     if parts.scheme not in _DEFAULT_PORTS or not host:
         raise FetchError(f"{display_url(url)} is no web address", code="bad-address")
-    if "@" in parts.netloc:
+    if "@" in parts.netloc:  # it would be kept and shown with the address
         raise FetchError(f"{display_url(url)} holds a name or a password", code="bad-address")
     return Origin(parts.scheme, host, _parse_port(parts, url))
 
 
 def _split_url(url: str) -> SplitResult:
-    odd = len(url) > _MAX_URL_LENGTH or not url.isascii() or not url.isprintable() or " " in url or "\\" in url
+    # Readers of URLs disagree on spaces, backslashes and characters beyond ASCII: none may be in one.
+    is_odd = len(url) > _MAX_URL_LENGTH or not url.isascii() or not url.isprintable() or " " in url or "\\" in url
     try:
-        parts = urlsplit("" if odd else url)
+        parts = urlsplit("" if is_odd else url)
     except ValueError:
-        odd = True
-    if odd:
+        is_odd = True
+    if is_odd:
         raise FetchError(f"{display_url(url)} is no web address", code="bad-address")
     return parts
 
@@ -73,14 +80,15 @@ def _parse_port(parts: SplitResult, url: str) -> int:
 
 
 def display_url(url: str) -> str:
-    """A URL as messages show it: short, without names, passwords, queries and odd characters."""
+    """Return a URL as messages show it: short, without user names, passwords, queries and control characters."""
     return ascii(hide_secrets(url).partition("#")[0][:200])
 
 
 def check_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
-    """The headers that a caller gave; raises ``SourceError`` for one that cannot be sent, without repeating its value.
+    """Return a copy of the caller's headers; raises ``SourceError`` for one that cannot be sent.
 
-    The HTTP client refuses such a header too, and quotes it: a token that was read with its line break would be shown.
+    The HTTP client refuses such a header too, but quotes it. A token that was read from a file with its line break
+    would then be shown, so this error does not repeat the value.
     """
     for name, value in (headers or {}).items():
         if not name.isascii() or not value.isascii() or not (name + value).isprintable():
@@ -95,17 +103,19 @@ def check_scheme(origin: Origin, allowed: UrlPolicy) -> None:
 
 
 def resolve_host(origin: Origin, allowed: UrlPolicy) -> list[str]:
-    """The numeric addresses of a host, every one checked; raises ``FetchError``.
+    """Return the numeric addresses of a host; raises ``FetchError`` when one is refused, or none is known.
 
-    All must be public: a name with one private address among others is refused as a whole.
+    All must be public. A name with one private address among others is refused as a whole, because the caller of the
+    name does not choose which address is used.
     """
     if not allowed.private and _is_local_name(origin.host):
         raise _make_refusal(origin.display, "names this machine")
     try:
-        found = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
+        answers = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise FetchError(f"{origin.display} is not known to the name service", code="fetch-failed") from None
-    addresses = list(dict.fromkeys(str(place[0]) for *_, place in found))
+    # In the order of the name service, which prefers addresses that work here.
+    addresses = list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in answers))
     for address in addresses:
         check_address(address, allowed, origin.display)
     return addresses
@@ -118,24 +128,27 @@ def check_address(address: str, allowed: UrlPolicy, host: str) -> None:
 
 
 def is_public(address: str) -> bool:
-    """Whether a numeric address belongs to a machine on the internet, whatever it is wrapped in."""
+    """True when a numeric address, and each address that is embedded in it, is public on the internet."""
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    return all(_is_global(one) for one in _unwrap_address(found))
+    return all(_is_global(inner) for inner in _unwrap_address(parsed))
 
 
 def _unwrap_address(address: IpAddress) -> list[IpAddress]:
-    """The address, or the addresses that it carries inside."""
+    """Return the addresses that decide where packets go: the address itself, or those embedded in it.
+
+    An IPv6 address may carry an IPv4 address (mapped, NAT64, 6to4, Teredo). A private one could hide in a public one.
+    """
     if isinstance(address, ipaddress.IPv4Address):
         return [address]
     if address.ipv4_mapped is not None:
         return [address.ipv4_mapped]
     if address in _NAT64:
         return [ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)]
-    inner = [address.sixtofour, *(address.teredo or ())]
-    return [address, *(one for one in inner if one is not None)]
+    embedded = (address.sixtofour, *(address.teredo or ()))
+    return [address, *(inner for inner in embedded if inner is not None)]
 
 
 def _is_global(address: IpAddress) -> bool:
@@ -145,7 +158,7 @@ def _is_global(address: IpAddress) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host as written is this very machine."""
+    """True when the text of a host names this machine, as ``localhost`` and ``127.0.0.1`` do."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,1 +1,1 @@
-"""The one place that opens anything: contained, bounded reads of regular files, and listings that follow no link."""
+"""Everything that touches the file system: bounded reads, listings that follow no link, writes, locks and deletion."""

@@ -1,4 +1,4 @@
-"""Deleting a folder with everything in it, however deep, and nothing else."""
+"""Deletes a folder with everything in it, however deep, and nothing outside it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import stat
 
 from prowess.files import syscalls
 from prowess.files.contained_open import HAS_HANDLES, LISTING_FLAGS
+from prowess.files.paths import is_real_folder
 
 _NOT_A_FOLDER_ERRNOS = frozenset((errno.ELOOP, errno.ENOTDIR))
 _OPEN_CHILD_FLAGS = LISTING_FLAGS | getattr(os, "O_NOFOLLOW", 0)
 
 
 def delete_tree(path: str) -> None:
-    """Delete a folder with everything in it; links are deleted, never followed. Nothing when it is not there.
+    """Delete a folder with everything in it; nothing happens when there is no folder. No link is followed.
 
-    Where the system has folder handles, everything is deleted through them: a link that someone swaps in meanwhile
-    leads nowhere. Folders further down are first moved up, so depth costs nothing.
+    Where the system has folder handles, everything is deleted through them, so a link that someone swaps in meanwhile
+    leads nowhere. Raises ``OSError`` when something cannot be deleted.
     """
     path = os.path.abspath(path)
     if not HAS_HANDLES:
@@ -32,6 +33,11 @@ def delete_tree(path: str) -> None:
 
 
 def _delete_by_handle(path: str, parent: int) -> None:
+    """Delete the folder ``path``, which lies in the open folder ``parent``.
+
+    Folders further down are first moved up into the top one. A hostile tree may be thousands of folders deep, and this
+    needs neither recursion nor a path longer than the system allows.
+    """
     top = _open_or_delete(path, parent)
     if top is None:
         return
@@ -45,7 +51,7 @@ def _delete_by_handle(path: str, parent: int) -> None:
 
 
 def _delete_below(path: str, top: int) -> None:
-    """Delete a folder of the top one; the folders in it become folders of the top one."""
+    """Delete a folder that lies in the top one, after moving the folders in it into the top one."""
     fd = _open_or_delete(path, top)
     if fd is None:
         return
@@ -61,13 +67,13 @@ def _move_up(path: str, folder: int, top: int) -> None:
     new = secrets.token_hex(12)
     try:
         syscalls.move_by_handle(path, folder, new, into=top)
-    except PermissionError:  # a folder that its owner may not write to cannot be moved
+    except PermissionError:  # moving a folder rewrites its "..", which needs the right to write to it
         os.close(_open_after_chmod(path, folder))
         syscalls.move_by_handle(path, folder, new, into=top)
 
 
 def _open_or_delete(path: str, parent: int) -> int | None:
-    """A handle of a folder, opened up for its owner where it was closed; what is no folder is deleted."""
+    """Return a handle of a folder, after giving its owner access where it had none; delete what is not a folder."""
     name = os.path.basename(path)
     try:
         return os.open(name, _OPEN_CHILD_FLAGS, dir_fd=parent)
@@ -86,21 +92,22 @@ def _open_after_chmod(path: str, parent: int) -> int:
     name = os.path.basename(path)
     named = os.open(name, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
     try:
-        here = f"/proc/self/fd/{named}"  # the only way to change what a handle names without reading it
-        syscalls.set_mode(here if os.path.exists(here) else path, 0o700)
+        # Such a handle (O_PATH) takes no fchmod. Its path in /proc is the only way to the folder itself.
+        handle_path = f"/proc/self/fd/{named}"
+        syscalls.set_mode(handle_path if os.path.exists(handle_path) else path, 0o700)
     finally:
         os.close(named)
     return os.open(name, _OPEN_CHILD_FLAGS, dir_fd=parent)
 
 
 def _delete_files(path: str, fd: int) -> list[str]:
-    """Delete what is no folder; the names of the folders."""
+    """Delete every entry that is not a folder, and return the names of the folders."""
     if stat.S_IMODE(os.fstat(fd).st_mode) & 0o700 != 0o700:  # noqa: PLR2004 - the owner's permissions
         syscalls.set_mode(path, 0o700, fd=fd)
     folders: list[str] = []
-    with os.scandir(fd) as found:
-        entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
-    for name, is_folder in entries:
+    with os.scandir(fd) as entries:  # listed whole first: a folder must not change while it is listed
+        kinds = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in kinds:
         if is_folder:
             folders.append(name)
         else:
@@ -109,24 +116,14 @@ def _delete_files(path: str, fd: int) -> list[str]:
 
 
 def _delete_by_path(path: str) -> None:
-    """Where there are no handles: each folder is looked at before it is entered, the deepest deleted first."""
+    """Delete a folder where the system has no handles: check each folder before it is entered, and delete upwards."""
     folders = [path]
     for folder in folders:
-        if not _is_plain_folder(folder):
-            continue
-        with os.scandir(folder) as found:
-            folders += [entry.path for entry in found]
-    for one in reversed(folders):
-        if _is_plain_folder(one):
-            syscalls.delete_folder(one)
-        elif os.path.lexists(one):
-            syscalls.delete_file(one)
-
-
-def _is_plain_folder(path: str) -> bool:
-    try:
-        info = os.lstat(path)
-    except OSError:
-        return False
-    reparse = getattr(info, "st_file_attributes", 0) & getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0)
-    return stat.S_ISDIR(info.st_mode) and not reparse
+        if is_real_folder(folder):
+            with os.scandir(folder) as entries:
+                folders += [entry.path for entry in entries]
+    for entry_path in reversed(folders):
+        if is_real_folder(entry_path):
+            syscalls.delete_folder(entry_path)
+        elif os.path.lexists(entry_path):
+            syscalls.delete_file(entry_path)

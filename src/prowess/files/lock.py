@@ -1,4 +1,8 @@
-"""One process at a time in a folder: a lock that ends with its process, and a bounded wait that names the holder."""
+"""A lock on a folder: one process at a time, a bounded wait, and no lock left behind by a process that died.
+
+The system's own locks are used (``flock``, on Windows ``msvcrt.locking``), because the system takes them from a process
+that ends, however it ends. A lock that is a mere file would outlive a crash.
+"""
 
 from __future__ import annotations
 
@@ -17,48 +21,53 @@ if TYPE_CHECKING:
 
 try:
     import fcntl
-except ImportError:
+except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 FOLDER_LOCK_NAME = ".prowess.lck"
-"""The file that is locked where a folder itself cannot be."""
+"""The file in a folder that is locked where the system cannot lock the folder itself."""
 
+# No system call waits for a lock with a timeout, so the lock is tried again until the time is over.
 _RETRY_SECONDS = 0.02
+# Systems disagree on the error that says "another process has the lock".
 _LOCK_TAKEN_ERRNOS = frozenset((errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK))
 
 
 @contextmanager
-def lock_folder(folder: str, *, seconds: float, holder: str) -> Iterator[None]:
-    """The folder for this process alone, as far as others ask for it too.
+def lock_folder(folder: str, *, seconds: float, holder: str = "") -> Iterator[None]:
+    """Hold a folder's lock for as long as the ``with`` block runs.
 
-    Waits for at most ``seconds``, then raises ``BusyError``, which says what the file ``holder`` says. The folder
-    itself is locked (``flock``), so nothing is left in it; where the system cannot, a file in it is.
+    The lock keeps out only those who ask for it too. The folder itself is locked, so nothing is left in it; where the
+    system cannot lock a folder, the file ``.prowess.lck`` in it is locked.
+
+    Raises ``BusyError`` when another process holds the lock for longer than ``seconds``. The error names that process
+    by the text of the file ``holder``, when there is such a file. Raises ``OSError`` when the folder cannot be opened.
     """
-    until = time.monotonic() + seconds
-    fd = _acquire_lock(folder, until)
+    deadline = time.monotonic() + seconds
+    fd = _acquire_lock(folder, deadline)
     if fd < 0:
         raise BusyError(f"{_describe_holder(holder)} has been changing the skills for {seconds:g} seconds", folder)
     try:
         yield
     finally:
-        os.close(fd)
+        os.close(fd)  # closing the descriptor releases the lock
 
 
-def _acquire_lock(folder: str, until: float) -> int:
-    """A descriptor that holds the lock, or -1 when the time is over."""
+def _acquire_lock(folder: str, deadline: float) -> int:
+    """Return a descriptor that holds the lock, or -1 when the deadline has passed."""
     while True:
         fd = _try_lock(folder)
         if fd >= 0 and _is_lock_current(folder, fd):
             return fd
         if fd >= 0:
             os.close(fd)
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             return -1
         time.sleep(_RETRY_SECONDS)
 
 
 def _try_lock(folder: str) -> int:
-    """A descriptor that holds the lock, or -1 while another process does."""
+    """Return a descriptor that holds the lock, or -1 while another process holds it."""
     if fcntl is not None:
         fd = os.open(folder, LISTING_FLAGS)
         code = _flock(fd)
@@ -67,7 +76,8 @@ def _try_lock(folder: str) -> int:
         os.close(fd)
         if code in _LOCK_TAKEN_ERRNOS:
             return -1
-    fd = syscalls.open_lock_file(os.path.join(folder, FOLDER_LOCK_NAME))  # this file system does not lock folders
+    # Windows, and file systems such as NFS, which lock nothing that is open for reading only: a file is locked instead.
+    fd = syscalls.open_lock_file(os.path.join(folder, FOLDER_LOCK_NAME))
     code = _lock_byte(fd) if os.name == "nt" else _flock(fd)
     if code == 0:
         return fd
@@ -78,7 +88,7 @@ def _try_lock(folder: str) -> int:
 
 
 def _flock(fd: int) -> int:
-    """0, or the number of the error."""
+    """Lock an open file or folder without waiting; return 0, or the number of the error."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -87,6 +97,7 @@ def _flock(fd: int) -> int:
 
 
 def _lock_byte(fd: int) -> int:
+    """Lock the first byte of an open file without waiting, on Windows; return 0, or the number of the error."""
     import msvcrt  # noqa: PLC0415 - Windows only
 
     try:
@@ -97,17 +108,21 @@ def _lock_byte(fd: int) -> int:
 
 
 def _is_lock_current(folder: str, fd: int) -> bool:
-    """Whether what was locked is what the path leads to now: someone may have replaced the folder meanwhile."""
+    """True when the locked folder or file is still the one at that path.
+
+    Between opening and locking, another process may have replaced the folder. Then the lock is on the old folder, which
+    nobody else asks for any more, and would protect nothing.
+    """
     with suppress(OSError):
-        there = {
-            os.stat(path).st_ino for path in (folder, os.path.join(folder, FOLDER_LOCK_NAME)) if os.path.exists(path)
-        }
-        return os.fstat(fd).st_ino in there
+        paths = (folder, os.path.join(folder, FOLDER_LOCK_NAME))
+        return os.fstat(fd).st_ino in {os.stat(path).st_ino for path in paths if os.path.exists(path)}
     return False
 
 
 def _describe_holder(holder: str) -> str:
+    """Return the text of the file ``holder``, or "another process" when it cannot be read or shown as it is."""
     with suppress(OSError, UnicodeDecodeError):
+        # Anybody may have put a link or a pipe there: neither is followed or waited for.
         fd = os.open(holder, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         try:
             text = os.read(fd, 200).decode("ascii").strip()

@@ -1,4 +1,7 @@
-"""A small JSON file of the user's, which decides what is trusted: read only while nobody else could have written it."""
+"""A small JSON file of the user's that decides what is trusted, such as the grants of scripts.
+
+The file is read only while nobody else could have written it. One process at a time changes it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import json
 import os
 from typing import TYPE_CHECKING, TypeVar
 
-from prowess.errors import NotTrustedError, ResourceError, ResourceNotFoundError
+from prowess.errors import BusyError, NotTrustedError, ResourceError, ResourceNotFoundError
+from prowess.files.lock import lock_folder
+from prowess.files.paths import is_owned_alone
 from prowess.files.read import OpenFile
 from prowess.files.write import make_folders, write_atomic
 
@@ -16,7 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MAX_BYTES = 16 << 20
-_OTHERS_WRITE = 0o022
+_MAX_LOCK_SECONDS = 10  # a change takes milliseconds: whoever waits longer waits for a process that hangs
 
 
 class OwnedJson:
@@ -31,15 +36,18 @@ class OwnedJson:
         self._code = code
 
     def read(self, parse: Callable[[object], T]) -> T | None:
-        """What ``parse`` makes of the JSON in the file; ``None`` when there is no file.
+        """Return what ``parse`` makes of the JSON in the file, or ``None`` when there is no file.
 
         Raises ``NotTrustedError`` when the file belongs to somebody else, others may write to it, it cannot be read, or
-        ``parse`` finds something else than it expects (and raises one of the usual errors for that).
+        ``parse`` raises ``ValueError``, ``TypeError``, ``KeyError`` or ``AttributeError``.
         """
         folder, name = os.path.split(self.path)
         try:
             with OpenFile(folder, (name,)) as file:
-                self._check_owner(file.info)
+                # Of the open file, since another one may be swapped in at its path.
+                if not is_owned_alone(file.info):
+                    message = f"the file with the {self._what} belongs to somebody else, or others may write to it"
+                    raise self._error(message)
                 return parse(json.loads(file.read_all(_MAX_BYTES)))
         except ResourceNotFoundError:
             return None
@@ -51,23 +59,18 @@ class OwnedJson:
     def update(self, new_content: Callable[[], object]) -> None:
         """Write what ``new_content`` returns; it is called, and may read the file, while no other process changes it.
 
-        Raises ``NotTrustedError`` when the file cannot be written, or another process does not let go of it.
+        Raises ``NotTrustedError`` when the file cannot be written, or when another process changes a file in its folder
+        for more than ten seconds.
         """
-        from filelock import FileLock, Timeout  # noqa: PLC0415 - only when something is changed
-
+        folder = os.path.dirname(self.path)
         try:
-            make_folders(os.path.dirname(self.path), 0o700)
-            with FileLock(f"{self.path}.lock", timeout=10, mode=0o600):
+            make_folders(folder, 0o700)
+            with lock_folder(folder, seconds=_MAX_LOCK_SECONDS):
                 write_atomic(self.path, json.dumps(new_content(), indent=2).encode() + b"\n")
-        except Timeout:
-            raise self._error(f"somebody else is changing the {self._what}") from None
+        except BusyError:
+            raise self._error(f"another process is changing the {self._what}") from None
         except OSError as error:
             raise self._error(f"cannot write the {self._what}: {error.strerror}") from None
-
-    def _check_owner(self, info: os.stat_result) -> None:
-        if hasattr(os, "geteuid") and (info.st_uid != os.geteuid() or info.st_mode & _OTHERS_WRITE):
-            message = f"the file with the {self._what} belongs to somebody else, or others may write to it"
-            raise self._error(message)
 
     def _error(self, message: str) -> NotTrustedError:
         return NotTrustedError(message, self.path, self._code)

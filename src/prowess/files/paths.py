@@ -1,4 +1,7 @@
-"""Questions about paths: whether one lies inside another, what is at its end, where it leads."""
+"""Questions about paths: whether one lies inside another, whether it is a link, and where it leads.
+
+The rule "this path is inside that folder" stands here and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,15 @@ from typing import NamedTuple
 from prowess.files.directory import stat_folder
 
 _MAX_LINKS = 40
-"""What Linux follows in one path: a loop of links ends there."""
+"""How many links Linux follows in one path. A loop of links ends there."""
+_OTHERS_WRITE = 0o022  # the group, and everybody else
 
 
 def path_inside(path: str, folder: str) -> str | None:
-    """The path of ``path`` from ``folder``, ``""`` for the folder itself, or ``None`` when it lies elsewhere.
+    """Return the path from ``folder`` to ``path``: ``""`` for the folder itself, ``None`` when it lies elsewhere.
 
-    Only the text of two absolute paths is compared: give paths without links (``os.path.realpath``) where it matters
-    what is on the disk.
+    Only the text of two absolute paths is compared. Where links matter, pass paths without them
+    (``os.path.realpath``).
     """
     above = folder.rstrip(os.sep) + os.sep  # with the separator: "/a/bc" is not inside "/a/b"
     if path.startswith(above):
@@ -25,41 +29,42 @@ def path_inside(path: str, folder: str) -> str | None:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Whether ``path`` is ``folder`` or lies below it, by the text of two absolute paths."""
+    """True when ``path`` is ``folder`` or lies below it, by the text of two absolute paths."""
     return path_inside(path, folder) is not None
 
 
 def is_really_inside(path: str, folder: str) -> bool:
-    """Whether ``path`` leads to ``folder`` or below it on the disk, with every link in both resolved."""
+    """True when ``path`` leads to ``folder`` or below it on the disk, with every link in both resolved."""
     return is_inside(os.path.realpath(path), os.path.realpath(folder))
 
 
 def is_link(path: str) -> bool:
-    """Whether a path itself is a link, or a junction; ``False`` when there is nothing."""
+    """True when the entry at a path is itself a link or a junction; ``False`` when there is no entry."""
     try:
         info = os.lstat(path)
     except OSError:
         return False
+    # A junction of Windows is no symbolic link for Python, and leads elsewhere all the same.
     reparse = getattr(info, "st_file_attributes", 0) & getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0)
     return stat.S_ISLNK(info.st_mode) or bool(reparse)
 
 
 def is_real_folder(path: str) -> bool:
-    """Whether a path is a folder and no link to one."""
+    """True when a path is a folder and not a link to one."""
     return stat_folder(path) is not None and not is_link(path)
 
 
-def is_same_folder(one: str, other: str) -> bool:
-    """Whether two paths lead to one folder that is there."""
+def is_same_folder(first: str, second: str) -> bool:
+    """True when two paths lead to one existing folder."""
     try:
-        first, second = os.stat(one), os.stat(other)
+        first_info, second_info = os.stat(first), os.stat(second)
     except OSError:
         return False
-    return first.st_ino == second.st_ino and first.st_dev == second.st_dev and stat.S_ISDIR(first.st_mode)
+    return os.path.samestat(first_info, second_info) and stat.S_ISDIR(first_info.st_mode)
 
 
 def read_link(path: str) -> str | None:
-    """What a link says, or ``None`` when it is no link."""
+    """Return the path that is written in a link, or ``None`` when the entry is not a link."""
     try:
         return os.readlink(path)
     except OSError:
@@ -67,22 +72,22 @@ def read_link(path: str) -> str | None:
 
 
 def is_link_to(path: str, folder: str) -> bool:
-    """Whether there is a link that leads to a folder, be it there or not."""
+    """True when ``path`` is a link that leads to ``folder``, whether or not the folder exists."""
     return is_link(path) and is_known_link_to(path, folder)
 
 
 def is_known_link_to(link: str, folder: str) -> bool:
-    """Whether something that is known to be a link leads to a folder, be it there or not."""
+    """True when ``link``, which must be a link, leads to ``folder``, whether or not the folder exists."""
     return is_same_folder(link, folder) or _resolve_link(link) == os.path.realpath(folder)
 
 
 def is_link_into(path: str, folder: str) -> bool:
-    """Whether there is a link that leads to a folder or to something below it, be it there or not."""
+    """True when ``path`` is a link that leads to ``folder`` or below it, whether or not its end exists."""
     return is_link(path) and is_really_inside(_resolve_link(path), folder)
 
 
 def _resolve_link(path: str) -> str:
-    """The real path that a link leads to; nothing needs to be there."""
+    """Return the real path that a link leads to; nothing needs to exist there."""
     text = read_link(path)
     return os.path.realpath(os.path.join(os.path.realpath(os.path.dirname(path)), text) if text is not None else path)
 
@@ -90,8 +95,8 @@ def _resolve_link(path: str) -> str:
 class ResolvedPath(NamedTuple):
     """Where a path ends on the disk, and every link that is followed on the way there, in order.
 
-    More than the end (``os.path.realpath``) matters where it counts through which folders a path leads. Each link is
-    named by its own path below real folders.
+    ``os.path.realpath`` gives the end alone. The links matter where the folders on the way decide, as in the question
+    whether a skill is reached through an agent's folder. Each link is named by its own path below real folders.
     """
 
     end: str
@@ -99,8 +104,8 @@ class ResolvedPath(NamedTuple):
 
 
 def resolve_path(path: str) -> ResolvedPath:
-    """The trail of one path; nothing needs to be there. A loop of links is left after as many as Linux follows."""
-    # A system that has ".." taken out of the text before it looks at the disk is Windows alone.
+    """Resolve every link of one path; nothing needs to exist there. A loop of links ends after 40 links."""
+    # Only Windows takes ".." out of the text of a path before it looks at the disk.
     lexical = os.name == "nt" or not os.path.isabs(path)
     drive, rest = os.path.splitdrive(os.path.abspath(path) if lexical else path)
     real, parts, links = drive + os.sep, rest.split(os.sep)[::-1], list[str]()
@@ -108,23 +113,23 @@ def resolve_path(path: str) -> ResolvedPath:
         part = parts.pop()
         if part in {"", os.curdir}:
             continue
-        here = os.path.dirname(real) if part == os.pardir else os.path.join(real, part)
-        text = read_link(here) if part != os.pardir else None
+        entry = os.path.dirname(real) if part == os.pardir else os.path.join(real, part)
+        text = read_link(entry) if part != os.pardir else None
         if text is None:
-            real = here
+            real = entry
             continue
-        links.append(here)
+        links.append(entry)
         if os.path.isabs(text):
             drive, text = os.path.splitdrive(text)
             real = drive + os.sep
         parts += text.split(os.sep)[::-1]
-    # Windows has several spellings of one path, and only its own answer is the one that others are compared with.
+    # Windows has several spellings of one path. Only its own answer can be compared with other paths.
     end = os.path.realpath(path) if os.name == "nt" else os.path.join(real, *reversed(parts))
     return ResolvedPath(end, tuple(links))
 
 
 class PathResolver:
-    """The trails of many paths, for as long as one listing takes: the folders around them are resolved once.
+    """Resolves many paths for one listing: each folder around them is resolved once.
 
     Fast path: thousands of skills lie in a handful of folders, and ``os.path.realpath`` asks the system about each
     folder in each path. Its slow twin is ``resolve_path``; tests/files/test_paths.py compares them.
@@ -134,32 +139,48 @@ class PathResolver:
         self._folders: dict[str, ResolvedPath] = {}
 
     def resolve(self, path: str) -> ResolvedPath:
-        """The trail of a path, as ``resolve_path`` gives it."""
+        """Resolve every link of one path; the result is that of ``resolve_path``."""
         links: tuple[str, ...] = ()
         while len(links) <= _MAX_LINKS and os.name != "nt":
             folder, name = os.path.split(path)
             if name in {"", os.curdir, os.pardir}:
-                break
-            around = self._resolve_folder(folder)
-            here = os.path.join(around.end, name)
-            links += around.links
-            text = read_link(here)
+                break  # rare, and left to the slow twin
+            parent = self._resolve_folder(folder)
+            entry = os.path.join(parent.end, name)
+            links += parent.links
+            text = read_link(entry)
             if text is None:
-                return ResolvedPath(here, links)
-            links = (*links, here)
-            path = os.path.join(around.end, text)
+                return ResolvedPath(entry, links)
+            links = (*links, entry)
+            path = os.path.join(parent.end, text)
         rest = resolve_path(path)
         return ResolvedPath(rest.end, (*links, *rest.links))
 
     def _resolve_folder(self, folder: str) -> ResolvedPath:
-        trail = self._folders.get(folder)
-        if trail is None:
-            trail = self._folders[folder] = resolve_path(folder)
-        return trail
+        resolved = self._folders.get(folder)
+        if resolved is None:
+            resolved = self._folders[folder] = resolve_path(folder)
+        return resolved
+
+
+def is_owned_alone(info: os.stat_result) -> bool:
+    """True when a file or folder belongs to this user and nobody else may write to it; always true on Windows."""
+    return not hasattr(os, "geteuid") or (info.st_uid == os.geteuid() and not info.st_mode & _OTHERS_WRITE)
+
+
+def fold_path(path: str) -> str:
+    """Return one text for all spellings of a path that some file system takes for one.
+
+    File systems disagree on case, and on how accents are encoded. Where two files of an archive or an index are one,
+    the second would replace the first, after somebody had looked at the first.
+    """
+    from unicodedata import normalize  # noqa: PLC0415 - only for what is fetched; a scan folds no paths
+
+    return normalize("NFC", normalize("NFC", path).casefold())  # folding can undo the first normalization
 
 
 def read_inode(path: str) -> int:
-    """The number of an entry itself, 0 when there is none: it stays the same when the entry is renamed."""
+    """Return the inode number of an entry itself, or 0 when there is no entry. Renaming the entry keeps the number."""
     try:
         return os.lstat(path).st_ino
     except OSError:

@@ -1,6 +1,7 @@
-"""Every call that changes the file system: one function each, so that a test can watch them, fail them, or die at one.
+"""Every system call that changes the file system, one function each.
 
-Nothing else in Prowess creates, writes, renames or deletes.
+Nothing else in Prowess creates, writes, renames or deletes. So a test can watch every change, make it fail, or kill the
+process at it: tests/install/test_crashes.py does so at each call of an install.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Watcher = Callable[[str, Literal["before", "after"], str], None]
-    """Called with the name of the call, the moment, and the path; what it raises is what the call raises."""
+    """Called with the name of the call, the moment and the path. An exception from it leaves the call."""
 
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _CREATE_FLAGS |= getattr(os, "O_NOFOLLOW", 0)
 # Taken from every mode: what is created decides what agents read, and a umask of 0 is common in containers.
 _OTHERS_WRITE = 0o022
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # from the headers of Linux
 
 _watcher: Watcher | None = None
 
 
 def set_watcher(watcher: Watcher | None) -> Watcher | None:
-    """Have every change announced from now on; the watcher before."""
+    """Have every change announced to ``watcher`` from now on, and return the watcher that was set before."""
     global _watcher
     before, _watcher = _watcher, watcher
     return before
@@ -49,43 +50,43 @@ def _announce(name: str, path: str) -> Iterator[None]:
 
 
 def open_lock_file(path: str) -> int:
-    """A descriptor for a file that processes lock, made when it is not there; never through a link."""
+    """Open a file that processes lock, and return its descriptor; create it when it is missing. Follows no link."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
     with _announce("open", path):
         return os.open(path, flags, 0o600)
 
 
 def make_folder(path: str, mode: int = 0o755) -> None:
-    """A new folder that only its owner may write to; ``FileExistsError`` when there is anything."""
+    """Create a folder that only its owner may write to; raises ``FileExistsError`` when the path is taken."""
     with _announce("mkdir", path):
         os.mkdir(path, mode & ~_OTHERS_WRITE)
 
 
 def create_file(path: str, mode: int = 0o644) -> int:
-    """A descriptor for a new file that only its owner may write to.
+    """Create a file that only its owner may write to, and return its descriptor.
 
-    Raises ``FileExistsError`` when there is anything, a link that leads nowhere included.
+    Raises ``FileExistsError`` when the path is taken, also by a link that leads nowhere.
     """
     with _announce("create", path):
         return os.open(path, _CREATE_FLAGS, mode & ~_OTHERS_WRITE)
 
 
 def write_all(fd: int, data: bytes, path: str = "") -> None:
-    """Every byte."""
+    """Write every byte of ``data``."""
     with _announce("write", path):
         view = memoryview(data)
-        while view:
+        while view:  # one call may write a part only
             view = view[os.write(fd, view) :]
 
 
 def sync_file(fd: int, path: str = "") -> None:
-    """Have the disk hold what was written."""
+    """Wait until the disk holds what was written to an open file."""
     with _announce("fsync", path):
         os.fsync(fd)
 
 
 def sync_folder(path: str) -> None:
-    """Have the disk hold a folder's entries; nothing where folders cannot be opened."""
+    """Wait until the disk holds the entries of a folder. Windows opens no folders: there it does nothing."""
     flags = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
     if os.name == "nt":
         return
@@ -97,27 +98,28 @@ def sync_folder(path: str) -> None:
 
 
 def rename(old: str, new: str) -> None:
-    """``new`` is what ``old`` was, at once; a file or an empty folder that was there is gone."""
+    """Rename ``old`` to ``new`` in one step; a file or an empty folder at ``new`` is replaced."""
     with _announce("rename", new):
         os.replace(old, new)
 
 
-def swap_entries(one: str, other: str) -> bool:
-    """Swap two entries at once; ``False`` where the system has no such call."""
+def swap_entries(first: str, second: str) -> bool:
+    """Swap two entries in one step; return ``False`` where the system has no such call."""
     call = _load_renameat2()
     if call is None:
         return False
-    with _announce("exchange", other):
-        code = call(os.fsencode(one), os.fsencode(other))
-        if code in {errno.ENOSYS, errno.EINVAL}:
+    with _announce("exchange", second):
+        code = call(os.fsencode(first), os.fsencode(second))
+        if code in {errno.ENOSYS, errno.EINVAL}:  # the kernel, or this file system, cannot
             return False
         if code:
-            raise OSError(code, os.strerror(code), other)
+            raise OSError(code, os.strerror(code), second)
     return True
 
 
 @cache
 def _load_renameat2() -> Callable[[bytes, bytes], int] | None:
+    """Return Linux's call that swaps two entries, which Python does not offer; ``None`` on other systems."""
     if not sys.platform.startswith("linux"):
         return None
     import ctypes  # noqa: PLC0415 - only when something is swapped
@@ -128,21 +130,21 @@ def _load_renameat2() -> Callable[[bytes, bytes], int] | None:
         return None
     function.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
 
-    def call(one: bytes, other: bytes) -> int:
-        failed = function(_AT_FDCWD, one, _AT_FDCWD, other, _RENAME_EXCHANGE)
+    def call(first: bytes, second: bytes) -> int:
+        failed = function(_AT_FDCWD, first, _AT_FDCWD, second, _RENAME_EXCHANGE)
         return ctypes.get_errno() if failed else 0
 
     return call
 
 
 def create_link(target: str, path: str, *, folder: bool = True) -> None:
-    """A symbolic link at ``path``."""
+    """Create a symbolic link to ``target`` at ``path``; ``folder`` says which kind of link Windows makes."""
     with _announce("symlink", path):
         os.symlink(target, path, target_is_directory=folder)
 
 
 def create_junction(target: str, path: str) -> bool:
-    """A junction at ``path``, which Windows makes without special rights; ``False`` where there are none."""
+    """Create a junction at ``path``, for which Windows asks no special rights; return ``False`` on other systems."""
     make = getattr(_winapi, "CreateJunction", None)
     if make is None:
         return False
@@ -152,12 +154,13 @@ def create_junction(target: str, path: str) -> bool:
 
 
 def set_mode(path: str, mode: int, *, fd: int | None = None) -> None:
+    """Set the permissions of ``path``, or of the open ``fd``, which ``path`` then only names."""
     with _announce("chmod", path):
         os.chmod(path if fd is None else fd, mode)
 
 
 def delete_file(path: str, *, folder: int | None = None) -> None:
-    """One file, or a link itself; with a handle of its ``folder`` no other path can be meant."""
+    """Delete one file, or a link itself. With a handle of its ``folder``, a swapped parent folder changes nothing."""
     with _announce("unlink", path):
         if folder is None:
             os.unlink(path)
@@ -166,7 +169,7 @@ def delete_file(path: str, *, folder: int | None = None) -> None:
 
 
 def delete_folder(path: str, *, folder: int | None = None) -> None:
-    """One empty folder, likewise."""
+    """Delete one empty folder. With a handle of its parent ``folder``, a swapped parent folder changes nothing."""
     with _announce("rmdir", path):
         if folder is None:
             os.rmdir(path)
@@ -175,6 +178,6 @@ def delete_folder(path: str, *, folder: int | None = None) -> None:
 
 
 def move_by_handle(path: str, folder: int, new: str, *, into: int) -> None:
-    """The entry at ``path`` of ``folder`` becomes ``new`` in another folder, by their handles."""
+    """Move the entry at ``path``, which lies in the open ``folder``, into another open folder, as ``new``."""
     with _announce("rename", path):
         os.rename(os.path.basename(path), new, src_dir_fd=folder, dst_dir_fd=into)

@@ -1,4 +1,4 @@
-"""A folder for a while: for its owner alone, and gone afterwards, whatever happens meanwhile."""
+"""A temporary folder that only its owner may enter, and that is deleted at the end whatever happens meanwhile."""
 
 from __future__ import annotations
 
@@ -17,29 +17,30 @@ if TYPE_CHECKING:
 
 @contextmanager
 def temporary_folder(prefix: str = "prowess-", parent: str | None = None) -> Iterator[str]:
-    """A new folder with a name that cannot be guessed; at the end it is deleted, as far as the system allows.
+    """Create a folder with a name that cannot be guessed, and delete it at the end as far as the system allows.
 
-    It may be renamed meanwhile: then it stays.
+    A caller who wants to keep the folder renames it meanwhile.
     """
-    where = os.path.join(os.path.abspath(parent or tempfile.gettempdir()), prefix + secrets.token_hex(8))
-    ours = True
+    path = os.path.join(os.path.abspath(parent or tempfile.gettempdir()), prefix + secrets.token_hex(8))
+    # The folder counts as ours before it is made: an interrupt right after the call must not leave it behind.
+    is_ours = True
     try:
         try:
-            syscalls.make_folder(where, 0o700)
+            syscalls.make_folder(path, 0o700)
         except FileExistsError:
-            ours = False
+            is_ours = False
             raise
-        yield where
+        yield path
     finally:
-        if ours:
-            _delete_folder(where)
+        if is_ours:
+            _delete_folder(path)
 
 
-def _delete_folder(where: str) -> None:
-    """Also when somebody is in a hurry: an interrupt waits until the folder is gone."""
+def _delete_folder(path: str) -> None:
+    """Delete a folder; an interrupt meanwhile is raised only after the folder is gone."""
     with suppress(OSError):
         try:
-            delete_tree(where)
+            delete_tree(path)
         except KeyboardInterrupt:
-            delete_tree(where)
+            delete_tree(path)
             raise

@@ -1,8 +1,8 @@
-"""A whole tree of files: walked without following a link, listed, hashed, read into memory, and its one digest.
+"""Walks a tree of files without following a link; lists it, hashes it, reads it into memory, and gives its digest.
 
 Every walk of a skill's folder is ``walk_tree``, and every digest of a skill is ``digest_tree``. Other walks do
-something else and stay by themselves: ``discovery/walk.py`` looks for skills and reads only heads, ``marks.tree_mark``
-watches folders of any size by the clock, ``removing`` deletes what it meets, and ``sync_tree`` and ``folder_size`` go
+something else and stay by themselves: ``discovery/walk.py`` looks for skills and reads only heads, ``identity.py``
+watches folders of any size by the clock, ``delete.py`` deletes what it meets, and ``sync_tree`` and ``folder_size`` go
 through folders that this process itself has just made.
 """
 
@@ -28,15 +28,16 @@ if TYPE_CHECKING:
 EXTRA_DEPTH = 8
 """How many folders deeper than one skill a tree of several skills may be."""
 _SMALL_FILE_BYTES = 1 << 20
+"""Up to this size a file is read by one call and hashed at once."""
 
 
 class TreeBounds(NamedTuple):
-    """How much of a tree is walked. A small tuple: copying ``Limits`` for each tree costs more than a small walk."""
+    """How much of a tree is walked: a small tuple, since a copy of ``Limits`` costs more than a small walk."""
 
     files: int
     entries: int
     depth: int
-    """How many folders deep, the topmost one counted."""
+    """How many folders deep, counting the topmost one."""
 
     @classmethod
     def for_skill(cls, limits: Limits) -> TreeBounds:
@@ -45,13 +46,13 @@ class TreeBounds(NamedTuple):
 
     @classmethod
     def for_install(cls, limits: Limits) -> TreeBounds:
-        """The bounds of a tree that may hold many skills: more files and deeper folders than one of them."""
-        most = max(limits.max_files_per_skill, limits.max_install_files)
-        return cls(most, max(limits.max_entries_per_skill, 4 * most), limits.max_depth_per_skill + EXTRA_DEPTH + 1)
+        """The bounds of a tree that may hold many skills, with more files and deeper folders than one skill has."""
+        files = max(limits.max_files_per_skill, limits.max_install_files)
+        return cls(files, max(limits.max_entries_per_skill, 4 * files), limits.max_depth_per_skill + EXTRA_DEPTH + 1)
 
 
 class TreeListing(NamedTuple):
-    """Every regular file below a folder, in byte order of its POSIX path, and what else was met."""
+    """The regular files below a folder, in byte order of their POSIX paths, and every other entry by its kind."""
 
     files: list[str]
     links: list[str]
@@ -59,7 +60,7 @@ class TreeListing(NamedTuple):
     bad_names: list[str]
     unreadable: list[str]
     git_names: list[str]
-    """What a file system takes for ``.git``: left out everywhere else."""
+    """Entries that some file system takes for ``.git``; the other lists leave them out."""
     bound: str = ""
     """Which limit ended the walk, or ``""``."""
     bound_at: str = ""
@@ -67,19 +68,19 @@ class TreeListing(NamedTuple):
 
     @property
     def problems(self) -> list[tuple[str, str]]:
-        """What keeps the tree from being regular files alone, or from being whole: ``(code, path)``."""
+        """Why the tree is not complete, or not made of regular files alone: ``(code, path)`` each."""
         kinds = (
             ("link-in-skill", self.links),
             ("special-file", self.others),
             ("bad-file-name", self.bad_names),
             ("unreadable-directory", self.unreadable),
         )
-        found = [(code, path) for code, paths in kinds for path in paths]
-        return [*found, (self.bound, self.bound_at)] if self.bound else found
+        problems = [(code, path) for code, paths in kinds for path in paths]
+        return [*problems, (self.bound, self.bound_at)] if self.bound else problems
 
 
 class FileHash(NamedTuple):
-    """What a lock file says of a file: its size, whether its owner may execute it, and its SHA-256 (hex)."""
+    """What a lock file records of a file: its size, whether its owner may execute it, and its SHA-256 (hex)."""
 
     size: int
     executable: bool
@@ -87,21 +88,21 @@ class FileHash(NamedTuple):
 
 
 class HashedTree(NamedTuple):
-    """Every regular file below a folder with its hash, and what else was met: ``(code, path)``."""
+    """Every regular file below a folder with its hash, and the problems that were met: ``(code, path)`` each."""
 
     files: dict[str, FileHash]
     problems: list[tuple[str, str]]
 
 
 class ReadTree(NamedTuple):
-    """Every regular file below a folder: path, bytes, whether executable; and what else was met: ``(code, path)``."""
+    """Every regular file below a folder (path, bytes, executable), and the problems that were met (code, path)."""
 
     files: list[tuple[str, bytes, bool]]
     problems: list[tuple[str, str]]
 
 
 class _TreeWalk:
-    """One walk by folder handles: nothing on the way can be swapped for a link."""
+    """One walk by folder handles, so that nobody can swap a folder on the way for a link."""
 
     def __init__(self, bounds: TreeBounds, visit: Visit | None) -> None:
         self.bounds = bounds
@@ -111,13 +112,13 @@ class _TreeWalk:
         self.bound = ("", "")
 
     def walk_folder(self, folder: Folder, prefix: str, depth: int) -> None:
-        """Raises ``OSError`` when the topmost folder cannot be listed."""
+        """Walk a folder and those below it; raises ``OSError`` when the topmost folder (depth 1) cannot be listed."""
         files: list[str] = []
         folders: list[str] = []
         try:
             self._list_folder(folder, prefix, files, folders)
         except OSError:
-            if depth == 1:
+            if depth == 1:  # nothing at all can be said about the tree
                 raise
             self.tree.unreadable.append(prefix[:-1])
             return
@@ -132,8 +133,8 @@ class _TreeWalk:
     def _list_folder(self, folder: Folder, prefix: str, files: list[str], folders: list[str]) -> None:
         """Sort the names of a folder by kind.
 
-        Fast path: ``Folder.entries`` would do it with five lists and as many sorts for each folder, which makes
-        verifying small installs half as slow again.
+        Fast path: ``Folder.entries`` would do it with five lists and as many sorts for each folder, and verifying small
+        installs would take half as long again.
         """
         with folder.scan_entries() as entries:
             for entry in entries:
@@ -142,6 +143,7 @@ class _TreeWalk:
                     self.bound = ("too-many-files", prefix[:-1])
                     return
                 name = entry.name
+                # First, since a name for ".git" must not be used whatever kind of entry it is.
                 if is_git_name(name):
                     self.tree.git_names.append(prefix + name)
                 elif not name.isascii() and not is_utf8_name(name):
@@ -154,7 +156,7 @@ class _TreeWalk:
                     (self.tree.links if entry.is_symlink() else self.tree.others).append(prefix + name)
 
     def _add_files(self, folder: Folder, names: list[str], prefix: str) -> None:
-        names.sort()  # so that a bound ends the walk at the same file everywhere
+        names.sort()  # no system lists names in a fixed order, and a bound must end the walk at one file everywhere
         known = self.tree.files
         if len(known) + len(names) > self.bounds.files:
             self.bound = ("too-many-files", prefix[:-1])
@@ -178,11 +180,11 @@ class _TreeWalk:
 
 
 def walk_tree(base: str, parts: tuple[str, ...], bounds: TreeBounds, visit: Visit | None = None) -> TreeListing:
-    """Every file of the folder ``parts`` below ``base``, within the bounds; ``.git`` is left out (``is_git_name``).
+    """List the folder ``parts`` below ``base``, within the bounds; ``.git`` is left out (``is_git_name``).
 
     Links and special files are named and never opened. ``visit`` is called for each file while its folder is open, for
-    no more files than the bounds allow; what it raises ends the walk. Raises ``OSError`` when the folder cannot be
-    listed.
+    no more files than the bounds allow; an exception from it ends the walk. Raises ``OSError`` when the folder cannot
+    be listed.
     """
     walk = _TreeWalk(bounds, visit)
     with open_folder_beneath(base, parts) as folder:
@@ -195,7 +197,7 @@ def walk_tree(base: str, parts: tuple[str, ...], bounds: TreeBounds, visit: Visi
 
 
 def list_tree(base: str, parts: tuple[str, ...], limits: Limits) -> TreeListing:
-    """Every file of one skill's folder, within its limits; raises ``OSError`` when it cannot be listed."""
+    """List the folder of one skill, within its limits; raises ``OSError`` when it cannot be listed."""
     return walk_tree(base, parts, TreeBounds.for_skill(limits))
 
 
@@ -203,7 +205,10 @@ def list_tree(base: str, parts: tuple[str, ...], limits: Limits) -> TreeListing:
 
 
 def digest_tree(files: Mapping[str, FileHash]) -> str:
-    """The digest of a tree: SHA-256 over ``path NUL x-or-- NUL size NUL sha256-hex LF``, in byte order of the paths."""
+    """Return the digest of a tree, in hex: the SHA-256 of one row for each file, in byte order of the paths.
+
+    A row is ``path NUL x-or-- NUL size NUL sha256-hex LF``. NUL can be in no path, so no two trees have equal rows.
+    """
     import hashlib  # noqa: PLC0415 - discovery hashes nothing
 
     total = hashlib.sha256()
@@ -214,14 +219,17 @@ def digest_tree(files: Mapping[str, FileHash]) -> str:
 
 
 def hash_bytes(content: bytes, *, executable: bool) -> FileHash:
-    """What a lock file says of a file with this content."""
+    """Return what a lock file records of a file with this content."""
     import hashlib  # noqa: PLC0415 - discovery hashes nothing
 
     return FileHash(len(content), executable, hashlib.sha256(content).hexdigest())
 
 
 def hash_file(base: str, parts: tuple[str, ...], limit: int) -> FileHash:
-    """What a lock file says of a file below ``base``; raises ``ResourceError`` as ``OpenFile`` does."""
+    """Return what a lock file records of a file below ``base``.
+
+    Raises ``ResourceError`` when the file cannot be read, or has more than ``limit`` bytes.
+    """
     with OpenFile(base, parts) as file:
         return _hash_open_file(file, limit)
 
@@ -237,7 +245,10 @@ def _hash_open_file(file: OpenFile, limit: int) -> FileHash:
 
 
 def hash_tree(folder: str, limits: Limits) -> HashedTree:
-    """Every file of an installed tree, hashed. Raises ``OSError`` when the folder cannot be listed."""
+    """Hash every file of an installed tree; raises ``OSError`` when the folder cannot be listed.
+
+    A file that cannot be read, or that does not fit into ``max_digest_bytes`` any more, becomes a problem.
+    """
     from hashlib import sha256  # noqa: PLC0415 - discovery hashes nothing
 
     files: dict[str, FileHash] = {}
@@ -246,9 +257,11 @@ def hash_tree(folder: str, limits: Limits) -> HashedTree:
 
     def hash_one(inner: Folder, name: str, path: str) -> None:
         nonlocal left
-        plain = inner.read_small_file(name, min(left, _SMALL_FILE_BYTES))
-        if plain is not None:
-            data, info = plain
+        # Fast path: most files of skills are small. A file that is not small and plain takes the slow way below, which
+        # guards against special files and reads piece by piece.
+        small_file = inner.read_small_file(name, min(left, _SMALL_FILE_BYTES))
+        if small_file is not None:
+            data, info = small_file
             left -= len(data)
             files[path] = FileHash(len(data), bool(info.st_mode & stat.S_IXUSR), sha256(data).hexdigest())
             return
@@ -267,7 +280,7 @@ def hash_tree(folder: str, limits: Limits) -> HashedTree:
 
 
 def is_executable(file: OpenFile) -> bool:
-    """Whether the owner of an open file may execute it."""
+    """True when the owner of an open file may execute it."""
     return bool(file.info.st_mode & stat.S_IXUSR)
 
 
@@ -275,9 +288,9 @@ def is_executable(file: OpenFile) -> bool:
 
 
 def read_tree(folder: str, limits: Limits) -> ReadTree:
-    """A whole folder in memory, within the bounds of an install.
+    """Read a whole folder into memory, within the bounds of an install.
 
-    Raises ``ResourceError`` for a file that cannot be read, ``OSError`` when the folder cannot be listed.
+    Raises ``ResourceError`` when a file cannot be read, and ``OSError`` when the folder cannot be listed.
     """
     files: list[tuple[str, bytes, bool]] = []
     left = limits.max_install_bytes
@@ -290,6 +303,6 @@ def read_tree(folder: str, limits: Limits) -> ReadTree:
             files.append((path, data, is_executable(file)))
 
     tree = walk_tree(folder, (), TreeBounds.for_install(limits), read_one)
-    # A checkout has a ".git" of its own. What only looks like one to some file system was put there to mislead.
+    # A checkout has a ".git" of its own. A name that only some file systems take for it was put there to mislead.
     disguised = [("unsafe-name", path) for path in tree.git_names if path.rpartition("/")[2].lower() != ".git"]
-    return ReadTree(sorted(files, key=lambda row: row[0].encode()), [*tree.problems, *disguised])
+    return ReadTree(sorted(files, key=lambda file: file[0].encode()), [*tree.problems, *disguised])

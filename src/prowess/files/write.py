@@ -1,4 +1,4 @@
-"""Writing: a file that is there whole or not at all, folders, and a tree."""
+"""Writes a file that exists whole or not at all, folders, and trees of files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class NewFile(NamedTuple):
-    """A file to be written: its relative path with ``/``, its bytes, and whether its owner may execute it."""
+    """A file to write: its relative path with ``/``, its bytes, and whether its owner may execute it."""
 
     path: str
     content: bytes
@@ -24,10 +24,12 @@ class NewFile(NamedTuple):
 
 
 def write_atomic(path: str, data: bytes, *, mode: int = 0o600) -> None:
-    """Replace a file: readers see the old one or the new one, whole, also after a crash."""
+    """Replace or create a file. A reader sees the old file or the new one, whole, also after a crash."""
     folder, name = os.path.split(os.path.abspath(path))
+    # Beside the target, since only within one file system is a rename a single step.
     staged = os.path.join(folder, f".{name}.{secrets.token_hex(6)}.tmp")
     try:
+        # The bytes must be on the disk before the name is: else a crash could leave a new name with no content.
         write_new_file(staged, data, mode=mode, durable=True)
         syscalls.rename(staged, path)
     except BaseException:
@@ -38,7 +40,10 @@ def write_atomic(path: str, data: bytes, *, mode: int = 0o600) -> None:
 
 
 def write_new_file(path: str, data: bytes, *, mode: int = 0o644, durable: bool = False) -> None:
-    """A new file; ``durable``: it is on the disk when the call returns."""
+    """Create a file; with ``durable``, its bytes are on the disk when the call returns.
+
+    Raises ``FileExistsError`` when the path is taken.
+    """
     fd = syscalls.create_file(path, mode)
     try:
         syscalls.write_all(fd, data, path)
@@ -49,31 +54,35 @@ def write_new_file(path: str, data: bytes, *, mode: int = 0o644, durable: bool =
 
 
 def make_folders(path: str, mode: int = 0o755, *, durable: bool = False) -> None:
-    """A folder and those above it that are missing; ``durable``: they are on the disk when the call returns."""
+    """Create a folder and the missing ones above it; with ``durable``, they are on the disk when the call returns."""
     if os.path.isdir(path):
         return
-    above = os.path.dirname(os.path.abspath(path))
-    if above != path:
-        make_folders(above, mode, durable=durable)
-    with suppress(FileExistsError):
+    parent = os.path.dirname(os.path.abspath(path))
+    if parent != path:
+        make_folders(parent, mode, durable=durable)
+    with suppress(FileExistsError):  # another process may have made it since
         syscalls.make_folder(path, mode)
         if durable:
-            syscalls.sync_folder(above)
+            syscalls.sync_folder(parent)
 
 
 def write_tree(folder: str, files: Iterable[NewFile], *, read_only: bool = False) -> None:
-    """Write files below a folder that nobody else writes to; modes are 0755 or 0644 (read-only: 0555 or 0444)."""
+    """Write files below a folder that nobody else writes to.
+
+    Their modes are 0755 for executable files and 0644 for others; with ``read_only``, 0555 and 0444.
+    """
     made: set[str] = {""}
     for file in files:
-        above = file.path.rpartition("/")[0]
-        _make_parents(folder, above, made)
-        where = os.path.join(folder, *file.path.split("/"))
-        write_new_file(where, file.content, mode=0o600)
+        _make_parents(folder, file.path.rpartition("/")[0], made)
+        path = os.path.join(folder, *file.path.split("/"))
+        write_new_file(path, file.content, mode=0o600)
         mode = 0o755 if file.executable else 0o644
-        syscalls.set_mode(where, mode & ~0o222 if read_only else mode)
+        # By a call of its own: the mode of a new file is cut by the user's umask, and a digest counts the mode.
+        syscalls.set_mode(path, mode & ~0o222 if read_only else mode)
 
 
 def _make_parents(folder: str, relative: str, made: set[str]) -> None:
+    """Create the folder ``relative`` below ``folder`` and those between them, except those in ``made``."""
     if relative in made:
         return
     _make_parents(folder, relative.rpartition("/")[0], made)
@@ -82,14 +91,18 @@ def _make_parents(folder: str, relative: str, made: set[str]) -> None:
 
 
 def sync_tree(folder: str) -> None:
-    """Have the disk hold every file and folder below ``folder``, and the folder itself."""
-    rows = list(os.walk(folder))
-    files = [os.path.join(where, name) for where, _, names in rows for name in names]
+    """Wait until the disk holds every file and folder below ``folder``, and the folder itself.
+
+    The tree must be one that this process has just written: it is walked by path, without a guard against links.
+    """
+    folders = list(os.walk(folder))
+    files = [os.path.join(path, name) for path, _, names in folders for name in names]
     for path in report_steps(files, os.path.basename):
         fd = os.open(path, READ_FLAGS)
         try:
             syscalls.sync_file(fd, path)
         finally:
             os.close(fd)
-    for where, _, _ in rows:
-        syscalls.sync_folder(where)
+    # Folders last: their entries must not be on the disk before the files that they name.
+    for path, _, _ in folders:
+        syscalls.sync_folder(path)

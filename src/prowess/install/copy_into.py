@@ -37,7 +37,7 @@ def refuse_taken_places(spec: SourceSpec, folder: str) -> None:
 def copy_trees_into(folder: str, trees: Sequence[InstallTree], limits: Limits) -> list[str]:
     """Where the trees are then, each under its name. What an interrupted process left in the folder goes first."""
     make_folders(folder)
-    with lock_folder(folder, seconds=limits.max_lock_seconds, holder=""):
+    with lock_folder(folder, seconds=limits.max_lock_seconds):
         _delete_leftovers(folder)
         try:
             each = report_steps(trees, lambda tree: tree.name)

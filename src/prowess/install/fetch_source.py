@@ -246,7 +246,7 @@ def _download(address: str, reach: SourceAccess) -> bytes:
     allowed = UrlPolicy(reach.allow_private, "http" in reach.schemes, _ARCHIVE_HOSTS)
     most = reach.limits.max_install_bytes
     headers = check_headers(token_headers(address))
-    answer = Fetcher(address, allowed, reach.limits, headers).get(address, most, bound="max_install_bytes")
+    answer = Fetcher(address, allowed, reach.limits, headers).get(address, most, limit_name="max_install_bytes")
     if answer.status != 200:  # noqa: PLR2004 - the one answer with a body
         raise InstallError(f"there is no archive: the server answered {answer.status}", address)
     return answer.body

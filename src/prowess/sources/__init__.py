@@ -1,1 +1,1 @@
-"""Where skills come from: folders, text in a program, a file that lists both, sites, archives."""
+"""The sources of skills: folders, text in a program, installs, sites, MCP servers, and a file that lists sources."""

@@ -1,4 +1,4 @@
-"""A list of sources: a YAML or JSON file, or a mapping in a program, with one entry for each source."""
+"""Reads a list of sources from a YAML or JSON file, or from a mapping in a program: one entry for each source."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _TRUE_WORDS = frozenset(("true", "yes", "on", "1"))
 _FALSE_WORDS = frozenset(("false", "no", "off", "0", ""))
 _NULL_WORDS = frozenset(("", "~", "null", "none"))
 _ENTRY_FIELDS = ("dir", "path", "name", "description", "instructions", "mount_as", "preload")
-# A file of another tool may have its list under "skills", or no list, beside a name and a description of its own; these
-# keys are there only where an entry stands in place of the list, or the list under another name.
+# A file of another tool may have its list under "skills", or no list, beside a name and a description of its own. These
+# keys show a mistake instead: one entry in place of the list, or the list under another name.
 _MISPLACED_FIELDS = ("sources", "dir", "path", "instructions", "mount_as", "preload")
 
 
 class _EmptySource:
-    """An entry that says nothing; it keeps its place, so that errors count sources as the list does."""
+    """An entry without content. It keeps its place, so that errors count sources as the list does."""
 
     def load(self) -> Catalog:
         return Catalog(())
@@ -54,22 +54,23 @@ def load_sources(
     skip_prefixes: Sequence[str] = SKIP_PREFIXES,
     limits: Limits | None = None,
 ) -> list[SkillSource]:
-    """The sources that a file or a mapping lists, in order: a list, or a mapping with the list under ``skills``.
+    """Return the sources of a file or a mapping, in order. It is a list, or a mapping with the list under ``skills``.
 
-    An entry has ``dir`` (or ``path``; with both, ``dir`` counts), which is a folder or the ``@org/name`` of an install,
-    optionally ``mount_as`` and ``preload``; or ``name``, ``description`` and ``instructions``, optionally ``preload``.
-    With a folder the inline fields are ignored; an entry with neither has no skills.
+    An entry for a folder has ``dir`` (or ``path``; with both, ``dir`` counts), and optionally ``mount_as`` and
+    ``preload``. Instead of a folder, ``dir`` may name an install, ``@org/name``. An entry for an inline skill has
+    ``name``, ``description`` and ``instructions``, and optionally ``preload``; with a folder these fields are ignored.
+    An entry with neither has no skills.
 
-    Relative folders are relative to ``base_dir``, by default the folder of the file, and the working folder for a
-    mapping. The other keywords are those of ``scan`` and hold for every folder; an entry of a folder may have each of
-    them too, ``base_dir`` and ``limits`` (a mapping of the fields to change) included, and its own word counts.
+    Relative folders are relative to ``base_dir``: by default the folder of the file, and the working folder for a
+    mapping. The other keywords are those of ``scan``, for every folder. An entry for a folder may set each of them, and
+    ``base_dir``, for itself. Its ``limits`` is a mapping of the fields to change.
 
-    Raises ``SourceError`` for a list that cannot be read, and for an entry that makes no sense, which it names.
+    Raises ``SourceError`` when the list cannot be read, and for an entry that makes no sense, which it names.
     """
     bounds = limits or DEFAULT_LIMITS
     check_instance(bounds, "limits", Limits, remedy="pass prowess.Limits(…)")
     check_options(mode=mode, missing=missing, max_depth=max_depth)
-    usual: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "mode": mode,
         "missing": missing,
         "max_depth": max_depth,
@@ -77,72 +78,79 @@ def load_sources(
         "skip_prefixes": check_texts(skip_prefixes, "skip_prefixes"),
         "limits": bounds,
     }
-    chosen = as_optional_absolute(base_dir, "base_dir")
-    if isinstance(file_or_mapping, str | os.PathLike):
-        where = os.path.abspath(os.fspath(file_or_mapping))
-        listed = _parse_text(_read_config(where, bounds), where, bounds)
-        folder = os.path.dirname(where) if chosen is None else chosen
-    else:
-        where, listed, folder = "", file_or_mapping, os.getcwd() if chosen is None else chosen
-    return [_make_source(entry, index, folder, usual) for index, entry in enumerate(_list_entries(listed, where))]
+    folder = as_optional_absolute(base_dir, "base_dir")
+    path, content = _read_content(file_or_mapping, bounds)
+    if folder is None:
+        folder = os.path.dirname(path) or os.getcwd()
+    return [_make_source(entry, index, folder, defaults) for index, entry in enumerate(_list_entries(content, path))]
 
 
-def _read_config(where: str, limits: Limits) -> str:
-    folder, name = os.path.split(where)
+def _read_content(file_or_mapping: object, limits: Limits) -> tuple[str, object]:
+    """Return the path of a file and its content; ``""`` and the value itself for anything but a path."""
+    if not isinstance(file_or_mapping, str | os.PathLike):
+        return "", file_or_mapping
+    path = os.path.abspath(os.fspath(file_or_mapping))
+    return path, _parse_text(_read_config(path, limits), path, limits)
+
+
+def _read_config(path: str, limits: Limits) -> str:
+    folder, name = os.path.split(path)
     try:
-        with OpenFile(folder, (name,)) as found:
-            return found.read_all(limits.max_file_bytes).decode("utf-8")
+        with OpenFile(folder, (name,)) as file:
+            return file.read_all(limits.max_file_bytes).decode("utf-8")
     except ResourceError as error:
-        raise SourceError(f"cannot read the list of sources: {error.message}", where, error.code) from None
+        raise SourceError(f"cannot read the list of sources: {error.message}", path, error.code) from None
     except UnicodeDecodeError:
-        raise SourceError("the list of sources is not UTF-8", where, "not-utf8") from None
+        raise SourceError("the list of sources is not UTF-8", path, "not-utf8") from None
 
 
-def _parse_text(text: str, where: str, limits: Limits) -> object:
+def _parse_text(text: str, path: str, limits: Limits) -> object:
     try:
-        return json.loads(text) if where.endswith(".json") else parse_yaml_value(text, limits)
+        return json.loads(text) if path.endswith(".json") else parse_yaml_value(text, limits)
     except YamlError as error:
-        raise SourceError(f"line {error.line + 1}: {error.message}", where, error.code) from None
-    except (ValueError, RecursionError) as error:
-        raise SourceError(f"not JSON: {error}", where) from None
+        raise SourceError(f"line {error.line + 1}: {error.message}", path, error.code) from None
+    except (ValueError, RecursionError) as error:  # the JSON reader calls itself for each bracket
+        raise SourceError(f"not JSON: {error}", path) from None
 
 
-def _list_entries(value: object, where: str) -> list[dict[str, object]]:
+def _list_entries(value: object, path: str) -> list[dict[str, object]]:
+    """Return the entries of a list of sources; raises ``SourceError`` when the value is not such a list."""
     if isinstance(value, Mapping) and "skills" not in value and any(key in value for key in _MISPLACED_FIELDS):
-        raise SourceError("the mapping has no list of sources: write it as 'skills', or give the list alone", where)
-    listed = value.get("skills") if isinstance(value, Mapping) else value
-    if listed in (None, ""):
+        raise SourceError("the mapping has no list of sources: write it as 'skills', or give the list alone", path)
+    entries = value.get("skills") if isinstance(value, Mapping) else value
+    if entries in (None, ""):
         return []
-    if isinstance(listed, str) or not isinstance(listed, Sequence):
-        raise SourceError("expected a list of entries with 'dir' or 'name'", where)
-    for index, entry in enumerate(listed):
+    if isinstance(entries, str) or not isinstance(entries, Sequence):
+        raise SourceError("expected a list of entries with 'dir' or 'name'", path)
+    for index, entry in enumerate(entries):
         if not isinstance(entry, Mapping):
             remedy = f"; write {{'dir': {entry!r}}}" if isinstance(entry, str) else ""
             message = f"expected a list of entries with 'dir' or 'name', and sources[{index}] is {entry!r}{remedy}"
-            raise SourceError(message, where)
-    return [dict(entry) for entry in listed]
+            raise SourceError(message, path)
+    return [dict(entry) for entry in entries]
 
 
-def _make_source(entry: dict[str, object], index: int, folder: str, usual: Mapping[str, Any]) -> SkillSource:
+def _make_source(entry: dict[str, object], index: int, folder: str, defaults: Mapping[str, Any]) -> SkillSource:
     try:
-        return _build_source(entry, folder, usual)
+        return _build_source(entry, folder, defaults)
     except SourceError as error:
         raise SourceError(f"sources[{index}]: {error.message}", error.path, error.code) from None
 
 
-def _build_source(entry: dict[str, object], folder: str, usual: Mapping[str, Any]) -> SkillSource:
+def _build_source(entry: dict[str, object], folder: str, defaults: Mapping[str, Any]) -> SkillSource:
+    # An error, not a warning: with a misspelled "mount_as" the skills would silently be somewhere else.
     unknown = [key for key in entry if key not in _ENTRY_FIELDS and key not in _OPTION_READERS and key != "base_dir"]
     if unknown:
         known = (*_ENTRY_FIELDS, "base_dir", *_OPTION_READERS)
         raise SourceError(f"unknown field {unknown[0]!r}; known: {', '.join(known)}")
     path = _read_path(entry, "dir") or _read_path(entry, "path")
-    preload = _read_flag(entry.get("preload") or "", "preload", usual)
+    preload = _read_flag(entry.get("preload") or "", "preload", defaults)  # an empty value of YAML is a no
     mount = _read_text(entry, "mount_as")
     if not path:
         return _make_inline_source(entry, mount, preload=preload)
-    options = _read_options(entry, usual)
+    options = _read_options(entry, defaults)
     if path.startswith("@"):
-        from prowess.sources.installed import InstalledSource  # noqa: PLC0415 - only for those who install
+        from prowess.sources.installed import InstalledSource  # noqa: PLC0415 - few lists name installs
 
         return InstalledSource(path, mount_as=mount, preload=preload, options=options)
     base = os.path.join(folder, _read_path(entry, "base_dir"))
@@ -154,9 +162,9 @@ def _make_inline_source(entry: dict[str, object], mount: str, *, preload: bool) 
         return _EmptySource()
     if mount:
         raise SourceError("mount_as is only for folders, not for inline skills")
-    odd = next((key for key in ("base_dir", *_OPTION_READERS) if key in entry), None)
-    if odd is not None:
-        raise SourceError(f"{odd} is only for folders, not for inline skills")
+    folder_field = next((key for key in ("base_dir", *_OPTION_READERS) if key in entry), None)
+    if folder_field is not None:
+        raise SourceError(f"{folder_field} is only for folders, not for inline skills")
     texts = (_read_text(entry, key) for key in ("name", "description", "instructions"))
     return InlineSource(*texts, preload=preload)
 
@@ -179,30 +187,30 @@ def _read_path(entry: dict[str, object], key: str) -> str:
 # -- how the folder of an entry is scanned -----------------------------------------------------------------------------
 
 
-def _read_options(entry: dict[str, object], usual: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords with which the folder of an entry is scanned: its own, and the usual ones for the rest."""
-    own = {key: read(entry[key], key, usual) for key, read in _OPTION_READERS.items() if key in entry}
-    options = {**usual, **own}
+def _read_options(entry: dict[str, object], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keywords with which the folder of an entry is scanned: its own, and the defaults for the rest."""
+    changed = {key: read(entry[key], key, defaults) for key, read in _OPTION_READERS.items() if key in entry}
+    options = {**defaults, **changed}
     check_options(mode=options["mode"], missing=options["missing"], max_depth=options["max_depth"])
     return options
 
 
-def _read_word(value: object, key: str, _usual: Mapping[str, Any]) -> str:
+def _read_word(value: object, key: str, _defaults: Mapping[str, Any]) -> str:
     if not isinstance(value, str):
         raise_bad_argument(key, "is a text", value)
     return value
 
 
-def _read_flag(value: object, key: str, _usual: Mapping[str, Any]) -> bool:
-    """A yes or a no: a file of YAML holds text, whatever it says."""
+def _read_flag(value: object, key: str, _defaults: Mapping[str, Any]) -> bool:
+    """Return a yes or a no. Our YAML reader gives every value as text, so words such as "on" are read here."""
     word = str(value).strip().lower()
     if word not in _TRUE_WORDS and word not in _FALSE_WORDS and key != "preload":
         raise_bad_argument(key, "is true or false", value)
     return word in _TRUE_WORDS
 
 
-def _read_depth(value: object, key: str, _usual: Mapping[str, Any]) -> int | None:
-    """A whole number, or ``None`` for what YAML and JSON call null."""
+def _read_depth(value: object, key: str, _defaults: Mapping[str, Any]) -> int | None:
+    """Return a whole number, or ``None`` for null."""
     if value is None or (isinstance(value, str) and value.strip().lower() in _NULL_WORDS):
         return None
     number = _read_number(value, key)
@@ -210,12 +218,12 @@ def _read_depth(value: object, key: str, _usual: Mapping[str, Any]) -> int | Non
     return int(number)
 
 
-def _read_prefixes(value: object, key: str, _usual: Mapping[str, Any]) -> tuple[str, ...]:
+def _read_prefixes(value: object, key: str, _defaults: Mapping[str, Any]) -> tuple[str, ...]:
     return check_texts(() if value in (None, "") else value, key)  # type: ignore[arg-type]  # it is checked there
 
 
-def _read_limits(value: object, key: str, usual: Mapping[str, Any]) -> Limits:
-    """The usual limits with the fields changed that a mapping names; a ``Limits`` stands for itself."""
+def _read_limits(value: object, key: str, defaults: Mapping[str, Any]) -> Limits:
+    """Return the default limits with the changes of a mapping; a ``Limits`` is returned as it is."""
     if isinstance(value, Limits):
         return value
     if not isinstance(value, Mapping):
@@ -224,8 +232,8 @@ def _read_limits(value: object, key: str, usual: Mapping[str, Any]) -> Limits:
     unknown = next((name for name in value if name not in known), None)
     if unknown is not None:
         raise SourceError(f"there is no limit {unknown!r}")
-    limits: Limits = usual["limits"]
-    changed: dict[str, Any] = {name: _read_limit(limits, name, one) for name, one in value.items()}
+    limits: Limits = defaults["limits"]
+    changed: dict[str, Any] = {name: _read_limit(limits, name, number) for name, number in value.items()}
     return replace(limits, **changed)
 
 
@@ -237,13 +245,13 @@ def _read_limit(limits: Limits, name: str, value: object) -> float:
 
 
 def _read_number(value: object, key: str) -> float:
-    """A number as a program or JSON has it, or as it is written in YAML."""
+    """Return a number, which a program and JSON give as a number and YAML as text."""
     if isinstance(value, str):
-        with suppress(ValueError):
+        with suppress(ValueError):  # an int first, since some limits must be whole numbers
             return int(value)
         with suppress(ValueError):
             return float(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float):  # a bool is an int for Python
         raise_bad_argument(key, "is a number", value)
     return value
 
@@ -256,4 +264,4 @@ _OPTION_READERS: dict[str, Callable[[object, str, Mapping[str, Any]], object]] =
     "skip_prefixes": _read_prefixes,
     "limits": _read_limits,
 }
-"""The keywords of ``scan`` that an entry of a folder may have, with what makes them of the text in a file."""
+"""The keywords of ``scan`` that an entry for a folder may have, each with the function that reads its value."""

@@ -1,4 +1,7 @@
-"""Skills below a folder, optionally mounted under a virtual one. Mounting changes what is shown, never what is read."""
+"""The source of skills below a folder, which may be mounted as a virtual folder.
+
+Mounting changes the paths that are shown and filtered by, never the files that are read.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _GLOB_CHARACTERS = frozenset("*?[")
 
 
 class DirectorySource:
-    """A folder to scan."""
+    """The skills below a folder, found by a scan."""
 
     __slots__ = ("_folder", "_mount_as", "_options", "_path", "_preload", "_scope")
 
@@ -45,22 +48,22 @@ class DirectorySource:
         self._options = dict(options or {})
 
     def __repr__(self) -> str:
-        """The folder and where it is mounted."""
+        """Show the folder, and where it is mounted."""
         mounted = f", mount_as={self._mount_as!r}" if self._mount_as else ""
         return f"Source.directory({self._path!r}{mounted})"
 
     @property
     def dir(self) -> Path | None:
-        """The folder that is scanned, absolute, wherever it is mounted; ``None`` for the empty path, which is none.
+        """The absolute folder that is scanned, wherever it is mounted; ``None`` for the empty path.
 
-        For a skill's own file it is the folder around it.
+        Where the source was given the path of a SKILL.md, it is the folder around that file.
         """
         from pathlib import Path  # noqa: PLC0415 - discovery works without path objects
 
         return Path(self._folder) if self._folder else None
 
     def load(self) -> Catalog:
-        """What lies there now."""
+        """Scan the folder, and return the skills that are there now; raises ``SourceError`` for a bad ``mount_as``."""
         check_mount(self._mount_as)
         found = scan(self._folder, **self._options)
         return found.mapped(lambda skill: self._mount_skill(skill, self._folder))
@@ -69,12 +72,14 @@ class DirectorySource:
         virtual = None
         if self._mount_as:
             folder = os.path.relpath(skill.folder, root).replace(os.sep, "/")
+            # Normalized, so that "skills/", "./skills" and "skills" are one mount.
             virtual = posixpath.normpath(f"{self._mount_as}/{folder}")
         return skill.placed(virtual_path=virtual, preload=self._preload or None, scope=self._scope)
 
 
 def check_mount(mount_as: str) -> None:
-    """Raise ``SourceError`` unless ``mount_as`` is a literal folder."""
+    """Raise ``SourceError`` unless ``mount_as`` is the name of a folder, without patterns and without ``..``."""
+    # Filters are patterns over virtual paths. A mount with a pattern or ".." in it could match what it does not hold.
     if _GLOB_CHARACTERS & set(mount_as):
         raise SourceError(f"mount_as must be a literal folder, not a pattern: {mount_as!r}")
     if ".." in mount_as.replace("\\", "/").split("/"):

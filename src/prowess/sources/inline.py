@@ -1,4 +1,4 @@
-"""A skill that is text in a program: checked like one in a file, and without files."""
+"""The source of one skill that is text in a program. It has no files, and is checked like a skill in a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONTEXTS = (None, "", "fork")
 
 
 class InlineSource:
-    """One skill given as text."""
+    """One skill that is given as text."""
 
     __slots__ = ("_front", "_instructions", "_preload")
 
@@ -50,16 +50,16 @@ class InlineSource:
         self._preload = preload
 
     def __repr__(self) -> str:
-        """The skill's name."""
+        """Show the name of the skill."""
         return f"Source.inline({self._front.name!r})"
 
     @property
     def dir(self) -> None:
-        """``None``: a text has no folder."""
+        """Always ``None``, because a text has no folder."""
         return None
 
     def load(self) -> Catalog:
-        """The one skill; raises ``SourceError`` when its text would not make a skill in a file either."""
+        """Return the one skill; raises ``SourceError`` when a file with this text would not be a skill either."""
         self._check_fields()
         skill = Skill(self._front, body=self._instructions)
         return Catalog([skill.placed(preload=self._preload)])
@@ -69,7 +69,8 @@ class InlineSource:
         _refuse_odd_text(front.name, f"{front.description}\n{self._instructions}")
         if not is_usable_name(front.name) or any(char.isspace() for char in front.name):
             raise SourceError(f"an inline skill cannot be named {front.name!r}", code="bad-name")
-        if not front.description.strip() and not self._preload:  # nobody chooses by it what is there from the start
+        # A preloaded skill is there from the start, so nobody chooses it by its description.
+        if not front.description.strip() and not self._preload:
             raise SourceError(f"inline skill {front.name!r} needs a description", code="missing-description")
         if not self._instructions.strip():
             raise SourceError(f"inline skill {front.name!r} needs instructions", code="empty-body")
@@ -80,7 +81,7 @@ class InlineSource:
 
 
 def _refuse_odd_text(name: str, text: str) -> None:
-    """What could not stand in a file cannot stand here."""
+    """Raise ``SourceError`` for a text that could not be in a SKILL.md either."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

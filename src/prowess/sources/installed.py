@@ -1,4 +1,4 @@
-"""Skills that are installed, by their reference."""
+"""The source of the skills of one install, named by its reference ``@org/name``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prowess.errors import BadReferenceError, InstallError, Issue, NotInstalledError, SourceError
+from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.read import read_lock
 from prowess.lockfile.scopes import find_copies, find_install, project_scope, user_scope
 from prowess.skills.catalog import Catalog
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class InstalledSource:
-    """An install, the project's first."""
+    """The skills of one install; one in the project counts before one of the user."""
 
     __slots__ = ("_bases", "_mount_as", "_options", "_preload", "_ref", "_verify")
 
@@ -43,26 +44,26 @@ class InstalledSource:
         self._options = options
 
     def __repr__(self) -> str:
-        """The reference."""
+        """Show the reference."""
         return f"Source.installed({str(self._ref)!r})"
 
     def load(self) -> Catalog:
-        """The skills in it now; ``SourceError`` when the reference is none, or nothing is installed under it."""
+        """Return the skills of the install; raises ``SourceError`` for a bad reference, or when there is no install."""
         check_mount(self._mount_as)
         if self._verify not in {None, "lock"}:
             raise SourceError(f"verify must be 'lock' or None, not {self._verify!r}")
         ref = self._parse_ref()
-        scope, place = self._resolve_ref(ref)
-        found = Catalog()
+        scope, install_folder = self._resolve_ref(ref)
+        catalog = Catalog()
         copies = _find_copies(ref, scope)
-        for folder in copies or [place]:
+        for folder in copies or [install_folder]:
             mount_as = self._mount_as
-            if mount_as and len(copies) > 1:  # one folder for each skill: they must not all be one virtual folder
+            if mount_as and len(copies) > 1:  # else all skills would be in one virtual folder
                 mount_as = f"{mount_as}/{os.path.basename(folder)}"
-            found |= DirectorySource(folder, mount_as=mount_as, preload=self._preload, options=self._options).load()
+            catalog |= DirectorySource(folder, mount_as=mount_as, preload=self._preload, options=self._options).load()
         if self._verify == "lock":
-            found = _drop_unverified(found, scope)
-        return found | Catalog(issues=_check_version(ref, scope, place))
+            catalog = _drop_changed_skills(catalog, scope)
+        return catalog | Catalog(issues=_check_version(ref, scope, install_folder))
 
     def _parse_ref(self) -> SkillRef:
         try:
@@ -80,27 +81,31 @@ class InstalledSource:
 
 
 def _find_copies(ref: SkillRef, scope: InstallScope) -> list[str]:
-    """The folders of an install that is copies, one a skill; nothing for any other, or where the lock file is bad."""
-    with suppress(InstallError):
+    """Return the folders of an install that consists of copies, one for each skill.
+
+    The list is empty for any other install, and where the lock file cannot be read.
+    """
+    with suppress(InstallError):  # ``_check_version`` reports a bad lock file
         return find_copies(read_lock(scope.lock_folder).get(ref.full_name), scope)
     return []
 
 
-def _drop_unverified(found: Catalog, scope: InstallScope) -> Catalog:
-    from prowess.limits import DEFAULT_LIMITS  # noqa: PLC0415
-    from prowess.lockfile.pins import LockVerifier  # noqa: PLC0415 - only for those who ask
+def _drop_changed_skills(found: Catalog, scope: InstallScope) -> Catalog:
+    """Return the catalogue without the skills that are not what the lock file says; issues name them."""
+    from prowess.lockfile.pins import LockVerifier  # noqa: PLC0415 - only with verify="lock"
 
-    kept, refused = LockVerifier((scope,), DEFAULT_LIMITS).verify_skills(list(found.skills))
-    return Catalog(kept, issues=(*found._found, *refused))  # noqa: SLF001 - what was met on the way stays known
+    verified, refused = LockVerifier((scope,), DEFAULT_LIMITS).verify_skills(list(found.skills))
+    return Catalog(verified, issues=(*found._found, *refused))  # noqa: SLF001 - what was met on the way stays known
 
 
-def _check_version(ref: SkillRef, scope: InstallScope, place: str) -> list[Issue]:
-    """Which version is installed is the lock file's business; that it is another one is worth knowing."""
+def _check_version(ref: SkillRef, scope: InstallScope, install_folder: str) -> list[Issue]:
+    """Return a warning when another version is installed than the reference names. The lock file decides, not we."""
     try:
         entry = read_lock(scope.lock_folder).get(ref.full_name)
     except InstallError as error:
         return [Issue(error.code, "", error.message, error.path, 0, "warning")]
+    # A version is a tag or a commit: either name of what is installed fits.
     if not ref.version or entry is None or ref.version in {entry.ref, entry.commit}:
         return []
     message = f"version {entry.ref or entry.commit or 'unknown'} is installed, not {ref.version}"
-    return [Issue("version-mismatch", "version", message, place, 0, "warning")]
+    return [Issue("version-mismatch", "version", message, install_folder, 0, "warning")]

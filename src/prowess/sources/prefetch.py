@@ -1,4 +1,4 @@
-"""A question that is asked before its answer is needed."""
+"""A call that runs in a thread of its own, so that its result is there when it is needed."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ T = TypeVar("T")
 
 
 class Prefetch(Generic[T]):
-    """Calls a function in a thread of its own, and gives what it gave, or raises what it raised."""
+    """Calls a function in a thread of its own. ``result`` returns what it returned, or raises what it raised."""
 
-    def __init__(self, ask: Callable[[], T]) -> None:
-        self._answers: list[T] = []
+    def __init__(self, function: Callable[[], T]) -> None:
+        self._results: list[T] = []
         self._errors: list[BaseException] = []
-        self._thread = Thread(target=self._run, args=(ask,), daemon=True)
+        # A daemon: a server that never answers must not keep the program from ending.
+        self._thread = Thread(target=self._run, args=(function,), daemon=True)
         self._thread.start()
 
-    def _run(self, ask: Callable[[], T]) -> None:
+    def _run(self, function: Callable[[], T]) -> None:
         try:
-            self._answers.append(ask())
-        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is asked for
+            self._results.append(function())
+        except BaseException as error:  # noqa: BLE001 - result() raises it in the thread that waits
             self._errors.append(error)
 
     def result(self) -> T:
-        """Wait for the answer."""
+        """Wait for the function, and return what it returned, or raise what it raised."""
         self._thread.join()
         for error in self._errors:
             raise error
-        return self._answers[0]
+        return self._results[0]

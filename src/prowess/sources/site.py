@@ -1,8 +1,8 @@
-"""Skills that a site publishes under a well-known address.
+"""The source of skills that a site publishes below ``/.well-known/``.
 
-The newer index is looked for first, then the older one; only what they announce is read at first, and a skill is
-fetched when its instructions or files are asked for. What cannot be had is an issue of the catalogue, so a site that
-is away hides no skill of another source.
+The newer kind of index is looked for first, then the older one. At first only the index is read. A skill is fetched
+when its instructions or files are needed. What cannot be fetched is an issue of the catalogue, so a site that cannot be
+reached hides no skill of another source.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
 
 
 class UrlSource:
-    """A site to ask."""
+    """The skills of one site."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class UrlSource:
         limits: Limits | None = None,
     ) -> None:
         self._address = base
-        # The query is no part of what is shown, kept or compared: ``Fetcher`` sends it.
+        # This address is shown, kept and compared, so it is without the query, which may be a secret.
         self._base = base.partition("?")[0].rstrip("/")
         self._prefetch = prefetch
         self._allowed = allowed
@@ -70,13 +70,14 @@ class UrlSource:
         self._limits = limits or DEFAULT_LIMITS
 
     def __repr__(self) -> str:
-        """The address; what goes with it stays unsaid."""
+        """Show the address, without the query and the headers, which may be secrets."""
         return f"Source.url({display_url(self._base)})"
 
     def load(self) -> Catalog:
-        """What the site announces now; what cannot be had is in ``issues``, unless ``missing="error"``.
+        """Return the skills that the site announces now; ``issues`` says what could not be fetched.
 
-        Raises ``SourceError`` for an address that is none.
+        Raises ``SourceError`` for an address that is no web address, and ``FetchError`` when the index cannot be
+        fetched and ``missing`` is ``"error"``.
         """
         downloads = self._make_fetcher()
         try:
@@ -108,7 +109,7 @@ class UrlSource:
     # -- the index ---------------------------------------------------------------------------------------------------
 
     def _fetch_index(self, downloads: CachedFetcher) -> tuple[SiteIndex, list[Issue]]:
-        """The first index that the site has and that can be read, with what was noticed on the way."""
+        """Return the first index of the site that can be read, and the issues that were met on the way."""
         notes: list[Issue] = []
         if not downloads.cache.is_usable():
             message = "cannot be written to by its owner alone, so nothing is kept"
@@ -122,6 +123,7 @@ class UrlSource:
             except FetchError as error:
                 if error.code != "unknown-schema":
                     raise
+                # A site may publish a newer index beside an older one that we can read.
                 notes.append(Issue(error.code, "", error.message, copy.url, 0, "warning"))
                 continue
             if copy.stale_reason:
@@ -134,7 +136,10 @@ class UrlSource:
         raise FetchError(f"{display_url(self._base)} publishes no index of skills", self._base, _choose_code(notes))
 
     def _download_index(self, place: str, downloads: CachedFetcher) -> Download | None:
-        """An index, or ``None`` where there is none; the one kept of any version while the server is away."""
+        """Return an index, or ``None`` where the site has none.
+
+        While the server cannot be reached, the kept copy of any version is returned.
+        """
         try:
             copy = downloads.get(self._make_request(place))
         except FetchError as error:
@@ -145,6 +150,7 @@ class UrlSource:
             if kept is None:
                 raise
             return kept
+        # Many sites answer every unknown address with a page for people.
         return copy if copy is not None and copy.media_type not in _HTML_TYPES else None
 
     def _make_request(self, place: str) -> DownloadRequest:
@@ -155,7 +161,7 @@ class UrlSource:
     # -- skills ------------------------------------------------------------------------------------------------------
 
     def _make_skill(self, entry: SiteEntry, downloads: CachedFetcher, notes: list[Issue]) -> Skill:
-        """The skill as it is announced, or as its file says where a copy of that is here."""
+        """Return the skill with the fields of the index, or with those of its file where a copy of it is here."""
         contents = open_skill_files(entry, downloads)
         failed = _prefetch_files(contents) if self._prefetch else []
         notes += failed
@@ -166,18 +172,18 @@ class UrlSource:
         if failed or not (self._prefetch or contents.is_cached()):
             return skill
         try:
-            return skill.load().skill
+            return skill.load().skill  # the file has fields that an index does not announce
         except SkillError:
-            return skill
+            return skill  # a bad copy hides no skill: whoever loads it gets the error
 
 
 def _choose_code(notes: list[Issue]) -> str:
-    """An index of an unknown version is a better reason than no index."""
+    """Return the code for a site without a usable index; an index of an unknown version explains more than none."""
     return next((note.code for note in notes if note.code == "unknown-schema"), "no-index")
 
 
 def _prefetch_files(contents: RemoteSkillFiles) -> list[Issue]:
-    """Fetch every file of a skill; one that cannot be had stays listed, with an issue."""
+    """Fetch every file of a skill, and return an issue when that fails; the skill stays listed."""
     try:
         for _ in contents.read_all():
             pass

@@ -1,7 +1,8 @@
-"""The files of one remote skill, fetched when they are asked for: one file, an archive, or a list of files.
+"""The files of one skill of a site, fetched when they are needed: one file, an archive, or a list of files.
 
-Pinned bytes are checked against the index's digest each time, from the network or from the cache. Files that a list
-names have no digest: the hash of what came first is kept with the copy, and the copy is checked against that.
+Where the index has a digest, the bytes are compared with it at each read, whether they come from the network or from
+the cache. The files of a list have no digest. There the cache keeps the hash of what came, and compares its copy with
+that.
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ _SKILL_FILE = "SKILL.md"
 
 
 class RemoteSkillFiles(SkillFiles, Protocol):
-    """The same of a skill that another machine holds."""
+    """The files of a skill that another machine holds."""
 
     def is_cached(self) -> bool:
-        """Whether its SKILL.md can be read without asking the server."""
+        """True when its SKILL.md can be read without asking the server."""
         ...
 
 
 def open_skill_files(entry: SiteEntry, downloads: CachedFetcher) -> RemoteSkillFiles:
-    """What gives the files of an announced skill."""
+    """Return the object that fetches the files of an announced skill."""
     if entry.files:
         return ListedFiles(entry, downloads)
     return PinnedArchive(entry, downloads) if entry.is_archive else PinnedFile(entry, downloads)
 
 
 class PinnedFile:
-    """A skill that is one SKILL.md, pinned by its digest."""
+    """The files of a skill that is one SKILL.md with a digest in the index."""
 
     def __init__(self, entry: SiteEntry, downloads: CachedFetcher) -> None:
         self._entry = entry
@@ -74,15 +75,15 @@ class PinnedFile:
         return ()
 
     def is_cached(self) -> bool:
-        """Whether its SKILL.md can be read without asking the server."""
-        return self._fetcher.is_cached(self._entry.digest)
+        """True when its SKILL.md can be read without asking the server."""
+        return self._fetcher.has_bytes(self._entry.digest)
 
     def _fetch_bytes(self) -> bytes:
-        return self._fetcher.get_pinned(self._entry.url, self._entry.digest, self._entry.size)
+        return self._fetcher.get_by_digest(self._entry.url, self._entry.digest, self._entry.size)
 
 
 class PinnedArchive(PinnedFile):
-    """A skill that is an archive, pinned by its digest; unpacked in memory whenever it is asked for."""
+    """The files of a skill that is an archive with a digest in the index; it is unpacked in memory at each read."""
 
     def __init__(self, entry: SiteEntry, downloads: CachedFetcher) -> None:
         super().__init__(entry, downloads)
@@ -92,7 +93,7 @@ class PinnedArchive(PinnedFile):
         return self._names
 
     def is_cached(self) -> bool:
-        """Not without unpacking it, which a listing is not worth."""
+        """Always false: to know, one would have to unpack the archive, and a listing is not worth that."""
         return False
 
     def files(self) -> tuple[str, ...]:
@@ -101,6 +102,7 @@ class PinnedArchive(PinnedFile):
         return self._names or ()
 
     def read(self, path: str) -> bytes:
+        # Unpacked at each read: the cache has the packed bytes, and unpacked they could be many in memory.
         for file in self.read_all():
             if file.path == path:
                 return file.content
@@ -113,7 +115,7 @@ class PinnedArchive(PinnedFile):
 
 
 class ListedFiles:
-    """A skill whose files an index lists, each at its own URL."""
+    """The files of a skill that the index lists by name, each at its own URL."""
 
     def __init__(self, entry: SiteEntry, downloads: CachedFetcher) -> None:
         self._entry = entry
@@ -126,6 +128,7 @@ class ListedFiles:
 
     @property
     def state(self) -> str:
+        # Nothing but this is known before the files are fetched.
         said = "\0".join((self._entry.front.name, self._entry.front.description, *self._entry.files))
         return hashlib.sha256(said.encode()).hexdigest()
 
@@ -151,8 +154,8 @@ class ListedFiles:
         return f"{self._entry.url}{quote(path, safe='/')}"
 
     def _note_stale(self, path: str, copy: Download) -> None:
-        """Remember why a file is a copy of before, until it is read anew."""
-        self._notes.pop(path, None)
+        """Remember why a file is an old copy, until it is read again."""
+        self._notes.pop(path, None)  # the server may be back
         if copy.stale_reason:
             self._notes[path] = ("stale-file", f"is a copy of before: {copy.stale_reason}")
         if copy.rollback_reason:
@@ -168,5 +171,5 @@ class ListedFiles:
         )
 
     def is_cached(self) -> bool:
-        """Whether its SKILL.md can be read without asking the server."""
+        """True when its SKILL.md can be read without asking the server."""
         return self._fetcher.is_fresh(self._file_url(_SKILL_FILE))

@@ -1,4 +1,4 @@
-"""The two index formats of a site that publishes skills, as entries and issues: one bad entry never hides a good one.
+"""Reads the index of a site that publishes skills, in two formats; a bad entry never hides a good one.
 
 =======  ==========================================  =========================================================
 version  where                                       an entry has
@@ -7,19 +7,19 @@ version  where                                       an entry has
 0.1.0    ``/.well-known/skills/index.json``          name, description, files
 =======  ==========================================  =========================================================
 
-Which of the two an index is, its ``$schema`` says: none is 0.1.0, an unknown one is not read. Fields that are not
-known are ignored, entries of an unknown type are left out.
+The field ``$schema`` tells the version: without it, an index is of 0.1.0, and one with an unknown schema is not read.
+Unknown fields are ignored, and entries of an unknown type are left out.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urljoin
 
 from prowess.errors import FetchError, Issue, PathTraversalError
+from prowess.files.paths import fold_path
 from prowess.names import split_relative_path
 from prowess.spec.frontmatter.fields import Frontmatter
 from prowess.spec.redaction import hide_secrets
@@ -38,10 +38,11 @@ _SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _TYPES = ("skill-md", "archive")
 _PINNED_KEYS = frozenset(("type", "url", "digest"))
-"""What only entries of the newer version have."""
+"""Fields that only entries of version 0.2.0 have."""
+# In a URL these begin an escape, a query or a fragment; in a folder they are letters of a name.
 _URL_CHARACTERS = re.compile(r"[%?#]")
 _SKILL_FILE = "SKILL.md"
-_MAX_BRACKETS = 8  # per entry, those in its texts included
+_MAX_BRACKETS = 8  # for each entry, those in its texts included: bounds what parsing makes before entries are counted
 _MAX_SHOWN_CHARS = 80
 
 
@@ -50,7 +51,7 @@ class SiteEntry(NamedTuple):
 
     front: Frontmatter
     url: str
-    """Of the SKILL.md or the archive; with ``files``, of the folder that holds them, ending in ``/``."""
+    """The URL of the SKILL.md or the archive; with ``files``, that of the folder that holds them, ending in ``/``."""
     digest: str = ""
     size: int | None = None
     is_archive: bool = False
@@ -59,7 +60,7 @@ class SiteEntry(NamedTuple):
 
     @property
     def location(self) -> str:
-        """The URL of its SKILL.md, or of the archive that holds it, as it is shown: a query may be a signature."""
+        """The URL of its SKILL.md or archive, for messages: without a query, which may be a signature."""
         return f"{self.url}{_SKILL_FILE}" if self.files else hide_secrets(self.url)
 
 
@@ -71,6 +72,8 @@ class SiteIndex(NamedTuple):
 
 
 class _SiteEntryError(ValueError):
+    """Why one entry is left out; it becomes an issue."""
+
     def __init__(self, code: str, field: str, message: str) -> None:
         super().__init__(message)
         self.code = code
@@ -78,18 +81,18 @@ class _SiteEntryError(ValueError):
 
 
 def read_index(body: bytes, url: str, limits: Limits, check: Callable[[str], object]) -> SiteIndex:
-    """What an index announces. ``check`` raises ``FetchError`` for URLs that may not be asked.
+    """Return what an index announces. ``check`` raises ``FetchError`` for URLs that may not be asked.
 
-    Raises ``FetchError`` for what is no index, or one of an unknown version.
+    Raises ``FetchError`` when the bytes are no index, or one of an unknown version.
     """
     rows, is_newer = _parse_rows(body, url, limits)
-    return _read_rows(rows, url, limits, _read_pinned if is_newer else _read_listed, check)
+    return _read_rows(rows, url, limits, _read_newer_entry if is_newer else _read_older_entry, check)
 
 
 def list_states(body: bytes, limits: Limits) -> tuple[str, ...] | None:
-    """What an index says of each skill, a text each that changes with the skill; ``None`` for what is no index.
+    """Return a text for each skill of an index that changes with the skill; ``None`` when the bytes are no index.
 
-    An index has neither a version nor a date, so that one which is older than another is known by its entries.
+    An index has neither a number nor a date, so an older one can be told only by its entries.
     """
     try:
         rows, _ = _parse_rows(body, "", limits)
@@ -100,7 +103,7 @@ def list_states(body: bytes, limits: Limits) -> tuple[str, ...] | None:
 
 
 def _parse_rows(body: bytes, url: str, limits: Limits) -> tuple[list[Any], bool]:
-    """The entries of an index as they are written, and whether it is of the newer version."""
+    """Return the entries of an index as JSON, and whether the index is of version 0.2.0."""
     data = _parse_object(body, url, limits)
     is_newer = "$schema" in data
     if is_newer and data["$schema"] != _SCHEMA:
@@ -126,39 +129,41 @@ def _read_rows(
     for number, row in enumerate(rows):
         try:
             entry = reader(_check_row(row), url, limits)
-            check(entry.url)
+            check(entry.url)  # now, so that a refused address is an issue of the listing and not of a later read
             entries.append(entry)
         except _SiteEntryError as error:
+            # A later version of the format may have more types, which is no fault of the site.
             severity: Severity = "warning" if error.code == "unknown-type" else "error"
             issues.append(Issue(error.code, error.field, f"{_describe_row(row, number)} {error}", url, 0, severity))
         except FetchError as error:
             issues.append(Issue(error.code, "url", f"{_describe_row(row, number)} is left out: {error.message}", url))
     shared = _find_shared_digests(entries)
-    issues += (_make_shared_issue(entry, url) for entry in entries if entry.digest in shared)
+    issues += (
+        Issue("shared-digest", "digest", f"{entry.front.name!r} has the digest of another skill", url)
+        for entry in entries
+        if entry.digest in shared
+    )
     return SiteIndex(tuple(entry for entry in entries if entry.digest not in shared), tuple(issues))
 
 
 def _find_shared_digests(entries: list[SiteEntry]) -> set[str]:
-    """Digests that stand under more than one name: which of them the bytes belong to cannot be told."""
+    """Return the digests that stand under more than one name. Nobody can tell which skill their bytes belong to."""
     names: dict[str, set[str]] = {}
     for entry in entries:
         if entry.digest:
             names.setdefault(entry.digest, set()).add(entry.front.name)
-    return {digest for digest, found in names.items() if len(found) > 1}
-
-
-def _make_shared_issue(entry: SiteEntry, url: str) -> Issue:
-    return Issue("shared-digest", "digest", f"{entry.front.name!r} has the digest of another skill", url)
+    return {digest for digest, users in names.items() if len(users) > 1}
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------
 
 
 def _parse_object(body: bytes, url: str, limits: Limits) -> Row:
+    # Counted before parsing: a few bytes of brackets become many objects in memory.
     if body.count(b"[") + body.count(b"{") > _MAX_BRACKETS * limits.max_index_entries:
         raise _make_count_error(url, limits)
     try:
-        text = body.decode("utf-8-sig")
+        text = body.decode("utf-8-sig")  # some editors write a byte order mark
         data = json.loads(text, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant)
     except UnicodeDecodeError:
         raise FetchError("the index is not UTF-8", url, "bad-index") from None
@@ -172,13 +177,15 @@ def _parse_object(body: bytes, url: str, limits: Limits) -> Row:
 
 
 def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> Row:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    # Readers disagree on which of two values counts.
+    values = dict(pairs)
+    if len(values) != len(pairs):
         raise ValueError("a key stands twice in one object")
-    return found
+    return values
 
 
 def _refuse_constant(name: str) -> None:
+    # Python reads NaN and Infinity, which are not JSON.
     raise ValueError(f"{name} is no JSON")
 
 
@@ -221,7 +228,7 @@ def _read_fields(row: Row) -> Frontmatter:
     return Frontmatter(name=name, description=description)
 
 
-def _read_pinned(row: Row, base: str, _limits: Limits) -> SiteEntry:
+def _read_newer_entry(row: Row, base: str, _limits: Limits) -> SiteEntry:
     front, kind = _read_fields(row), _read_text(row, "type")
     if kind not in _TYPES:
         raise _SiteEntryError("unknown-type", "type", f"is of an unknown type, {kind[:_MAX_SHOWN_CHARS]!a}")
@@ -230,6 +237,7 @@ def _read_pinned(row: Row, base: str, _limits: Limits) -> SiteEntry:
     if digest is None:
         raise _SiteEntryError("bad-digest", "digest", "has no SHA-256 digest")
     size = row.get("size")
+    # A bool is an int for Python.
     if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 0):
         raise _SiteEntryError("bad-entry", "size", "has a size that is no number of bytes")
     issues = tuple(field_issues(front, mode="lenient", path=hide_secrets(url)))
@@ -243,7 +251,7 @@ def _join_url(base: str, url: str) -> str:
         raise _SiteEntryError("bad-entry", "url", "has a url that cannot be read") from None
 
 
-def _read_listed(row: Row, base: str, limits: Limits) -> SiteEntry:
+def _read_older_entry(row: Row, base: str, limits: Limits) -> SiteEntry:
     front = _read_fields(row)
     files = row.get("files")
     if files is None and _PINNED_KEYS & row.keys():
@@ -262,19 +270,22 @@ def _read_listed(row: Row, base: str, limits: Limits) -> SiteEntry:
 
 
 def _check_paths(files: list[Any]) -> Iterator[str]:
-    """Paths that mean one and the same file in a folder and in a URL."""
-    seen: set[str] = set()
+    """Yield the paths of files; raises ``_SiteEntryError`` for one that means something else in a URL than in a folder.
+
+    Two paths that some file system takes for one are refused too.
+    """
+    names: set[str] = set()
     for path in files:
         if not isinstance(path, str) or _URL_CHARACTERS.search(path):
             raise _SiteEntryError(
                 "bad-path", "files", f"lists a path that is refused: {ascii(path)[:_MAX_SHOWN_CHARS]}"
             )
         try:
-            wanted = "/".join(split_relative_path(path))
+            checked = "/".join(split_relative_path(path))
         except PathTraversalError as error:
             raise _SiteEntryError(error.code, "files", f"lists a path that is refused: {error.message}") from None
-        folded = unicodedata.normalize("NFC", wanted).casefold()
-        if folded in seen:
+        folded = fold_path(checked)
+        if folded in names:
             raise _SiteEntryError("bad-path", "files", f"lists a file twice: {ascii(path)[:_MAX_SHOWN_CHARS]}")
-        seen.add(folded)
-        yield wanted
+        names.add(folded)
+        yield checked

@@ -1,4 +1,4 @@
-"""The ways to name a source of skills; whatever has a ``load`` that gives a ``Catalog`` is one too."""
+"""The public constructors of sources: a folder, text, an install, a site, an MCP server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Source:
-    """Constructors for sources. A class of your own works as well: it needs ``load()``, which gives a ``Catalog``."""
+    """Constructors for sources. A class of your own works as well: it needs ``load()``, which returns a ``Catalog``."""
 
     @staticmethod
     def directory(
@@ -46,30 +46,25 @@ class Source:
         on_issue: OnIssue | None = None,
         limits: Limits | None = None,
     ) -> DirectorySource:
-        """The skills below a folder. ``mount_as``: the virtual folder under which filters and listings know them.
+        """The skills below a folder. ``mount_as`` is the virtual folder under which filters and listings know them.
 
         The other keywords are those of ``scan``.
         """
-        return DirectorySource(
-            path,
-            mount_as=mount_as,
-            preload=preload,
-            scope=scope,
-            options={
-                "mode": mode,
-                "repair": repair,
-                "missing": missing,
-                "max_depth": max_depth,
-                "nested": nested,
-                "skip_prefixes": check_texts(skip_prefixes, "skip_prefixes"),
-                "filename": filename,
-                "on_duplicate": on_duplicate,
-                "follow_links": follow_links,
-                "invalid": invalid,
-                "on_issue": on_issue,
-                "limits": limits,
-            },
-        )
+        options = {
+            "mode": mode,
+            "repair": repair,
+            "missing": missing,
+            "max_depth": max_depth,
+            "nested": nested,
+            "skip_prefixes": check_texts(skip_prefixes, "skip_prefixes"),
+            "filename": filename,
+            "on_duplicate": on_duplicate,
+            "follow_links": follow_links,
+            "invalid": invalid,
+            "on_issue": on_issue,
+            "limits": limits,
+        }
+        return DirectorySource(path, mount_as=mount_as, preload=preload, scope=scope, options=options)
 
     @staticmethod
     def mcp(
@@ -85,11 +80,12 @@ class Source:
         missing: Literal["ignore", "error"] = "ignore",
         limits: Limits | None = None,
     ) -> McpSource:
-        """The skills of an MCP server, named ``label:name``; each is read when it is activated, and checked.
+        """The skills of an MCP server, named ``label:name``; each is read and checked when it is activated.
 
-        ``command``: a program to start, which sees few variables and ``env``; or ``url``, with ``headers`` for that
-        server only. The tools that a skill names count only if ``approvals`` says so. ``missing="error"``: raise
-        ``FetchError`` when the server cannot be reached. Needs the extra ``mcp``.
+        ``command`` is a program to start, which sees a few environment variables and ``env``. Or ``url`` is the address
+        of a server, and ``headers`` are sent to it alone. The tools that a skill names count only with an approval in
+        ``approvals``. With ``missing="error"``, loading raises ``FetchError`` when the server cannot be reached. Needs
+        the extra ``mcp``.
         """
         from prowess.sources.mcp.source import McpSource  # noqa: PLC0415 - only for those who connect
 
@@ -120,9 +116,10 @@ class Source:
         metadata: Mapping[str, str] | None = None,
         toolsets: Sequence[str] = (),
     ) -> InlineSource:
-        """One skill that is text in a program: no folder, no files. One that is preloaded needs no description.
+        """One skill that is text in a program, without a folder and files. A preloaded one needs no description.
 
-        ``toolsets``: toolsets of the host that a skill with ``context="fork"`` wishes for (``PreparedFork.toolsets``).
+        ``toolsets`` names toolsets of the host that a skill with ``context="fork"`` asks for
+        (``PreparedFork.toolsets``).
         """
         return InlineSource(
             name,
@@ -154,15 +151,17 @@ class Source:
     ) -> UrlSource:
         """The skills that a site publishes below ``/.well-known/``; each is fetched when it is activated.
 
-        ``prefetch``: fetch them all at once. ``allow_private``, ``allow_http``, ``allow_redirects_to`` (hosts): what
-        is refused otherwise. ``headers`` are sent to that site only. ``cache_dir``: where copies are kept instead of
-        the user's cache folder. ``missing="error"``: raise ``FetchError`` when nothing can be had. ``allow_rollback``:
-        accept a site that goes back behind what was seen; otherwise the newest seen stays in use. A query in ``base``
-        is sent to that site only, is shown nowhere, and nothing is kept by it.
+        ``prefetch`` fetches them all when the source is loaded. ``allow_private``, ``allow_http`` and
+        ``allow_redirects_to`` (hosts) allow addresses that are refused otherwise. ``headers`` are sent to that site
+        only. ``cache_dir`` keeps copies there instead of in the user's cache folder. With ``missing="error"``, loading
+        raises ``FetchError`` when the index cannot be fetched. ``allow_rollback`` accepts a site that goes back to
+        older skills; otherwise the newest that were seen stay in use. A query in ``base`` is sent to that site only, is
+        shown nowhere, and is not kept in the cache.
         """
         from prowess.fetch.url_policy import UrlPolicy  # noqa: PLC0415 - only for those who fetch
-        from prowess.sources.site import UrlSource  # noqa: PLC0415
+        from prowess.sources.site import UrlSource  # noqa: PLC0415 - only for those who fetch
 
+        # Hosts are compared in lower case, as URLs are parsed.
         hosts = check_texts(allow_redirects_to, "allow_redirects_to")
         return UrlSource(
             base,
@@ -186,9 +185,10 @@ class Source:
         user_dir: str | os.PathLike[str] | None = None,
         project_dir: str | os.PathLike[str] | None = None,
     ) -> InstalledSource:
-        """The skills of an install, ``@org/name[@version]``, the project's first; the version only makes a warning.
+        """The skills of an install, ``@org/name[@version]``; one in the project counts before one of the user.
 
-        ``verify="lock"``: they count only while they are what the lock file says.
+        Another version than the one named makes only a warning. With ``verify="lock"``, a skill counts only while its
+        files are what the lock file says.
         """
         from prowess.sources.installed import InstalledSource  # noqa: PLC0415 - only for those who install
 

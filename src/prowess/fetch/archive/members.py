@@ -1,4 +1,4 @@
-"""One member of an archive as it comes out of it, the error that refuses them all, and bytes that inflate in pieces."""
+"""What the readers of zip and tar share: a member, the refusal, inflating in pieces, counting unpacked bytes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 PIECE_BYTES = 1 << 16
-_INPUT_BYTES = 1 << 14  # what zlib does not take at once it copies, so it gets little at once
+_INPUT_BYTES = 1 << 14  # zlib copies all input that it has not used yet, so it gets little at once
 RAW_WBITS, GZIP_WBITS = -zlib.MAX_WBITS, zlib.MAX_WBITS | 16
-SPECIAL_BITS = 0o7000
+SPECIAL_BITS = 0o7000  # setuid, setgid and sticky
 
 
 class ArchiveMember(NamedTuple):
-    """A file or a folder under the name that the archive gives it, not judged yet."""
+    """A file or a folder under the name that the archive gives it; nobody has checked the name yet."""
 
     name: str
     content: bytes = b""
@@ -37,52 +37,55 @@ class BadStreamError(ValueError):
 
 
 def inflate(chunks: Iterable[bytes], wbits: int) -> Iterator[bytes]:
-    """What one compressed stream holds, in pieces of at most 64 KiB; it must end where the bytes do."""
+    """Inflate one compressed stream in pieces of at most 64 KiB, so that no bomb is ever in memory as a whole.
+
+    Raises ``BadStreamError`` when the stream is damaged, or does not end where the bytes do.
+    """
     engine = zlib.decompressobj(wbits)
-    for chunk in chunks:
-        for at in range(0, len(chunk), _INPUT_BYTES):
+    parts = (chunk[start : start + _INPUT_BYTES] for chunk in chunks for start in range(0, len(chunk), _INPUT_BYTES))
+    try:
+        for part in parts:
             if engine.eof:
                 raise BadStreamError("goes on after its end")
-            yield from _inflate_pieces(engine, chunk[at : at + _INPUT_BYTES])
+            pending, piece = part, b""
+            # A full piece may have more behind it, although all input is used.
+            while pending or len(piece) == PIECE_BYTES:
+                piece = engine.decompress(pending, PIECE_BYTES)
+                if piece:
+                    yield piece
+                pending = engine.unconsumed_tail
+            if engine.unused_data:
+                raise BadStreamError("goes on after its end")
+    except zlib.error:
+        raise BadStreamError("is damaged") from None
     if not engine.eof:
         raise BadStreamError("ends too soon")
 
 
-def _inflate_pieces(engine: zlib._Decompress, fed: bytes) -> Iterator[bytes]:
-    try:
-        while True:
-            piece = engine.decompress(fed, PIECE_BYTES)
-            if piece:
-                yield piece
-            fed = engine.unconsumed_tail
-            if not fed and len(piece) < PIECE_BYTES:
-                break
-    except zlib.error:
-        raise BadStreamError("is damaged") from None
-    if engine.unused_data:
-        raise BadStreamError("goes on after its end")
-
-
 class UnpackMeter:
-    """Counts what really comes out, and refuses more than the bounds."""
+    """Counts the bytes that really come out of an archive, and refuses more than the limits.
 
-    def __init__(self, packed: int, most: int, ratio: int) -> None:
-        self._left = most
-        self._most = most
-        self._free = max(packed * ratio, 1 << 20)
-        self._ratio = ratio
-        self._out = 0
+    The sizes that an archive announces are claims. Only what was counted is believed.
+    """
+
+    def __init__(self, packed: int, max_bytes: int, max_ratio: int) -> None:
+        self._max_bytes = max_bytes
+        self._max_ratio = max_ratio
+        # A small archive may hold a text of one letter a million times: the ratio counts from one MiB on.
+        self._max_ratio_bytes = max(packed * max_ratio, 1 << 20)
+        self._unpacked = 0
 
     def count(self, size: int) -> None:
-        """Take note of ``size`` more bytes."""
-        self._out += size
-        if self._out > self._most:
-            raise RefusedArchiveError(f"unpacks to more than max_unpacked_bytes ({self._most})", "archive-too-large")
-        if self._out > self._free:
-            why = f"unpacks to more than max_archive_ratio ({self._ratio}) times its size"
+        """Count ``size`` more bytes; raises ``RefusedArchiveError`` when they are too many."""
+        self._unpacked += size
+        if self._unpacked > self._max_bytes:
+            why = f"unpacks to more than max_unpacked_bytes ({self._max_bytes})"
+            raise RefusedArchiveError(why, "archive-too-large")
+        if self._unpacked > self._max_ratio_bytes:
+            why = f"unpacks to more than max_archive_ratio ({self._max_ratio}) times its size"
             raise RefusedArchiveError(why, "archive-too-large")
 
-    def check_announced(self, size: int) -> None:
-        """Refuse at once what would be too much if it were true."""
-        if self._out + size > min(self._most, self._free):
+    def check_claim(self, size: int) -> None:
+        """Raise ``RefusedArchiveError`` when ``size`` more bytes, which the archive announces, would be too many."""
+        if self._unpacked + size > min(self._max_bytes, self._max_ratio_bytes):
             self.count(size)

@@ -1,8 +1,8 @@
-"""The members of a tar archive, compressed with gzip or not, or its refusal.
+"""Reads the members of a tar archive, compressed with gzip or not, or refuses the archive.
 
-Read header by header, so nothing is held but what was accepted. Only files and folders count; the records that some
-programs put before a long name are understood, and one that says another size than the header is refused, because
-readers that believe one or the other see different files.
+The archive is read header by header, so nothing is in memory but what was accepted. Only files and folders are
+accepted. The extended records that some programs write before a member are understood, since they hold long names. A
+record whose size differs from that of the header is refused: readers that believe one or the other see different files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK = 512
 _POSIX_MAGIC, _GNU_MAGIC = b"ustar\x0000", b"ustar  \x00"
 _MAGIC_FIELD = slice(257, 265)
-_MAX_RECORDS_BYTES = 1 << 16
+_MAX_RECORDS_BYTES = 1 << 16  # no name or attribute is near that; it bounds what is held before it is judged
 _FILE, _FOLDER, _RECORDS, _COMMON_RECORDS, _LONG_NAME = b"0", b"5", b"x", b"g", b"L"
 _REFUSED_KINDS = {
     b"1": "a link",
@@ -45,29 +45,31 @@ _IGNORED_PREFIXES = ("SCHILY.", "LIBARCHIVE.")
 
 
 def is_tar(data: bytes) -> bool:
-    """Whether the bytes begin like an archive that is not compressed."""
+    """True when the bytes begin like a tar archive without compression."""
     return data[_MAGIC_FIELD] in {_POSIX_MAGIC, _GNU_MAGIC}
 
 
 def read_tar(data: bytes, limits: Limits) -> Iterator[ArchiveMember]:
-    """Every member in order; raises ``RefusedArchiveError`` for anything odd."""
+    """Yield every member in order; raises ``RefusedArchiveError`` at the first thing that is not accepted."""
     meter = UnpackMeter(len(data), limits.max_unpacked_bytes, limits.max_archive_ratio)
-    packed = data.startswith(GZIP_MAGIC)
-    plain = (data[at : at + PIECE_BYTES] for at in range(0, len(data), PIECE_BYTES))
-    stream = _TarStream(inflate([data], GZIP_WBITS) if packed else plain, meter)
+    is_packed = data.startswith(GZIP_MAGIC)
+    plain = (data[start : start + PIECE_BYTES] for start in range(0, len(data), PIECE_BYTES))
+    stream = _TarStream(inflate([data], GZIP_WBITS) if is_packed else plain, meter)
     count = 0
     records: dict[str, str] = {}
     while (header := _read_header(stream)) is not None:
         count += 1
-        if count > 2 * limits.max_archive_entries:  # a name of its own may take an entry of its own
+        if count > 2 * limits.max_archive_entries:  # a long name takes an entry of its own before its member
             why = f"has more than max_archive_entries ({limits.max_archive_entries}) entries"
             raise RefusedArchiveError(why, "archive-too-large")
         kind, size = header[156:157], _parse_number(header[124:136], "size")
         if kind in {_RECORDS, _COMMON_RECORDS, _LONG_NAME}:
-            found = _parse_records(kind, stream.take_padded(_check_size(size)))
-            if found.keys() & records.keys():
+            if size > _MAX_RECORDS_BYTES:
+                raise RefusedArchiveError("has names and attributes that are too long")
+            new_records = _parse_records(kind, stream.take_blocks(size))
+            if new_records.keys() & records.keys():
                 raise RefusedArchiveError("has a member with two names or sizes")
-            records |= found
+            records |= new_records
             continue
         yield _read_member(header, size, records, stream)
         records = {}
@@ -77,7 +79,7 @@ def read_tar(data: bytes, limits: Limits) -> Iterator[ArchiveMember]:
 
 
 class _TarStream:
-    """Bytes taken in order, counted as they come."""
+    """The unpacked bytes of an archive, taken in order and counted as they come."""
 
     def __init__(self, pieces: Iterable[bytes], meter: UnpackMeter) -> None:
         self._pieces = iter(pieces)
@@ -85,7 +87,8 @@ class _TarStream:
         self._rest = b""
 
     def take(self, size: int) -> bytes:
-        self._meter.check_announced(size - len(self._rest))
+        """Return the next ``size`` bytes; raises ``RefusedArchiveError`` when there are fewer."""
+        self._meter.check_claim(size - len(self._rest))
         taken = BytesIO()  # gives its bytes without copying them
         while taken.tell() < size:
             if not self._rest:
@@ -97,8 +100,8 @@ class _TarStream:
             self._rest = self._rest[left:]
         return taken.getvalue()
 
-    def take_padded(self, size: int) -> bytes:
-        """``size`` bytes; what fills up the last block is dropped."""
+    def take_blocks(self, size: int) -> bytes:
+        """Return the next ``size`` bytes, and skip what fills up their last block."""
         taken = self.take(size)
         self.take(-size % _BLOCK)
         return taken
@@ -112,7 +115,10 @@ class _TarStream:
         return piece
 
     def check_end(self) -> None:
-        """Nothing but zeros is left."""
+        """Raise ``RefusedArchiveError`` unless only zeros are left.
+
+        Another reader might find members in what follows the end.
+        """
         while True:
             if self._rest.strip(b"\0"):
                 raise RefusedArchiveError("goes on after its end")
@@ -122,7 +128,7 @@ class _TarStream:
 
 
 def _read_header(stream: _TarStream) -> bytes | None:
-    """The next header, or ``None`` at the two blocks of zeros that end an archive."""
+    """Return the next header, or ``None`` at the two blocks of zeros that end an archive."""
     block = stream.take(_BLOCK)
     if not block.strip(b"\0"):
         if stream.take(_BLOCK).strip(b"\0"):
@@ -130,6 +136,7 @@ def _read_header(stream: _TarStream) -> bytes | None:
         return None
     if block[_MAGIC_FIELD] not in {_POSIX_MAGIC, _GNU_MAGIC}:
         raise RefusedArchiveError("has a header of an unknown kind")
+    # The checksum is the sum of all bytes, with eight spaces in place of its own field.
     if sum(block) - sum(block[148:156]) + 8 * 0x20 != _parse_number(block[148:156], "checksum"):
         raise RefusedArchiveError("has a damaged header")
     return block
@@ -142,37 +149,35 @@ def _parse_number(field: bytes, what: str) -> int:
     return int(digits, 8)
 
 
-def _check_size(size: int) -> int:
-    if size > _MAX_RECORDS_BYTES:
-        raise RefusedArchiveError("has names and attributes that are too long")
-    return size
-
-
 def _parse_records(kind: bytes, data: bytes) -> dict[str, str]:
-    """The name and the size that stand before a member; the common records may hold neither."""
+    """Return the name and the size of the next member, as far as extended records hold them.
+
+    Raises ``RefusedArchiveError`` for records that may change what a member is, and for common records (those for all
+    members) with a name or a size.
+    """
     if kind == _LONG_NAME:
         return {"path": _decode_text(data.rstrip(b"\0"))}
-    found = dict(_split_records(data))
-    for key in found:
+    records = dict(_split_records(data))
+    for key in records:
         if key not in {*_IGNORED_KEYS, "path", "size"} and not key.startswith(_IGNORED_PREFIXES):
             raise RefusedArchiveError(f"has an attribute that is not accepted: {key[:40]!r}")
-    known = {key: value for key, value in found.items() if key in {"path", "size"}}
-    if known and kind == _COMMON_RECORDS:
+    used = {key: value for key, value in records.items() if key in {"path", "size"}}
+    if used and kind == _COMMON_RECORDS:
         raise RefusedArchiveError("gives all its members one name or size")
-    return known
+    return used
 
 
 def _split_records(data: bytes) -> Iterator[tuple[str, str]]:
-    """``LENGTH KEY=VALUE LF``, one after the other."""
-    seen: set[bytes] = set()
+    """Yield key and value of each record, which is written ``LENGTH KEY=VALUE LF``."""
+    keys: set[bytes] = set()
     while data:
         digits = data[:6].partition(b" ")[0]
         length = int(digits) if digits.isdigit() else 0
-        row, data = data[:length], data[length:]
-        key, equals, value = row[len(digits) + 1 :].partition(b"=")
-        if not equals or not row.endswith(b"\n") or len(row) != length or key in seen:
+        record, data = data[:length], data[length:]
+        key, equals, value = record[len(digits) + 1 :].partition(b"=")
+        if not equals or not record.endswith(b"\n") or len(record) != length or key in keys:
             raise RefusedArchiveError("has damaged attributes")
-        seen.add(key)
+        keys.add(key)
         if key.startswith((b"SCHILY.", b"LIBARCHIVE.")):  # their values may be any bytes, and are not used
             value = b"\n"
         yield _decode_text(key), _decode_text(value[:-1])
@@ -181,12 +186,13 @@ def _split_records(data: bytes) -> Iterator[tuple[str, str]]:
 def _read_member(header: bytes, size: int, records: dict[str, str], stream: _TarStream) -> ArchiveMember:
     name = records["path"] if "path" in records else _member_name(header)
     kind, mode = header[156:157], _parse_number(header[100:108], "mode")
-    if kind == b"\0":
+    if kind == b"\0":  # how the oldest tar programs mark a file
         kind = _FILE
     if kind not in {_FILE, _FOLDER}:
         raise _make_refusal(name, f"is {_REFUSED_KINDS.get(kind, 'no regular file')}")
     if "size" in records and records["size"] != str(size):
         raise _make_refusal(name, "has two sizes")
+    # A reader that goes by this field would make a link.
     if header[157:257].strip(b"\0"):
         raise _make_refusal(name, "names a target as a link does")
     if kind == _FOLDER:
@@ -197,11 +203,12 @@ def _read_member(header: bytes, size: int, records: dict[str, str], stream: _Tar
         raise _make_refusal(name, "is a file with the name of a folder")
     if mode & SPECIAL_BITS:
         raise _make_refusal(name, "has a setuid, setgid or sticky bit")
-    return ArchiveMember(name, stream.take_padded(size), bool(mode & 0o100))
+    return ArchiveMember(name, stream.take_blocks(size), bool(mode & 0o100))
 
 
 def _member_name(header: bytes) -> str:
     name = header[:100].partition(b"\0")[0]
+    # Only POSIX archives have a prefix there; GNU writes times into that place.
     prefix = header[345:500].partition(b"\0")[0] if header[_MAGIC_FIELD] == _POSIX_MAGIC else b""
     return _decode_text(prefix + b"/" + name if prefix else name)
 

@@ -1,18 +1,18 @@
-"""Archives of skills: the files that one holds, or its refusal as a whole. Nothing is written.
+"""Unpacks an archive of skills into memory, or refuses it as a whole. Nothing is written to the disk.
 
-A zip (a ``.skill`` file is one) or a tar, compressed with gzip or not, told apart by content. SKILL.md lies on top, or
-in the one folder that everything lies in, which is then left out of the paths.
+An archive is a zip (a ``.skill`` file is one) or a tar, with gzip or without; its content tells which. SKILL.md lies on
+top, or in the one folder that everything lies in. That folder is then left out of the paths.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING
 
 from prowess.errors import PathTraversalError, SkillValidationError
 from prowess.fetch.archive.members import RefusedArchiveError
 from prowess.fetch.archive.tar import GZIP_MAGIC, is_tar, read_tar
 from prowess.fetch.archive.zip import ZIP_MAGIC, read_zip
+from prowess.files.paths import fold_path
 from prowess.files.write import NewFile
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import find_git_repository, split_relative_path
@@ -27,38 +27,39 @@ if TYPE_CHECKING:
 
 _SKILL_FILE = "SKILL.md"
 _MACOS_FOLDER = "__MACOSX"
-"""What one system's archiver adds to every archive: the attributes of files, never content."""
+"""A folder that the archiver of macOS adds to every archive; it holds attributes of files, never content."""
 _GIT_CODE = "git-in-skill"
 _KEPT_CODES = {_GIT_CODE: _GIT_CODE}
-"""Which reasons of a refused name are told by a code of their own."""
+"""Why a name is refused: the reasons that keep their own code. Any other becomes ``bad-archive``."""
 _ARCHIVE_SUFFIXES = (".zip", ".skill", ".tar", ".tgz", ".gz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".7z", ".rar")
 
 
 def unpack(data: bytes, *, name: str = "", limits: Limits = DEFAULT_LIMITS) -> tuple[NewFile, ...]:
-    """The files of a skill's archive, SKILL.md on top, in byte order of their paths.
+    """Return the files of an archive with one skill, SKILL.md on top, in byte order of their paths.
 
-    ``name`` stands in messages. Raises ``SkillValidationError`` for anything but regular files and folders under
-    names that are safe and distinct on every platform, for whatever two readers could understand differently, and for
-    more than the limits.
+    ``name`` names the archive in messages. Raises ``SkillValidationError`` when SKILL.md is missing, for anything but
+    regular files and folders whose names are safe and distinct on every platform, for anything that two readers could
+    understand differently, and for more than the limits allow.
     """
     return _unpack_files(data, name, limits, _strip_to_skill)
 
 
 def unpack_tree(data: bytes, *, name: str = "", limits: Limits = DEFAULT_LIMITS) -> tuple[NewFile, ...]:
-    """The files of an archive with any number of skills, such as that of a repository; a folder around all is left out.
+    """Return the files of an archive with any number of skills, such as that of a repository.
 
-    Refused are the same things, but for a SKILL.md that is missing on top.
+    One folder around everything is left out of the paths. Raises ``SkillValidationError`` as ``unpack`` does, except
+    that SKILL.md need not be on top, and that other archives may be among the files.
     """
     return _unpack_files(data, name, limits, _strip_outer_folder)
 
 
-def _unpack_files(data: bytes, name: str, limits: Limits, order: ArrangeFiles) -> tuple[NewFile, ...]:
+def _unpack_files(data: bytes, name: str, limits: Limits, arrange: ArrangeFiles) -> tuple[NewFile, ...]:
     try:
-        tree = _ArchiveTree(limits, nested=order is _strip_outer_folder)
+        tree = _ArchiveTree(limits, nested=arrange is _strip_outer_folder)
         for member in _read_members(data, limits):
             tree.add(member)
         _refuse_repository(tree.files)
-        return order(tree.files)
+        return arrange(tree.files)
     except RefusedArchiveError as error:
         raise SkillValidationError(f"the archive is refused: it {error.why}", name, error.code) from None
 
@@ -78,22 +79,23 @@ def _read_members(data: bytes, limits: Limits) -> Iterator[ArchiveMember]:
 
 
 class _ArchiveTree:
-    """Files by path; a name that some platform takes for another is refused."""
+    """The files of an archive by path. Two names that some platform takes for one are refused."""
 
     def __init__(self, limits: Limits, *, nested: bool = False) -> None:
         self._limits = limits
-        self._nested = nested
+        self._nested = nested  # whether other archives may be among the files
         self._spelled: dict[str, str] = {}
         self._folders: set[str] = set()
         self._members = 0
         self.files: dict[str, NewFile] = {}
 
     def add(self, member: ArchiveMember) -> None:
+        """Add one member; raises ``RefusedArchiveError`` when it is not accepted."""
         self._members += 1
         if self._members > self._limits.max_archive_entries:
             why = f"has more than max_archive_entries ({self._limits.max_archive_entries}) entries"
             raise RefusedArchiveError(why, "archive-too-large")
-        if member.folder and member.name.rstrip("/") == ".":
+        if member.folder and member.name.rstrip("/") == ".":  # "tar -c ." writes the top folder too
             return
         parts = self._split_name(member.name)
         self._claim_folders(parts if member.folder else parts[:-1])
@@ -106,6 +108,7 @@ class _ArchiveTree:
         except PathTraversalError as error:
             why = f"has a member that cannot be accepted: {error.message}"
             raise RefusedArchiveError(why, _KEPT_CODES.get(error.code, "bad-archive")) from None
+        # What lies deeper would not be listed among the files of the skill.
         if len(parts) > self._limits.max_depth_per_skill:
             raise RefusedArchiveError(f"has folders more than {self._limits.max_depth_per_skill} deep")
         return parts
@@ -122,20 +125,20 @@ class _ArchiveTree:
         self._check_spelling(path)
         if path in self.files or path in self._folders:
             raise RefusedArchiveError(f"has {path[:80]!r} twice")
+        # What is packed twice is seen by nobody who looks at the files before the install.
         if path.lower().endswith(_ARCHIVE_SUFFIXES) and not self._nested:
             raise RefusedArchiveError(f"holds another archive, {path[:80]!r}")
         self.files[path] = NewFile(path, member.content, member.executable)
 
     def _check_spelling(self, path: str) -> None:
-        folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
-        other = self._spelled.setdefault(folded, path)
-        if other != path:
-            raise RefusedArchiveError(f"has {path[:80]!r} and {other[:80]!r}, which are one name on some systems")
+        first = self._spelled.setdefault(fold_path(path), path)
+        if first != path:
+            raise RefusedArchiveError(f"has {path[:80]!r} and {first[:80]!r}, which are one name on some systems")
 
 
 def _strip_to_skill(files: dict[str, NewFile]) -> tuple[NewFile, ...]:
-    """The files with SKILL.md on top, without the folder around everything."""
-    kept = {path: file for path, file in files.items() if path.partition("/")[0] != _MACOS_FOLDER}
+    """Return the files without a folder around everything; raises ``RefusedArchiveError`` without SKILL.md on top."""
+    kept = _drop_macos_folder(files)
     if _SKILL_FILE not in kept:
         tops = {path.partition("/")[0] for path in kept}
         top = next(iter(tops), "")
@@ -148,12 +151,16 @@ def _strip_to_skill(files: dict[str, NewFile]) -> tuple[NewFile, ...]:
 
 
 def _strip_outer_folder(files: dict[str, NewFile]) -> tuple[NewFile, ...]:
-    """The files without the folder around everything."""
-    kept = {path: file for path, file in files.items() if path.partition("/")[0] != _MACOS_FOLDER}
+    """Return the files without the folder around everything, where there is one."""
+    kept = _drop_macos_folder(files)
     tops = {path.partition("/")[0] for path in kept}
     if len(tops) == 1 and all("/" in path for path in kept):
         kept = {path.partition("/")[2]: file for path, file in kept.items()}
     return _sort_files(kept)
+
+
+def _drop_macos_folder(files: dict[str, NewFile]) -> dict[str, NewFile]:
+    return {path: file for path, file in files.items() if path.partition("/")[0] != _MACOS_FOLDER}
 
 
 def _sort_files(files: dict[str, NewFile]) -> tuple[NewFile, ...]:

@@ -1,8 +1,9 @@
-"""The members of a zip archive, or its refusal.
+"""Reads the members of a zip archive, or refuses the archive.
 
-Two readers of one zip can see different files: one goes by the directory at its end, another by the headers before
-each file. So both must say the same here, entries follow each other without gaps from the first byte to the directory,
-and nothing lies before, between or after.
+Two readers of one zip can see different files: one goes by the directory at its end, another by the header before each
+file. So a scanner could see harmless files where an installer finds others. Here directory and headers must agree,
+entries must follow each other without gaps from the first byte to the directory, and nothing may lie before, between or
+after them.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ _CENTRAL_HEADER = Struct("<4s6H3L5H2L")
 _LOCAL_HEADER = Struct("<4s5H3L2H")
 _SIZES_RECORD = Struct("<3L")
 _EXTRA_HEADER = Struct("<2H")
-_MAX_COMMENT_BYTES = 0xFFFF
+_MAX_COMMENT_BYTES = 0xFFFF  # its length has two bytes: the end record lies no further from the end
 _ZIP64_MARK = 0xFFFFFFFF
 
 _STORED, _DEFLATED = 0, 8
 _SIZES_FOLLOW, _UTF8, _IGNORED_FLAGS = 0x0008, 0x0800, 0x0006
 _KNOWN_FLAGS = _SIZES_FOLLOW | _UTF8 | _IGNORED_FLAGS
-_EMPTY_DEFLATED = 2
+_EMPTY_DEFLATED = 2  # how many bytes nothing takes when it is deflated
 _REFUSED_EXTRAS = {
     0x0001: "is a zip64 entry",
     0x000D: "carries the attributes of a link or device",
@@ -52,6 +53,8 @@ _REFUSED_EXTRAS = {
 
 
 class _ZipEntry(NamedTuple):
+    """An entry of the directory at the end of the archive."""
+
     raw_name: bytes
     flags: int
     method: int
@@ -71,66 +74,69 @@ class _ZipEntry(NamedTuple):
 
 
 def read_zip(data: bytes, limits: Limits) -> Iterator[ArchiveMember]:
-    """Every member in the order of the file; raises ``RefusedArchiveError`` for anything odd."""
+    """Yield every member in the order of the file; raises ``RefusedArchiveError`` for anything that is not accepted."""
     end, directory, count = _find_directory(data)
     if count > limits.max_archive_entries:
         why = f"has {count} entries; at most max_archive_entries ({limits.max_archive_entries}) are accepted"
         raise RefusedArchiveError(why, "archive-too-large")
+    # In the order of the file, in which each must begin where the one before ends.
     entries = sorted(_read_directory(data, directory, end, count), key=lambda entry: entry.offset)
     meter = UnpackMeter(len(data), limits.max_unpacked_bytes, limits.max_archive_ratio)
-    meter.check_announced(sum(entry.size for entry in entries))
-    at = 0
+    meter.check_claim(sum(entry.size for entry in entries))
+    offset = 0
     for entry in entries:
-        if entry.offset != at:
+        if entry.offset != offset:
             raise RefusedArchiveError("has entries that overlap, or bytes that belong to none")
-        member, at = _read_member(data, entry, meter)
+        member, offset = _read_member(data, entry, meter)
         yield member
-    if at != directory:
+    if offset != directory:
         raise RefusedArchiveError("has entries that overlap, or bytes that belong to none")
 
 
 def _find_directory(data: bytes) -> tuple[int, int, int]:
-    """Where the end record lies, where the directory begins, and how many entries that has."""
-    found = [
-        at
-        for at in _find_end_records(data)
-        if at + _END_RECORD.size + _END_RECORD.unpack_from(data, at)[7] == len(data)
+    """Return the offset of the end record, the offset of the directory, and the number of its entries."""
+    # A comment may hold what looks like an end record. Only a record whose comment ends with the file counts, and a
+    # second one would be a second directory.
+    ends = [
+        offset
+        for offset in _find_end_records(data)
+        if offset + _END_RECORD.size + _END_RECORD.unpack_from(data, offset)[7] == len(data)
     ]
-    if len(found) != 1:
-        raise RefusedArchiveError("has no single end record" if found else "is cut short")
-    _, disk, first, here, count, size, start, _ = _END_RECORD.unpack_from(data, found[0])
+    if len(ends) != 1:
+        raise RefusedArchiveError("has no single end record" if ends else "is cut short")
+    _, disk, first, here, count, size, start, _ = _END_RECORD.unpack_from(data, ends[0])
     if disk or first or here != count:
         raise RefusedArchiveError("has several parts")
-    if start + size != found[0]:
+    if start + size != ends[0]:
         raise RefusedArchiveError("has bytes before its entries or after its directory")
-    return found[0], start, count
+    return ends[0], start, count
 
 
 def _find_end_records(data: bytes) -> Iterator[int]:
-    at = data.find(_END_MAGIC, max(len(data) - _END_RECORD.size - _MAX_COMMENT_BYTES, 0))
-    while 0 <= at <= len(data) - _END_RECORD.size:
-        yield at
-        at = data.find(_END_MAGIC, at + 1)
+    offset = data.find(_END_MAGIC, max(len(data) - _END_RECORD.size - _MAX_COMMENT_BYTES, 0))
+    while 0 <= offset <= len(data) - _END_RECORD.size:
+        yield offset
+        offset = data.find(_END_MAGIC, offset + 1)
 
 
-def _read_directory(data: bytes, at: int, end: int, count: int) -> Iterator[_ZipEntry]:
+def _read_directory(data: bytes, offset: int, end: int, count: int) -> Iterator[_ZipEntry]:
     for _ in range(count):
-        if at + _CENTRAL_HEADER.size > end or not data.startswith(_CENTRAL_MAGIC, at):
+        if offset + _CENTRAL_HEADER.size > end or not data.startswith(_CENTRAL_MAGIC, offset):
             raise RefusedArchiveError("has a directory that does not hold what it says")
-        fields = _CENTRAL_HEADER.unpack_from(data, at)
+        fields = _CENTRAL_HEADER.unpack_from(data, offset)
         flags, method, crc, packed, size = fields[3], fields[4], fields[7], fields[8], fields[9]
         name_length, extra_length, comment_length, disk = fields[10:14]
         attributes, start = fields[15], fields[16]
-        names = at + _CENTRAL_HEADER.size
+        names = offset + _CENTRAL_HEADER.size
         extras = names + name_length
-        at = extras + extra_length + comment_length
-        if at > end:
+        offset = extras + extra_length + comment_length
+        if offset > end:
             raise RefusedArchiveError("has a directory that does not hold what it says")
         entry = _ZipEntry(data[names:extras], flags, method, crc, packed, size, attributes >> 16, start)
         _check_entry(entry, disk)
         _check_extras(entry, data[extras : extras + extra_length])
         yield entry
-    if at != end:
+    if offset != end:
         raise RefusedArchiveError("has a directory that holds more than it says")
 
 
@@ -142,7 +148,7 @@ def _check_entry(entry: _ZipEntry, disk: int) -> None:
         raise _make_refusal(entry, f"is compressed in a way that is not known ({entry.method})")
     if disk or _ZIP64_MARK in {entry.packed_size, entry.size, entry.offset}:
         raise _make_refusal(entry, "is a zip64 entry or lies in another part")
-    kind = stat.S_IFMT(entry.mode)
+    kind = stat.S_IFMT(entry.mode)  # 0 where the archiver knows no Unix modes
     if kind not in {0, stat.S_IFDIR if entry.is_folder else stat.S_IFREG}:
         raise _make_refusal(entry, "is no regular file")
     if entry.mode & SPECIAL_BITS and not entry.is_folder:
@@ -154,20 +160,20 @@ def _check_entry(entry: _ZipEntry, disk: int) -> None:
 
 
 def _check_extras(entry: _ZipEntry, extra: bytes) -> None:
-    at = 0
-    while at < len(extra):
-        if at + _EXTRA_HEADER.size > len(extra):
+    offset = 0
+    while offset < len(extra):
+        if offset + _EXTRA_HEADER.size > len(extra):
             raise _make_refusal(entry, "has damaged extra fields")
-        kind, length = _EXTRA_HEADER.unpack_from(extra, at)
-        at += _EXTRA_HEADER.size + length
-        if at > len(extra):
+        kind, length = _EXTRA_HEADER.unpack_from(extra, offset)
+        offset += _EXTRA_HEADER.size + length
+        if offset > len(extra):
             raise _make_refusal(entry, "has damaged extra fields")
         if kind in _REFUSED_EXTRAS:
             raise _make_refusal(entry, _REFUSED_EXTRAS[kind])
 
 
 def _read_member(data: bytes, entry: _ZipEntry, meter: UnpackMeter) -> tuple[ArchiveMember, int]:
-    """The member behind its own header, and where the next one must begin."""
+    """Return the member behind its own header, and the offset at which the next one must begin."""
     begin = _skip_header(data, entry)
     end = begin + entry.packed_size
     if end > len(data):
@@ -178,6 +184,7 @@ def _read_member(data: bytes, entry: _ZipEntry, meter: UnpackMeter) -> tuple[Arc
 
 
 def _skip_header(data: bytes, entry: _ZipEntry) -> int:
+    """Return the offset behind an entry's header; raises ``RefusedArchiveError`` unless it agrees with the entry."""
     if entry.offset + _LOCAL_HEADER.size > len(data) or not data.startswith(ZIP_MAGIC, entry.offset):
         raise _make_refusal(entry, "has no header of its own")
     fields: tuple[int, ...] = _LOCAL_HEADER.unpack_from(data, entry.offset)[1:]
@@ -185,9 +192,10 @@ def _skip_header(data: bytes, entry: _ZipEntry) -> int:
     names = entry.offset + _LOCAL_HEADER.size
     extras = names + name_length
     begin = extras + extra_length
-    same = (crc, packed, size) == (entry.crc, entry.packed_size, entry.size)
-    later = entry.flags & _SIZES_FOLLOW and not any((crc, packed, size))
-    if (flags, method, data[names:extras]) != (entry.flags, entry.method, entry.raw_name) or not (same or later):
+    is_equal = (crc, packed, size) == (entry.crc, entry.packed_size, entry.size)
+    # An archiver that writes to a pipe does not know the sizes yet: zeros here, the sizes behind the content.
+    is_later = entry.flags & _SIZES_FOLLOW and not any((crc, packed, size))
+    if (flags, method, data[names:extras]) != (entry.flags, entry.method, entry.raw_name) or not (is_equal or is_later):
         raise _make_refusal(entry, "is one thing in its header and another in the directory")
     _check_extras(entry, data[extras:begin])
     return begin
@@ -219,19 +227,20 @@ def _inflate_content(packed: bytes, entry: _ZipEntry, meter: UnpackMeter) -> byt
     return content.getvalue()
 
 
-def _skip_sizes(data: bytes, entry: _ZipEntry, at: int) -> int:
-    """Where the entry ends, the sizes that may follow it included."""
+def _skip_sizes(data: bytes, entry: _ZipEntry, offset: int) -> int:
+    """Return the offset at which an entry ends, behind the sizes that may follow its content."""
     if not entry.flags & _SIZES_FOLLOW:
-        return at
+        return offset
     expected = _SIZES_RECORD.pack(entry.crc, entry.packed_size, entry.size)
+    # The format leaves it open whether a magic number comes first.
     for sizes in (_SIZES_MAGIC + expected, expected):
-        if data.startswith(sizes, at):
-            return at + len(sizes)
+        if data.startswith(sizes, offset):
+            return offset + len(sizes)
     raise _make_refusal(entry, "has other sizes after it than in the directory")
 
 
 def _decode_name(raw: bytes, *, utf8: bool) -> str:
-    """A name; one that is neither ASCII nor said to be UTF-8 is read differently by different programs."""
+    """Decode a name. One that is neither ASCII nor marked as UTF-8 is refused, since programs disagree on it."""
     try:
         return raw.decode("utf-8" if utf8 else "ascii")
     except UnicodeDecodeError:

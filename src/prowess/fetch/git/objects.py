@@ -1,6 +1,7 @@
-"""A commit's files out of git's object database, without a working tree: nothing is checked out, nothing runs.
+"""Reads the files of a commit out of git's objects, without a working tree: nothing is checked out, nothing runs.
 
-``cat-file --batch`` prints every object; folders are read here, entry by entry, and judged by us.
+``git cat-file --batch`` prints the objects. Folders are parsed here, entry by entry, so that every name and mode is
+checked before anything is used.
 """
 
 from __future__ import annotations
@@ -18,17 +19,18 @@ if TYPE_CHECKING:
 
     from prowess.limits import Limits
 
+# Old repositories have files with the mode 100664.
 _FILE_MODES = {"100644": False, "100755": True, "100664": False}
 """The kinds of entries that are files, and whether they are executable."""
 _FOLDER_MODE = "40000"
 _UNSUPPORTED_MODES = {"120000": "link-in-skill", "160000": "submodule"}
-_MAX_DEPTH = 64
+_MAX_DEPTH = 64  # of folders, and of tags that lead to tags: a hostile repository may nest them without end
 _LIST_ALL_OBJECTS = ("cat-file", "--batch-all-objects", "--unordered")
-_BATCH_BYTES = 16 * MIB  # what is held in memory twice for a moment
+_BATCH_BYTES = 16 * MIB  # printed and parsed objects are in memory at once, so larger repositories are read singly
 
 
 class GitFile(NamedTuple):
-    """A file of a commit: where it lies, the object with its bytes, whether it is executable."""
+    """A file of a commit: its path, the id of the object with its bytes, and whether it is executable."""
 
     path: str
     object_id: str
@@ -36,41 +38,38 @@ class GitFile(NamedTuple):
 
 
 class CommitListing(NamedTuple):
-    """Every file of a commit, and what else was met: ``(code, path)``."""
+    """Every file of a commit, and the entries that are not supported: ``(code, path)`` each."""
 
     files: list[GitFile]
     unsupported: list[tuple[str, str]]
 
 
 class GitObjects:
-    """The objects that are here, kind and bytes by id: those given at first, and those of repositories added since."""
+    """Objects of git, kind and bytes by id: those given at first, and those of repositories added since."""
 
     def __init__(self, known: Mapping[str, tuple[str, bytes]] | None = None) -> None:
-        self._found = dict(known or {})
+        self.loaded = dict(known or {})
+        """The objects whose bytes are in memory."""
         self._sizes: dict[str, tuple[str, int]] = {}
         self._run: Callable[..., bytes] | None = None
 
     def add_repository(self, run: Callable[..., bytes]) -> None:
-        """Take the objects of a repository in, in which ``run`` calls git.
+        """Add the objects of the repository in which ``run`` calls git.
 
-        All of them come by one call where they are few; else each by a call of its own, when it is asked for.
+        A small repository is read by one call. The objects of a large one are read singly, when they are needed.
         """
         self._run = run
         try:
-            self._found |= _parse_objects(run(*_LIST_ALL_OBJECTS, "--batch", printed=_BATCH_BYTES))
+            self.loaded |= _parse_objects(run(*_LIST_ALL_OBJECTS, "--batch", printed=_BATCH_BYTES))
         except GitError as error:
             if error.code != "too-many-bytes":
                 raise
             self._sizes |= _parse_sizes(run(*_LIST_ALL_OBJECTS, "--batch-check", printed=_BATCH_BYTES))
 
-    def loaded_objects(self) -> Mapping[str, tuple[str, bytes]]:
-        """The objects whose bytes are at hand."""
-        return self._found
-
     def find_commit(self, name: str) -> str:
-        """The commit that an id means: itself, or what a tag leads to."""
+        """Return the id of the commit that ``name`` means: a commit itself, or the one that a tag leads to."""
         for _ in range(_MAX_DEPTH):
-            kind, data = self._get_object(name)
+            kind, data = self.get_object(name)
             if kind == "commit":
                 return name
             if kind != "tag":
@@ -79,94 +78,104 @@ class GitObjects:
         raise GitError("the tag leads to too many tags", code="unknown-version")
 
     def commit_date(self, commit: str) -> datetime | None:
-        """When a commit was made, as its committer says, in UTC; ``None`` where that makes no sense."""
-        row = _read_field(self._get_object(commit)[1], b"committer")
+        """Return when a commit was made, by its committer's clock, in UTC; ``None`` when the date makes no sense."""
+        committer = _read_field(self.get_object(commit)[1], b"committer")
         try:
-            return datetime.fromtimestamp(int(row.split(" ")[-2]), UTC)
+            return datetime.fromtimestamp(int(committer.split(" ")[-2]), UTC)
         except (ValueError, IndexError, OverflowError, OSError):
             return None
 
     def file_size(self, name: str) -> int | None:
-        """How many bytes a file has, or ``None`` when the server left it out."""
-        if name in self._found:
-            return len(self._found[name][1])
+        """Return how many bytes a file has, or ``None`` when the server left it out."""
+        if name in self.loaded:
+            return len(self.loaded[name][1])
         return self._sizes[name][1] if name in self._sizes else None
 
     def read_blob(self, name: str) -> bytes:
-        """The bytes of a file that is there."""
-        return self._get_object(name)[1]
+        """Return the bytes of a file; raises ``GitError`` when the server left it out."""
+        return self.get_object(name)[1]
 
     def list_files(self, commit: str, limits: Limits) -> CommitListing:
-        """Every file of a commit."""
-        found = CommitListing([], [])
-        kind, data = self._get_object(commit)
+        """Return every file of a commit.
+
+        Raises ``GitError`` when an object is missing or damaged, and ``UnsafeTreeError`` for folders that are too deep
+        or have too many entries.
+        """
+        kind, data = self.get_object(commit)
         if kind != "commit":
             raise GitError(f"{commit} is a {kind}, not a commit", code="unknown-version")
-        left = [limits.max_tree_entries]
-        self._walk_tree(_read_field(data, b"tree"), "", (found, left), 1)
-        return found
+        walk = _CommitWalk(self, limits.max_tree_entries)
+        walk.walk_folder(_read_field(data, b"tree"), "", 1)
+        return walk.listing
 
-    def _get_object(self, name: str) -> tuple[str, bytes]:
-        found = self._found.get(name)
-        if found is not None:
-            return found
+    def get_object(self, name: str) -> tuple[str, bytes]:
+        """Return the kind and the bytes of an object; raises ``GitError`` when it is not here."""
+        loaded = self.loaded.get(name)
+        if loaded is not None:
+            return loaded
         if name not in self._sizes or self._run is None:
             raise GitError(f"the repository did not send the object {name[:64]!a}")
         kind = self._sizes[name][0]
         data = self._run("cat-file", kind, name)
-        if kind != "blob":  # few bytes, asked for more than once
-            self._found[name] = (kind, data)
+        if kind != "blob":  # folders and commits are small, and needed more than once
+            self.loaded[name] = (kind, data)
         return kind, data
 
-    def _walk_tree(self, tree: str, prefix: str, into: tuple[CommitListing, list[int]], depth: int) -> None:
-        _, left = into
-        kind, data = self._get_object(tree)
+
+class _CommitWalk:
+    """One walk through the folders of a commit."""
+
+    def __init__(self, objects: GitObjects, max_entries: int) -> None:
+        self.listing = CommitListing([], [])
+        self._objects = objects
+        self._entries_left = max_entries
+
+    def walk_folder(self, tree: str, prefix: str, depth: int) -> None:
+        """Add the entries of the folder with the id ``tree``, whose path is ``prefix``, and of those below it."""
+        kind, data = self._objects.get_object(tree)
         if kind != "tree" or depth > _MAX_DEPTH or len(prefix) > MAX_PATH_CHARS:
             raise UnsafeTreeError(f"the repository's folders cannot be read below {prefix[:200]!r}", code="too-deep")
-        for mode, raw, name in _parse_tree(data, len(tree) // 2):  # the bytes of an id, which is written in hexadecimal
-            left[0] -= 1
-            if left[0] < 0:
+        for entry in _parse_tree(data, len(tree) // 2):  # an id is written with two digits for each byte
+            # Counted over the whole commit: folders may share one id, and a small repository unfold to millions.
+            self._entries_left -= 1
+            if self._entries_left < 0:
                 raise UnsafeTreeError("the repository has too many entries", code="too-many-files")
-            self._add_entry(mode, raw, (prefix, name), into, depth)
+            self._add_entry(entry, prefix, depth)
 
-    def _add_entry(
-        self, mode: str, raw: bytes, at: tuple[str, str], into: tuple[CommitListing, list[int]], depth: int
-    ) -> None:
-        found, _ = into
-        prefix, name = at
+    def _add_entry(self, entry: tuple[str, bytes, str], prefix: str, depth: int) -> None:
+        mode, raw_name, object_id = entry
+        unsupported = self.listing.unsupported
         try:
-            path = prefix + raw.decode("utf-8")
+            name = raw_name.decode("utf-8")
         except UnicodeDecodeError:
-            found.unsupported.append(("bad-file-name", prefix + ascii(raw)))
+            unsupported.append(("bad-file-name", prefix + ascii(raw_name)))
             return
+        path = prefix + name
         if mode in _UNSUPPORTED_MODES or (mode not in _FILE_MODES and mode != _FOLDER_MODE):
-            found.unsupported.append((_UNSUPPORTED_MODES.get(mode, "special-file"), path))
-        elif not _is_valid_name(raw) or is_git_name(raw.decode("utf-8")):
-            found.unsupported.append(("unsafe-name", path))
+            unsupported.append((_UNSUPPORTED_MODES.get(mode, "special-file"), path))
+        # Git itself writes no such name, but a server may send one.
+        elif name in {"", ".", ".."} or "/" in name or "\\" in name or is_git_name(name):
+            unsupported.append(("unsafe-name", path))
         elif mode == _FOLDER_MODE:
-            self._walk_tree(name, f"{path}/", into, depth + 1)
+            self.walk_folder(object_id, f"{path}/", depth + 1)
         else:
-            found.files.append(GitFile(path, name, _FILE_MODES[mode]))
-
-
-def _is_valid_name(raw: bytes) -> bool:
-    """Whether a name in a folder is one: git itself writes no other, but a server may."""
-    return raw not in {b"", b".", b".."} and b"/" not in raw and b"\\" not in raw
+            self.listing.files.append(GitFile(path, object_id, _FILE_MODES[mode]))
 
 
 def dump_objects(objects: Mapping[str, tuple[str, bytes]]) -> bytes:
-    """Objects as ``cat-file --batch`` prints them."""
+    """Return objects in the format in which ``git cat-file --batch`` prints them."""
     return b"".join(
         b"%s %s %d\n%s\n" % (name.encode(), kind.encode(), len(data), data) for name, (kind, data) in objects.items()
     )
 
 
 def load_objects(dumped: bytes) -> dict[str, tuple[str, bytes]]:
-    """The objects of a dump; ``GitError`` when it makes no sense, or when one of them is not what its id says."""
+    """Return the objects of a dump; raises ``GitError`` when it is damaged, or when an object does not match its id."""
     try:
         objects = dict(_parse_objects(dumped))
-    except ValueError:  # no ASCII, or a number of thousands of digits
+    except ValueError:  # an id that is not ASCII, or a size of thousands of digits
         raise GitError("what was kept of a repository makes no sense") from None
+    # The cache is a folder of the user's: what lies in it is believed only as far as its hash proves it.
     for name, (kind, data) in objects.items():
         if _hash_object(kind, data, len(name)) != name:
             raise GitError(f"an object is not what its id {name!a} says")
@@ -174,7 +183,7 @@ def load_objects(dumped: bytes) -> dict[str, tuple[str, bytes]]:
 
 
 def _hash_object(kind: str, data: bytes, chars: int) -> str:
-    """The id that git gives to an object; of so many characters, which tell how it hashes."""
+    """Return the id that git gives to an object. Git uses SHA-256 for ids of 64 characters, and else SHA-1."""
     hashed = hashlib.sha256() if chars == 64 else hashlib.sha1(usedforsecurity=False)  # noqa: PLR2004 - SHA-256 ids
     hashed.update(b"%s %d\0" % (kind.encode(), len(data)))
     hashed.update(data)
@@ -182,37 +191,40 @@ def _hash_object(kind: str, data: bytes, chars: int) -> str:
 
 
 def _parse_objects(printed: bytes) -> Iterator[tuple[str, tuple[str, bytes]]]:
-    at = 0
-    while at < len(printed):
-        end = printed.find(b"\n", at)
-        head = printed[at:end].split(b" ") if end > 0 else []
+    """Yield id, kind and bytes of each object that ``git cat-file --batch`` printed."""
+    start = 0
+    while start < len(printed):
+        end = printed.find(b"\n", start)
+        head = printed[start:end].split(b" ") if end > 0 else []
         if len(head) != 3 or not head[2].isdigit():  # noqa: PLR2004 - id, kind, size
             raise GitError("git printed something that is no object")
         size = int(head[2])
         yield head[0].decode("ascii"), (head[1].decode("ascii"), printed[end + 1 : end + 1 + size])
-        at = end + size + 2
+        start = end + size + 2
 
 
 def _parse_sizes(printed: bytes) -> Iterator[tuple[str, tuple[str, int]]]:
-    for row in printed.splitlines():
-        name, kind, size = row.decode("ascii").split(" ")
+    """Yield id, kind and size of each object that ``git cat-file --batch-check`` printed."""
+    for line in printed.splitlines():
+        name, kind, size = line.decode("ascii").split(" ")
         yield name, (kind, int(size))
 
 
 def _read_field(data: bytes, key: bytes) -> str:
-    for row in data.split(b"\n\n", 1)[0].split(b"\n"):
-        if row.startswith(key + b" "):
-            return row[len(key) + 1 :].decode("ascii", "replace")
+    """Return a field of the head of a commit or a tag; raises ``GitError`` when it is missing."""
+    for line in data.split(b"\n\n", 1)[0].split(b"\n"):
+        if line.startswith(key + b" "):
+            return line[len(key) + 1 :].decode("ascii", "replace")
     raise GitError("the repository sent an object that makes no sense")
 
 
 def _parse_tree(data: bytes, width: int) -> Iterator[tuple[str, bytes, str]]:
-    """Mode, name and id of each entry of a folder."""
-    at = 0
-    while at < len(data):
-        blank, end = data.find(b" ", at), data.find(b"\0", at)
-        if not at < blank < end or end + width >= len(data) + 1:
+    """Yield mode, name and id of each entry of a folder; an id has ``width`` bytes."""
+    start = 0
+    while start < len(data):
+        blank, end = data.find(b" ", start), data.find(b"\0", start)
+        if not start < blank < end or end + width >= len(data) + 1:
             raise GitError("the repository sent a folder that makes no sense")
-        mode = data[at:blank].decode("ascii", "replace").lstrip("0")
+        mode = data[start:blank].decode("ascii", "replace").lstrip("0")
         yield mode, data[blank + 1 : end], data[end + 1 : end + 1 + width].hex()
-        at = end + 1 + width
+        start = end + 1 + width

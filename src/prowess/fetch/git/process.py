@@ -1,13 +1,14 @@
-"""git as a program: with our settings only, a clean environment, no prompts, and bounds on time and bytes.
+"""Runs the program git: with our settings, a clean environment, no prompts, and limits on time and bytes.
 
-The user's own settings are not loaded, but for how to reach servers: credential helpers, the proxy and the certificate
-authorities, which are passed on through the environment. Variables that hold tokens are not passed on at all.
+Of the user's own settings only those are used that say how to reach servers: credential helpers, the proxy and the
+certificate authorities. They are passed on through the environment. Variables that hold tokens are not passed on.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import threading
 import time
@@ -48,7 +49,10 @@ SAFE_SETTINGS = {
     "protocol.allow": "never",
     "submodule.recurse": "false",
 }
-"""What every call of git is told; nothing that a repository or a machine says changes it."""
+"""Settings for every call of git, which no repository and no configuration file changes.
+
+Together they keep git from running anything: hooks, filters, helpers, and maintenance in the background.
+"""
 
 _SSH_COMMAND = (
     "ssh -oBatchMode=yes -oStrictHostKeyChecking=yes -oPermitLocalCommand=no -oForwardAgent=no"
@@ -93,7 +97,7 @@ _PASSED_VARIABLES = (
     *("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "http_proxy"),
 )
 _CONNECTION_KEYS = r"^(credential\..*|http\.(.*\.)?(proxy|sslcainfo))$"
-_POLL_SECONDS = 0.1
+_POLL_SECONDS = 0.1  # how long git may go over a limit before it is stopped
 _CHUNK_BYTES = 1 << 16
 _MAX_MESSAGE_CHARS = 400
 _IGNORED_LINES = (
@@ -105,59 +109,59 @@ _IGNORED_LINES = (
 
 
 class GitRunner(Protocol):
-    """The seam: runs git with arguments (without the program's name) in a folder and gives what it printed.
+    """Runs git with arguments (without the program's name) in a folder, and returns what it printed.
 
-    Raises ``GitError`` when it fails.
+    Tests pass one of their own. Raises ``GitError`` when git fails.
     """
 
     def __call__(self, args: Sequence[str], cwd: str, env: Mapping[str, str]) -> bytes:
-        """What git printed."""
+        """Run git and return what it printed."""
         ...
 
 
 def make_environment(schemes: Sequence[str], settings: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The whole environment for git: fetching by ``schemes`` only, our settings, and the ``settings`` given."""
+    """Return the whole environment for git: it fetches by ``schemes`` only, with our settings and ``settings``."""
     env = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
     allowed = {f"protocol.{scheme}.allow": "always" for scheme in schemes}
-    pairs = [*SAFE_SETTINGS.items(), *allowed.items(), *_split_values(settings or {})]
+    # A key may have several values, one on each line.
+    given = [(key, value) for key, values in (settings or {}).items() for value in values.split("\n")]
+    pairs = [*SAFE_SETTINGS.items(), *allowed.items(), *given]
     env |= _FIXED_VARIABLES | {"GIT_ALLOW_PROTOCOL": ":".join(schemes), "GIT_CONFIG_COUNT": str(len(pairs))}
     for number, (key, value) in enumerate(pairs):
         env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return env
 
 
-def _split_values(settings: Mapping[str, str]) -> list[tuple[str, str]]:
-    """A key may have several values, one a line."""
-    return [(key, value) for key, values in settings.items() for value in values.split("\n")]
-
-
 def read_connection_settings(git: GitRunner, cwd: str) -> dict[str, str]:
-    """The user's credential helpers, proxy and certificate authorities, as git's own configuration has them."""
+    """Return the user's credential helpers, proxy and certificate authorities from git's own configuration."""
     env = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ} | {
         "GIT_TERMINAL_PROMPT": "0",
         "LC_ALL": "C",
     }
     try:
         printed = git(["config", "--null", "--includes", "--get-regexp", _CONNECTION_KEYS], cwd, env)
-    except GitError:  # none is set
+    except GitError:  # git fails when no such setting exists
         return {}
-    found: dict[str, str] = {}
-    for row in printed.decode("utf-8", "replace").split("\0"):
-        key, mark, value = row.partition("\n")
-        if mark and "\n" not in value:
-            found[key] = f"{found[key]}\n{value}" if key in found else value
-    return found
+    settings: dict[str, str] = {}
+    for setting in printed.decode("utf-8", "replace").split("\0"):
+        key, separator, value = setting.partition("\n")
+        if separator and "\n" not in value:
+            settings[key] = f"{settings[key]}\n{value}" if key in settings else value
+    return settings
 
 
 class GitProgram:
-    """The git on this machine, guarded."""
+    """The git on this machine, stopped when it goes over a limit. ``printed`` is the most bytes that it may print."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, printed: int | None = None) -> None:
         self._limits = limits
         self._printed = limits.max_fetch_bytes if printed is None else printed
 
     def __call__(self, args: Sequence[str], cwd: str, env: Mapping[str, str]) -> bytes:
-        """What git printed; ``GitError`` when it fails, prints or writes too much, or takes too long."""
+        """Run git and return what it printed.
+
+        Raises ``GitError`` when git is missing, fails, prints or writes too much, or takes too long.
+        """
         import subprocess  # noqa: PLC0415 - only when something is fetched
 
         try:
@@ -168,7 +172,7 @@ class GitProgram:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                start_new_session=True,
+                start_new_session=True,  # git starts helpers; as one group they can be ended together
             )
         except OSError as error:
             raise GitError(f"git cannot be run: {error.strerror}", code="git-missing") from None
@@ -179,28 +183,28 @@ class GitProgram:
 
 
 def _find_git() -> str:
-    """The absolute path of git; one found in a relative folder of PATH could be anybody's."""
-    import shutil  # noqa: PLC0415
-
-    found = shutil.which("git")
-    if found is None or not os.path.isabs(found):
+    """Return the absolute path of git; raises ``GitError`` when there is none."""
+    path = shutil.which("git")
+    # A program in a relative folder of PATH would be one in the working folder, which may be anybody's.
+    if path is None or not os.path.isabs(path):
         raise GitError("git executable not found", code="git-missing")
-    return found
+    return path
 
 
 class _WatchedProcess:
-    """One run: its output is read by threads, its time and what it writes are watched here.
+    """One run of git: threads read its output, and the calling thread watches its time and what it writes.
 
-    They are watched here because whoever is told how much has come is called in the thread that asked.
+    The calling thread watches because it reports the progress, and callers expect reports in their own thread.
     """
 
-    def __init__(self, process: Popen[bytes], cwd: str, limits: Limits, most: int, *, fetches: bool) -> None:
-        self.process, self.cwd, self.limits, self.most, self.fetches = process, cwd, limits, most, fetches
+    def __init__(self, process: Popen[bytes], cwd: str, limits: Limits, max_printed: int, *, fetches: bool) -> None:
+        self.process, self.cwd, self.limits, self.max_printed, self.fetches = process, cwd, limits, max_printed, fetches
         self.printed = self.complained = 0
         self.error: GitError | None = None
         self.ended = threading.Event()
 
     def wait_for_output(self) -> bytes:
+        """Wait until git ends, and return what it printed; raises ``GitError`` when it failed or was stopped."""
         printed: list[bytes] = []
         complaints: list[bytes] = []
         threads = [
@@ -227,58 +231,59 @@ class _WatchedProcess:
         try:
             while part := self.process.stdout.read1(_CHUNK_BYTES):  # type: ignore[attr-defined]
                 self.printed += len(part)
-                if self.printed > self.most:
-                    self._stop(GitError(f"git printed more than {self.most} bytes", code="too-many-bytes"))
+                if self.printed > self.max_printed:
+                    self._stop(GitError(f"git printed more than {self.max_printed} bytes", code="too-many-bytes"))
                     break
                 printed.append(part)
-        except ValueError:  # closed: the run was interrupted before the first look
+        except ValueError:  # closed: the run was interrupted before this thread began
             return
         finally:
-            self.process.wait()  # it may go on after it has closed its output, and is watched until it ends
+            self.process.wait()  # git may go on after it has closed its output
             self.ended.set()
 
     def _drain_errors(self, complaints: list[bytes]) -> None:
         assert self.process.stderr is not None  # noqa: S101 - it is a pipe
-        with suppress(ValueError):  # closed: the run was interrupted before the first look
+        with suppress(ValueError):  # closed: the run was interrupted before this thread began
             while part := self.process.stderr.read1(_CHUNK_BYTES):  # type: ignore[attr-defined]
                 self.complained += len(part)
                 complaints.append(part)
-                del complaints[:-4]
+                del complaints[:-4]  # the last lines say why git failed
 
     def _wait_for_exit(self) -> None:
-        """Return once git has ended: by itself, or because it took too long or wrote too much."""
-        begun = moved = time.monotonic()
-        at_first = folder_size(self.cwd)
-        seen = (0, 0, at_first)
+        """Wait until git has ended: by itself, or because it took too long or wrote too much."""
+        start = last_progress = time.monotonic()
+        size_at_start = folder_size(self.cwd)
+        last_state = (0, 0, size_at_start)
         is_over = False
         while not is_over:
             is_over = self.ended.wait(_POLL_SECONDS)
             now = time.monotonic()
             # Only a fetch writes; the size of a folder takes a walk through it.
-            written = folder_size(self.cwd) if self.fetches else at_first
+            written = folder_size(self.cwd) if self.fetches else size_at_start
             state = (self.printed, self.complained, written)
-            moved, seen = (now, state) if state != seen else (moved, seen)
+            if state != last_state:
+                last_progress, last_state = now, state
             if self.fetches:
-                report_amount(format_size(max(0, written - at_first)))
+                report_amount(format_size(max(0, written - size_at_start)))
             if written > self.limits.max_fetch_bytes:
                 self._stop(GitError(f"git wrote more than {self.limits.max_fetch_bytes} bytes", code="too-many-bytes"))
             elif not is_over:
-                self._check_time(now - begun, now - moved)
+                self._check_time(now - start, now - last_progress)
 
-    def _check_time(self, whole: float, idle: float) -> None:
-        """End a run that took too long, in all or since it last got anything."""
-        most, most_idle = self.limits.max_fetch_seconds, self.limits.max_idle_seconds
-        if whole > most:
-            self._stop(GitError(f"git took more than {most:g} seconds", code="git-timeout"))
-        elif idle > most_idle:
-            self._stop(GitError(f"git got nothing for {most_idle:g} seconds", code="git-timeout"))
+    def _check_time(self, total: float, idle: float) -> None:
+        """Stop git when it takes too long in all, or since it last printed or wrote anything."""
+        max_total, max_idle = self.limits.max_fetch_seconds, self.limits.max_idle_seconds
+        if total > max_total:
+            self._stop(GitError(f"git took more than {max_total:g} seconds", code="git-timeout"))
+        elif idle > max_idle:
+            self._stop(GitError(f"git got nothing for {max_idle:g} seconds", code="git-timeout"))
 
     def _stop(self, error: GitError) -> None:
         self.error = self.error or error
         self._kill()
 
     def _kill(self) -> None:
-        """End git and whatever it started."""
+        """Kill git and the processes that it started."""
         try:
             if hasattr(os, "killpg"):
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -295,12 +300,12 @@ _ERROR_PATTERNS = (
 
 
 def make_git_error(complaint: str) -> GitError:
-    """The error that git's own words make: cleaned, short, and without secrets."""
-    rows = [
-        to_one_line(scrub_text(row))
-        for row in complaint.splitlines()
-        if row.strip() and not row.startswith(_IGNORED_LINES)
+    """Return the error for what git complained about: its last lines, without secrets and control characters."""
+    lines = [
+        to_one_line(scrub_text(line))
+        for line in complaint.splitlines()
+        if line.strip() and not line.startswith(_IGNORED_LINES)
     ]
-    words = "; ".join(rows[-3:])[:_MAX_MESSAGE_CHARS] or "it does not say why"
+    words = "; ".join(lines[-3:])[:_MAX_MESSAGE_CHARS] or "it does not say why"
     code = next((code for pattern, code in _ERROR_PATTERNS if pattern.search(complaint)), "git-failed")
     return GitError(f"git failed: {words}", code=code)

@@ -1,1 +1,1 @@
-"""Skills of an MCP server: announced by its listing, read when they are needed, checked at each read."""
+"""The source of skills of an MCP server: they are listed first, read when needed, and checked at each read."""

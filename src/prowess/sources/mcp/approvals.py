@@ -1,7 +1,7 @@
-"""Approvals: what a person allowed a skill of an MCP server, for one state of it. When a file changes, it is over.
+"""Approvals: which skills of MCP servers may name tools, each for one state of its files.
 
-They are a small JSON file of the user's. An approval lets the tools that a skill names count, and no other wish of it;
-nothing of it ever runs.
+They are a small JSON file of the user's. An approval ends when a file of the skill changes. It lets the tools that the
+skill names count, and nothing else that the skill asks for. No script of such a skill ever runs.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
     from prowess.skills.skill import Skill
 
-    Rows = dict[str, str]
+    States = dict[str, str]
+    """The approved state of a skill by its location."""
 
 
 def default_approvals_file() -> str:
-    """Where the approvals of this user are: ``prowess/approvals.json`` in the user's configuration."""
+    """Return the path of this user's approvals: ``prowess/approvals.json`` in the user's configuration folder."""
     return os.path.join(config_home(os.path.expanduser("~"), os.environ), "prowess", "approvals.json")
 
 
@@ -35,45 +36,56 @@ class Approvals:
         self._file = OwnedJson(self._path, "approvals", "approval-store")
 
     def __repr__(self) -> str:
-        """The file."""
+        """Show the path of the file."""
         return f"Approvals({self._path!r})"
 
     def approve(self, skill: Skill) -> None:
-        """Let the tools that a skill names count, as long as its files are what its server lists now."""
+        """Let the tools that a skill names count, for as long as its files are what its server lists now.
+
+        Raises ``SourceError`` for a skill that is not from an MCP server.
+        """
         if skill.origin != "mcp":
             raise SourceError(f"skill {skill.name!r} is no skill of an MCP server")
-        self._update_file(lambda rows: {**rows, skill.location: str(skill.state)})
+        self._update_file(lambda states: {**states, skill.location: str(skill.state)})
 
     def revoke(self, skill: Skill) -> bool:
-        """Take it back; whether there was one."""
-        had = skill.location in self._read()
-        self._update_file(lambda rows: {key: value for key, value in rows.items() if key != skill.location})
-        return had
+        """Take the approval of a skill back, and return whether there was one."""
+        was_approved = skill.location in self._read()
+        self._update_file(lambda states: {key: value for key, value in states.items() if key != skill.location})
+        return was_approved
 
     def is_approved(self, location: str, state: str) -> bool:
-        """Whether a person approved this very set of files; an approval of another set ends here."""
+        """True when a person approved the skill at ``location`` in this ``state`` of its files.
+
+        An approval of another state ends here, so that it does not come back when the files do.
+        """
         known = self._read().get(location)
         if known is not None and known != state:
-            self._update_file(lambda rows: {key: value for key, value in rows.items() if key != location})
+            self._update_file(lambda states: {key: value for key, value in states.items() if key != location})
         return known == state
 
     def expire(self, states: Mapping[str, str]) -> None:
-        """End the approvals of those locations whose files are others now, all with one look at the file."""
-        if any(states.get(where, known) != known for where, known in self._read().items()):
+        """End the approvals of the skills whose files have changed. ``states`` holds the new state by location.
+
+        The file of the approvals is read once for all of them, and written only when an approval ends.
+        """
+        # Most listings end no approval, so the file is first read without a lock.
+        if any(states.get(location, known) != known for location, known in self._read().items()):
             self._update_file(
-                lambda rows: {key: value for key, value in rows.items() if states.get(key, value) == value}
+                lambda approved: {key: value for key, value in approved.items() if states.get(key, value) == value}
             )
 
     # -- the file ----------------------------------------------------------------------------------------------------
 
-    def _read(self) -> Rows:
-        return self._file.read(_parse_rows) or {}
+    def _read(self) -> States:
+        return self._file.read(_parse_states) or {}
 
-    def _update_file(self, change: Callable[[Rows], Rows]) -> None:
+    def _update_file(self, change: Callable[[States], States]) -> None:
+        # Read again while the file is locked: another process may have changed it since.
         self._file.update(lambda: {"version": 1, "approvals": dict(sorted(change(self._read()).items()))})
 
 
-def _parse_rows(content: Any) -> Rows:  # noqa: ANN401 - any JSON
-    if content["version"] != 1:
+def _parse_states(content: Any) -> States:  # noqa: ANN401 - any JSON
+    if content["version"] != 1:  # of a later Prowess: what is not understood approves nothing
         return {}
     return {str(key): str(value) for key, value in content["approvals"].items()}

@@ -1,6 +1,7 @@
-"""A connection to an MCP server for code that is not asynchronous: its own thread, a bound on every wait.
+"""A connection to an MCP server for synchronous code: it runs in a thread of its own, and every wait has a limit.
 
-It connects when it is first needed, again when the server went away meanwhile, and ends with the program at the latest.
+It connects when it is first needed, and again after the server closed the connection. It ends with the program at the
+latest.
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ import weakref
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from threading import Event, Lock, Thread, current_thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import FetchError, SourceError
 from prowess.hints import explain_extra
 from prowess.sources.mcp.quota import ReceiveQuota
+from prowess.spec.hidden_characters import to_one_line
+from prowess.spec.redaction import scrub_text
 from prowess.thread_work import call_on_cancel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Coroutine, Mapping
     from contextlib import AbstractAsyncContextManager
 
     from prowess.limits import Limits
@@ -41,7 +45,7 @@ class McpServer(NamedTuple):
 
 
 class McpConnection:
-    """The connection to one server. ``until``, by the monotonic clock, is when whoever asks has waited enough."""
+    """The connection to one server. A ``deadline`` is the time of the monotonic clock at which a caller gives up."""
 
     def __init__(self, server: McpServer, limits: Limits) -> None:
         self.server = server
@@ -51,75 +55,77 @@ class McpConnection:
         self._current: _ConnectionThread | None = None
 
     def start_connecting(self) -> None:
-        """Begin to connect, and do not wait."""
+        """Begin to connect, without waiting."""
         with self._lock:
             self._start_thread()
 
-    def capabilities(self, until: float = math.inf) -> dict[str, Any]:
-        """What the server declares; raises ``FetchError`` when it cannot be reached in time."""
-        return self._get_ready_thread(until).capabilities
+    def capabilities(self, deadline: float = math.inf) -> dict[str, Any]:
+        """Return what the server declares; raises ``FetchError`` when it cannot be reached in time."""
+        return self._get_ready_thread(deadline).capabilities
 
     def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to one request; raises ``FetchError`` for an error, for too much, or for none in time."""
+        """Send one request and return the answer; raises ``FetchError`` when it is an error, too long, or too late."""
         with self.quota.reserve("max_mcp_message_bytes"):
             return self.send_request(method, params)
 
-    def send_request(self, method: str, params: Mapping[str, Any], until: float = math.inf) -> dict[str, Any]:
-        """The same as a part of something larger, for which there is an allowance already."""
-        live = self._get_ready_thread(until)
+    def send_request(self, method: str, params: Mapping[str, Any], deadline: float = math.inf) -> dict[str, Any]:
+        """Send one request within a quota that the caller has reserved, and return the answer.
+
+        Raises ``FetchError`` when the answer is an error, too long, or too late.
+        """
+        thread = self._get_ready_thread(deadline)
         try:
-            return live.send_request(method, params, until)
+            return thread.send_request(method, params, deadline)
         except FetchError as error:
-            if error.code == "download-too-large":
-                self._drop_thread(live)
+            if error.code == "download-too-large":  # the rest of the answer would come in before the next one
+                self._drop_thread(thread)
             if error.code != "server-away":
                 raise
-        self._drop_thread(live)
-        return self._get_ready_thread(until).send_request(
-            method, params, until
-        )  # it went away meanwhile, and may be back
+        self._drop_thread(thread)
+        # The server closed the connection since the last request. It may have restarted, so one more try is fair.
+        return self._get_ready_thread(deadline).send_request(method, params, deadline)
 
     def close(self) -> None:
-        """End the connection, and the program that was started for it."""
+        """Close the connection, and end the program that was started for it."""
         with self._lock:
-            live, self._current = self._current, None
-        if live is not None:
-            live.close()
+            thread, self._current = self._current, None
+        if thread is not None:
+            thread.close()
 
-    def _drop_thread(self, live: _ConnectionThread) -> None:
-        live.request_close()
-        self._forget_thread(live)
+    def _drop_thread(self, thread: _ConnectionThread) -> None:
+        thread.request_close()
+        self._forget_thread(thread)
 
-    def _forget_thread(self, live: _ConnectionThread) -> None:
+    def _forget_thread(self, thread: _ConnectionThread) -> None:
         with self._lock:
-            if self._current is live:
+            if self._current is thread:  # another caller may have connected again already
                 self._current = None
 
     def _start_thread(self) -> _ConnectionThread:
         if self._current is None or self._current.is_closed:
             self._current = _ConnectionThread(self.server, self.limits, self.quota)
-            weakref.finalize(self, self._current.close)
+            weakref.finalize(self, self._current.close)  # a source that nobody closes must not leave its program behind
         return self._current
 
-    def _get_ready_thread(self, until: float) -> _ConnectionThread:
+    def _get_ready_thread(self, deadline: float) -> _ConnectionThread:
         with self._lock:
-            live = self._start_thread()
+            thread = self._start_thread()
         try:
-            live.wait_until_ready(until)
+            thread.wait_until_ready(deadline)
         except FetchError:
-            self._forget_thread(live)
+            self._forget_thread(thread)
             raise
-        return live
+        return thread
 
 
 class _ConnectionThread:
-    """One connection, in its thread."""
+    """One connection, and the thread with the event loop in which it runs."""
 
-    def __init__(self, server: McpServer, limits: Limits, allowance: ReceiveQuota) -> None:
+    def __init__(self, server: McpServer, limits: Limits, quota: ReceiveQuota) -> None:
         self._server = server
         self._limits = limits
-        self._quota = allowance
-        load_sdk()  # before the clock starts: how long that takes is no fault of the server
+        self._quota = quota
+        load_sdk()  # before the clock starts: a slow import is no fault of the server
         self._began = time.monotonic()
         self._loop = asyncio.new_event_loop()
         self._client: Any = None
@@ -130,53 +136,55 @@ class _ConnectionThread:
 
     @property
     def is_closed(self) -> bool:
+        """True when nothing can be sent on it any more."""
         return not self._thread.is_alive() or self._loop.is_closed()
 
     @property
     def capabilities(self) -> dict[str, Any]:
+        """What the server declared when it was connected."""
         return self._ready.result(0)
 
-    def wait_until_ready(self, until: float) -> None:
-        """Until the server has answered."""
+    def wait_until_ready(self, deadline: float) -> None:
+        """Wait until the server has answered the first message; raises ``FetchError`` when it fails or is too late."""
         seconds = self._limits.max_mcp_connect_seconds
-        answered = Event()  # not ``_ready`` itself: others may wait for it when the call of one is cancelled
+        answered = Event()  # of this caller: when its call is cancelled, others still wait for ``_ready``
         self._ready.add_done_callback(lambda _: answered.set())
         with call_on_cancel(answered.set):
-            answered.wait(_seconds_left(self._began + seconds, until))
+            answered.wait(_seconds_left(self._began + seconds, deadline))
         try:
             self._ready.result(0)
         except TimeoutError:
             self.request_close()
             raise self._make_error("no answer in time to the first word", "mcp-timeout") from None
 
-    def send_request(self, method: str, params: Mapping[str, Any], until: float) -> dict[str, Any]:
-        """One request and its answer."""
-        seconds = _seconds_left(time.monotonic() + self._limits.max_mcp_call_seconds, until)
-        if not seconds:
+    def send_request(self, method: str, params: Mapping[str, Any], deadline: float) -> dict[str, Any]:
+        """Send one request and return the answer; raises ``FetchError`` when it is an error or too late."""
+        seconds = _seconds_left(time.monotonic() + self._limits.max_mcp_call_seconds, deadline)
+        if not seconds:  # sending what nobody will wait for would only cost the quota
             raise self._make_error(f"no time is left for {method}", "mcp-timeout")
-        waiting = self._submit(self._send_request(method, params))
+        future = self._submit(self._send_request(method, params))
 
         def cancel() -> None:
-            waiting.cancel()
+            future.cancel()
 
         try:
             with call_on_cancel(cancel):
-                return waiting.result(seconds)
+                return future.result(seconds)
         except TimeoutError:
-            waiting.cancel()
+            future.cancel()
             raise self._make_error(f"no answer in time to {method}", "mcp-timeout") from None
         except CancelledError:
             raise self._make_closed_error("the connection was closed meanwhile") from None
 
     def request_close(self) -> None:
-        """Close the connection, and do not wait."""
+        """Begin to close the connection, without waiting."""
         with suppress(RuntimeError):  # closed already
             self._loop.call_soon_threadsafe(self._closing.set)
 
     def close(self) -> None:
-        """Close the connection and wait for that, a little."""
+        """Close the connection, and wait a little for its end."""
         self.request_close()
-        if current_thread() is not self._thread:  # a collected source is finalized by whichever thread collects
+        if current_thread() is not self._thread:  # garbage is collected in any thread, also in this one
             self._thread.join(self._limits.max_mcp_connect_seconds)
 
     def _submit(self, work: Coroutine[Any, Any, dict[str, Any]]) -> Future[dict[str, Any]]:
@@ -190,20 +198,21 @@ class _ConnectionThread:
         return FetchError(f"MCP server {self._server.label!r}: {why}", code=code)
 
     def _make_closed_error(self, why: str) -> FetchError:
-        """What to raise when a connection ended: it sent too much, did not let us in, or else ``why``."""
-        over, refused = self._quota.excess_reason, self._quota.refusal_reason
-        if refused and not over:
-            return self._make_error(refused, "request-refused")
-        return self._make_error(over or why, "download-too-large" if over else "server-away")
+        """Return the error for a connection that ended: the server sent too much, refused us, or else ``why``."""
+        excess, refusal = self._quota.excess_reason, self._quota.refusal_reason
+        if refusal and not excess:
+            return self._make_error(refusal, "request-refused")
+        return self._make_error(excess or why, "download-too-large" if excess else "server-away")
 
     # -- in the thread -----------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:
             self._loop.run_until_complete(self._run_connection())
-        except BaseException as error:  # noqa: BLE001 - whatever ends a connection, whoever waits for it learns so
+        except BaseException as error:  # noqa: BLE001 - those who wait for the connection get the error
             self._fail_waiting(_describe_error(error))
         finally:
+            # In this order: tasks end, then generators that they left open, and only then the loop can close.
             for task in asyncio.all_tasks(self._loop):
                 task.cancel()
             self._loop.run_until_complete(asyncio.sleep(0))
@@ -212,22 +221,22 @@ class _ConnectionThread:
             self._fail_waiting("the connection ended")
 
     def _fail_waiting(self, why: str) -> None:
-        """Tell whoever waits for the first answer that there will be none."""
+        """Raise an error in the threads that wait for the first answer."""
         if not self._ready.done():
             self._ready.set_exception(self._make_closed_error(why))
 
     async def _run_connection(self) -> None:
-        talking = asyncio.create_task(self._run_client())
-        over = asyncio.create_task(self._closing.wait())
-        await asyncio.wait({talking, over}, return_when=asyncio.FIRST_COMPLETED)
-        over.cancel()
-        if not self._ready.done():
-            talking.cancel()
-        await talking
+        client = asyncio.create_task(self._run_client())
+        closing = asyncio.create_task(self._closing.wait())
+        await asyncio.wait({client, closing}, return_when=asyncio.FIRST_COMPLETED)
+        closing.cancel()
+        if not self._ready.done():  # it still connects, and does not look at ``_closing``
+            client.cancel()
+        await client
 
     async def _run_client(self) -> None:
         from mcp import Client  # noqa: PLC0415 - an extra
-        from mcp.client.extension import advertise  # noqa: PLC0415
+        from mcp.client.extension import advertise  # noqa: PLC0415 - an extra
 
         async with Client(self._open_transport(), extensions=[advertise(EXTENSION)], cache=None) as client:
             self._client = client
@@ -237,61 +246,52 @@ class _ConnectionThread:
     def _open_transport(self) -> AbstractAsyncContextManager[Any]:
         from prowess.sources.mcp.transport import open_program, open_site  # noqa: PLC0415 - an extra
 
-        server, most, allowance = self._server, self._limits.max_mcp_message_bytes, self._quota
+        server, max_bytes, quota = self._server, self._limits.max_mcp_message_bytes, self._quota
         if server.command:
-            return open_program(server.command, env=server.env, cwd=server.cwd, most=most, allowance=allowance)
+            return open_program(server.command, env=server.env, cwd=server.cwd, max_bytes=max_bytes, quota=quota)
         seconds = self._limits.max_mcp_call_seconds
-        return open_site(server.url, headers=server.headers, most=most, seconds=seconds, allowance=allowance)
+        return open_site(server.url, headers=server.headers, max_bytes=max_bytes, seconds=seconds, quota=quota)
 
     async def _send_request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - an extra
-        from mcp_types import CONNECTION_CLOSED, Request  # noqa: PLC0415
-        from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415
+        from mcp_types import CONNECTION_CLOSED, Request  # noqa: PLC0415 - an extra
+        from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - an extra
 
         request = Request[dict[str, Any], str](method=method, params=dict(params))
         try:
             return await self._client.session.send_request(request, TypeAdapter(dict[str, Any]))  # type: ignore[no-any-return]
         except ValidationError:
             raise self._make_error(f"{method}: the answer is not what the protocol says", "bad-entry") from None
-        except Exception as error:  # noqa: BLE001 - whatever a server makes of its answers is said in one way
+        except Exception as error:  # noqa: BLE001 - the SDK raises many kinds for what a server sends
             why = f"{method}: {_clean_text(error.message) if isinstance(error, MCPError) else _describe_error(error)}"
-            answered = isinstance(error, MCPError) and error.code != CONNECTION_CLOSED
-            if answered and not self._quota.excess_reason:
+            is_answer = isinstance(error, MCPError) and error.code != CONNECTION_CLOSED
+            if is_answer and not self._quota.excess_reason:
                 raise self._make_error(why, "request-refused") from None
-            self._closing.set()
+            self._closing.set()  # the connection is broken; the next request begins a new one
             raise self._make_closed_error(why) from None
 
 
-def _seconds_left(*ends: float) -> float:
-    """How long it is to the first of these moments."""
-    return max(0.0, min(ends) - time.monotonic())
+def _seconds_left(*moments: float) -> float:
+    """Return the seconds to the earliest of these moments; 0 when it has passed."""
+    return max(0.0, min(moments) - time.monotonic())
 
 
 def _describe_error(error: BaseException) -> str:
-    """What ended a connection, in a few words."""
+    """Return in a few words what ended a connection; of a group of errors, the first one."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     return _clean_text(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
 
 
 def _clean_text(text: str) -> str:
-    from prowess.spec.hidden_characters import to_one_line  # noqa: PLC0415 - only when something went wrong
-    from prowess.spec.redaction import scrub_text  # noqa: PLC0415
-
+    """Return a text that may come from a server as one short line, without secrets and control characters."""
     return to_one_line(scrub_text(text))[:200]
 
 
-def check_sdk_installed(find: Callable[[str], object] | None = None) -> None:
-    """Raise ``SourceError`` where the SDK is not installed."""
-    from importlib.util import find_spec  # noqa: PLC0415 - only for those who connect
-
-    if (find or find_spec)("mcp") is None:
-        raise SourceError(f"the MCP SDK is not installed: {explain_extra('mcp')}", code="missing-extra")
-
-
 def load_sdk() -> None:
-    """Import the SDK, which takes a while the first time; raises ``SourceError`` where that cannot be done."""
-    check_sdk_installed()
+    """Import the MCP SDK, which takes a while the first time; raises ``SourceError`` when it cannot be imported."""
+    if find_spec("mcp") is None:
+        raise SourceError(f"the MCP SDK is not installed: {explain_extra('mcp')}", code="missing-extra")
     try:
         for module in ("mcp", "mcp.client.extension", "prowess.sources.mcp.transport"):
             import_module(module)

@@ -1,6 +1,7 @@
-"""One skill as an MCP server announces it: checked in every part before anything of it is believed.
+"""Parses the entry with which an MCP server announces one skill, and checks every part of it.
 
-Whatever does not fit makes the entry one that is not used, with the reason. A digest that fits is no reason to trust.
+An entry with anything wrong in it is not used at all. A digest that fits proves only that a file is the announced one,
+not that it deserves trust: the server made both.
 """
 
 from __future__ import annotations
@@ -27,19 +28,20 @@ if TYPE_CHECKING:
 
 SKILL_FILE = "SKILL.md"
 _META = "_meta"
-"""What the base protocol allows on every object; nothing of it is used."""
+"""A key that the base protocol allows on every object. We use nothing of it."""
 _ENTRY_KEYS = frozenset(("uri", "frontmatter", "resources"))
 _FILE_KEYS = frozenset(("uri", "digest", "size"))
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,31}://")
+# A "%" without two digits: decoders disagree on what it means.
 _HALF_ENCODED = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _MAX_URI_LENGTH = 2_048
-_MAX_INTEGER_BITS = 128
+_MAX_INTEGER_BITS = 128  # Python needs quadratic time to write a large number as text
 _UNSAFE_PARTS = frozenset(("", ".", ".."))
 
 
 class McpFile(NamedTuple):
-    """A file of a skill: where the server has it, its SHA-256 (hex) and its size."""
+    """A file of a skill: its address on the server, its SHA-256 (hex) and its size."""
 
     uri: str
     digest: str
@@ -47,7 +49,7 @@ class McpFile(NamedTuple):
 
 
 class McpEntry(NamedTuple):
-    """A skill of a server: the address of its SKILL.md, its frontmatter, and every file by its path."""
+    """A skill of a server: the address of its SKILL.md, the fields of its frontmatter, and its files by path."""
 
     uri: str
     fields: dict[str, Json]
@@ -59,12 +61,12 @@ class McpEntry(NamedTuple):
 
     @property
     def state(self) -> str:
-        """What differs once any file does: over the pairs of address and digest."""
-        rows = sorted(f"{file.uri}\0{file.digest}\n" for file in self.files.values())
-        return hashlib.sha256("".join(rows).encode()).hexdigest()
+        """A hash over the address and digest of each file. It changes when any file changes."""
+        lines = sorted(f"{file.uri}\0{file.digest}\n" for file in self.files.values())
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def to_frontmatter(self) -> Frontmatter:
-        """The fields, each value as text."""
+        """Return the fields as frontmatter, with each value as text, as our YAML reader would give it."""
         return build_frontmatter({key: _to_text(value) for key, value in self.fields.items()})
 
 
@@ -79,19 +81,20 @@ def _to_text(value: Json) -> Value:
 
 
 def parse_entry(raw: object, limits: Limits) -> McpEntry:
-    """The entry that a server sent; raises ``FetchError`` for one that is not used, whatever is wrong with it."""
+    """Return the entry that a server sent; raises ``FetchError`` when anything in it is wrong."""
     try:
         return _build_entry(raw, limits)
+    # A server may send any JSON, so whatever it makes the code below raise is a bad entry.
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
         raise _make_entry_error("an entry that cannot be read") from None
 
 
 def _build_entry(raw: object, limits: Limits) -> McpEntry:
-    found = _parse_object(raw, _ENTRY_KEYS, "an entry")
-    uri = parse_uri(found["uri"])
-    fields = _parse_fields(found["frontmatter"], uri, limits)
-    resources = found["resources"]
-    if resources == "dynamic":
+    entry = _parse_object(raw, _ENTRY_KEYS, "an entry")
+    uri = parse_uri(entry["uri"])
+    fields = _parse_fields(entry["frontmatter"], uri, limits)
+    resources = entry["resources"]
+    if resources == "dynamic":  # such files have no digest that they could be checked against
         raise FetchError(f"{uri}: its files are made up as they are read", uri, "dynamic-skill")
     if not isinstance(resources, list):
         raise _make_entry_error(f"{uri}: 'resources' is a list, or 'dynamic'", uri)
@@ -99,12 +102,12 @@ def _build_entry(raw: object, limits: Limits) -> McpEntry:
 
 
 def _parse_object(raw: object, keys: frozenset[str], what: str, uri: str = "") -> dict[str, Json]:
-    """An object with these keys and no other, but for what the base protocol allows everywhere."""
-    found = _parse_mapping(raw, what, uri)
-    if found.keys() - {_META} != keys:
+    """Return a JSON object that has these keys and no others, except ``_meta``; raises ``FetchError`` otherwise."""
+    mapping = _parse_mapping(raw, what, uri)
+    if mapping.keys() - {_META} != keys:
         names = ", ".join(sorted(keys))
         raise _make_entry_error(f"{uri + ': ' if uri else ''}{what} has {names}, and nothing else", uri)
-    return found
+    return mapping
 
 
 def _parse_mapping(raw: object, what: str, uri: str = "") -> dict[str, Json]:
@@ -114,7 +117,7 @@ def _parse_mapping(raw: object, what: str, uri: str = "") -> dict[str, Json]:
 
 
 def parse_uri(raw: object) -> str:
-    """The address of a skill; raises ``FetchError`` for what cannot be one."""
+    """Return the address of a skill; raises ``FetchError`` when the value cannot be one."""
     if not isinstance(raw, str) or len(raw) > _MAX_URI_LENGTH or not raw.isprintable():
         raise _make_entry_error("'uri' is a short line of text")
     parts = _split_uri(raw)
@@ -124,7 +127,10 @@ def parse_uri(raw: object) -> str:
 
 
 def _split_uri(uri: str) -> tuple[str, ...]:
-    """The folders and the file, decoded once; nothing is ever looked up under the first of them."""
+    """Return the folders and the file of an address, decoded once; raises ``FetchError`` for an unsafe one.
+
+    The first part would be the host of a web address. Nothing is ever looked up under it.
+    """
     scheme = _SCHEME.match(uri)
     if scheme is None or "?" in uri or "#" in uri or "\\" in uri or _HALF_ENCODED.search(uri):
         raise _make_entry_error(f"{uri[:200]} is not a plain address", uri[:200])
@@ -140,18 +146,19 @@ def _split_uri(uri: str) -> tuple[str, ...]:
 def _parse_fields(raw: object, uri: str, limits: Limits) -> dict[str, Json]:
     fields = _parse_mapping(raw, "frontmatter", uri)
     _SizeCheck(uri, limits).add(fields)
-    name, about = fields.get("name"), fields.get("description")
+    name, description = fields.get("name"), fields.get("description")
     if not isinstance(name, str) or not is_spec_name(name):
         raise _make_entry_error(f"{uri}: 'name' is against the rules", uri)
+    # The specification wants a skill to be named like its folder.
     if name != _split_uri(uri)[-2]:
         raise _make_entry_error(f"{uri}: the folder is not named {name!r}", uri)
-    if not isinstance(about, str) or not about.strip() or len(about) > MAX_DESCRIPTION_LENGTH:
+    if not isinstance(description, str) or not description.strip() or len(description) > MAX_DESCRIPTION_LENGTH:
         raise _make_entry_error(f"{uri}: 'description' is against the rules", uri)
     return fields
 
 
 class _SizeCheck:
-    """A frontmatter that fits no file that would be read is not used."""
+    """Refuses a frontmatter that is larger than one in a file may be."""
 
     def __init__(self, uri: str, limits: Limits) -> None:
         self._uri = uri
@@ -160,6 +167,7 @@ class _SizeCheck:
         self._depth = limits.max_yaml_depth
 
     def add(self, value: Json, depth: int = 0) -> None:
+        """Count a value and everything in it; raises ``FetchError`` when it is too much."""
         self._values -= 1
         if isinstance(value, str):
             self._bytes -= len(value.encode())
@@ -177,6 +185,7 @@ class _SizeCheck:
 
 
 def _parse_files(resources: list[Json], uri: str, limits: Limits) -> dict[str, McpFile]:
+    # The announced numbers are checked before anything is read: the server decides how much we would fetch.
     if len(resources) > limits.max_served_files:
         message = f"{uri}: {len(resources)} files; at most {limits.max_served_files} (Limits.max_served_files) are used"
         raise FetchError(message, uri, "too-many-files")
@@ -195,23 +204,25 @@ def _parse_files(resources: list[Json], uri: str, limits: Limits) -> dict[str, M
 
 
 def _parse_file(raw: Mapping[str, Json], base: str, uri: str, limits: Limits) -> tuple[str, McpFile]:
-    where, digest, size = raw["uri"], raw["digest"], raw["size"]
-    found = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
-    if found is None:
+    """Return the path of a file within its skill, and the file; ``base`` is the address of the skill's folder."""
+    file_uri, digest, size = raw["uri"], raw["digest"], raw["size"]
+    match = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
+    if match is None:
         raise FetchError(f"{uri}: a digest is 'sha256:' and 64 hexadecimal digits", uri, "bad-digest")
-    if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+    if isinstance(size, bool) or not isinstance(size, int) or size < 0:  # a bool is an int for Python
         raise _make_entry_error(f"{uri}: a size is a whole number", uri)
     if size > limits.max_served_bytes:
         raise _make_size_error(uri, limits)
-    if not isinstance(where, str) or len(where) > _MAX_URI_LENGTH or not where.startswith(base):
+    if not isinstance(file_uri, str) or len(file_uri) > _MAX_URI_LENGTH or not file_uri.startswith(base):
         raise _make_entry_error(f"{uri}: a file lies outside the skill", uri)
-    path = "/".join(_split_uri(where)[len(_split_uri(uri)) - 1 :])
+    # Both addresses are split, so that an encoded "/" or ".." after the common text is found.
+    path = "/".join(_split_uri(file_uri)[len(_split_uri(uri)) - 1 :])
     try:
         split_relative_path(path)
     except PathTraversalError as error:
         code = error.code if error.code == "git-in-skill" else "bad-entry"
         raise _make_entry_error(f"{uri}: {error.message}", uri, code) from None
-    return path, McpFile(where, found[1], size)
+    return path, McpFile(file_uri, match[1], size)
 
 
 def _make_size_error(uri: str, limits: Limits) -> FetchError:

@@ -1,4 +1,4 @@
-"""The files of one skill of an MCP server: read when they are asked for, proved each time, kept in memory only."""
+"""The files of one skill of an MCP server: read when needed, checked each time, and kept in memory only."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PRIVILEGE_KEYS = frozenset(
     key.lower().replace("-", "").replace("_", "")
     for key in (*INERT_FIELDS, "agent", "allowed-tools", "background", "context", "effort", "permission-mode", "tools")
 )
-"""Fields that ask for more than to be read, however they are spelled."""
+"""Fields by which a skill asks for more than to be read, without hyphens and underscores."""
 
 
 _CHANGE_CODES = frozenset(("digest-mismatch", "request-refused"))
@@ -36,7 +36,7 @@ _MAX_CHANGES_CHARS = 400
 
 
 class VerifiedFileCache:
-    """Files that were read and proved right, by digest; the oldest go first."""
+    """Files that were read and match their digest. When they become too many bytes, the oldest are dropped."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -59,7 +59,7 @@ class VerifiedFileCache:
 
 
 class LatestEntry:
-    """What a server has last announced of one skill: shared by all contents of that skill, whichever asked."""
+    """The last entry that a server announced for one skill; all ``McpSkillFiles`` of that skill share it."""
 
     __slots__ = ("entry",)
 
@@ -68,11 +68,11 @@ class LatestEntry:
 
 
 class McpSkillFiles:
-    """The files of one skill of a server, as one entry of it lists them: one state, which never becomes another.
+    """The files of one skill of a server, as one entry lists them. The object never changes to another entry.
 
-    When a file is not what was announced, the server is asked for the entry again. If that is another, the skill has
-    changed: whoever loads it gets contents of the new entry, and these here keep to the old one, so that no file of the
-    new set stands beside instructions of the old one. A person who approves a skill approves what they have seen of it.
+    When a file is not what was announced, the server is asked for the entry again. If the entry differs, the skill has
+    changed. Loading the skill then uses the new entry (``renew``), and this object keeps to the old one. So no file of
+    the new set is read beside instructions of the old one, and an approval holds for what a person has seen.
     """
 
     def __init__(
@@ -94,12 +94,12 @@ class McpSkillFiles:
 
     @property
     def server(self) -> McpServer:
-        """What it is read from."""
+        """The server that the files are read from."""
         return self._connection.server
 
     @property
     def location(self) -> str:
-        """The label and the address: together they are what the skill is known by."""
+        """The label of the server and the address of the skill, which together name the skill."""
         return f"mcp:{self.server.label}:{self._entry.uri}"
 
     @property
@@ -108,7 +108,7 @@ class McpSkillFiles:
 
     @property
     def source_label(self) -> str:
-        """Who says what is in it, for models."""
+        """The origin of the skill in words, for models."""
         return f"the MCP server {self.server.label!r}"
 
     def known_files(self) -> tuple[str, ...] | None:
@@ -118,7 +118,7 @@ class McpSkillFiles:
         return tuple(self._entry.files)
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file; raises ``FetchError`` (``changed-on-server``) where the skill has changed since."""
+        """Return the bytes of a file; raises ``FetchError`` (``changed-on-server``) when the skill has changed."""
         try:
             return self._read_verified(path)
         except FetchError as error:
@@ -127,10 +127,10 @@ class McpSkillFiles:
             raise FetchError(message, self.location, "changed-on-server") from None
 
     def renew(self) -> McpSkillFiles:
-        """The contents to load the skill from: those of the entry that the server has last announced.
+        """Return the files to load the skill from: those of the entry that the server announced last.
 
-        The server is asked for the entry again where its SKILL.md is not what that entry says. Raises ``FetchError``
-        where the server does not give what was announced, and announces nothing else.
+        The server is asked for the entry again when its SKILL.md is not what that entry says. Raises ``FetchError``
+        when the server does not give what it announced, and announces nothing else.
         """
         latest = self._with_entry(self._latest.entry)
         if latest is not self:
@@ -142,15 +142,15 @@ class McpSkillFiles:
         return self
 
     def find_changes(self) -> str:
-        """Ask the server for the entry; which files differ in it, in one line, and ``""`` where none does.
+        """Ask the server for the entry, and return in one line which files have changed; ``""`` when none has.
 
-        Raises ``FetchError`` where the server cannot be asked, or no longer gives the skill.
+        Raises ``FetchError`` when the server cannot be asked, or no longer gives the skill.
         """
         entry = self._fetch_entry()
         return "" if entry.state == self.state else _describe_changes(self._entry, entry)
 
     def _with_entry(self, entry: McpEntry) -> McpSkillFiles:
-        """The contents of another entry of this skill; itself where the entry lists the same files."""
+        """Return the files of another entry of this skill; ``self`` when that entry lists equal files."""
         if entry.state == self.state:
             return self
         return McpSkillFiles(
@@ -163,8 +163,8 @@ class McpSkillFiles:
         )
 
     def _fetch_changed_entry(self, error: FetchError) -> McpEntry:
-        """What the server announces now; raises ``error`` where that is nothing else."""
-        if error.code not in _CHANGE_CODES:
+        """Return the entry that the server announces now; raises ``error`` when it is still the old one."""
+        if error.code not in _CHANGE_CODES:  # a timeout, for one, says nothing about the skill
             raise error
         entry = self._fetch_entry()
         if entry.state == self.state:
@@ -172,7 +172,10 @@ class McpSkillFiles:
         return entry
 
     def _fetch_entry(self) -> McpEntry:
-        """What the server announces now, which counts from now on. Ends approvals of another set of files."""
+        """Return the entry that the server announces now, and make it the latest one.
+
+        Approvals of another state end. Raises ``FetchError`` when the server does not give the skill any more.
+        """
         try:
             answer = self._connection.request("skills/get", {"uri": self._entry.uri})
         except FetchError as refused:
@@ -184,7 +187,7 @@ class McpSkillFiles:
         if entry.uri != self._entry.uri:
             message = f"MCP server {self.server.label!r} answered for another skill"
             raise FetchError(message, self.location, "bad-entry")
-        self._latest.entry = entry
+        self._latest.entry = entry  # before the approvals: an error there must not bring the old entry back
         if self._approvals is not None:
             self._approvals.expire({self.location: entry.state})
         return entry
@@ -194,6 +197,7 @@ class McpSkillFiles:
         if file is None:
             raise ResourceNotFoundError(f"{self.server.label} lists no file {path!r} for this skill", path)
         data = self._cache.get(file.digest)
+        # The size too: an entry may announce the digest of another entry's file with a size that is wrong.
         if data is None or len(data) != file.size:
             data = self._fetch_file(file.uri)
             self._verify_file(path, data)
@@ -208,7 +212,7 @@ class McpSkillFiles:
         if not isinstance(contents, list) or len(contents) != 1 or not isinstance(contents[0], dict):
             raise self._make_mismatch_error(uri, "the answer holds no single file")
         text, blob = contents[0].get("text"), contents[0].get("blob")
-        if isinstance(text, str) == isinstance(blob, str):
+        if isinstance(text, str) == isinstance(blob, str):  # both, or neither
             raise self._make_mismatch_error(uri, "the answer is neither text nor base64")
         try:
             return text.encode() if isinstance(text, str) else base64.b64decode(str(blob), validate=True)
@@ -223,7 +227,10 @@ class McpSkillFiles:
             raise self._make_mismatch_error(file.uri, "its digest is not what was announced")
 
     def _compare_frontmatter(self, data: bytes) -> None:
-        """The frontmatter in the file is the one that was announced, field by field."""
+        """Raise ``FetchError`` unless the frontmatter in SKILL.md is the announced one, field by field.
+
+        Else a server could show one description in the list, and give the model another.
+        """
         limits = self._connection.limits
         most = limits.max_frontmatter_bytes
         written = parse_styled_frontmatter(data[:most], whole=len(data) <= most, limits=limits)
@@ -239,7 +246,7 @@ class McpSkillFiles:
         return (NewFile(path, self.read(path)) for path in self.files())
 
     def issues(self) -> tuple[Issue, ...]:
-        """What changed since the skill was listed, where it was loaded from another entry."""
+        """Return what has changed since the skill was listed, when it was loaded from a newer entry."""
         if not self._changes:
             return ()
         message = f"{self._changed_message(self._changes)} since it was listed; approvals of before do not count"
@@ -249,13 +256,13 @@ class McpSkillFiles:
         return to_one_line(f"the skill {self._entry.uri} has changed on its server ({changes})")
 
     def as_announced(self, name: str) -> Frontmatter:
-        """The fields as they were announced, which nobody has approved: no tools."""
+        """Return the announced fields without tools, because nobody has approved them."""
         return replace(
             _without_privileges(self._entry.to_frontmatter(), name), allowed_tools=(), allowed_tools_raw=None
         )
 
     def admit_fields(self, front: Frontmatter, name: str) -> Frontmatter:
-        """The fields of the file under the name that the skill goes by; its tools only if a person approved them."""
+        """Return the fields of the file under the skill's name in the catalogue, with tools only if approved."""
         narrowed = _without_privileges(front, name)
         if self._approvals is not None and self._approvals.is_approved(self.location, self.state):
             return narrowed
@@ -263,7 +270,7 @@ class McpSkillFiles:
 
 
 def _describe_changes(before: McpEntry, after: McpEntry) -> str:
-    """Which files of a skill are others now, in one line."""
+    """Return in one line which files of a skill have changed, were added or were removed."""
     old, new = before.files, after.files
     kinds = {
         "changed": [path for path in old if path in new and old[path].digest != new[path].digest],
@@ -275,11 +282,12 @@ def _describe_changes(before: McpEntry, after: McpEntry) -> str:
 
 
 def _without_privileges(front: Frontmatter, name: str) -> Frontmatter:
-    """The fields without those that ask for more; whatever only keeps a skill from being called stays."""
+    """Return the fields without those that ask for more; a field that only forbids a call of the skill stays."""
     extra = {key: value for key, value in front.extra.items() if not _is_privilege(key)}
-    # Without the bytes of the head: they hold what is left out here.
+    # Without the bytes of the frontmatter, since they hold the fields that are left out here.
     return replace(front, name=name, model=None, context=None, extra=extra, raw=b"")
 
 
 def _is_privilege(key: str) -> bool:
+    # However a field is written, some model or host might take it for the real one.
     return key.casefold().replace("-", "").replace("_", "").strip() in _PRIVILEGE_KEYS

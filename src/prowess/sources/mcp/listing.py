@@ -1,4 +1,4 @@
-"""What an MCP server lists, page by page: within one deadline, one allowance and one number of skills."""
+"""Reads the list of skills of an MCP server, page by page, within one deadline, one quota and one number of skills."""
 
 from __future__ import annotations
 
@@ -20,56 +20,58 @@ _MAX_CURSOR_LENGTH = 4_096
 
 
 class McpListing:
-    """The entries that are used, and what was wrong with the others, as far as the server has told."""
+    """The entries that are used, and issues about the others, as far as the server has listed them."""
 
-    def __init__(self, link: McpConnection, limits: Limits) -> None:
+    def __init__(self, connection: McpConnection, limits: Limits) -> None:
         self.entries: list[McpEntry] = []
         self.issues: list[Issue] = []
         self.has_page = False
-        """Whether there was a page at all."""
-        self._connection = link
-        self._most = limits.max_mcp_skills
-        self._server = f"MCP server {link.server.label!r}"
-        self._where = f"mcp:{link.server.label}"
+        """True when at least one page came."""
+        self._connection = connection
+        self._max_skills = limits.max_mcp_skills
+        self._server = f"MCP server {connection.server.label!r}"
+        self._namespace = f"mcp:{connection.server.label}"
         self._addresses: set[str] = set()
         self._cursors: set[bytes] = set()
 
-    def read_pages(self, until: float) -> None:
-        """Connect, and ask for every page; what was listed before a ``FetchError`` stays."""
+    def read_pages(self, deadline: float) -> None:
+        """Connect, and ask for every page. After a ``FetchError``, the entries of earlier pages stay."""
         with self._connection.quota.reserve("max_mcp_list_bytes"):
-            self.check_extension(until)
+            self.check_extension(deadline)
             params: dict[str, Any] | None = {}
             while params is not None:
-                answer = self._connection.send_request("skills/list", params, until)
-                params = self._add_page(answer, until)
+                answer = self._connection.send_request("skills/list", params, deadline)
+                params = self._add_page(answer, deadline)
 
-    def check_extension(self, until: float = math.inf) -> None:
-        """Raise unless the server said that it has skills: only then is it asked for them."""
-        extensions = self._connection.capabilities(until).get("extensions")
+    def check_extension(self, deadline: float = math.inf) -> None:
+        """Raise ``FetchError`` unless the server declares the extension for skills."""
+        extensions = self._connection.capabilities(deadline).get("extensions")
         if not isinstance(extensions, dict) or EXTENSION not in extensions:
-            raise FetchError(f"{self._server} declares no skills", self._where, "no-extension")
+            raise FetchError(f"{self._server} declares no skills", self._namespace, "no-extension")
 
     def report_stop(self, error: FetchError) -> None:
-        """Say why the listing ended early."""
+        """Add an issue that says why the listing ended early."""
         message = f"{error.message}; the {len(self.entries)} skills that were listed before are used"
-        self.issues.append(Issue(error.code, "", message, self._where))
+        self.issues.append(Issue(error.code, "", message, self._namespace))
 
-    def _add_page(self, answer: dict[str, Any], until: float) -> dict[str, Any] | None:
-        """Add what is on a page; what to ask for the next one, ``None`` when there is none."""
-        rows = answer.get("skills")
-        if not isinstance(rows, list):
-            raise FetchError(f"{self._server}: the listing is no list", self._where, "bad-entry")
+    def _add_page(self, answer: dict[str, Any], deadline: float) -> dict[str, Any] | None:
+        """Add the entries of a page; return the parameters for the next page, or ``None`` when this is the last one."""
+        raw_entries = answer.get("skills")
+        if not isinstance(raw_entries, list):
+            raise FetchError(f"{self._server}: the listing is no list", self._namespace, "bad-entry")
         self.has_page = True
-        for raw in rows:
-            if len(self.entries) + len(self.issues) >= self._most:
-                self._report_cut()
+        for raw in raw_entries:
+            # Bad entries count too: they cost time, and each makes an issue.
+            if len(self.entries) + len(self.issues) >= self._max_skills:
+                self._report_excess()
                 return None
-            if time.monotonic() > until:
-                raise FetchError(f"{self._server}: the listing takes too long", self._where, "mcp-timeout")
+            if time.monotonic() > deadline:
+                raise FetchError(f"{self._server}: the listing takes too long", self._namespace, "mcp-timeout")
             self._add_entry(raw)
         cursor = answer.get("nextCursor")
+        # A cursor that comes twice leads in a circle.
         if cursor is not None and not self._is_new_cursor(cursor):
-            self._report_cut()
+            self._report_excess()
             return None
         return None if cursor is None else {"cursor": cursor}
 
@@ -86,17 +88,17 @@ class McpListing:
         self.entries.append(entry)
 
     def _add_warning(self, code: str, message: str) -> None:
-        self.issues.append(Issue(code, "", message, self._where, 0, "warning"))
+        self.issues.append(Issue(code, "", message, self._namespace, 0, "warning"))
 
     def _is_new_cursor(self, cursor: object) -> bool:
-        if not isinstance(cursor, str) or len(cursor) > _MAX_CURSOR_LENGTH or len(self._cursors) >= self._most:
+        if not isinstance(cursor, str) or len(cursor) > _MAX_CURSOR_LENGTH or len(self._cursors) >= self._max_skills:
             return False
-        mark = hashlib.sha256(cursor.encode("utf-8", "surrogatepass")).digest()
-        if mark in self._cursors:
+        digest = hashlib.sha256(cursor.encode("utf-8", "surrogatepass")).digest()  # 32 bytes, however long cursors are
+        if digest in self._cursors:
             return False
-        self._cursors.add(mark)
+        self._cursors.add(digest)
         return True
 
-    def _report_cut(self) -> None:
+    def _report_excess(self) -> None:
         message = f"the listing of {self._server} goes on for too long; {len(self.entries)} skills are used"
-        self.issues.append(Issue("endless-listing", "", message, self._where))
+        self.issues.append(Issue("endless-listing", "", message, self._namespace))

@@ -1,4 +1,4 @@
-"""The names that skills of one MCP server go by: each address keeps its name for as long as the server lists it."""
+"""The names of the skills of one MCP server. A skill keeps its name for as long as the server lists its address."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 
 class McpNames:
-    """``label:name`` for each address; where two addresses have one name, ``-2``, ``-3`` tell them apart.
+    """Gives each address the name ``label:name``; where two addresses have one name, ``-2``, ``-3`` tell them apart.
 
-    Known are the addresses of the last listing, and those that the caller asked for one by one.
+    It remembers the addresses of the last listing, and those that the caller asked for one by one. Otherwise a server
+    could hand the name of one skill to another by listing them in another order.
     """
 
     def __init__(self, label: str) -> None:
@@ -26,20 +27,20 @@ class McpNames:
         self._lock = Lock()
 
     def base_name(self, entry: McpEntry) -> str:
-        """The name of the skill if no other had it."""
+        """Return the name that a skill has when no other skill has it."""
         return f"{self._label}:{entry.name}"
 
-    def name_listed(self, entries: Sequence[McpEntry]) -> dict[str, str]:
-        """The name of each skill of a new listing, by address."""
+    def name_all(self, entries: Sequence[McpEntry]) -> dict[str, str]:
+        """Return the name of each skill of a new listing, by address."""
         with self._lock:
-            stay = self._requested.union(entry.uri for entry in entries)
-            self._known = {uri: name for uri, name in self._known.items() if uri in stay}
+            remaining = self._requested.union(entry.uri for entry in entries)
+            self._known = {uri: name for uri, name in self._known.items() if uri in remaining}
             self._taken = set(self._known.values())
-            self._numbers.clear()
+            self._numbers.clear()  # names were given back, so numbers may be free again
             return {entry.uri: self._name_entry(entry) for entry in entries}
 
-    def name_requested(self, entry: McpEntry) -> str:
-        """The name of a skill that was asked for by its address."""
+    def name_one(self, entry: McpEntry) -> str:
+        """Return the name of a skill that the caller asked for by its address."""
         with self._lock:
             self._requested.add(entry.uri)
             return self._name_entry(entry)
@@ -48,11 +49,11 @@ class McpNames:
         known = self._known.get(entry.uri)
         if known is not None:
             return known
-        plain = name = self.base_name(entry)
-        number = self._numbers.get(plain, 2)
+        base = name = self.base_name(entry)
+        number = self._numbers.get(base, 2)  # where the last search ended: thousands of equal names stay fast
         while name in self._taken:
-            name, number = f"{plain}-{number}", number + 1
-        self._numbers[plain] = number
+            name, number = f"{base}-{number}", number + 1
+        self._numbers[base] = number
         self._taken.add(name)
         self._known[entry.uri] = name
         return name

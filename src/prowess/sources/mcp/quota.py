@@ -1,6 +1,6 @@
-"""How much an MCP server may send: as much as was asked for, weighed as it comes in, before anything is parsed.
+"""The quota of an MCP server: how much it may send, measured as the bytes come in, before anything is parsed.
 
-A few bytes of JSON can become many in memory, so every value weighs more than the bytes that it is written with.
+A few bytes of JSON can become many bytes in memory. So each value weighs more than the bytes that it is written with.
 """
 
 from __future__ import annotations
@@ -17,84 +17,85 @@ if TYPE_CHECKING:
 
     QuotaLimit = Literal["max_mcp_message_bytes", "max_mcp_list_bytes"]
 
-_VALUE_WEIGHT = 32
+_VALUE_WEIGHT = 32  # bytes: about what a small Python object takes besides its content
+# Possessive (*+), so that no input makes the pattern go back: it takes linear time.
 _STRING = re.compile(rb'"[^"\\\n]*+(?:\\[^\n]?[^"\\\n]*+)*+["\n]')
 
 
 class JsonMeter:
-    """Weighs JSON in pieces: its bytes, and something for each value. No text goes on after the end of a line."""
+    """Measures JSON in pieces: its bytes, and a weight for each value. A string ends at the end of its line at last."""
 
     def __init__(self) -> None:
-        self._inside = b""
+        self._open_string = b""
 
     def measure(self, chunk: bytes) -> int:
-        """What the next piece weighs."""
-        bare = _STRING.sub(b"", self._inside + chunk)
-        at = bare.find(b'"')
-        self._inside = b"" if at < 0 else _open_string_prefix(bare[at:])
-        bare = bare if at < 0 else bare[:at]
+        """Return the weight of the next piece."""
+        # Commas and brackets count the values; those inside of strings must not, so strings are taken out first.
+        bare = _STRING.sub(b"", self._open_string + chunk)
+        quote = bare.find(b'"')
+        self._open_string = b"" if quote < 0 else _open_string_prefix(bare[quote:])
+        bare = bare if quote < 0 else bare[:quote]
         return len(chunk) + _VALUE_WEIGHT * (bare.count(b",") + bare.count(b"[") + bare.count(b"{"))
 
 
 def _open_string_prefix(text: bytes) -> bytes:
-    """What stands for a text that goes on in the next piece: its quote, and a backslash that waits for its letter."""
-    waiting = len(text) - len(text.rstrip(b"\\"))
-    return b'"\\' if waiting % 2 else b'"'
+    """Return the start of a string that goes on in the next piece: its quote, and a backslash that escapes a byte."""
+    backslashes = len(text) - len(text.rstrip(b"\\"))
+    return b'"\\' if backslashes % 2 else b'"'
 
 
 class ReceiveQuota:
-    """What a server may still send, over all its connections; while nothing is asked, as much as for one request.
+    """How much a server may still send, over all its connections.
 
-    What was asked for adds up, and what was not used of it ends with the question.
+    Each open request adds to it, and what a request has not used ends with the request. While no request is open, the
+    server may send as much as for one.
     """
 
     def __init__(self, limits: Limits) -> None:
-        self._bounds: dict[QuotaLimit, int] = {
+        self._limits: dict[QuotaLimit, int] = {
             "max_mcp_message_bytes": limits.max_mcp_message_bytes,
             "max_mcp_list_bytes": limits.max_mcp_list_bytes,
         }
         self._reserved: list[QuotaLimit] = []
         self._lock = Lock()
-        self._left = self._bounds["max_mcp_message_bytes"]
+        self._left = self._limits["max_mcp_message_bytes"]
         self.excess_reason = ""
-        """What was more than allowed, in words; then the connection is ended."""
+        """Which limit was exceeded, in words; ``""`` while none is. A connection that exceeds one is closed."""
         self.refusal_reason = ""
-        """Why the server did not let us in, in words."""
+        """Why the server refused the connection, in words; ``""`` when it did not."""
 
     @contextmanager
-    def reserve(self, bound: QuotaLimit) -> Iterator[None]:
-        """While the block lasts, as much as that field of ``Limits`` says may come."""
+    def reserve(self, limit: QuotaLimit) -> Iterator[None]:
+        """Let as much come as that field of ``Limits`` says, until the end of the ``with`` block."""
         with self._lock:
+            # Nothing of the time between requests counts against this one, nor for it.
             if not self._reserved:
                 self._left, self.excess_reason = 0, ""
-            self._reserved.append(bound)
-            self._left += self._bounds[bound]
+            self._reserved.append(limit)
+            self._left += self._limits[limit]
         try:
             yield
         finally:
             with self._lock:
-                self._reserved.remove(bound)
-                self._left = (
-                    min(self._left, self._reserved_bytes()) if self._reserved else self._bounds["max_mcp_message_bytes"]
-                )
+                # Requests may overlap: those that are still open keep what they have reserved, and no more.
+                self._reserved.remove(limit)
+                reserved = sum(self._limits[name] for name in self._reserved)
+                self._left = min(self._left, reserved) if self._reserved else self._limits["max_mcp_message_bytes"]
 
     def consume(self, weight: int) -> bool:
-        """Whether so much more is allowed; if not, ``excess_reason`` says so."""
+        """Take ``weight`` from the quota; return ``False`` when it is exceeded, and set ``excess_reason``."""
         with self._lock:
             self._left -= weight
             if self._left < 0:
-                self._mark_exceeded(self._reserved[0] if self._reserved else "max_mcp_message_bytes")
+                self._set_excess(self._reserved[0] if self._reserved else "max_mcp_message_bytes")
             return not self.excess_reason
 
-    def mark_exceeded(self, bound: QuotaLimit) -> None:
-        """Take nothing more: a single message was too long."""
+    def report_excess(self, limit: QuotaLimit) -> None:
+        """Let nothing more come, because a single message was too long."""
         with self._lock:
-            self._mark_exceeded(bound)
+            self._set_excess(limit)
 
-    def _mark_exceeded(self, bound: QuotaLimit) -> None:
+    def _set_excess(self, limit: QuotaLimit) -> None:
         self.excess_reason = (
-            self.excess_reason or f"it sent more than {self._bounds[bound]} bytes allow (Limits.{bound})"
+            self.excess_reason or f"it sent more than {self._limits[limit]} bytes allow (Limits.{limit})"
         )
-
-    def _reserved_bytes(self) -> int:
-        return sum(self._bounds[bound] for bound in self._reserved)

@@ -1,7 +1,8 @@
-"""Skills of an MCP server, as entries named ``label:name``: listed at first, read when asked for, always checked.
+"""The source of the skills of one MCP server, named ``label:name``; they are listed first and read when needed.
 
-The label is the caller's, so no server decides what it is called, and none can shadow a skill of another origin. A file
-that the held entry does not list is not read; one whose size or digest differs is not used. Nothing is kept on disk.
+The caller chooses the label, so no server decides what it is called, and none can shadow a skill of another source. A
+file that the entry of a skill does not list is not read. A file whose size or digest differs from the entry is not
+used. Nothing is kept on the disk.
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ if TYPE_CHECKING:
 
 _LABEL = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+){0,15}")
 _MAX_LABEL_LENGTH = 32
+# What stays on this machine needs no encryption.
 _LOOPBACK_HOSTS = frozenset(("127.0.0.1", "localhost", "::1"))
 
 
 class McpSource:
-    """A server to ask; a context manager. The connection is kept for reads until ``close()``."""
+    """The skills of one MCP server. The connection stays open for reads until ``close()``, or the end of a ``with``."""
 
     def __init__(
         self,
@@ -69,7 +71,7 @@ class McpSource:
         self._prefetch: Prefetch[McpListing] | None = None
 
     def __repr__(self) -> str:
-        """The label; what goes with it stays unsaid."""
+        """Show the label, and not the command or headers, which may hold secrets."""
         return f"Source.mcp({self._label!r})"
 
     def __enter__(self) -> Self:
@@ -79,16 +81,16 @@ class McpSource:
         self.close()
 
     def close(self) -> None:
-        """End the connection, and the program that was started for it."""
+        """Close the connection, and end the program that was started for it."""
         self._connection.close()
 
     @property
     def namespace(self) -> str:
-        """What its skills are known by, so that no other source of a catalogue may have it: ``mcp:label``."""
+        """``mcp:label``, by which its skills are known. No two sources of a catalogue may have one namespace."""
         return f"mcp:{self._label}"
 
     def begin(self) -> None:
-        """Begin to connect and to ask what there is, so that several servers are waited for at once."""
+        """Begin to connect and to list the skills, without waiting, so that several servers answer at once."""
         until = self._listing_deadline()
         self._connection.start_connecting()
         self._prefetch = Prefetch(lambda: self._read_listing(until))
@@ -96,10 +98,11 @@ class McpSource:
     # -- what there is -----------------------------------------------------------------------------------------------
 
     def load(self) -> Catalog:
-        """What the server lists now; nothing else is read. What cannot be had is in ``issues``.
+        """Return the skills that the server lists now; nothing else is read. ``issues`` says what went wrong.
 
-        A listing may be empty or partial: ``get`` loads a skill by its address alone. It is waited for no longer than
-        ``Limits.max_mcp_list_seconds``, connecting included; what was listed by then is used.
+        A listing may be empty or partial, and ``get`` loads a skill that is not in it. Connecting and listing take no
+        longer than ``Limits.max_mcp_list_seconds``; what was listed by then is used. Raises ``FetchError`` when the
+        server cannot be reached and ``missing`` is ``"error"``.
         """
         ahead, self._prefetch = self._prefetch, None
         try:
@@ -113,7 +116,7 @@ class McpSource:
         return Catalog(skills, issues=listing.issues, places=[Place(self.namespace, found=len(skills))])
 
     def get(self, uri: str) -> Skill:
-        """The skill at an address, listed or not; raises ``FetchError``."""
+        """Return the skill at an address, listed or not; raises ``FetchError`` when the server does not give it."""
         parse_uri(uri)
         load_sdk()
         McpListing(self._connection, self._limits).check_extension()
@@ -121,13 +124,13 @@ class McpSource:
         entry = parse_entry(answer.get("skill"), self._limits)
         if entry.uri != uri:
             raise FetchError(f"MCP server {self._label!r} answered for another skill", self.namespace, "bad-entry")
-        skill = self._make_skill(entry, self._names.name_requested(entry))
+        skill = self._make_skill(entry, self._names.name_one(entry))
         self._expire_approvals([skill])
         return skill
 
     def _listing_deadline(self) -> float:
-        """When a listing that begins now has to be over."""
-        load_sdk()  # before the clock starts
+        """Return the moment at which a listing that begins now must end."""
+        load_sdk()  # before the clock starts: a slow import is no fault of the server
         return time.monotonic() + self._limits.max_mcp_list_seconds
 
     def _read_listing(self, until: float) -> McpListing:
@@ -136,13 +139,13 @@ class McpSource:
             listing.read_pages(until)
         except FetchError as error:
             if self._missing == "error" or not listing.has_page:
-                raise
+                raise  # without a page nothing is known, and load() reports the server as not reached
             listing.report_stop(error)
         return listing
 
     def _make_skills(self, listing: McpListing) -> list[Skill]:
-        """A skill for each entry; where names repeat, numbers tell them apart, and issues say so."""
-        names = self._names.name_listed(listing.entries)
+        """Return a skill for each entry; where names repeat, numbers tell them apart, and issues say so."""
+        names = self._names.name_all(listing.entries)
         skills = [self._make_skill(entry, names[entry.uri]) for entry in listing.entries]
         for entry in listing.entries:
             name, plain = names[entry.uri], self._names.base_name(entry)
@@ -158,13 +161,13 @@ class McpSource:
 
     def _make_skill(self, entry: McpEntry, name: str) -> Skill:
         contents = McpSkillFiles(entry, self._connection, kept=self._kept, approvals=self._approvals)
-        virtual = name.replace(":", "/", 1)
+        virtual = name.replace(":", "/", 1)  # a folder for each server, which filters can name
         policy = LoadPolicy(limits=self._limits)
         home = SkillLocation(file=SKILL_FILE, policy=policy, origin="mcp", virtual=virtual, contents=contents)
         return make_remote_skill(home, contents.as_announced(name))
 
     def _expire_approvals(self, skills: Sequence[Skill]) -> None:
-        """End the approvals of skills whose files are others now."""
+        """End the approvals of skills whose files have changed."""
         if self._approvals is not None:
             self._approvals.expire({skill.location: str(skill.state) for skill in skills})
 

@@ -1,4 +1,7 @@
-"""Ways to a server that no server can overload: a program's pipes, or HTTP, with a bound on what comes in."""
+"""The transports to an MCP server, a program's pipes or HTTP, with a limit on what the server may send.
+
+The transports of the SDK read without a limit, so a server could fill the memory.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     Incoming = MemoryObjectSendStream[SessionMessage | Exception]
     Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 
-_EXIT_SECONDS = 2.0
+_EXIT_SECONDS = 2.0  # how long a program may take to end by itself, and then after each signal
 _REFUSAL_HINTS = {
     401: "it wants a token that it knows, headers={'Authorization': 'Bearer …'}",
     403: "it does not let us in",
@@ -40,55 +43,54 @@ _CLOSED_ERRORS = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
 
 @asynccontextmanager
 async def open_program(
-    command: Sequence[str], *, env: Mapping[str, str] | None, cwd: str | None, most: int, allowance: ReceiveQuota
+    command: Sequence[str], *, env: Mapping[str, str] | None, cwd: str | None, max_bytes: int, quota: ReceiveQuota
 ) -> AsyncIterator[Streams]:
-    """A program that speaks on its standard output; it ends with the block, and so does all that stays in its session.
+    """Start a program that speaks MCP on its pipes, and yield the two streams of messages.
 
-    A process that it moved into a session of its own (``setsid``) is not found and may live on.
-    It sees few of our variables, and ``env``. A line longer than ``most`` bytes ends the connection, and so does more
-    in all than the ``allowance``.
+    The program ends with the ``with`` block, and so do all processes in its session. A process that it moved into a
+    session of its own (``setsid``) is not found, and may live on. The program sees a few of our environment variables,
+    and ``env``. A line longer than ``max_bytes`` ends the connection, and so does more in all than the quota.
     """
-    own = os.name != "nt"
     process = await anyio.open_process(
         list(command),
         env={**get_default_environment(), **(env or {})},
         cwd=cwd,
-        stderr=subprocess.DEVNULL,
-        start_new_session=own,
+        stderr=subprocess.DEVNULL,  # nobody reads it, and a full pipe would stop the program
+        start_new_session=os.name != "nt",
     )
     incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     sent, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as group:
-        group.start_soon(_read_messages, process, incoming, most, allowance)
+        group.start_soon(_read_messages, process, incoming, max_bytes, quota)
         group.start_soon(_write_messages, process, outgoing, incoming)
         try:
             yield received, sent
         finally:
-            with anyio.CancelScope(shield=True):
+            with anyio.CancelScope(shield=True):  # a cancelled caller must not leave the program behind
                 await _end_process(process)
                 for stream in (received, sent, incoming, outgoing):
                     await stream.aclose()
             group.cancel_scope.cancel()
 
 
-async def _read_messages(process: Process, incoming: Incoming, most: int, allowance: ReceiveQuota) -> None:
+async def _read_messages(process: Process, incoming: Incoming, max_bytes: int, quota: ReceiveQuota) -> None:
     assert process.stdout is not None  # noqa: S101 - opened with pipes
     async with incoming:
         with suppress(*_CLOSED_ERRORS):
-            async for line in _read_lines(process.stdout, most, allowance):
+            async for line in _read_lines(process.stdout, max_bytes, quota):
                 try:
                     message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValueError as error:
+                except ValueError as error:  # a line that is no message; the SDK decides what that means
                     await incoming.send(error)
                     continue
                 await incoming.send(SessionMessage(message))
 
 
-async def _read_lines(stream: ByteReceiveStream, most: int, allowance: ReceiveQuota) -> AsyncIterator[bytes]:
-    """Lines as they come; the end of the stream when one is too long, or all of them together."""
-    rest, scale = bytearray(), JsonMeter()
+async def _read_lines(stream: ByteReceiveStream, max_bytes: int, quota: ReceiveQuota) -> AsyncIterator[bytes]:
+    """Yield lines as they come; stop when one line, or all together, are too long."""
+    rest, meter = bytearray(), JsonMeter()
     async for chunk in stream:
-        if not allowance.consume(scale.measure(chunk)):
+        if not quota.consume(meter.measure(chunk)):
             return
         rest += chunk
         if b"\n" in chunk:
@@ -97,8 +99,8 @@ async def _read_lines(stream: ByteReceiveStream, most: int, allowance: ReceiveQu
             for line in lines:
                 if line.strip():
                     yield line
-        if len(rest) > most:
-            allowance.mark_exceeded("max_mcp_message_bytes")
+        if len(rest) > max_bytes:
+            quota.report_excess("max_mcp_message_bytes")
             return
 
 
@@ -112,28 +114,28 @@ async def _write_messages(
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 await process.stdin.send(f"{text}\n".encode())
     except _CLOSED_ERRORS:
-        await incoming.aclose()  # whoever waits for an answer learns that none will come
+        await incoming.aclose()  # so that requests that wait for an answer fail now
 
 
 async def _end_process(process: Process) -> None:
-    """Close its input, wait a little, then end it and its children."""
+    """Close the input of a program, wait a little, then end it and its children."""
     if process.stdin is not None:
         with suppress(*_CLOSED_ERRORS):
             await process.stdin.aclose()
-    for ask in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+    for signal_number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
         with anyio.move_on_after(_EXIT_SECONDS):
             while process.returncode is None:  # noqa: ASYNC110 - waiting for it also waits for children with its pipes
                 await anyio.sleep(0.01)
-        _signal_group(process, ask)
+        _signal_group(process, signal_number)
     with anyio.move_on_after(_EXIT_SECONDS):
         await process.aclose()
 
 
-def _signal_group(process: Process, ask: signal.Signals) -> None:
-    """To its whole group: children that outlive it go as well."""
+def _signal_group(process: Process, signal_number: signal.Signals) -> None:
+    """Send a signal to the whole group of a process, because its children may outlive it."""
     with suppress(OSError):
         if hasattr(os, "killpg"):
-            os.killpg(process.pid, ask)
+            os.killpg(process.pid, signal_number)
         elif process.returncode is None:
             process.kill()
 
@@ -143,42 +145,42 @@ def _signal_group(process: Process, ask: signal.Signals) -> None:
 
 @asynccontextmanager
 async def open_site(
-    url: str, *, headers: Mapping[str, str], most: int, seconds: float, allowance: ReceiveQuota
+    url: str, *, headers: Mapping[str, str], max_bytes: int, seconds: float, quota: ReceiveQuota
 ) -> AsyncIterator[Streams]:
-    """A server at an address; a message of more than ``most`` bytes, or a compressed one, is none.
+    """Connect to a server at an address, and yield the two streams of messages.
 
-    More in all than the ``allowance`` ends the answer that it came in.
+    A message of more than ``max_bytes`` bytes, or a compressed one, is refused. More in all than the quota ends the
+    answer that it comes in.
     """
     timeout = httpx2.Timeout(seconds)
-    transport = _BoundedTransport(most, allowance)
+    transport = _BoundedTransport(max_bytes, quota)
     async with (
         httpx2.AsyncClient(headers=dict(headers), timeout=timeout, transport=transport) as client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=most) as streams,
+        streamable_http_client(url, http_client=client, max_sse_event_size=max_bytes) as streams,
     ):
         yield streams  # type: ignore[misc]  # the SDK's own kind of stream, with the same methods
 
 
 class _BoundedTransport(httpx2.AsyncBaseTransport):
-    """The usual transport, which weighs what comes in."""
+    """The usual HTTP transport, which measures what comes in."""
 
-    def __init__(self, most: int, allowance: ReceiveQuota) -> None:
+    def __init__(self, max_bytes: int, quota: ReceiveQuota) -> None:
         self._inner = httpx2.AsyncHTTPTransport()
-        self._most = most
-        self._allowance = allowance
+        self._max_bytes = max_bytes
+        self._quota = quota
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        # Compressed bytes would be measured before they unfold.
         request.headers["accept-encoding"] = "identity"
         response = await self._inner.handle_async_request(request)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await response.aclose()
             raise httpx2.DecodingError("the answer is compressed, which was not asked for", request=request)
         if response.status_code in _REFUSAL_HINTS:
-            self._allowance.refusal_reason = (
-                f"it answers {response.status_code}: {_REFUSAL_HINTS[response.status_code]}"
-            )
-        several = response.headers.get("content-type", "").startswith("text/event-stream")
-        most = math.inf if several else self._most  # the SDK counts the messages of a stream one by one
-        response.stream = _BoundedStream(response.stream, most, self._allowance)  # type: ignore[arg-type]  # asynchronous here
+            self._quota.refusal_reason = f"it answers {response.status_code}: {_REFUSAL_HINTS[response.status_code]}"
+        is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+        max_bytes = math.inf if is_stream else self._max_bytes  # the SDK counts the messages of a stream one by one
+        response.stream = _BoundedStream(response.stream, max_bytes, self._quota)  # type: ignore[arg-type]  # asynchronous here
         return response
 
     async def aclose(self) -> None:
@@ -188,19 +190,19 @@ class _BoundedTransport(httpx2.AsyncBaseTransport):
 class _BoundedStream(httpx2.AsyncByteStream):
     """A body that ends in an error when it is too long."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream, most: float, allowance: ReceiveQuota) -> None:
+    def __init__(self, inner: httpx2.AsyncByteStream, max_bytes: float, quota: ReceiveQuota) -> None:
         self._inner = inner
-        self._most = most
-        self._allowance = allowance
+        self._max_bytes = max_bytes
+        self._quota = quota
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left, scale = self._most, JsonMeter()
+        left, meter = self._max_bytes, JsonMeter()
         async for chunk in self._inner:
             left -= len(chunk)
             if left < 0:
-                self._allowance.mark_exceeded("max_mcp_message_bytes")
-            if not self._allowance.consume(scale.measure(chunk)):
-                raise httpx2.ReadError(self._allowance.excess_reason)
+                self._quota.report_excess("max_mcp_message_bytes")
+            if not self._quota.consume(meter.measure(chunk)):
+                raise httpx2.ReadError(self._quota.excess_reason)
             yield chunk
 
     async def aclose(self) -> None:

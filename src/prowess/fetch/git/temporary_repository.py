@@ -1,0 +1,129 @@
+"""An empty git repository in a temporary folder, into which a remote's objects are fetched by the program git."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Self
+
+from prowess.errors import GitError
+from prowess.fetch.git.process import GitProgram, make_environment, read_connection_settings
+from prowess.files.directory import exists
+from prowess.files.read import OpenFile
+from prowess.files.temp import temporary_folder
+from prowess.files.write import NewFile, write_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from prowess.fetch.git.repository import GitRemote
+
+# Written by us: "git init" would copy a template, which may hold hooks.
+_EMPTY_REPOSITORY = (
+    NewFile("HEAD", b"ref: refs/heads/none\n"),
+    NewFile("objects/info/.keep", b""),
+    NewFile("refs/heads/.keep", b""),
+)
+_CONFIG = "[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{more}"
+_SHA256_CONFIG = "[extensions]\n\tobjectFormat = sha256\n"
+_FETCH_OPTIONS = (
+    *("--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"),
+    *("--no-write-commit-graph", "--no-show-forced-updates"),
+)
+WITHOUT_BLOBS = "--filter=blob:none"
+"""The option of git that asks for commits and folders without files."""
+_IDS_AT_ONCE = 20_000
+"""How many ids one call of git names: they are arguments, of which Linux takes 2 MiB together."""
+HISTORY_DEPTHS = (64, 2_147_483_647)
+"""How much of a history is fetched: most updates are a few commits; the second number is git's own for all of it."""
+
+
+class TemporaryRepository:
+    """An empty repository of our own in which git runs; it is deleted at the end, whatever happens.
+
+    Nothing of the user's repositories is read or changed. ``sha256`` says that the remote names its objects by SHA-256.
+    """
+
+    def __init__(self, remote: GitRemote, *, sha256: bool = False) -> None:
+        self._remote = remote
+        self._sha256 = sha256
+        self.folder = ""
+        self.schemes: Sequence[str] = ()
+        self.address = ""
+        self.fetched = ""
+        self._connection_settings: Mapping[str, str] = {}
+        self._cleanup = ExitStack()
+
+    def __enter__(self) -> Self:
+        remote = self._remote
+        self.schemes = ("file",) if remote.local else tuple(remote.schemes)
+        self.address = remote.check_address()
+        with ExitStack() as stack:
+            self.folder = stack.enter_context(temporary_folder())
+            config = _CONFIG.format(version=int(self._sha256), more=_SHA256_CONFIG if self._sha256 else "")
+            write_tree(self.folder, (*_EMPTY_REPOSITORY, NewFile("config", config.encode())))
+            if self.address.startswith("https://"):  # passwords only over TLS; ssh has settings of its own
+                self._connection_settings = read_connection_settings(
+                    remote.git or GitProgram(remote.limits), self.folder
+                )
+            # Only now: an error above must delete the folder at once, since __exit__ would not be called.
+            self._cleanup = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._cleanup.close()
+
+    def fetch(self, version: str, files: str) -> None:
+        """Fetch one commit. ``files`` is the option of git that says which of its files come along."""
+        self.run_online("fetch", *_FETCH_OPTIONS, "--depth=1", files, "--", self.address, version)
+        with OpenFile(self.folder, ("FETCH_HEAD",)) as file:
+            self.fetched = file.read(4096).split(b"\t")[0].decode("ascii", "replace").strip()
+
+    def fetch_objects(self, names: Sequence[str]) -> None:
+        """Fetch objects by their ids. No reference names them here, so git does not negotiate about them."""
+        for begin in range(0, len(names), _IDS_AT_ONCE):
+            part = names[begin : begin + _IDS_AT_ONCE]
+            self.run_online("fetch", *_FETCH_OPTIONS, WITHOUT_BLOBS, "--", self.address, *part)
+
+    def fetch_history(self, commit: str, depth: int) -> None:
+        """Fetch ``depth`` generations of commits, without their files where the server can leave them out."""
+        self.run_online("fetch", *_FETCH_OPTIONS, f"--depth={depth}", "--filter=tree:0", "--", self.address, commit)
+
+    def fetch_all_history(self) -> None:
+        """Fetch the commits of every branch and tag, without their files where the server can leave them out."""
+        refs = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+        self.run_online(
+            "fetch", *_FETCH_OPTIONS, f"--depth={HISTORY_DEPTHS[-1]}", "--filter=tree:0", "--", self.address, *refs
+        )
+
+    def has_commit(self, commit: str) -> bool:
+        """True when a commit is here; after ``fetch_history``, that is true for the commits of that history alone."""
+        try:
+            self.run_offline("cat-file", "-e", f"{commit}^{{commit}}")
+        except GitError as error:
+            if error.code != GitError.code:  # a timeout or a missing program says nothing about the commit
+                raise
+            return False
+        return True
+
+    def is_shallow(self) -> bool:
+        """True when only a part of the history was fetched."""
+        return exists(os.path.join(self.folder, "shallow"))
+
+    def run_offline(self, *args: str, printed: int | None = None) -> bytes:
+        """Run git and return what it printed, at most ``printed`` bytes; git reaches no server.
+
+        After a partial fetch, git would fetch what is missing by itself, one object at a time. Git 2.44 has a variable
+        against that. Earlier versions are kept from it because no way to reach a server is allowed.
+        """
+        return self._run_git((), args, printed)
+
+    def run_online(self, *args: str) -> bytes:
+        """Run git and return what it printed; git may reach the server."""
+        return self._run_git(self.schemes, args, None)
+
+    def _run_git(self, schemes: Sequence[str], args: Sequence[str], printed: int | None) -> bytes:
+        limits = self._remote.limits
+        low_speed = {"http.lowSpeedLimit": "1", "http.lowSpeedTime": str(max(1, int(limits.max_idle_seconds)))}
+        env = make_environment(schemes, {**low_speed, **self._connection_settings}) | {"GIT_DIR": self.folder}
+        return (self._remote.git or GitProgram(limits, printed=printed))(args, self.folder, env)
