@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prowess import Limits
 from prowess.install.find_skills import find_skills
 from prowess.install.lookalikes import find_lookalike_issues, is_lookalike, name_skeleton
-from prowess.install.tree import check_paths
+from prowess.install.tree_paths import check_paths
 from tests.repositories import skill_text
 
 

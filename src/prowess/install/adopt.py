@@ -15,10 +15,13 @@ from prowess.files.write import NewFile
 from prowess.install.agent_links import LinkFolders
 from prowess.install.entry_source import source_for_lock
 from prowess.install.find_skills import find_skills
-from prowess.install.plan import parse_typed_source
-from prowess.install.stage import InstallOptions, InstallRequest, refuse_taken, stage_install
+from prowess.install.install_request import InstallOptions, InstallRequest
+from prowess.install.name_conflicts import refuse_taken
+from prowess.install.stage import stage_install
 from prowess.install.store import open_store
-from prowess.install.tree import InstallTree, check_paths
+from prowess.install.tree import InstallTree
+from prowess.install.tree_paths import check_paths
+from prowess.install.typed_source import parse_typed_source
 from prowess.lockfile.read import compute_npm_hash, read_npm_lock
 from prowess.progress_steps import report_steps
 from prowess.skills.parse import SKILL_FILE
@@ -90,9 +93,9 @@ def find_adoptable(
     scope: InstallScope, locked: LockEntries, limits: Limits, names: tuple[str, ...] = ()
 ) -> Iterator[AdoptableSkill]:
     """The candidates that are not installed already: all of them, or those named."""
-    landings = LinkFolders(scope)
+    link_folders = LinkFolders(scope)
     for found in find_candidates(scope, limits, names):
-        if found.folder not in {landings.path_of_link(link) for entry in locked.values() for link in entry.links}:
+        if found.folder not in {link_folders.path_of_link(link) for entry in locked.values() for link in entry.links}:
             yield found
 
 
@@ -114,8 +117,9 @@ def _no_source_issue(found: AdoptableSkill, scope: InstallScope, what: str) -> I
 def _adopt_one(store: Store, found: AdoptableSkill) -> list[Issue]:
     source = source_for_lock(found.spec, store.scope)
     refuse_taken(found.tree.name, source, store.scope, store.locked)
-    arrival = InstallRequest(found.spec, "", InstallOptions(found.agents, replace=True, replace_foreign=True))
-    locked, issues = stage_install(store, dict(store.locked), found.tree, arrival)
+    request = InstallRequest(found.spec, "", InstallOptions(found.agents, replace=True, replace_foreign=True))
+    locked = dict(store.locked)
+    issues = stage_install(store, locked, found.tree, request)
     entry = locked[found.tree.name]
     _remove_misnamed_folder(store, found, {store.link_folders.path_of_link(link) for link in entry.links})
     if entry.kind == "folder":  # it is its own source no more

@@ -35,7 +35,7 @@ class LinkFolders:
     """The folders of one scope in which skills are linked."""
 
     def __init__(self, scope: InstallScope) -> None:
-        self._scope = scope
+        self.scope = scope
         env: Mapping[str, str] = os.environ if scope.root == os.path.expanduser("~") else {}
         self._env = env
         # Another scope may link into the same folder: what it has under way is none of our business.
@@ -48,9 +48,9 @@ class LinkFolders:
         self._checked_folders: dict[str, tuple[int, int] | None] = {}
 
     def _folders_of(self, agent: Agent) -> list[str]:
-        if self._scope.location == "project":
-            return [os.path.join(self._scope.root, agent.project)]
-        return list(agent.user_folders(self._scope.root, self._env))
+        if self.scope.location == "project":
+            return [os.path.join(self.scope.root, agent.project)]
+        return list(agent.user_folders(self.scope.root, self._env))
 
     def folders_of_agent(self, agent: str) -> list[str]:
         """The folders in which one agent looks in this scope, the first to win first; none where it has none."""
@@ -63,7 +63,7 @@ class LinkFolders:
             agent = get_agent(name)
             own = self._folders_of(agent)
             if not own:
-                raise SourceError(f"{agent.title} has no folder for the {self._scope.location}'s skills")
+                raise SourceError(f"{agent.title} has no folder for the {self.scope.location}'s skills")
             found[os.path.normpath(own[0])] = None
         return list(found)
 
@@ -81,15 +81,15 @@ class LinkFolders:
 
     def _check_link_path(self, recorded: str) -> str:
         path = os.path.normpath(
-            os.path.join(self._scope.root, *recorded.split("/")) if recorded[:1] != "/" else recorded
+            os.path.join(self.scope.root, *recorded.split("/")) if recorded[:1] != "/" else recorded
         )
         if os.path.dirname(path) not in self._known_folders or not is_safe_part(os.path.basename(path)):
-            raise InstallError(f"{recorded[:120]!a} is no place where agents look", self._scope.lock_folder, "bad-lock")
+            raise InstallError(f"{recorded[:120]!a} is no place where agents look", self.scope.lock_folder, "bad-lock")
         return path
 
     def to_lock_path(self, path: str) -> str:
         """A path as the lock file has it: from the root, with ``/``, where it lies below."""
-        inner = os.path.relpath(path, self._scope.root)
+        inner = os.path.relpath(path, self.scope.root)
         return path if inner.startswith(os.pardir) or os.path.isabs(inner) else inner.replace(os.sep, "/")
 
     def make_folder(self, folder: str) -> None:
@@ -103,7 +103,7 @@ class LinkFolders:
 
     def _is_within(self, folder: str) -> bool:
         """True unless a folder of a project leads out of it on the real disk; a user's folders may be links."""
-        if self._scope.location != "project":
+        if self.scope.location != "project":
             return True
         # Resolving a path costs a call of the system for each name in it, and thousands of links lie in one folder. A
         # path that leads to the very folder that was found inside leads inside: one call shows that.
@@ -111,7 +111,7 @@ class LinkFolders:
         if known is not None and known == _folder_identity(folder):
             return True
         real = os.path.realpath(folder)
-        if not is_inside(real, os.path.realpath(self._scope.root)):
+        if not is_inside(real, os.path.realpath(self.scope.root)):
             return False
         # The number is that of the resolved path: whoever swaps the folder meanwhile cannot have another one counted.
         self._checked_folders[folder] = _folder_identity(real)
@@ -119,8 +119,8 @@ class LinkFolders:
 
     def delete_if_empty(self, folder: str) -> None:
         """Take a folder for links away where none is left in it, and in a project the agent's own around it."""
-        for empty in (folder, os.path.dirname(folder)) if self._scope.location == "project" else (folder,):
-            if empty == os.path.normpath(self._scope.root):
+        for empty in (folder, os.path.dirname(folder)) if self.scope.location == "project" else (folder,):
+            if empty == os.path.normpath(self.scope.root):
                 return
             try:
                 syscalls.delete_folder(empty)
@@ -152,6 +152,12 @@ class LinkFolders:
                 names = (*entries.folders, *entries.links)
                 found += (os.path.join(folder, name) for name in names if name.startswith(self._prefix))
         return found
+
+
+def skill_folder(scope: InstallScope, install: str, folder: str) -> str:
+    """The path of a skill in an install; ``folder`` is where it lies in the install, ``""`` for all of the install."""
+    place = scope.install_folder(install)
+    return os.path.join(place, *folder.split("/")) if folder else place
 
 
 def _folder_identity(folder: str) -> tuple[int, int] | None:

@@ -25,8 +25,9 @@ from prowess.files.tree import FileHash, digest_tree, hash_bytes, is_executable
 from prowess.install.agent_links import LinkFolders
 from prowess.install.entry_source import is_sourceless, missing_install_error, spec_of_entry
 from prowess.install.file_diffs import FileDiffs
+from prowess.install.installed_files import find_edits
 from prowess.install.system_errors import wrap_os_errors
-from prowess.install.update import find_edits, tree_for_entry
+from prowess.install.tree import tree_for_entry
 from prowess.lockfile.scopes import find_copies, locate_install
 
 if TYPE_CHECKING:
@@ -77,25 +78,25 @@ class _Upstream(NamedTuple):
     """Whether the source itself did not answer, so that there is no use in asking it for anything else."""
 
 
-def compare_sides(scope: InstallScope, entry: LockEntry, reach: SourceAccess) -> SkillDiff:
+def compare_sides(scope: InstallScope, entry: LockEntry, access: SourceAccess) -> SkillDiff:
     """The three sides of one install, compared; nothing is changed.
 
     Raises ``NotInstalledError`` where it is not on this disk. A source that cannot be asked is no error: it is said in
     ``why_unasked``.
     """
-    landings = LinkFolders(scope)
+    link_folders = LinkFolders(scope)
     place = locate_install(entry, scope, entry.name)
     with wrap_os_errors():
-        edits = find_edits(entry, scope, landings, reach.limits)
+        edits = find_edits(entry, link_folders, access.limits)
     if any(edit.code == "missing-skill" for edit in edits) or (entry.is_copied and not find_copies(entry, scope)):
         raise missing_install_error(entry.name, place)
-    contents = _BytesByHash(reach.limits)
-    source = _EntrySource(scope, entry, reach, contents)
+    contents = _BytesByHash(access.limits)
+    source = _EntrySource(scope, entry, access, contents)
     upstream = source.fetch_newest()
     updated = _list_differing(entry.files, upstream.files) if upstream.version else ()
     here = [_read_edit(edit, entry, contents) for edit in edits]
     there = [_FileComparison(path, entry.files.get(path), upstream.files.get(path)) for path in updated]
-    folders = [landings.path_of_link(copy) for copy in entry.copies] if entry.is_copied else [place]
+    folders = [link_folders.path_of_link(copy) for copy in entry.copies] if entry.is_copied else [place]
     for path in {*(_locked_path(entry, edit) for edit in edits), *updated}:
         _read_locked_bytes(path, entry, folders, contents)
     if not all(contents.has_bytes(row.locked) for row in (*here, *there)):
@@ -213,8 +214,8 @@ class _BytesByHash:
 class _EntrySource:
     """The source of an entry: what it has now, and what it had when it was locked."""
 
-    def __init__(self, scope: InstallScope, entry: LockEntry, reach: SourceAccess, contents: _BytesByHash) -> None:
-        self._scope, self._entry, self._reach, self._contents = scope, entry, reach, contents
+    def __init__(self, scope: InstallScope, entry: LockEntry, access: SourceAccess, contents: _BytesByHash) -> None:
+        self._scope, self._entry, self._access, self._contents = scope, entry, access, contents
 
     def fetch_newest(self) -> _Upstream:
         """What the source has now, fetched; nothing for an entry that has none."""
@@ -237,7 +238,7 @@ class _EntrySource:
     def _fetch(self, ref: str) -> tuple[str, dict[str, FileHash]]:
         """The commit of a version and its files, whose bytes are kept."""
         spec = spec_of_entry(self._entry, self._scope, ref=ref)
-        with wrap_os_errors(), self._reach.open_source(spec) as bundle:
-            files = tree_for_entry(self._entry, bundle, spec, self._reach.limits).files
-            commit = bundle.commit
+        with wrap_os_errors(), self._access.open_source(spec) as source_files:
+            files = tree_for_entry(self._entry, source_files, spec, self._access.limits).files
+            commit = source_files.commit
         return commit, {file.path: self._contents.add(file.content, executable=file.executable) for file in files}

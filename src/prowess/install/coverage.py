@@ -10,7 +10,7 @@ from prowess.discovery.agents import AGENTS
 from prowess.files.directory import Folder, exists, stat_folder
 from prowess.files.paths import is_link, is_link_to
 from prowess.files.tree import digest_tree, hash_tree
-from prowess.install.agent_links import LinkFolders
+from prowess.install.agent_links import LinkFolders, skill_folder
 from prowess.lockfile.compare import compare_folder, is_exact_copy
 from prowess.lockfile.read import read_lock
 from prowess.skills.parse import SKILL_FILE
@@ -48,14 +48,14 @@ class Coverage:
 
 def find_coverage(scopes: Sequence[InstallScope], agents: Sequence[str], limits: Limits) -> Coverage:
     """The matrix for those agents, and for whom skills are installed; ``scopes``: the first to win first."""
-    sights = [_ScopeView(scope, read_lock(scope.lock_folder, limits=limits), limits) for scope in scopes]
-    installed_for = {agent for sight in sights for entry in sight.locked.values() for agent in entry.agents}
+    views = [_ScopeView(scope, read_lock(scope.lock_folder, limits=limits), limits) for scope in scopes]
+    installed_for = {agent for view in views for entry in view.locked.values() for agent in entry.agents}
     columns = tuple(sorted({*agents, *(installed_for & AGENTS.keys())}))
     rows: list[SkillCoverage] = []
-    for rank, sight in enumerate(sights):
-        for skill in sight.find_skills(columns):
-            states = {agent: _state_for(skill, agent, sights[: rank + 1]) for agent in columns}
-            rows.append(SkillCoverage(skill.name, sight.scope.location, skill.install, states))
+    for rank, view in enumerate(views):
+        for skill in view.find_skills(columns):
+            states = {agent: _state_for(skill, agent, views[: rank + 1]) for agent in columns}
+            rows.append(SkillCoverage(skill.name, view.scope.location, skill.install, states))
     return Coverage(columns, tuple(sorted(rows, key=lambda row: (row.name, row.location))))
 
 
@@ -73,14 +73,14 @@ class _ScopeSkill(NamedTuple):
         return self.entry.name if self.entry is not None else ""
 
 
-def _state_for(skill: _ScopeSkill, agent: str, sights: Sequence[_ScopeView]) -> SkillState:
+def _state_for(skill: _ScopeSkill, agent: str, views: Sequence[_ScopeView]) -> SkillState:
     """How an agent has a skill of the last of the scopes; another of its name in the scopes before it hides it."""
-    *before, own = sights
+    *before, own = views
     path = own.find_path(agent, skill.link)
     state = own.state_at(path, skill) if path else "missing"
     if state == "missing":
         return state
-    hiding = next((one for one in (sight.find_path(agent, skill.link) for sight in before) if one), "")
+    hiding = next((one for one in (view.find_path(agent, skill.link) for view in before) if one), "")
     return "shadowed" if hiding and not own.has_same_files(hiding, path) else state
 
 
@@ -89,7 +89,7 @@ class _ScopeView:
 
     def __init__(self, scope: InstallScope, locked: LockEntries, limits: Limits) -> None:
         self.scope, self.locked, self._limits = scope, locked, limits
-        self._landings = LinkFolders(scope)
+        self._link_folders = LinkFolders(scope)
         self._digests: dict[str, str] = {}
         self._differing: dict[str, list[str]] = {}
         # Many agents look in one folder: what lies there is listed, and compared with the lock file, once.
@@ -106,7 +106,7 @@ class _ScopeView:
                     yield _ScopeSkill(name, link, entry)
         own: dict[str, str] = {}
         homes = (folder for agent in agents for folder in self._home_folders(agent))
-        for folder in dict.fromkeys((self._landings.shared, *homes)):
+        for folder in dict.fromkeys((self._link_folders.shared, *homes)):
             for name in _skill_names_in(folder):
                 own.setdefault(name, os.path.join(folder, name))
         for name, path in own.items():
@@ -120,7 +120,7 @@ class _ScopeView:
 
     def _home_folders(self, agent: str) -> list[str]:
         if agent not in self._homes:
-            self._homes[agent] = self._landings.folders_of_agent(agent)
+            self._homes[agent] = self._link_folders.folders_of_agent(agent)
         return self._homes[agent]
 
     def state_at(self, path: str, skill: _ScopeSkill) -> SkillState:
@@ -136,7 +136,7 @@ class _ScopeView:
             return self._link_state(path, skill.entry)
         if is_exact_copy(skill.entry, path, self._limits):
             return "copied"
-        return "edited" if self._landings.to_lock_path(path) in skill.entry.links else "shadowed"
+        return "edited" if self._link_folders.to_lock_path(path) in skill.entry.links else "shadowed"
 
     def _unmanaged_state(self, path: str, first: str) -> SkillState:
         if stat_folder(path) is None:
@@ -146,11 +146,10 @@ class _ScopeView:
         return "linked" if is_link(path) else "copied"
 
     def _link_state(self, path: str, entry: LockEntry) -> SkillState:
-        folder, place = entry.folder_for_link(os.path.basename(path)), self.scope.install_folder(entry.name)
-        target = os.path.join(place, *folder.split("/")) if folder else place
+        folder = entry.folder_for_link(os.path.basename(path))
         if stat_folder(path) is None:
             return "missing"
-        if entry.is_copied or not is_link_to(path, target):
+        if entry.is_copied or not is_link_to(path, skill_folder(self.scope, entry.name, folder)):
             return "shadowed"
         within = f"{folder}/" if folder else ""
         return "edited" if any(file.startswith(within) for file in self._find_edits(entry)) else "linked"

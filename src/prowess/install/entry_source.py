@@ -11,7 +11,6 @@ from prowess.files.paths import is_really_inside
 from prowess.spec.source_spec import SourceSpec, check_address
 
 if TYPE_CHECKING:
-    from prowess.install.tree import InstallTree
     from prowess.lockfile.read import LockEntry
     from prowess.lockfile.scopes import InstallScope
     from prowess.spec.source_spec import SourceKind
@@ -84,11 +83,6 @@ def is_from_source(entry: LockEntry, spec: SourceSpec, scope: InstallScope) -> b
 def is_sourceless(entry: LockEntry) -> bool:
     """Whether nothing could bring an entry back: it was adopted, and nobody knows from where it came."""
     return entry.kind not in _KINDS
-
-
-def has_same_content(entry: LockEntry, tree: InstallTree) -> bool:
-    """Whether a tree is byte for byte what the entry records."""
-    return tree.digest == entry.digest
 
 
 def missing_install_error(name: str, place: str) -> NotInstalledError:

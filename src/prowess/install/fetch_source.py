@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.fetch.git.process import GitRunner
     from prowess.fetch.git.repository import GitCommit
-    from prowess.install.tree import SourceFiles
+    from prowess.install.source_survey import SourceFiles
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntry
     from prowess.skills.catalog import Catalog
@@ -46,11 +46,14 @@ _ARCHIVE_HOSTS = frozenset(
 
 
 STALE_CODES = frozenset(("rolled-back", "stale-index"))
-"""What a site's catalogue says of itself and an install passes on: it is not what the site has now."""
-
-
+"""The codes of the issues that say that a catalogue is not what its site has now, but an earlier copy."""
 BATCH_BYTES = 64 << 20
-"""Bytes of trees that are in memory before they are put in place together: thousands of skills, and no more."""
+"""Bytes of trees that wait in memory to be put in place together: enough for thousands of skills."""
+
+
+def select_stale_issues(issues: Iterable[Issue]) -> list[Issue]:
+    """Those of the issues that say that a catalogue is not what its site has now."""
+    return [issue for issue in issues if issue.code in STALE_CODES]
 
 
 class SourceAccess(NamedTuple):
@@ -96,8 +99,8 @@ class SourceAccess(NamedTuple):
             yield _read_folder(spec, self.limits)
         else:
             with _name_token_variable(spec.address):
-                bundle = _read_archive(spec, self) if spec.kind == "archive" else _fetch_published(spec, self)
-            yield bundle
+                source_files = _read_archive(spec, self) if spec.kind == "archive" else _fetch_published(spec, self)
+            yield source_files
 
 
 @contextmanager
@@ -169,8 +172,8 @@ class LastOpenSource:
     To open it again for each of them would fetch or read all of it as often. It is to be closed at the end.
     """
 
-    def __init__(self, reach: SourceAccess) -> None:
-        self._access = reach
+    def __init__(self, access: SourceAccess) -> None:
+        self._access = access
         self._stack = ExitStack()
         self._open: tuple[tuple[object, ...], SourceFiles] | None = None
 
@@ -218,14 +221,14 @@ def _read_folder(spec: SourceSpec, limits: Limits) -> InMemoryFiles:
     return InMemoryFiles([NewFile(*file) for file in files], odd)
 
 
-def _read_archive(spec: SourceSpec, reach: SourceAccess) -> InMemoryFiles:
+def _read_archive(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
     from prowess.fetch.archive.unpack import unpack_tree  # noqa: PLC0415 - only for archives
 
-    data = _read_file(local_path(spec), reach.limits) if spec.local else _download(spec.address, reach)
+    data = _read_file(local_path(spec), access.limits) if spec.local else _download(spec.address, access)
     if data.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"---"):  # a SKILL.md by itself
         return InMemoryFiles([NewFile("SKILL.md", data)])
     try:
-        return InMemoryFiles(unpack_tree(data, name=spec.address, limits=reach.limits))
+        return InMemoryFiles(unpack_tree(data, name=spec.address, limits=access.limits))
     except SkillValidationError as error:
         raise UnsafeTreeError(error.message, error.path, error.code) from None
 
@@ -239,28 +242,28 @@ def _read_file(where: str, limits: Limits) -> bytes:
         raise InstallError(f"cannot read the archive: {error.message}", where, error.code) from None
 
 
-def _download(address: str, reach: SourceAccess) -> bytes:
+def _download(address: str, access: SourceAccess) -> bytes:
     from prowess.fetch.client import Fetcher  # noqa: PLC0415
     from prowess.fetch.url_policy import UrlPolicy, check_headers  # noqa: PLC0415 - only for what is fetched
 
-    allowed = UrlPolicy(reach.allow_private, "http" in reach.schemes, _ARCHIVE_HOSTS)
-    most = reach.limits.max_install_bytes
+    allowed = UrlPolicy(access.allow_private, "http" in access.schemes, _ARCHIVE_HOSTS)
+    most = access.limits.max_install_bytes
     headers = check_headers(token_headers(address))
-    answer = Fetcher(address, allowed, reach.limits, headers).get(address, most, bound="max_install_bytes")
+    answer = Fetcher(address, allowed, access.limits, headers).get(address, most, bound="max_install_bytes")
     if answer.status != 200:  # noqa: PLR2004 - the one answer with a body
         raise InstallError(f"there is no archive: the server answered {answer.status}", address)
     return answer.body
 
 
-def _fetch_published(spec: SourceSpec, reach: SourceAccess) -> InMemoryFiles:
+def _fetch_published(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
     """What a site publishes; or, where there is no index, what the address itself gives: an archive or a SKILL.md."""
     try:
-        return _fetch_index(spec, reach)
+        return _fetch_index(spec, access)
     except FetchError as error:
         if error.code != "no-index":
             raise
         try:
-            return _read_archive(spec, reach)
+            return _read_archive(spec, access)
         except (InstallError, FetchError):
             raise error from None
 
@@ -272,34 +275,33 @@ def _no_usable_skill_error(spec: SourceSpec, why: Sequence[Issue]) -> InstallErr
     return InstallError(message, why[0].path if why else "", why[0].code if why else "no-index")
 
 
-def load_site_catalog(spec: SourceSpec, reach: SourceAccess) -> Catalog:
+def load_site_catalog(spec: SourceSpec, access: SourceAccess) -> Catalog:
     """What a site announces: its index is fetched, none of its skills. Raises ``FetchError`` where it has none."""
     from prowess.sources.source import Source  # noqa: PLC0415 - only for what is fetched
 
     source = Source.url(
         spec.address,
-        allow_http="http" in reach.schemes,
-        allow_private=reach.allow_private,
-        allow_rollback=reach.allow_rollback,
+        allow_http="http" in access.schemes,
+        allow_private=access.allow_private,
+        allow_rollback=access.allow_rollback,
         headers=token_headers(spec.address),
         missing="error",
-        limits=reach.limits,
+        limits=access.limits,
     )
     return source.load()
 
 
-def _fetch_index(spec: SourceSpec, reach: SourceAccess) -> InMemoryFiles:
+def _fetch_index(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
     """Every skill that a well-known index lists, each in a folder of its name.
 
     A site tells nothing of who may execute what; a script says so itself, by its first two characters.
     """
-    most = reach.limits.max_install_bytes
+    most = access.limits.max_install_bytes
     files: list[NewFile] = []
-    catalog = load_site_catalog(spec, reach)
+    catalog = load_site_catalog(spec, access)
     if not catalog:
         raise _no_usable_skill_error(spec, catalog.failures)
     for skill in report_steps(catalog.skills, lambda skill: skill.name):
         read = ((path, skill.read_bytes(path, most)) for path in skill.files())
         files += (NewFile(f"{skill.name}/{path}", content, content.startswith(b"#!")) for path, content in read)
-    old_news = (issue for issue in catalog.issues if issue.code in STALE_CODES)
-    return InMemoryFiles(files, issues=(*catalog.failures, *old_news))
+    return InMemoryFiles(files, issues=(*catalog.failures, *select_stale_issues(catalog.issues)))

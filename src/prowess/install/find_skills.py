@@ -59,7 +59,7 @@ class TreeSkill(NamedTuple):
 
 
 def find_skills(
-    paths: Iterable[str], read: ReadFile, *, name: str, limits: Limits, bring: Prefetch | None = None
+    paths: Iterable[str], read: ReadFile, *, name: str, limits: Limits, prefetch: Prefetch | None = None
 ) -> tuple[list[TreeSkill], list[Issue]]:
     """The skills among ``paths``, in the order in which they win; and what is wrong with others.
 
@@ -67,17 +67,17 @@ def find_skills(
     they come by one request.
     """
     known = set(paths)
-    bring = bring or _prefetch_nothing
+    prefetch = prefetch or _prefetch_nothing
     folders = sorted(posixpath.dirname(path) for path in known if posixpath.basename(path) == SKILL_FILE)
     # Manifests may name further folders. Most name none: what is looked at without them is brought along with them.
     likely = list(_choose_folders(folders, _list_containers(())))
-    bring(
+    prefetch(
         [path for path in (*_PLUGIN_MANIFESTS, NPM_LOCK_FILE) if path in known]
         + [_skill_file_in(folder) for folder in likely]
     )
     plugins = list(_find_plugin_folders(known, read))
     chosen = list(_choose_folders(folders, _list_containers(plugins))) if plugins else likely
-    bring([_skill_file_in(folder) for folder in chosen])
+    prefetch([_skill_file_in(folder) for folder in chosen])
     issues: list[Issue] = []
     hidden = _read_npm_locked_names(known, read)
     found: dict[str, TreeSkill] = {}

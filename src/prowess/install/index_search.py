@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue, SkillError, SourceError
 from prowess.fetch.cache import Cache, CacheRecord
-from prowess.install.fetch_source import STALE_CODES, load_site_catalog
-from prowess.install.plan import parse_typed_source
+from prowess.install.fetch_source import STALE_CODES, load_site_catalog, select_stale_issues
+from prowess.install.source_survey import survey_source
 from prowess.install.system_errors import wrap_os_errors
-from prowess.install.tree import survey_source
+from prowess.install.typed_source import parse_typed_source
 from prowess.limits import MAX_DESCRIPTION_LENGTH
 from prowess.progress_steps import report_steps
 from prowess.skills.parse import SKILL_FILE
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from prowess.install.fetch_source import SourceAccess
-    from prowess.install.tree import SourceFiles
+    from prowess.install.source_survey import SourceFiles
     from prowess.limits import Limits
     from prowess.skills.search import Searchable
     from prowess.spec.source_spec import SourceSpec
@@ -76,22 +76,22 @@ class ListedSkill(NamedTuple):
         return {}
 
 
-def search_indexes(query: str, indexes: Sequence[str], reach: SourceAccess, limit: int) -> IndexSearch:
+def search_indexes(query: str, indexes: Sequence[str], access: SourceAccess, limit: int) -> IndexSearch:
     """Ask every index, and rank what all of them have together.
 
     Raises ``SourceError`` (``too-many-indexes``) for more than ``Limits.max_indexes``; whatever keeps one index from
     being asked is told in ``unanswered``.
     """
     wanted = list(dict.fromkeys(indexes))
-    if len(wanted) > reach.limits.max_indexes:
-        message = f"{len(wanted)} indexes are more than max_indexes ({reach.limits.max_indexes})"
+    if len(wanted) > access.limits.max_indexes:
+        message = f"{len(wanted)} indexes are more than max_indexes ({access.limits.max_indexes})"
         raise SourceError(message, code="too-many-indexes")
     skills: list[ListedSkill] = []
     unanswered: list[Issue] = []
     issues: list[Issue] = []
     for address in report_steps(wanted, hide_secrets):
         try:
-            listed, noticed = _ask_index(address, reach)
+            listed, noticed = _ask_index(address, access)
         except SkillError as error:
             unanswered.append(Issue(error.code, "", error.message, hide_secrets(address), 0, "warning"))
             continue
@@ -116,30 +116,30 @@ class _IndexListing(NamedTuple):
     issues: tuple[Issue, ...] = ()
 
 
-def _ask_index(address: str, reach: SourceAccess) -> _IndexListing:
+def _ask_index(address: str, access: SourceAccess) -> _IndexListing:
     """What one index has, or what its address chooses of it. Raises ``SkillError`` where it does not answer."""
     spec = parse_typed_source(address)
-    listing = _list_index(spec, reach)
+    listing = _list_index(spec, access)
     skills = [skill for skill in listing.skills if not spec.skills or skill.name in spec.skills]
     return listing._replace(skills=skills)
 
 
-def _list_index(spec: SourceSpec, reach: SourceAccess) -> _IndexListing:
+def _list_index(spec: SourceSpec, access: SourceAccess) -> _IndexListing:
     if spec.kind == "index":
-        catalog = load_site_catalog(spec, reach)
-        old_news = (issue for issue in catalog.issues if issue.code in STALE_CODES)
-        return _IndexListing([_to_listed_skill(skill) for skill in catalog.skills], (*catalog.failures, *old_news))
+        catalog = load_site_catalog(spec, access)
+        issues = (*catalog.failures, *select_stale_issues(catalog.issues))
+        return _IndexListing([_to_listed_skill(skill) for skill in catalog.skills], issues)
     if spec.kind != "git":
-        with wrap_os_errors(), reach.open_source(spec) as bundle:
-            return _list_skills(bundle, spec, reach.limits)
-    cache, remote = Cache(), reach.remote_for(spec)
+        with wrap_os_errors(), access.open_source(spec) as source_files:
+            return _list_skills(source_files, spec, access.limits)
+    cache, remote = Cache(), access.remote_for(spec)
     remote.check_address()  # what may not be asked is refused, whatever is kept of it
-    kept = _load_listing(cache, _cache_key(spec, remote.resolve_ref(spec.ref)), reach.limits)
+    kept = _load_listing(cache, _cache_key(spec, remote.resolve_ref(spec.ref)), access.limits)
     if kept is not None:
         return kept
-    with wrap_os_errors(), reach.open_source(spec) as bundle:
-        listing = _list_skills(bundle, spec, reach.limits)
-    _store_listing(cache, _cache_key(spec, bundle.commit), listing)
+    with wrap_os_errors(), access.open_source(spec) as source_files:
+        listing = _list_skills(source_files, spec, access.limits)
+    _store_listing(cache, _cache_key(spec, source_files.commit), listing)
     return listing
 
 
@@ -151,12 +151,12 @@ def _to_listed_skill(skill: Searchable) -> ListedSkill:
 # -- repositories, folders and archives --------------------------------------------------------------------------------
 
 
-def _list_skills(bundle: SourceFiles, spec: SourceSpec, limits: Limits) -> _IndexListing:
+def _list_skills(source_files: SourceFiles, spec: SourceSpec, limits: Limits) -> _IndexListing:
     """The skills in what a source gave, as an install would find them; and what is wrong with others."""
-    if sum(path.rpartition("/")[2] == SKILL_FILE for path in bundle.paths) > limits.max_index_entries:
+    if sum(path.rpartition("/")[2] == SKILL_FILE for path in source_files.paths) > limits.max_index_entries:
         message = f"the source has more than max_index_entries ({limits.max_index_entries}) skills"
         raise InstallError(message, code="too-many-entries")
-    survey = survey_source(bundle, spec, limits)
+    survey = survey_source(source_files, spec, limits)
     skills = [_to_listed_skill(skill.document.front) for skill in survey.skills if skill.is_default]
     return _IndexListing(
         skills, tuple(_to_issue(issue.code, issue.field, issue.message, issue.path) for issue in survey.issues)

@@ -63,8 +63,8 @@ class MovePaths(NamedTuple):
 class ScopeJournal:
     """The journal of one scope: written, finished, taken back. Only for whoever holds the scope's lock."""
 
-    def __init__(self, scope: InstallScope, landings: LinkFolders, limits: Limits) -> None:
-        self._scope, self._link_folders, self._limits = scope, landings, limits
+    def __init__(self, scope: InstallScope, link_folders: LinkFolders, limits: Limits) -> None:
+        self._scope, self._link_folders, self._limits = scope, link_folders, limits
         self._store = os.path.join(scope.base, STORE_FOLDER)
         self._path = journal_path(scope)
 

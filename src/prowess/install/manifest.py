@@ -16,7 +16,7 @@ from prowess.discovery.agents import get_agent
 from prowess.discovery.settings import MANIFEST_KEYS, SETTINGS_TABLE
 from prowess.errors import BadReferenceError, InstallError, SourceError
 from prowess.files.directory import exists
-from prowess.install.plan import parse_typed_source, with_safe_name
+from prowess.install.typed_source import parse_typed_source, with_safe_name
 from prowess.lockfile.conflicts import find_marker
 from prowess.lockfile.read import COPY_MODE, read_text
 from prowess.spec.redaction import show_address
@@ -112,10 +112,10 @@ def parse_entry(entry: ManifestEntry, defaults: ManifestDefaults, folder: str) -
     return _parse_declaration(entry, defaults.agents, defaults.mode, folder)
 
 
-def declared_places(one: Declaration) -> list[str]:
-    """The places that a declaration fills."""
-    chosen = dict.fromkeys(f"{one.spec.org}/{link_name(skill)}" for skill in one.spec.skills)
-    return list(chosen) or [one.spec.full_name]
+def declared_places(spec: SourceSpec) -> list[str]:
+    """The places, as ``org/name``, that the install of a declared source fills."""
+    chosen = dict.fromkeys(f"{spec.org}/{link_name(skill)}" for skill in spec.skills)
+    return list(chosen) or [spec.full_name]
 
 
 def manifest_file_name(folder: str) -> str:
@@ -154,7 +154,7 @@ def _refuse_duplicates(declared: list[Declaration], folder: str) -> None:
     """Raise where two entries declare one install: both sides of a merge that were kept, mostly."""
     first: dict[str, Declaration] = {}
     for one in declared:
-        for place in declared_places(one):
+        for place in declared_places(one.spec):
             other = first.setdefault(place, one)
             if other is not one:
                 both = f"{show_address(other.source)} and {show_address(one.source)}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prowess.authoring.descriptions import description_issues
 from prowess.authoring.secrets import find_secret_issues
 from prowess.install.fetch_source import InMemoryFiles
-from prowess.install.tree import survey_source
+from prowess.install.source_survey import survey_source
 from prowess.select.budget import listing_costs
 from prowess.skills.inventory import list_scripts
 from prowess.skills.parse import SKILL_FILE, text_issues
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from prowess.errors import Issue
     from prowess.install.find_skills import TreeSkill
-    from prowess.install.tree import SourceFiles, SourceSurvey
+    from prowess.install.source_survey import SourceFiles, SourceSurvey
     from prowess.limits import Limits
     from prowess.spec.source_spec import SourceSpec
 
@@ -103,15 +103,15 @@ class Offer:
         return all(skill.is_complete for skill in self.skills)
 
 
-def make_offer(bundle: SourceFiles, spec: SourceSpec, limits: Limits) -> Offer:
+def make_offer(source_files: SourceFiles, spec: SourceSpec, limits: Limits) -> Offer:
     """The offer of a source that was opened; raises as ``survey_source`` does, and for a chosen skill it has not."""
-    survey = survey_source(bundle, spec, limits)
+    survey = survey_source(source_files, spec, limits)
     wanted = survey.choose_skills(spec.skills) if spec.skills else sorted(survey.skills, key=lambda skill: skill.folder)
     if spec.skills:  # who has chosen is likely to install them
         survey.reader.prefetch([path for skill in wanted for path in survey.files_of(skill)])
     skills = tuple(_make_offered_skill(skill, survey, spec) for skill in wanted)
-    in_memory = bundle if isinstance(bundle, InMemoryFiles) else None
-    return Offer(spec, bundle.commit, bundle.date, skills, survey.issues, in_memory)
+    in_memory = source_files if isinstance(source_files, InMemoryFiles) else None
+    return Offer(spec, source_files.commit, source_files.date, skills, survey.issues, in_memory)
 
 
 def _make_offered_skill(skill: TreeSkill, survey: SourceSurvey, spec: SourceSpec) -> OfferedSkill:

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 _SHOWN_DIGITS = 12
 
 
-def find_rollback(entry: LockEntry, commit: str, spec: SourceSpec, reach: SourceAccess) -> Issue | None:
+def find_rollback(entry: LockEntry, commit: str, spec: SourceSpec, access: SourceAccess) -> Issue | None:
     """The issue that the version of an entry leads to ``commit`` now, which is no newer than the one installed.
 
     ``None`` when it went forward, when there is no commit to compare, or when going back is allowed. Raises
     ``GitError`` when the history cannot be had.
     """
-    if reach.allow_rollback or not entry.commit or commit == entry.commit:
+    if access.allow_rollback or not entry.commit or commit == entry.commit:
         return None
     where = f"{spec.ref or 'the default branch'} of {entry.source}"
     try:
-        if reach.remote_for(spec).has_ancestor(commit, entry.commit):
+        if access.remote_for(spec).has_ancestor(commit, entry.commit):
             return None
     except GitError as error:
         raise error.about(f"whether {where} went back cannot be told") from error.__cause__

@@ -33,7 +33,7 @@ from prowess.cli.render.blocks import Line, line
 from prowess.errors import BadReferenceError
 from prowess.files.directory import exists
 from prowess.install.copy_into import refuse_taken_places
-from prowess.install.plan import parse_typed_source, with_safe_name
+from prowess.install.typed_source import parse_typed_source, with_safe_name
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.read import LOCK_FILE
 from prowess.spec.skill_ref import is_local_path, link_name
