@@ -10,7 +10,7 @@ from prowess.errors import InstallError
 from prowess.install.entry_source import source_for_lock
 from prowess.install.install_request import InstallRequest
 from prowess.install.lookalikes import find_lookalike_issues
-from prowess.install.manifest_diff import find_still_declared
+from prowess.install.manifest_diff import find_stale_declarations
 from prowess.install.manifest_edits import declare_source, edit_manifest
 from prowess.install.stage import stage_install
 from prowess.install.store import open_store
@@ -56,7 +56,7 @@ def apply_plan(context: InstallContext, plan: Plan) -> tuple[InstalledSkill, ...
 
         context.issues += edit_manifest(scope, declare_plan, context.limits)
     replaced = [before.get(skill.full_name) for skill in installed]
-    context.issues += tuple(find_still_declared(scope, replaced, context.limits))
+    context.issues += tuple(find_stale_declarations(scope, replaced, context.limits))
     return installed
 
 

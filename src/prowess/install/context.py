@@ -86,7 +86,7 @@ class InstallContext:
         """Every entry of both lock files with its scope, the project's first."""
         return [(scope, entry) for scope in self.scopes for entry in self.read_lock(scope).values()]
 
-    def find_recorded(self, ref: SkillRef) -> tuple[InstallScope, str]:
+    def find_known_install(self, ref: SkillRef) -> tuple[InstallScope, str]:
         """The scope that has an install, or at least records it in its lock file, and the folder of the install.
 
         Raises ``NotInstalledError`` when no scope does.

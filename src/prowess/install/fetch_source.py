@@ -99,7 +99,7 @@ class SourceAccess(NamedTuple):
             yield _read_folder(spec, self.limits)
         else:
             with _name_token_variable(spec.address):
-                source_files = _read_archive(spec, self) if spec.kind == "archive" else _fetch_published(spec, self)
+                source_files = _read_archive(spec, self) if spec.kind == "archive" else _fetch_site(spec, self)
             yield source_files
 
 
@@ -255,7 +255,7 @@ def _download(address: str, access: SourceAccess) -> bytes:
     return answer.body
 
 
-def _fetch_published(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
+def _fetch_site(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
     """What a site publishes; or, where there is no index, what the address itself gives: an archive or a SKILL.md."""
     try:
         return _fetch_index(spec, access)

@@ -24,7 +24,7 @@ from prowess.install.coverage import find_coverage
 from prowess.install.entry_source import refuse_own_source
 from prowess.install.fetch_source import SourceAccess
 from prowess.install.index_search import IndexSearch, search_indexes
-from prowess.install.outdated import Outdated, find_outdated
+from prowess.install.outdated import Outdated, find_newer_versions
 from prowess.install.plan import Plan, PlanArguments, make_plan
 from prowess.install.present_agents import choose_preset_agents, find_present_agents
 from prowess.install.relink import add_links, change_links, remove_links
@@ -267,9 +267,9 @@ class Installer:
 
     def list(self) -> tuple[InstalledSkill, ...]:
         """Everything that is installed: the project's, then the user's, by ``org/name``."""
-        return (*self._list_installed(self.project), *self._list_installed(self.user))
+        return (*self._list_scope(self.project), *self._list_scope(self.user))
 
-    def _list_installed(self, scope: InstallScope) -> Sequence[InstalledSkill]:
+    def _list_scope(self, scope: InstallScope) -> Sequence[InstalledSkill]:
         locked: LockEntries = {}
         with suppress(InstallError):  # the commands that need a lock file report one that makes no sense
             locked = self._context.read_lock(scope)
@@ -302,7 +302,7 @@ class Installer:
 
         An install whose source could not be asked is included with the status ``"failed"``, and is in ``issues``.
         """
-        return find_outdated(self._context)
+        return find_newer_versions(self._context)
 
     def find(self, query: str, indexes: Sequence[str], limit: int = 10) -> IndexSearch:
         """The skills that fit the words of ``query``, best first, among all that some indexes have.
@@ -322,7 +322,7 @@ class Installer:
         """
         self._context.begin_read(self.user, self.project)
         wanted = parse_refs(ref)[0]
-        scope, _ = self._context.find_recorded(wanted)
+        scope, _ = self._context.find_known_install(wanted)
         entry = require_entry(self._context.read_lock(scope), scope, wanted.full_name)
         return compare_sides(scope, entry, self._context.access)
 

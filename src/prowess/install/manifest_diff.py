@@ -57,7 +57,7 @@ def compare_manifest(
     by_text: dict[str, list[LockEntry]] = {}
     for entry in locked.values():
         by_text.setdefault(entry.declared, []).append(entry)
-    unrecorded = [item for item in declarations if not _is_fully_recorded(item, by_text.get(item.text, ()))]
+    unrecorded = [item for item in declarations if not _has_all_entries(item, by_text.get(item.text, ()))]
     unmarked = {name: item for item in unrecorded for name in _find_matching_entries(item, locked, scope)}
     matched = {declaration.text for declaration in unmarked.values()}
     missing = tuple(declaration for declaration in unrecorded if declaration.text not in matched)
@@ -86,7 +86,7 @@ def may_give_way(entry: LockEntry, declaration: Declaration, texts: Collection[s
     return is_from_source(entry, declaration.spec, scope)
 
 
-def _is_fully_recorded(declaration: Declaration, entries: Sequence[LockEntry]) -> bool:
+def _has_all_entries(declaration: Declaration, entries: Sequence[LockEntry]) -> bool:
     """Whether ``entries``, which name this declaration, still hold all that it asks for.
 
     A command such as update or remove may have changed them since.
@@ -180,7 +180,7 @@ def _describe_mode(mode: str) -> str:
 def refuse_manifest_diff(diff: ManifestDiff, locked: LockEntries, scope: InstallScope) -> None:
     """Raise ``LockMismatchError`` (``lock-outdated``) with everything that the manifest and the lock file differ in."""
     reasons = [
-        f"{declaration} is declared, and {name} is locked {_describe_locked(locked[name], declaration)}"
+        f"{declaration} is declared, and {name} is locked {_describe_lock_state(locked[name], declaration)}"
         for name, declaration in diff.moved.items()
     ]
     reasons += [f"{declaration} is declared and not locked" for declaration in diff.unmoved]
@@ -189,14 +189,16 @@ def refuse_manifest_diff(diff: ManifestDiff, locked: LockEntries, scope: Install
     raise LockMismatchError(f"the lock file is out of date: {'; '.join(reasons)}", scope.lock_folder, "lock-outdated")
 
 
-def _describe_locked(entry: LockEntry, declaration: Declaration) -> str:
+def _describe_lock_state(entry: LockEntry, declaration: Declaration) -> str:
     """The mode in which an entry is locked when another one is declared, else the version."""
     if entry.mode != declaration.mode:
         return f"as {_describe_mode(entry.mode)}"
     return f"at {_describe_version(entry.ref)}"
 
 
-def find_still_declared(scope: InstallScope, entries: Iterable[LockEntry | None], limits: Limits) -> Iterator[Issue]:
+def find_stale_declarations(
+    scope: InstallScope, entries: Iterable[LockEntry | None], limits: Limits
+) -> Iterator[Issue]:
     """A warning for each changed or removed entry that the manifest still declares as it was.
 
     ``entries`` are as they were before the change; ``None`` stands for an install that was not there.

@@ -43,7 +43,7 @@ class Outdated:
     """Why the source could not be asked."""
 
 
-def find_outdated(context: InstallContext) -> tuple[Outdated, ...]:
+def find_newer_versions(context: InstallContext) -> tuple[Outdated, ...]:
     """The installs of both scopes whose source has something newer, or could not be asked."""
     context.begin_read(context.user, context.project)
     outdated: list[Outdated] = []
@@ -73,7 +73,7 @@ def _find_newer(entry: LockEntry, scope: InstallScope, access: SourceAccess) -> 
     A warning says that the source went back behind what is installed, which is nothing newer, or that a site does not
     answer; with the latter goes an ``Outdated`` that failed. Raises ``SkillError`` when the source cannot be asked.
     """
-    if entry.kind == "adopted" or _is_pinned(entry):
+    if entry.kind == "adopted" or _is_at_fixed_commit(entry):
         return
     spec = spec_of_entry(entry, scope, ref=entry.ref)
     tag = ""
@@ -99,7 +99,7 @@ def _find_newer(entry: LockEntry, scope: InstallScope, access: SourceAccess) -> 
         yield Outdated(entry.name, entry.ref, current, newest, tag)
 
 
-def _is_pinned(entry: LockEntry) -> bool:
+def _is_at_fixed_commit(entry: LockEntry) -> bool:
     """Whether the version of an entry is a commit, by its id or the first digits of it, which never gets old."""
     return is_commit(entry.ref) or (is_short_commit(entry.ref) and entry.commit.startswith(entry.ref))
 

@@ -12,7 +12,7 @@ from prowess.files.directory import exists
 from prowess.install.agent_links import skill_folder
 from prowess.install.context import parse_refs, require_entry
 from prowess.install.installed_files import read_unedited_files
-from prowess.install.manifest_diff import find_still_declared
+from prowess.install.manifest_diff import find_stale_declarations
 from prowess.install.ownership import is_made_by_prowess, stage_unlink
 from prowess.install.stage import group_by_skill
 from prowess.install.store import AgentLink, open_store
@@ -48,7 +48,7 @@ def change_links(context: InstallContext, refs: Refs, agents: Sequence[str], cha
             entries = [store.locked.get(name) for name in names]
             links += change(store, names, check_texts(agents, "agents"))
         context.issues += store.issues
-        context.issues += tuple(find_still_declared(scope, entries, context.limits))
+        context.issues += tuple(find_stale_declarations(scope, entries, context.limits))
     return tuple(links)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import NotInstalledError
 from prowess.files.directory import exists
 from prowess.install.context import parse_refs
-from prowess.install.manifest_diff import find_still_declared
+from prowess.install.manifest_diff import find_stale_declarations
 from prowess.install.manifest_edits import edit_manifest, undeclare_places
 from prowess.install.ownership import backup_reason, recorded_link_paths, stage_unlink
 from prowess.install.store import open_store
@@ -32,7 +32,7 @@ def remove_skills(context: InstallContext, refs: Refs, *, save: bool) -> tuple[P
     places: list[str] = []
     by_scope: dict[InstallScope, dict[str, str]] = {}
     for ref in parse_refs(refs):
-        scope, place = context.find_recorded(ref)
+        scope, place = context.find_known_install(ref)
         by_scope.setdefault(scope, {})[ref.full_name] = place
         places.append(place)
     for scope, installs in by_scope.items():
@@ -54,7 +54,7 @@ def _remove_from_scope(context: InstallContext, scope: InstallScope, places: Map
         context.issues += edit_manifest(
             scope, lambda manifest: undeclare_places(manifest, scope, places.keys()), context.limits
         )
-    context.issues += tuple(find_still_declared(scope, removed, context.limits))
+    context.issues += tuple(find_stale_declarations(scope, removed, context.limits))
 
 
 def remove_installs(store: Store, names: Collection[str]) -> None:

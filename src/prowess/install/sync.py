@@ -58,7 +58,7 @@ def sync_scope(
         refuse_manifest_diff(diff, recorded, scope)
     access = context.access.for_entries(recorded.values())
     run = _SyncRun(context, scope, access, declared or (), removes, [], [])
-    installed = run.install_declared(diff.missing)
+    installed = run.install_declarations(diff.missing)
     restoration = Restoration(scope, access, locked=locked)
     with wrap_os_errors():
         # Before anything is put back: what the manifest declares no more need not be fetched again.
@@ -95,7 +95,7 @@ class _SyncRun(NamedTuple):
     errors: list[SkillError]
     issues: list[Issue]
 
-    def install_declared(self, declarations: Sequence[Declaration]) -> list[InstalledSkill]:
+    def install_declarations(self, declarations: Sequence[Declaration]) -> list[InstalledSkill]:
         """Install declarations one after the other; one that fails adds to ``errors`` and does not stop the others."""
         installed: list[InstalledSkill] = []
         for declaration in report_steps(declarations, str):

@@ -15,7 +15,7 @@ from prowess.install.fetch_source import BATCH_BYTES, LastOpenSource, select_sta
 from prowess.install.file_diffs import diff_files
 from prowess.install.install_request import InstallOptions, InstallRequest
 from prowess.install.installed_files import find_edits, read_current_files
-from prowess.install.manifest_diff import find_still_declared
+from prowess.install.manifest_diff import find_stale_declarations
 from prowess.install.manifest_edits import declare_version, edit_manifest
 from prowess.install.outdated import describe_unreachable
 from prowess.install.rollback import find_rollback
@@ -85,7 +85,7 @@ def update_skills(context: InstallContext, refs: Refs | None, options: UpdateOpt
     if not isinstance(refs, str | SkillRef):
         return _update_several(context, parse_refs(refs), access, options)
     ref = parse_refs(refs)[0]
-    scope, _ = context.find_recorded(ref)
+    scope, _ = context.find_known_install(ref)
     entry = require_entry(context.read_lock(scope), scope, ref.full_name)
     outcome = _update_one(scope, _with_version(entry, ref.version), access, options)
     _report_outcome(context, scope, entry, ref.version, outcome, save=options.save)
@@ -102,7 +102,7 @@ def _update_several(
     updates: dict[int, Update] = {}
     for index, ref in enumerate(refs):
         try:
-            scope, _ = context.find_recorded(ref)
+            scope, _ = context.find_known_install(ref)
             known[index] = scope, require_entry(recorded[scope], scope, ref.full_name)
         except SkillError as error:
             updates[index] = Update(ref.full_name, "failed", "", why=error.message)
@@ -141,7 +141,7 @@ def _report_outcome(
         context.issues += edit_manifest(
             scope, lambda manifest: declare_version(manifest, scope, entry, version), context.limits
         )
-    context.issues += tuple(find_still_declared(scope, [entry], context.limits))
+    context.issues += tuple(find_stale_declarations(scope, [entry], context.limits))
 
 
 # -- fetching ----------------------------------------------------------------------------------------------------------
@@ -270,7 +270,7 @@ def _apply_updates(
             except SkillError as error:
                 if alone:
                     raise
-                store.discard_staged(staged_count)  # the other updates must not commit a part of this one
+                store.discard_staged_moves(staged_count)  # the other updates must not commit a part of this one
                 locked = before
                 outcomes.append(_failed_outcome(pending.entry, error))
         if not options.dry_run:
