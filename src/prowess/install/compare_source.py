@@ -1,7 +1,7 @@
-"""An install three ways: as it is here, as the lock file has it, and as its source has it now.
+"""One install compared three ways: as it is on this disk, as the lock file records it, and as its source has it now.
 
-The lock file has no bytes, only their hashes. What was locked is therefore put together from whichever side still has
-bytes of that hash: the folder here, what the source has now, and last the commit that is locked, fetched again.
+The lock file has only the hashes of files, not their bytes. The locked bytes of a file come from the first side that
+has bytes of that hash: the disk, what the source has now, and at last the locked commit, which is fetched again.
 """
 
 from __future__ import annotations
@@ -42,47 +42,46 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SkillDiff:
-    """How an install differs from its lock entry here, and at its source.
+    """How an install differs from its lock entry: on this disk (``edits``), and at its source (``updates``).
 
-    ``edits`` and ``updates`` are unified diffs that begin at what is locked; the files that they are about are in
-    ``edited_files`` and ``updated_files``.
+    Both are unified diffs that start at the locked files; ``edited_files`` and ``updated_files`` name the files.
     """
 
     name: str
     path: Path
     locked: str
-    """The commit that is locked; the digest where a source has no commits."""
+    """The locked commit; the locked digest when the source has no commits."""
     newest: str
-    """The same of what the source has now; ``""`` where it could not be asked, or there is none."""
+    """The commit, or the digest, that the source has now; ``""`` when it could not be asked, or there is none."""
     edited_files: tuple[str, ...]
     edits: str
     updated_files: tuple[str, ...]
     updates: str
     has_source: bool = True
     why_unasked: str = ""
-    """Why the source could not be asked; ``""`` where it could, or where there is none."""
+    """Why the source could not be asked; ``""`` when it could, or when there is none."""
 
     @property
     def differs(self) -> bool:
-        """Whether anything is known to differ."""
+        """Whether any difference is known."""
         return bool(self.edited_files or self.updated_files)
 
 
 class _Upstream(NamedTuple):
-    """What a source has now: its commit or digest and its files; or why it could not be asked."""
+    """What a source has now: its commit or digest, and its files; or why it could not be asked."""
 
     version: str = ""
     files: Mapping[str, FileHash] = {}
     why_unasked: str = ""
     is_unreachable: bool = False
-    """Whether the source itself did not answer, so that there is no use in asking it for anything else."""
+    """True when the source did not answer, so that it is useless to ask it for another commit."""
 
 
 def compare_sides(scope: InstallScope, entry: LockEntry, access: SourceAccess) -> SkillDiff:
-    """The three sides of one install, compared; nothing is changed.
+    """The comparison of one install; nothing is changed.
 
-    Raises ``NotInstalledError`` where it is not on this disk. A source that cannot be asked is no error: it is said in
-    ``why_unasked``.
+    Raises ``NotInstalledError`` when the install is not on this disk. A source that cannot be asked is no error:
+    ``why_unasked`` then says why.
     """
     link_folders = LinkFolders(scope)
     place = locate_install(entry, scope, entry.name)
@@ -99,6 +98,7 @@ def compare_sides(scope: InstallScope, entry: LockEntry, access: SourceAccess) -
     folders = [link_folders.path_of_link(copy) for copy in entry.copies] if entry.is_copied else [place]
     for path in {*(_locked_path(entry, edit) for edit in edits), *updated}:
         _read_locked_bytes(path, entry, folders, contents)
+    # Another fetch is the last resort: most often the disk or the newest version has the locked bytes.
     if not all(contents.has_bytes(row.locked) for row in (*here, *there)):
         source.fetch_locked_files(upstream)
     return SkillDiff(
@@ -116,7 +116,7 @@ def compare_sides(scope: InstallScope, entry: LockEntry, access: SourceAccess) -
 
 
 class _FileComparison(NamedTuple):
-    """One file of a side beside what is locked; in place of one that cannot be read, a sentence about it."""
+    """One file of a side beside the locked one; a file that cannot be read is a sentence that says why."""
 
     path: str
     locked: FileHash | None
@@ -124,76 +124,78 @@ class _FileComparison(NamedTuple):
 
 
 def _list_differing(locked: Mapping[str, FileHash], other: Mapping[str, FileHash]) -> tuple[str, ...]:
-    """The files that two sides do not have alike, by path."""
+    """The paths of the files that differ between two sides."""
     return tuple(path for path in sorted(locked.keys() | other.keys()) if locked.get(path) != other.get(path))
 
 
 def _lock_prefix(entry: LockEntry, place: str) -> str:
-    """Where the files of a place stand in the lock file: a copy is one skill of an install."""
+    """The folder, with a slash, under which the lock file has the files of a place: a copy holds one skill."""
     folder = entry.folder_for_link(os.path.basename(place)) if entry.is_copied else ""
     return f"{folder}/" if folder else ""
 
 
 def _locked_path(entry: LockEntry, edit: Difference) -> str:
-    """The path under which the lock file has a file of a place."""
+    """The path under which the lock file has an edited file."""
     return f"{_lock_prefix(entry, edit.folder)}{edit.path}"
 
 
 def _read_locked_bytes(path: str, entry: LockEntry, folders: Iterable[str], contents: _BytesByHash) -> None:
-    """Keep the bytes of a file in every place that may have it as it was locked: of copies one may be edited alone."""
+    """Read the bytes of a file from every folder that may still have it as it was locked."""
+    # An install in mode copy has several folders, and somebody may have edited only one of them.
     for folder in folders:
         prefix = _lock_prefix(entry, folder)
         if path.startswith(prefix):
-            with suppress(ResourceError):  # what is no file there is told as an edit
+            with suppress(ResourceError):  # an entry that is no file is reported as an edit
                 contents.read_file(folder, path.removeprefix(prefix))
 
 
 def _read_edit(edit: Difference, entry: LockEntry, contents: _BytesByHash) -> _FileComparison:
-    """A file here that is not as locked; one of a copy goes by the path of the copy, since there may be several."""
+    """The comparison of an edited file; a file of a copy is named with the copy, since there may be several."""
     locked = entry.files.get(_locked_path(entry, edit))
     path = "/".join(filter(None, (edit.link, edit.path)))
     try:
         return _FileComparison(path, locked, contents.read_file(edit.folder, edit.path))
-    except PathTraversalError:  # nothing that is installed holds a link
+    except PathTraversalError:  # somebody put a link there: no install holds one
         return _FileComparison(path, locked, f"{path} is a link, not a file")
     except ResourceError as error:
         return _FileComparison(path, locked, f"{path} cannot be compared: {error.message}")
 
 
 class _BytesByHash:
-    """Bytes by their SHA-256, from every side; those that are too large to be shown are left out."""
+    """The bytes of files from all sides, by their SHA-256; files that are too large to show are left out."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._by_hash: dict[str, bytes] = {}
 
     def add(self, content: bytes, *, executable: bool) -> FileHash:
-        """Keep bytes; what a lock file says of them."""
+        """Keep the bytes of a file; returns their hash."""
         file = hash_bytes(content, executable=executable)
         if file.size <= self._limits.max_resource_bytes:
             self._by_hash[file.sha256] = content
         return file
 
     def read_file(self, folder: str, path: str) -> FileHash | None:
-        """Keep the bytes of a file, of one that is too large only its size; ``None`` where there is none.
+        """Keep the bytes of a file on the disk; returns their hash, or ``None`` when there is no file.
 
-        Raises ``ResourceError`` for what is no file, or cannot be read.
+        The hash of a file that is too large has only its size. Raises ``ResourceError`` for an entry that is no file,
+        or cannot be read.
         """
-        most = self._limits.max_resource_bytes
+        max_bytes = self._limits.max_resource_bytes
         try:
             with OpenFile(folder, tuple(path.split("/"))) as file:
-                if file.info.st_size > most:
+                if file.info.st_size > max_bytes:
                     return FileHash(file.info.st_size, is_executable(file), "")
-                return self.add(file.read_all(most), executable=is_executable(file))
+                return self.add(file.read_all(max_bytes), executable=is_executable(file))
         except ResourceNotFoundError:
             return None
 
     def has_bytes(self, file: FileHash | None) -> bool:
-        """Whether the bytes are here, or need not be: there are none, or too many to show."""
+        """Whether the bytes of a file are known, or not needed, because there is no file or it is too large to show."""
         return file is None or file.size > self._limits.max_resource_bytes or file.sha256 in self._by_hash
 
     def diff_rows(self, rows: Iterable[_FileComparison]) -> Iterator[str]:
-        """The diff from what is locked to another side."""
+        """The unified diff from the locked files to another side."""
         diffs = FileDiffs(self._limits)
         for path, locked, other in rows:
             if isinstance(other, str):
@@ -204,7 +206,8 @@ class _BytesByHash:
                 yield from diffs.diff_file(path, self._diff_side(locked), self._diff_side(other))
 
     def _diff_side(self, file: FileHash | None) -> tuple[bytes, bool] | None:
-        """One side of a diff; a file that is too large stands there as too many zeros, and is only named."""
+        """One side of a diff; ``None`` when there is no file."""
+        # A file that is too large is replaced by too many zeros, so that the diff only names it.
         if file is None:
             return None
         content = self._by_hash.get(file.sha256)
@@ -218,7 +221,7 @@ class _EntrySource:
         self._scope, self._entry, self._access, self._contents = scope, entry, access, contents
 
     def fetch_newest(self) -> _Upstream:
-        """What the source has now, fetched; nothing for an entry that has none."""
+        """Fetch what the source has now; an entry without a source gives an empty result."""
         if is_sourceless(self._entry):
             return _Upstream(is_unreachable=True)
         try:
@@ -229,14 +232,14 @@ class _EntrySource:
         return _Upstream(commit or digest_tree(files), files)
 
     def fetch_locked_files(self, upstream: _Upstream) -> None:
-        """Fetch the commit that is locked, for its bytes, unless that is in vain."""
+        """Fetch the locked commit for its bytes, unless the source has no other commit or does not answer."""
         commit = self._entry.commit
         if commit and commit != upstream.version and not upstream.is_unreachable:
-            with suppress(SkillError):  # each file whose bytes are lacking then says so in its own row
+            with suppress(SkillError):  # each file whose bytes are unknown says so in its own row
                 self._fetch(commit)
 
     def _fetch(self, ref: str) -> tuple[str, dict[str, FileHash]]:
-        """The commit of a version and its files, whose bytes are kept."""
+        """The commit of a version and the hashes of its files, whose bytes are kept."""
         spec = spec_of_entry(self._entry, self._scope, ref=ref)
         with wrap_os_errors(), self._access.open_source(spec) as source_files:
             files = tree_for_entry(self._entry, source_files, spec, self._access.limits).files

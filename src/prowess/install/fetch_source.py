@@ -1,4 +1,4 @@
-"""From where a source says it is to its files in memory: repositories, folders, archives, well-known addresses."""
+"""Fetching: from the address of a source to its files, for repositories, folders, archives and sites."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _ARCHIVE_HOSTS = frozenset(
     ("codeload.github.com", "objects.githubusercontent.com", "release-assets.githubusercontent.com")
 )
-"""Where GitHub's own addresses of archives lead."""
+"""The hosts to which GitHub redirects the addresses of its archives."""
 
 
 STALE_CODES = frozenset(("rolled-back", "stale-index"))
@@ -57,21 +57,22 @@ def select_stale_issues(issues: Iterable[Issue]) -> list[Issue]:
 
 
 class SourceAccess(NamedTuple):
-    """How sources are reached: by which schemes, with which git, within which limits."""
+    """How sources are reached: by which schemes, with which git, and within which limits."""
 
     schemes: Sequence[str]
     git: GitRunner | None
     limits: Limits
     allow_private: bool = False
-    """Whether archives and indexes may come from machines that are not public."""
+    """True when archives and indexes may come from machines that are not public."""
     allow_rollback: bool = False
-    """Whether a source may go back behind what was seen of it."""
+    """True when a source may go back behind what it gave before."""
     shared_fetches: SharedFetches | None = None
-    """What one command over many entries shares."""
+    """The fetches that one command over many entries shares; ``None`` when it fetches for each."""
 
     def for_entries(self, entries: Iterable[LockEntry]) -> SourceAccess:
-        """The same, for one command over many entries: each repository is asked once for all of them."""
-        if self.shared_fetches is not None:  # inside of such a command already, which has seen one state of each
+        """An access like this one for one command over many entries, which asks each repository once for all."""
+        # Inside of ``asking_once`` the fetches are shared already: all commands must see one state of a repository.
+        if self.shared_fetches is not None:
             return self
         folders: dict[str, list[str]] = {}
         for entry in entries:
@@ -81,15 +82,18 @@ class SourceAccess(NamedTuple):
         return self._replace(shared_fetches=SharedFetches(folders))
 
     def remote_for(self, spec: SourceSpec) -> GitRemote:
-        """The repository that a source names."""
+        """The git repository that a source names."""
         address = local_path(spec) if spec.local else spec.address
-        # A repository of this machine is not kept a second time: to ask it costs as much as to read the cache.
+        # A repository on this machine is not cached: to ask it costs as much as to read the cache.
         cache = None if spec.local else Cache()
         return GitRemote(address, spec.local, self.schemes, self.git, self.limits, cache, self.shared_fetches)
 
     @contextmanager
     def open_source(self, spec: SourceSpec) -> Iterator[SourceFiles]:
-        """What the source holds now; whatever had to be written for it is gone at the end."""
+        """The files that a source has now. Temporary files that fetching needs are deleted at the end.
+
+        Raises ``SkillError`` when the source cannot be reached or read.
+        """
         if spec.kind == "git":
             with self.remote_for(spec).open_commit(spec.ref) as commit:
                 yield _CommitFiles(commit, self.limits)
@@ -105,7 +109,7 @@ class SourceAccess(NamedTuple):
 
 @contextmanager
 def _name_token_variable(address: str) -> Iterator[None]:
-    """Have an error that a server wants to know who asks say which variable its token goes into."""
+    """Add the name of the variable for the token to the error of a server that wants a login."""
     try:
         yield
     except FetchError as error:
@@ -116,7 +120,7 @@ def _name_token_variable(address: str) -> Iterator[None]:
 
 
 class _CommitFiles:
-    """A commit's files."""
+    """The files of a commit, of which each is fetched when it is read."""
 
     def __init__(self, commit: GitCommit, limits: Limits) -> None:
         self._commit, self._limits = commit, limits
@@ -141,7 +145,7 @@ class _CommitFiles:
 
 
 class InMemoryFiles:
-    """Files that are in memory already."""
+    """The files of a source that are in memory already."""
 
     def __init__(
         self, files: Sequence[NewFile], odd: Sequence[tuple[str, str]] = (), issues: Sequence[Issue] = ()
@@ -154,7 +158,7 @@ class InMemoryFiles:
         self.issues = tuple(issues)
 
     def prefetch(self, paths: Sequence[str]) -> None:
-        """Nothing is left to be fetched."""
+        """Do nothing, since every file is in memory."""
 
     def read_files(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
         return tuple(self._files[path] for path in paths)
@@ -167,9 +171,9 @@ class InMemoryFiles:
 
 
 class LastOpenSource:
-    """The source that was asked for last, kept open: many entries of a lock file have one source.
+    """Opens sources and keeps the last one open, because many entries of a lock file have one source.
 
-    To open it again for each of them would fetch or read all of it as often. It is to be closed at the end.
+    A context manager: the source is closed at the end of the block.
     """
 
     def __init__(self, access: SourceAccess) -> None:
@@ -184,10 +188,7 @@ class LastOpenSource:
         self._close()
 
     def open_source(self, spec: SourceSpec) -> SourceFiles:
-        """What a source holds now, as ``SourceAccess.open_source`` gives it.
-
-        What was open before is closed, unless it is this source.
-        """
+        """The files that a source has now; the source that was open before is closed, unless it is this one."""
         key = self._key_of(spec)
         if self._open is None or self._open[0] != key:
             self._close()
@@ -195,12 +196,12 @@ class LastOpenSource:
         return self._open[1]
 
     def is_open_at(self, spec: SourceSpec, commit: str) -> bool:
-        """Whether this very source is open now, at that commit."""
+        """Whether this source is open now, at that commit."""
         return self._open is not None and self._open[0] == self._key_of(spec) and self._open[1].commit == commit
 
     @staticmethod
     def _key_of(spec: SourceSpec) -> tuple[object, ...]:
-        # A source is opened whole, whichever part of it is wanted, and wherever that goes.
+        # A source is opened as a whole: the wanted part of it, and the place that it goes to, do not matter.
         return (spec.kind, spec.address, spec.ref, spec.local, spec.base)
 
     def _close(self) -> None:
@@ -225,7 +226,7 @@ def _read_archive(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
     from prowess.fetch.archive.unpack import unpack_tree  # noqa: PLC0415 - only for archives
 
     data = _read_file(local_path(spec), access.limits) if spec.local else _download(spec.address, access)
-    if data.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"---"):  # a SKILL.md by itself
+    if data.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"---"):  # the address gave a SKILL.md instead of an archive
         return InMemoryFiles([NewFile("SKILL.md", data)])
     try:
         return InMemoryFiles(unpack_tree(data, name=spec.address, limits=access.limits))
@@ -243,20 +244,20 @@ def _read_file(where: str, limits: Limits) -> bytes:
 
 
 def _download(address: str, access: SourceAccess) -> bytes:
-    from prowess.fetch.client import Fetcher  # noqa: PLC0415
+    from prowess.fetch.client import Fetcher  # noqa: PLC0415 - only for what is fetched
     from prowess.fetch.url_policy import UrlPolicy, check_headers  # noqa: PLC0415 - only for what is fetched
 
     allowed = UrlPolicy(access.allow_private, "http" in access.schemes, _ARCHIVE_HOSTS)
-    most = access.limits.max_install_bytes
+    max_bytes = access.limits.max_install_bytes
     headers = check_headers(token_headers(address))
-    answer = Fetcher(address, allowed, access.limits, headers).get(address, most, bound="max_install_bytes")
+    answer = Fetcher(address, allowed, access.limits, headers).get(address, max_bytes, bound="max_install_bytes")
     if answer.status != 200:  # noqa: PLR2004 - the one answer with a body
         raise InstallError(f"there is no archive: the server answered {answer.status}", address)
     return answer.body
 
 
 def _fetch_site(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
-    """What a site publishes; or, where there is no index, what the address itself gives: an archive or a SKILL.md."""
+    """The skills that a site publishes; when it has no index, the archive or the SKILL.md at the address itself."""
     try:
         return _fetch_index(spec, access)
     except FetchError as error:
@@ -265,18 +266,18 @@ def _fetch_site(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
         try:
             return _read_archive(spec, access)
         except (InstallError, FetchError):
-            raise error from None
+            raise error from None  # a person who named a site wants to know what is wrong with its index
 
 
 def _no_usable_skill_error(spec: SourceSpec, why: Sequence[Issue]) -> InstallError:
-    """What an index with no entry that can be used comes to: the reason that it gives, first of all."""
+    """The error for an index of which no entry can be used; it repeats the first reason."""
     said = f": {why[0].message}" if why else ""
     message = f"{spec.address} publishes no skill that can be used{said}"
     return InstallError(message, why[0].path if why else "", why[0].code if why else "no-index")
 
 
 def load_site_catalog(spec: SourceSpec, access: SourceAccess) -> Catalog:
-    """What a site announces: its index is fetched, none of its skills. Raises ``FetchError`` where it has none."""
+    """The catalogue of a site: its index is fetched, and no skill. Raises ``FetchError`` when it has no index."""
     from prowess.sources.source import Source  # noqa: PLC0415 - only for what is fetched
 
     source = Source.url(
@@ -292,16 +293,14 @@ def load_site_catalog(spec: SourceSpec, access: SourceAccess) -> Catalog:
 
 
 def _fetch_index(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
-    """Every skill that a well-known index lists, each in a folder of its name.
-
-    A site tells nothing of who may execute what; a script says so itself, by its first two characters.
-    """
-    most = access.limits.max_install_bytes
+    """All skills that the index of a site lists, each in a folder of its name."""
+    max_bytes = access.limits.max_install_bytes
     files: list[NewFile] = []
     catalog = load_site_catalog(spec, access)
     if not catalog:
         raise _no_usable_skill_error(spec, catalog.failures)
     for skill in report_steps(catalog.skills, lambda skill: skill.name):
-        read = ((path, skill.read_bytes(path, most)) for path in skill.files())
+        # A site has no file modes: a file that begins with "#!" is taken for an executable script.
+        read = ((path, skill.read_bytes(path, max_bytes)) for path in skill.files())
         files += (NewFile(f"{skill.name}/{path}", content, content.startswith(b"#!")) for path, content in read)
     return InMemoryFiles(files, issues=(*catalog.failures, *select_stale_issues(catalog.issues)))

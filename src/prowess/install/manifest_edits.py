@@ -147,7 +147,7 @@ def _save_edit(edit: ManifestEdit, scope: InstallScope, limits: Limits) -> None:
 
 
 def _other_keys(entry: ManifestEntry) -> dict[str, Any]:
-    """The keys of an entry that say nothing about its source."""
+    """The keys of an entry that are not about its source, with their values."""
     table = entry if isinstance(entry, dict) else {}
     return {key: value for key, value in table.items() if key not in {"source", "ref", "skills"}}
 
@@ -155,8 +155,12 @@ def _other_keys(entry: ManifestEntry) -> dict[str, Any]:
 def _write_entry(
     manifest: ProjectManifest, scope: InstallScope, spec: SourceSpec, written: str, rest: dict[str, Any]
 ) -> ManifestEntry:
-    """The shortest entry that names a source: a text where nothing else is to be said, else a table."""
+    """The shortest entry that names a source: a text, or a table when there is more to say than a text can.
+
+    Raises ``InstallError`` (``manifest-not-written``) for a source that no entry can name.
+    """
     before = _parse_source(written, manifest)
+    # Each spelling is read back by the parser: only one that names exactly this source is written.
     for source in dict.fromkeys(_spellings_of(spec, scope, written, before)):
         named = _parse_source(source, manifest)
         if named is None:
@@ -171,7 +175,7 @@ def _write_entry(
 
 
 def _parse_source(source: str, manifest: ProjectManifest) -> SourceSpec | None:
-    """What a text names as an entry of a manifest; ``None`` where it names nothing."""
+    """The source that a text names as an entry of a manifest; ``None`` when it names none."""
     try:
         return parse_entry(source, ManifestDefaults(), manifest.folder).spec
     except InstallError:
@@ -179,9 +183,9 @@ def _parse_source(source: str, manifest: ProjectManifest) -> SourceSpec | None:
 
 
 def _spellings_of(spec: SourceSpec, scope: InstallScope, written: str, before: SourceSpec | None) -> Iterator[str]:
-    """How a source might be written, what a person wrote first; which of them names it is tried out.
+    """Texts that might name a source, in the order of preference; what a person wrote comes first.
 
-    ``before``: what ``written`` names: a version, or skills, that stood in it stay in it.
+    ``before`` is the source that ``written`` names. A version or skills that are part of ``written`` stay part of it.
     """
     if written.startswith("@"):
         yield from (written, f"@{spec.full_name}@{spec.ref}")
@@ -202,12 +206,16 @@ def _spellings_of(spec: SourceSpec, scope: InstallScope, written: str, before: S
         yield place + write_parts(spec.ref, spec.subpath, (), marked=True)
 
 
-def _is_same_source(one: SourceSpec, other: SourceSpec) -> bool:
-    where = local_path(one) == local_path(other) if one.local and other.local else one.address == other.address
-    return where and (one.kind, one.full_name, one.subpath) == (other.kind, other.full_name, other.subpath)
+def _is_same_source(first: SourceSpec, second: SourceSpec) -> bool:
+    if first.local and second.local:
+        is_place = local_path(first) == local_path(second)
+    else:
+        is_place = first.address == second.address
+    return is_place and (first.kind, first.full_name, first.subpath) == (second.kind, second.full_name, second.subpath)
 
 
 def _change_text(manifest: ProjectManifest, edits: dict[int, ManifestEntry | None], added: list[ManifestEntry]) -> str:
+    """The text of a manifest with its entries changed; raises ``InstallError`` when the list cannot be edited."""
     from prowess.install.manifest_text import UneditableError, change_entries, manifest_entry_text  # noqa: PLC0415 - 4 ms
 
     try:
