@@ -46,6 +46,7 @@ def apply_plan(context: InstallContext, plan: Plan) -> tuple[InstalledSkill, ...
         request = InstallRequest(plan.spec, source_files.commit, plan.wishes)
         installed, issues = install_trees(context, scope, trees, request)
     context.issues += (*plan.issues, *issues)
+    # The manifest is edited last: it must not declare what could not be installed.
     if plan.manifest:
         mode = COPY_MODE if plan.wishes.copy else ""
         gone = before.keys() - context.read_lock(scope).keys()
@@ -69,6 +70,7 @@ def install_trees(
     """
     issues = [issue for tree in trees for issue in tree.issues]
     refuse_unloadable(trees, request.spec)
+    # Everything is fetched by now, so other commands do not have to wait for the network.
     with open_store(scope, context.limits) as store:
         names = [name for tree in trees for name in (*tree.skills, tree.name)]
         known = _names_from_other_sources(context, source_for_lock(request.spec, scope), {*names})

@@ -78,6 +78,7 @@ def list_backups(scope: InstallScope) -> Iterator[Backup]:
 def _skill_of(match: re.Match[str]) -> str:
     """The skill that a backup was: ``org/name`` of an install, or the last part of a path where agents look."""
     what = match["what"].replace("+", "/")
+    # "org/name" is an install; a path where agents look has more parts, or was recorded as foreign.
     is_path = what.count("/") > 1 or match.groupdict().get("why") == "foreign"  # the path of an edited copy
     return what.rpartition("/")[2] if is_path else what
 

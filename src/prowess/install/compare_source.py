@@ -31,7 +31,7 @@ from prowess.install.tree import tree_for_entry
 from prowess.lockfile.scopes import find_copies, locate_install
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from prowess.install.fetch_source import SourceAccess
     from prowess.limits import Limits
@@ -95,9 +95,9 @@ def compare_sides(scope: InstallScope, entry: LockEntry, access: SourceAccess) -
     updated = _list_differing(entry.files, upstream.files) if upstream.version else ()
     here = [_read_edit(edit, entry, contents) for edit in edits]
     there = [_FileComparison(path, entry.files.get(path), upstream.files.get(path)) for path in updated]
+    differing = {*(_locked_path(entry, edit) for edit in edits), *updated}
     folders = [link_folders.path_of_link(copy) for copy in entry.copies] if entry.is_copied else [place]
-    for path in {*(_locked_path(entry, edit) for edit in edits), *updated}:
-        _read_locked_bytes(path, entry, folders, contents)
+    _read_locked_bytes(differing, entry, folders, contents)
     # Another fetch is the last resort: most often the disk or the newest version has the locked bytes.
     if not all(contents.has_bytes(row.locked) for row in (*here, *there)):
         source.fetch_locked_files(upstream)
@@ -139,12 +139,16 @@ def _locked_path(entry: LockEntry, edit: Difference) -> str:
     return f"{_lock_prefix(entry, edit.folder)}{edit.path}"
 
 
-def _read_locked_bytes(path: str, entry: LockEntry, folders: Iterable[str], contents: _BytesByHash) -> None:
-    """Read the bytes of a file from every folder that may still have it as it was locked."""
+def _read_locked_bytes(
+    paths: Collection[str], entry: LockEntry, folders: Iterable[str], contents: _BytesByHash
+) -> None:
+    """Read the bytes of files from every folder that may still have them as they were locked."""
     # An install in mode copy has several folders, and somebody may have edited only one of them.
     for folder in folders:
         prefix = _lock_prefix(entry, folder)
-        if path.startswith(prefix):
+        for path in paths:
+            if not path.startswith(prefix):
+                continue
             with suppress(ResourceError):  # an entry that is no file is reported as an edit
                 contents.read_file(folder, path.removeprefix(prefix))
 

@@ -69,6 +69,7 @@ class InstallContext:
         self.issues = ()
         for scope in scopes:
             with wrap_os_errors():
+                # Before recovery, which writes into these folders: in a clone they may be links to anywhere.
                 check_scope_folders(scope)
                 self.issues += recover_scope(scope, self.limits, keep_lock=keep_lock)
 
@@ -94,6 +95,7 @@ class InstallContext:
         try:
             return find_install(ref, self.scopes)
         except NotInstalledError:
+            # In a fresh clone the folder is missing, and the lock file records the install nevertheless.
             for scope in self.scopes:
                 entry = self.read_lock(scope).get(ref.full_name)
                 if entry is not None:
@@ -111,6 +113,7 @@ class InstallContext:
         if offer is None:
             return self.access.open_source(spec) if kept is None else nullcontext(kept.open_source(spec))
         refuse_other_offer(offer, spec)
+        # A source without commits cannot be asked for an earlier state, so the offer holds its files.
         if offer.in_memory is not None:
             return nullcontext(offer.in_memory)
         if kept is not None and kept.is_open_at(offer.spec, offer.commit):
@@ -131,6 +134,7 @@ class InstallContext:
     @contextmanager
     def share_fetches(self) -> Iterator[None]:
         """Ask each repository once until the block ends, so that all commands in it see one state of it."""
+        # The entries tell which folders of each repository are needed, so that one fetch can get them all.
         before = self.access
         self.access = before.for_entries(entry for _, entry in self.list_entries())
         try:

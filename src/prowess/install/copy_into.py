@@ -57,7 +57,7 @@ def copy_trees_into(folder: str, trees: Sequence[InstallTree], limits: Limits) -
 
 
 def _stage_tree(folder: str, tree: InstallTree) -> str:
-    """Write a tree beside its place, on the same file system, so that a rename can move it; returns the path."""
+    """Write a tree beside its place, where a rename can move it; returns the path."""
     staged = os.path.join(folder, f".prowess-{secrets.token_hex(8)}")
     syscalls.make_folder(staged, 0o755)
     write_tree(staged, report_steps(tree.files, lambda file: file.path))

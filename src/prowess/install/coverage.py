@@ -151,8 +151,10 @@ class _ScopeView:
         folder = entry.folder_for_link(os.path.basename(path))
         if stat_folder(path) is None:
             return "missing"
+        # An install in mode copy has no folder to link to, so any link there is somebody else's.
         if entry.is_copied or not is_link_to(path, skill_folder(self.scope, entry.name, folder)):
             return "shadowed"
+        # An edit of one skill of an install does not make its other skills edited.
         within = f"{folder}/" if folder else ""
         return "edited" if any(file.startswith(within) for file in self._find_edits(entry)) else "linked"
 

@@ -191,7 +191,7 @@ class LastOpenSource:
         """The files that a source has now; the source that was open before is closed, unless it is this one."""
         key = self._key_of(spec)
         if self._open is None or self._open[0] != key:
-            self._close()
+            self._close()  # one source at a time: a repository that is open holds files and memory
             self._open = key, self._stack.enter_context(self._access.open_source(spec))
         return self._open[1]
 
@@ -247,6 +247,7 @@ def _download(address: str, access: SourceAccess) -> bytes:
     from prowess.fetch.client import Fetcher  # noqa: PLC0415 - only for what is fetched
     from prowess.fetch.url_policy import UrlPolicy, check_headers  # noqa: PLC0415 - only for what is fetched
 
+    # GitHub's archives are redirected to other hosts of GitHub; no other change of host is followed.
     allowed = UrlPolicy(access.allow_private, "http" in access.schemes, _ARCHIVE_HOSTS)
     max_bytes = access.limits.max_install_bytes
     headers = check_headers(token_headers(address))

@@ -130,6 +130,7 @@ def _list_index(spec: SourceSpec, access: SourceAccess) -> _IndexListing:
         issues = (*catalog.failures, *select_stale_issues(catalog.issues))
         return _IndexListing([_to_listed_skill(skill) for skill in catalog.skills], issues)
     if spec.kind != "git":
+        # A folder or an archive has no commit under which it could be cached.
         with wrap_os_errors(), access.open_source(spec) as source_files:
             return _list_skills(source_files, spec, access.limits)
     cache, remote = Cache(), access.remote_for(spec)
@@ -195,5 +196,5 @@ def _load_listing(cache: Cache, key: str, limits: Limits) -> _IndexListing | Non
         rows = json.loads(data)
         skills = [ListedSkill(str(name), str(text), tuple(map(str, tags))) for name, text, tags in rows["skills"]]
         return _IndexListing(skills, tuple(_to_issue(*map(str, row)) for row in rows["issues"]))
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, RecursionError):  # the source is asked again
         return None

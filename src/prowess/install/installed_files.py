@@ -28,6 +28,7 @@ def read_current_files(entry: LockEntry, link_folders: LinkFolders, limits: Limi
     files: list[NewFile] = []
     for skill, folder in entry.skills.items():
         paths = [path for path in _copy_paths(entry, skill, link_folders) if is_real_folder(path)]
+        # The edited copy counts: it is what an update would overwrite, so a diff has to show it.
         edited = next((path for path in paths if not is_exact_copy(entry, path, limits)), None)
         if paths:
             files += read_folder(edited or paths[0], limits, folder)
@@ -52,6 +53,7 @@ def read_unedited_files(entry: LockEntry, link_folders: LinkFolders, limits: Lim
 
 
 def _copy_paths(entry: LockEntry, skill: str, link_folders: LinkFolders) -> list[str]:
+    # A copy is named after its skill; an install of several skills has copies of each.
     name = link_name(skill)
     return [link_folders.path_of_link(recorded) for recorded in entry.copies if os.path.basename(recorded) == name]
 
@@ -66,5 +68,6 @@ def find_edits(entry: LockEntry, link_folders: LinkFolders, limits: Limits) -> l
     """How the files of an install differ from its lock entry; a copy that is missing as a whole is no edit."""
     if not entry.is_copied:
         return compare_folder(entry.files, link_folders.scope.install_folder(entry.name), limits)
+    # A missing copy holds nothing that an update could destroy; only changed files count.
     differences = compare_install(entry, link_folders.scope, link_folders.path_of_link, limits)
     return [difference for difference in differences if difference.is_edit]

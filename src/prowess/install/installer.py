@@ -212,6 +212,7 @@ class Installer:
         """
         spec = to_spec(ref, select)
         target = os.path.abspath(os.fspath(folder))
+        # Both before anything is fetched.
         refuse_own_source(spec, target)
         refuse_taken_places(spec, target)
         with wrap_os_errors(), self._context.open_source(spec, offer) as source_files:
@@ -292,6 +293,7 @@ class Installer:
         limits = self._context.limits
         issues: list[Issue] = []
         for scope in (self.user, self.project):
+            # Under the lock, so that a change of another process is not taken for an edit.
             with wrap_os_errors(), open_store_read_only(scope, limits) as store:
                 issues += store.issues
                 issues += verify_scope(scope, store.locked, store.link_folders.path_of_link, limits)

@@ -178,6 +178,7 @@ def _parse_declaration(entry: object, agents: tuple[str, ...], mode: str, folder
         message = f"an entry is a source, or a table with {', '.join(_ENTRY_KEYS)}; this one is {given[:120]!a}"
         raise _bad_manifest_error(message, folder)
     skills = _check_texts(table.get("skills", []), "skills", folder)
+    # The agents of an entry are added to those of the manifest, and its mode replaces that of the manifest.
     entry_agents = _read_agents(table, folder)
     ref = table.get("ref", "")
     if not isinstance(ref, str):

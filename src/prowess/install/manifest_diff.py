@@ -54,6 +54,7 @@ def compare_manifest(
     """How the declarations of a manifest and the entries of a lock file differ."""
     declarations = declared or ()
     texts = {declaration.text for declaration in declarations}
+    # Indexed once: to search all entries for each declaration would be quadratic.
     by_text: dict[str, list[LockEntry]] = {}
     for entry in locked.values():
         by_text.setdefault(entry.declared, []).append(entry)
@@ -61,18 +62,22 @@ def compare_manifest(
     unmarked = {name: item for item in unrecorded for name in _find_matching_entries(item, locked, scope)}
     matched = {declaration.text for declaration in unmarked.values()}
     missing = tuple(declaration for declaration in unrecorded if declaration.text not in matched)
-    moved = {
+    moved = _find_moved_installs(missing, locked, texts, scope)
+    gone = [name for name, entry in locked.items() if entry.declared and entry.declared not in texts]
+    undeclared = tuple(name for name in gone if name not in unmarked and name not in moved)
+    return ManifestDiff(missing, undeclared, unmarked, moved)
+
+
+def _find_moved_installs(
+    missing: Sequence[Declaration], locked: LockEntries, texts: Collection[str], scope: InstallScope
+) -> dict[str, Declaration]:
+    """The installs, by name, that make room for a missing declaration of their place."""
+    return {
         name: declaration
         for declaration in missing
         for name in declared_places(declaration.spec)
         if name in locked and may_give_way(locked[name], declaration, texts, scope)
     }
-    undeclared = tuple(
-        name
-        for name, entry in locked.items()
-        if entry.declared and entry.declared not in texts and name not in unmarked and name not in moved
-    )
-    return ManifestDiff(missing, undeclared, unmarked, moved)
 
 
 def may_give_way(entry: LockEntry, declaration: Declaration, texts: Collection[str], scope: InstallScope) -> bool:
@@ -100,6 +105,7 @@ def _has_all_entries(declaration: Declaration, entries: Sequence[LockEntry]) -> 
 
 def _has_declared_settings(entry: LockEntry, declaration: Declaration) -> bool:
     """Whether an entry has the declared version and mode, and all declared agents."""
+    # Only git has versions. An entry may have more agents than declared: a person linked it for them.
     is_version = entry.kind != "git" or entry.ref == declaration.spec.ref
     return is_version and entry.mode == declaration.mode and set(declaration.agents) <= set(entry.agents)
 
@@ -111,6 +117,7 @@ def _is_of_skill(entry: LockEntry, skill: str) -> bool:
 
 def _find_matching_entries(declaration: Declaration, locked: LockEntries, scope: InstallScope) -> list[str]:
     """The names of the entries that are exactly what a declaration would install; none unless all of them are there."""
+    # All or none: a declaration of which a part is missing is installed as a whole.
     names = declared_places(declaration.spec)
     matching = [name for name in names if name in locked and _is_install_of(locked[name], declaration, scope)]
     return matching if len(matching) == len(names) else []
@@ -119,6 +126,7 @@ def _find_matching_entries(declaration: Declaration, locked: LockEntries, scope:
 def _is_install_of(entry: LockEntry, declaration: Declaration, scope: InstallScope) -> bool:
     """Whether an entry is what a declaration would install: source, version, part, mode and agents."""
     spec = declaration.spec
+    # The entry of a chosen skill has the skill's own folder as its subpath, of which the declaration has the beginning.
     part = entry.subpath if not spec.skills else entry.subpath[: len(spec.subpath)]
     is_part = part == spec.subpath and bool(entry.select) == bool(spec.skills)
     is_source = entry.kind == spec.kind and entry.ref == spec.ref and is_from_source(entry, spec, scope)

@@ -53,6 +53,7 @@ def declare_source(
     (``manifest-not-written``) for a manifest that cannot be edited, and for a source that no entry can name.
     """
     edits = _give_up_places(manifest, scope, {*declared_places(spec), *gone})
+    # What the manifest says for all entries is not repeated in this one.
     own_agents = [agent for agent in agents if agent not in manifest.defaults.agents]
     more: dict[str, Any] = {"agents": own_agents} if own_agents else {}
     more |= {"mode": mode} if mode != manifest.defaults.mode else {}
@@ -77,6 +78,7 @@ def _give_up_places(
     for index, declaration in enumerate(manifest.declarations):
         spec = declaration.spec
         if not places.isdisjoint(declared_places(spec)):
+            # An entry of several skills keeps those that nobody took; an entry of a whole source keeps nothing.
             left = tuple(skill for skill in spec.skills if _place_of_skill(spec, skill) not in places)
             rest = _other_keys(manifest.entries[index])
             edits[index] = (
@@ -137,6 +139,7 @@ def _save_edit(edit: ManifestEdit, scope: InstallScope, limits: Limits) -> None:
     """
     path = os.path.join(edit.manifest.folder, edit.manifest.file)
     with open_store(scope, limits) as store:
+        # The edit was made from a text that was read without the lock, and a person may have saved the file since.
         now = load_manifest(edit.manifest.folder, limits)
         # Writing through a link would replace it by a file, or change a file outside of the project.
         if now is None or now.text != edit.manifest.text or is_link(path):
@@ -187,6 +190,7 @@ def _spellings_of(spec: SourceSpec, scope: InstallScope, written: str, before: S
 
     ``before`` is the source that ``written`` names. A version or skills that are part of ``written`` stay part of it.
     """
+    # "@owner/name" has its own way to write a version.
     if written.startswith("@"):
         yield from (written, f"@{spec.full_name}@{spec.ref}")
     elif before is not None:

@@ -77,6 +77,7 @@ def find_displaced_installs(
     for name in installs:
         if not options.may_replace(name):
             refuse_taken(name, source, store.scope, store.locked, store.taken_names)
+    # The installs that are replaced as a whole give up their links anyway.
     replaced = {store.taken_names.find_entry(name) for name in installs}
     others = {name: entry for name, entry in store.locked.items() if name not in replaced}
     folders = store.link_folders.folders_for(options.agents)
@@ -113,6 +114,7 @@ def _find_entry_to_displace(store: Store, locked: LockEntries, path: str, newcom
 
     Raises ``NameTakenError`` unless that install, or anything else that is there, gives way.
     """
+    # What nobody recorded is refused first: only the caller may give up what could be the user's own.
     holder = find_link_holder(store, locked, path)
     if not newcomer.options.replace_foreign:
         _refuse_foreign_path(store, path, holder or store.locked.get(newcomer.name), newcomer.source)
@@ -166,6 +168,7 @@ def _take_link_from(store: Store, locked: LockEntries, holder: LockEntry, path: 
         locked[holder.name] = rest
         return
     del locked[holder.name]
+    # The lost link itself is not removed: the newcomer's link takes its place.
     for other in recorded_link_paths(store, rest):
         stage_unlink(store, other, holder)
     store.stage_removal(holder.name, keep=backup_reason(store, holder, store.scope.install_folder(holder.name)))

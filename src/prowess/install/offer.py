@@ -113,6 +113,7 @@ def make_offer(source_files: SourceFiles, spec: SourceSpec, limits: Limits) -> O
     if spec.skills:  # who has chosen skills is likely to install them, so all of their files are fetched at once
         survey.reader.prefetch([path for skill in chosen for path in survey.files_of(skill)])
     skills = tuple(_make_offered_skill(skill, survey, spec) for skill in chosen)
+    # A commit can be fetched again; other sources may give other files the next time.
     in_memory = source_files if isinstance(source_files, InMemoryFiles) else None
     return Offer(spec, source_files.commit, source_files.date, skills, survey.issues, in_memory)
 

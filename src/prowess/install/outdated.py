@@ -57,6 +57,7 @@ def find_newer_versions(context: InstallContext) -> tuple[Outdated, ...]:
                 else:
                     outdated.append(finding)
         except SkillError as error:
+            # One source that does not answer must not hide what the others have.
             why = f"the source of {entry.name} could not be asked: {error.message}"
             context.issues += (Issue(error.code, entry.name, why, error.path, 0, "warning"),)
             outdated.append(_failed_check(entry, why))
@@ -81,8 +82,10 @@ def _find_newer(entry: LockEntry, scope: InstallScope, access: SourceAccess) -> 
     if spec.kind == "git":
         remote = access.remote_for(spec)
         newest, current = remote.resolve_ref(entry.ref), entry.commit
+        # Listing tags costs a request, and only a version with numbers, such as v1.2, can have later ones.
         tags = remote.list_tags() if has_numbers(entry.ref) else ()
         tag = find_later_version(entry.ref, tags) if entry.ref in tags else ""
+        # What a rollback offers is not newer, so it is not reported as outdated.
         rollback = find_rollback(entry, newest, spec, access)
         if rollback is not None:
             newest, issues = current, [rollback]

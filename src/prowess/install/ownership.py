@@ -88,6 +88,7 @@ def stage_unlink(store: Store, path: str, entry: LockEntry | None) -> None:
     """
     if entry is None or not exists(path):
         return
+    # What Prowess made and nobody changed can be made again; everything else is somebody's work.
     is_exact = is_exact_copy(entry, path, store.limits)
     if is_exact or _is_recorded_copy(store, path, entry) or is_link_into(path, store.scope.install_folder(entry.name)):
         store.stage_unlink(path, keep="" if is_exact or is_link(path) else "edited")

@@ -114,6 +114,7 @@ def make_plan(context: InstallContext, arguments: PlanArguments) -> Plan:
     locked = context.read_lock(scope)
     manifest = load_manifest(scope.lock_folder, context.limits)
     options = _make_options(arguments, manifest)
+    # The edit of the manifest is tried here: a person sees before the install whether it can be declared.
     saving: dict[str, Any] = {}
     if arguments.save and manifest is not None:
         written = arguments.ref if isinstance(arguments.ref, str) else ""
@@ -123,6 +124,7 @@ def make_plan(context: InstallContext, arguments: PlanArguments) -> Plan:
     options = options._replace(agents=tuple(dict.fromkeys((*options.agents, *preset))))
     present = find_present_agents(context, project=arguments.project)
     plan = replace(_plan_install(spec, scope, locked, options, present), **saving)
+    # As early as possible: a place that is taken is refused before anything is fetched.
     if not arguments.replace:
         for name in plan.names:
             refuse_taken(name, plan.source, scope, locked)
@@ -131,6 +133,7 @@ def make_plan(context: InstallContext, arguments: PlanArguments) -> Plan:
 
 def _make_options(arguments: PlanArguments, manifest: ProjectManifest | None) -> InstallOptions:
     """What the caller asks for, together with what the manifest says for all skills of the project."""
+    # The defaults also count for a skill that a person installs with a command: a project has one truth.
     defaults = manifest.defaults if manifest is not None else ManifestDefaults()
     agents = tuple(dict.fromkeys((*defaults.agents, *check_texts(arguments.agents, "agents"))))
     copy = arguments.copy or defaults.mode == COPY_MODE
@@ -166,6 +169,7 @@ def _plan_install(
     names = _install_names(spec)
     link_folders = LinkFolders(scope)
     links = tuple(link_folders.folders_for(options.agents))
+    # An agent may look in several folders, of which a link in any one is enough.
     unseen_by = tuple(agent for agent in present if not set(links).intersection(link_folders.folders_of_agent(agent)))
     return Plan(
         spec,
@@ -190,6 +194,7 @@ def _with_offer(context: InstallContext, scope: InstallScope, plan: Plan, offer:
     refuse_other_offer(offer, spec)
     names = [skill.name for skill in offer.chosen(spec.skills)]
     installs = {name: f"{spec.org}/{link_name(name)}" if spec.skills else spec.full_name for name in names}
+    # The plan is shown to a person who then decides, so it names what the install would take from others.
     with wrap_os_errors(), open_store_read_only(scope, context.limits) as store:
         displaced = find_displaced_installs(store, installs, plan.source, plan.wishes)
     replaces = tuple(dict.fromkeys((*plan.replaces, *(entry.source for entry in displaced))))

@@ -39,6 +39,7 @@ def change_links(context: InstallContext, refs: Refs, agents: Sequence[str], cha
     """
     context.begin_change(context.user, context.project)
     names_by_scope: dict[InstallScope, list[str]] = {}
+    # All are found before the first is changed: one that is missing changes nothing.
     for ref in parse_refs(refs):
         scope, _ = find_install(ref, context.scopes)
         names_by_scope.setdefault(scope, []).append(ref.full_name)
@@ -74,6 +75,7 @@ def _stage_links(
     to_lock_path = store.link_folders.to_lock_path
     links = [link for link in _links_for(store, entry, agents) if to_lock_path(link.path) not in entry.links]
     for link in report_steps(links, lambda link: to_lock_path(link.path)):
+        # Two installs may hold a skill of one name: the first one's link is staged, and not yet on the disk.
         is_taken = exists(link.path) and not is_made_by_prowess(store, link.path, entry)
         if is_taken or to_lock_path(link.path) in staged:
             raise NameTakenError("there is something already that was not installed by Prowess", link.path)
@@ -89,6 +91,7 @@ def _links_for(store: Store, entry: LockEntry, agents: Sequence[str]) -> Iterato
 
     Raises ``LocalEditsError`` for an install in mode copy of which somebody edited every copy.
     """
+    # Copies are made from an unedited copy: an edit is one person's, and must not spread to other agents.
     files = read_unedited_files(entry, store.link_folders, store.limits)
     if files is None:
         raise LocalEditsError(f"no copy of {entry.name} is what the lock file says", store.scope.lock_folder)
@@ -110,6 +113,7 @@ def remove_links(store: Store, names: Sequence[str], agents: Sequence[str]) -> t
         entry, links = _stage_removal(store, name, agents)
         locked, removed = locked | {name: entry}, [*removed, *links]
     store.commit(locked)
+    # An empty folder of an agent would make the agent look present.
     for folder in sorted({os.path.dirname(store.link_folders.path_of_link(link)) for link in removed}):
         store.link_folders.delete_if_empty(folder)
     return tuple(removed)
@@ -118,6 +122,7 @@ def remove_links(store: Store, names: Sequence[str], agents: Sequence[str]) -> t
 def _stage_removal(store: Store, name: str, agents: Sequence[str]) -> tuple[LockEntry, tuple[str, ...]]:
     """Stage the removal of one install's links for some agents; returns its entry without them, and the links."""
     entry = require_entry(store.locked, store.scope, name, "links are")
+    # Many agents look in the shared folder, so a link there is not one agent's to give up.
     folders = {folder for folder in store.link_folders.folders_for(agents) if folder != store.link_folders.shared}
     removed = tuple(link for link in entry.links if os.path.dirname(store.link_folders.path_of_link(link)) in folders)
     for link in removed:

@@ -89,6 +89,7 @@ class Restoration:
 
     def _get_tree(self, entry: LockEntry, state: InstallState, source: LastOpenSource) -> InstallTree:
         """The tree that an entry records: from this disk when only links or some copies are missing, else fetched."""
+        # The files are on this disk, as they are recorded: fetching them would cost time, and may fail offline.
         if state in {"unlinked", "copy"}:
             files = read_unedited_files(entry, LinkFolders(self._scope), self._access.limits)
             if files is not None:
@@ -102,7 +103,7 @@ class Restoration:
             self._restore_waiting()
 
     def _restore_waiting(self) -> None:
-        """Put back all trees that wait together, or, when one of them cannot be put back, each by itself."""
+        """Put back all trees that wait at once; when that fails, put back each by itself."""
         batch, self._waiting, self._waiting_bytes = self._waiting, [], 0
         if not batch:
             return
@@ -112,6 +113,7 @@ class Restoration:
             if self._is_locked or len(batch) == 1:
                 self._note_error(error)
                 return
+            # One bad install must not keep the others of its batch from being put back.
             for restorable in batch:
                 self._waiting = [restorable]
                 self._restore_waiting()
@@ -148,6 +150,7 @@ def fetch_recorded_tree(entry: LockEntry, scope: InstallScope, source: LastOpenS
         tree = read_recorded_tree(source_files, entry, limits)
     except SkillError as error:
         raise error.about(f"{entry.name} from {entry.source}") from error.__cause__
+    # The digest is what makes a lock file worth having: a tag that was moved, or a changed archive, ends here.
     if tree.digest != entry.digest:
         was, now = entry.commit or "no commit", source_files.commit or "no commit"
         message = (

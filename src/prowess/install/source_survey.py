@@ -104,6 +104,7 @@ def survey_source(source_files: SourceFiles, spec: SourceSpec, limits: Limits) -
     Raises ``InstallError`` when that part has no SKILL.md, and ``UnsafeTreeError`` when the source could not be listed
     whole.
     """
+    # First of all: in a listing that is not whole, even the choice of skills could be wrong.
     refuse_irregular((code, path) for code, path in source_files.irregular if code in _INCOMPLETE_CODES)
     paths, irregular = _paths_below(source_files, spec.subpath)
     reader = SubpathReader(source_files, spec.subpath)
@@ -156,6 +157,7 @@ def _paths_below(source_files: SourceFiles, subpath: str) -> tuple[list[str], li
         raise InstallError(f"there is no folder {subpath!r} with files", code="unknown-subpath")
     entries = source_files.irregular
     irregular = [(code, path.removeprefix(prefix)) for code, path in entries if path.startswith(prefix)]
+    # An unsafe name is refused like a link: only when the folder of a wanted skill holds it.
     irregular += [("unsafe-name", path) for path in paths if not is_safe_path(path)]
     return [path for path in paths if is_safe_path(path)], irregular
 
@@ -172,6 +174,7 @@ def _group_by_folder(rows: Iterable[tuple[T, str]], folders: Iterable[str]) -> d
 
 
 def _unknown_skill_error(name: str, skills: Sequence[TreeSkill]) -> InstallError:
+    # The most similar names come first, since the message names only some.
     names = sort_by_similarity(name, sorted(skill.name for skill in skills))
     listed = join_first(names, _MAX_LISTED) or "none"
     suggestion = did_you_mean(name, names)

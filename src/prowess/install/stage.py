@@ -48,7 +48,7 @@ def stage_install(store: Store, locked: LockEntries, tree: InstallTree, request:
     if not options.may_replace(taken.find_place(tree.name) or taken.find_entry(tree.name) or tree.name):
         refuse_taken(tree.name, source, store.scope, locked, taken)
     before = locked.get(tree.name)
-    locked.pop(taken.find_entry(tree.name), None)
+    locked.pop(taken.find_entry(tree.name), None)  # it may have the name in another case
     links, issues = _plan_links(store, tree, options)
     tree = with_skill_files_only(tree) if options.copy else tree
     # Found before the others lose their links: the reason of a backup depends on whose a folder was.
@@ -94,8 +94,10 @@ def _stage_tree(store: Store, tree: InstallTree, before: LockEntry | None, optio
     """Stage the files of a tree for the install base; of an install in mode copy, only that its folder there goes."""
     twin = store.taken_names.find_place(tree.name)
     place = store.scope.install_folder(twin or tree.name)
+    # Files that are put back as they are need no backup, whoever put them there.
     is_same = not compare_folder(tree.hashes, place, store.limits)
     keep = backup_reason(store, before, place) if not is_same else ""
+    # A place whose name differs in case is emptied first: on some systems both names are one folder.
     if twin and (options.copy or twin != tree.name):
         store.stage_removal(twin, keep=keep)
     if not options.copy:

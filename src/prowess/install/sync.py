@@ -56,6 +56,7 @@ def sync_scope(
     diff = compare_manifest(declared, recorded, scope)
     if locked and diff:
         refuse_manifest_diff(diff, recorded, scope)
+    # One state of each repository for the whole sync: declarations and entries often share repositories.
     access = context.access.for_entries(recorded.values())
     run = _SyncRun(context, scope, access, declared or (), removes, [], [])
     installed = run.install_declarations(diff.missing)
@@ -149,6 +150,7 @@ def _finish_manifest(
     a warning for each install that nothing asks for.
     """
     with open_store(scope, limits) as store:
+        # Compared again: the declarations that were just installed are recorded now.
         diff = compare_manifest(declared, store.locked, scope)
         store.commit(with_declarations(store.locked, diff.unmarked))
         if not removes:

@@ -81,6 +81,7 @@ def trees_for(source_files: SourceFiles, spec: SourceSpec, limits: Limits) -> li
     if not spec.skills:
         return [_tree_of_all(spec, survey)]
     skills = survey.choose_skills(spec.skills)
+    # One request for the files of all chosen skills, instead of one for each skill.
     survey.reader.prefetch([path for skill in skills for path in survey.files_of(skill)])
     return [_tree_of_skill(spec, survey, skill) for skill in skills]
 
@@ -131,6 +132,7 @@ def tree_for_entry(entry: LockEntry, source_files: SourceFiles, spec: SourceSpec
 
     A chosen skill that is no longer in its folder is looked for by its name. Raises what ``trees_for`` raises.
     """
+    # Repositories move skills between folders; an update follows the name that the person chose.
     if entry.select and entry.subpath and not any(path.startswith(f"{entry.subpath}/") for path in source_files.paths):
         spec = with_skills(replace(spec, subpath=""), (entry.select,))
     tree = trees_for(source_files, spec, limits)[0]

@@ -68,6 +68,7 @@ def refuse_irregular(irregular: Iterable[tuple[str, str]]) -> None:
 
 def _refuse_collisions(paths: Iterable[str]) -> None:
     """Raise ``UnsafeTreeError`` (``case-collision``) when two paths are one file, or one folder, on some systems."""
+    # On such a system the second file would silently replace the first, and differ from what was checked.
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
     for path in paths:
@@ -88,7 +89,7 @@ def _refuse_collisions(paths: Iterable[str]) -> None:
 
 def _fold_name(path: str) -> str:
     """A path as a file system reads it that ignores case and the form in which Unicode is written."""
-    if path.isascii():
+    if path.isascii():  # fast path: nearly all names
         return path.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFKC", path).casefold())
 

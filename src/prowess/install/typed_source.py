@@ -62,6 +62,7 @@ def with_safe_name(spec: SourceSpec) -> SourceSpec:
 
 def to_local_spec(path: str | os.PathLike[str]) -> SourceSpec:
     """The source that is a folder or an archive at ``path``, even when the path looks like an address."""
+    # The absolute path only tells the kind and the name; the lock file keeps the path as it was written.
     written = os.fspath(path)
     spec = to_spec(os.path.abspath(os.path.expanduser(written)))
     return SourceSpec("archive" if spec.kind == "archive" else "folder", written, "local", spec.name, local=True)

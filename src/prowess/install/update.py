@@ -234,7 +234,7 @@ def _fetch_newer(
 def _apply_waiting(
     waiting: Mapping[int, _PendingUpdate], limits: Limits, options: UpdateOptions
 ) -> dict[int, UpdateOutcome]:
-    """Put updates in place, one scope after the other; returns the outcomes by the same numbers."""
+    """Put updates in place, one scope after the other; returns the outcome of each number."""
     outcomes: dict[int, UpdateOutcome] = {}
     for scope in dict.fromkeys(pending.scope for pending in waiting.values()):
         in_scope = {index: pending for index, pending in waiting.items() if pending.scope == scope}
