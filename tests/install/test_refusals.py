@@ -188,7 +188,7 @@ def test_the_lines_compared_are_bounded_for_all_files_together() -> None:
 
 @pytest.mark.parametrize("index", [0, 1, 3, 4, 5_000, 9_997, 9_999])
 def test_a_small_change_in_a_long_file_is_shown_as_a_whole_comparison_shows_it(index: int) -> None:
-    """Equal lines at the beginning and at the end are not compared, and the line numbers are right all the same."""
+    """Equal lines at the beginning and at the end are not compared, and the line numbers are right nevertheless."""
     lines = [f"{number}\n" for number in range(10_000)]
     changed = [*lines[:index], "changed\n", *lines[index + 1 :]]
     before, after = ([NewFile("a.md", "".join(text).encode())] for text in (lines, changed))

@@ -1,4 +1,4 @@
-"""Backups: what a change replaced or removed, and no source could give back. No command reads them.
+"""Backups: what a change replaced or removed and no source could give back. Commands list them and never read them.
 
 A backup is an entry in the folder ``.backup`` of an install base. Its name, ``<what>+<why>+<time>-<random>``, says all
 that is known of it, so that one rename both moves and records it.

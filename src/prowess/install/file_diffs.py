@@ -58,7 +58,7 @@ class FileDiffs:
             yield f"{len(before)} lines of {path} become {len(after)} lines, too many to compare\n"
             return
         self._lines_left -= count
-        from difflib import unified_diff  # noqa: PLC0415 - only where something differs
+        from difflib import unified_diff  # noqa: PLC0415 - 2 ms, only where something differs
 
         for row in unified_diff(inner[0], inner[1], *names, n=_CONTEXT_LINES):
             moved = (

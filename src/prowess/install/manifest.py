@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.discovery.agents import get_agent
 from prowess.discovery.settings import MANIFEST_KEYS, SETTINGS_TABLE
-from prowess.errors import BadReferenceError, InstallError, SourceError
+from prowess.errors import BadReferenceError, InstallError, SourceError, did_you_mean
 from prowess.files.directory import exists
 from prowess.install.typed_source import parse_typed_source, with_safe_name
 from prowess.lockfile.conflicts import find_marker
@@ -130,7 +130,7 @@ def manifest_file_name(folder: str) -> str:
 
 
 def _parse_toml(text: str, folder: str, file: str) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415 - only programs that install need it
+    import tomllib  # noqa: PLC0415 - 2 ms, and most folders have no manifest
 
     try:
         return tomllib.loads(text)
@@ -211,15 +211,12 @@ def _read_mode(table: dict[str, Any], folder: str) -> str:
     return COPY_MODE if mode else ""
 
 
-def _refuse_unknown_keys(table: dict[str, Any], known: tuple[str, ...], where: str, folder: str) -> None:
+def _refuse_unknown_keys(table: dict[str, Any], known: tuple[str, ...], owner: str, folder: str) -> None:
     """Raise ``InstallError`` for an unknown key: ignoring it would silently leave out what it should declare."""
     for key in table:
         if key not in known:
-            from difflib import get_close_matches  # noqa: PLC0415 - only when something went wrong
-
-            close = get_close_matches(key[:80].lower(), known, n=1)
-            meant = f"; did you mean {close[0]}?" if close else f"; it may have {', '.join(known)}"
-            raise _bad_manifest_error(f"{where} has no key {key[:80]!a}{meant}", folder)
+            hint = did_you_mean(key[:80], known) or f"it may have {', '.join(known)}"
+            raise _bad_manifest_error(f"{owner} has no key {key[:80]!a}; {hint}", folder)
 
 
 def _check_texts(value: object, key: str, folder: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -80,8 +81,6 @@ def change_entries(
 
 
 def _parse_toml(text: str) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415 - only where a manifest is edited
-
     return tomllib.loads(text)
 
 
