@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from prowess.cli.render.blocks import Block, Cell, Span, Style
-    from prowess.install.coverage import Coverage, SkillCoverage, SkillState
+    from prowess.install.agent_coverage import Coverage, SkillCoverage, SkillState
 
 _MAX_WIDTH = 80
 """What a matrix of words has to fit into, on any terminal and in a pipe: the answer is the same everywhere."""

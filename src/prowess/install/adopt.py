@@ -16,10 +16,10 @@ from prowess.install.agent_links import LinkFolders
 from prowess.install.entry_source import source_for_lock
 from prowess.install.find_skills import find_skills
 from prowess.install.install_request import InstallOptions, InstallRequest
+from prowess.install.install_tree import InstallTree
 from prowess.install.name_conflicts import refuse_taken
 from prowess.install.stage import stage_install
 from prowess.install.store import open_store
-from prowess.install.tree import InstallTree
 from prowess.install.tree_paths import check_paths
 from prowess.install.typed_source import parse_typed_source
 from prowess.lockfile.read import compute_npm_hash, read_npm_lock

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from prowess.errors import InstallError
 from prowess.install.entry_source import source_for_lock
 from prowess.install.install_request import InstallRequest
+from prowess.install.install_tree import refuse_unloadable, trees_for
 from prowess.install.lookalikes import find_lookalike_issues
 from prowess.install.manifest_diff import find_stale_declarations
 from prowess.install.manifest_edits import declare_source, edit_manifest
 from prowess.install.stage import stage_install
 from prowess.install.store import open_store
 from prowess.install.system_errors import wrap_os_errors
-from prowess.install.tree import refuse_unloadable, trees_for
 from prowess.lockfile.read import COPY_MODE
 from prowess.lockfile.scopes import InstalledSkill, list_install_names, locate_install
 from prowess.progress_steps import report_steps
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from prowess.errors import Issue
     from prowess.install.context import InstallContext
+    from prowess.install.install_tree import InstallTree
     from prowess.install.manifest import ProjectManifest
     from prowess.install.manifest_edits import ManifestEdit
     from prowess.install.plan import Plan
-    from prowess.install.tree import InstallTree
     from prowess.lockfile.read import LockEntries
     from prowess.lockfile.scopes import InstallScope
 

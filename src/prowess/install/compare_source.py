@@ -25,9 +25,9 @@ from prowess.files.tree import FileHash, digest_tree, hash_bytes, is_executable
 from prowess.install.agent_links import LinkFolders
 from prowess.install.entry_source import is_sourceless, missing_install_error, spec_of_entry
 from prowess.install.file_diffs import FileDiffs
+from prowess.install.install_tree import tree_for_entry
 from prowess.install.installed_files import find_edits
 from prowess.install.system_errors import wrap_os_errors
-from prowess.install.tree import tree_for_entry
 from prowess.lockfile.scopes import find_copies, locate_install
 
 if TYPE_CHECKING:

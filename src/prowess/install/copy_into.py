@@ -19,7 +19,7 @@ from prowess.progress_steps import report_steps
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from prowess.install.tree import InstallTree
+    from prowess.install.install_tree import InstallTree
     from prowess.limits import Limits
     from prowess.spec.source_spec import SourceSpec
 

@@ -15,15 +15,16 @@ from prowess.arguments import as_optional_absolute, check_text, check_texts
 from prowess.discovery.agents import get_agent
 from prowess.errors import InstallError, Issue, SkillError
 from prowess.install.adopt import adopt_skills
+from prowess.install.agent_coverage import find_coverage
 from prowess.install.apply_plan import apply_plan, to_installed_skill
 from prowess.install.backups import Backup, list_backups
 from prowess.install.compare_source import SkillDiff, compare_sides
 from prowess.install.context import InstallContext, parse_refs, require_entry
 from prowess.install.copy_into import copy_trees_into, refuse_taken_places
-from prowess.install.coverage import find_coverage
 from prowess.install.entry_source import refuse_own_source
 from prowess.install.fetch_source import SourceAccess
 from prowess.install.index_search import IndexSearch, search_indexes
+from prowess.install.install_tree import trees_for
 from prowess.install.outdated import Outdated, find_newer_versions
 from prowess.install.plan import Plan, PlanArguments, make_plan
 from prowess.install.present_agents import choose_preset_agents, find_present_agents
@@ -32,7 +33,6 @@ from prowess.install.remove import remove_skills
 from prowess.install.store import open_store_read_only
 from prowess.install.sync import list_changes, sync_scope
 from prowess.install.system_errors import wrap_os_errors
-from prowess.install.tree import trees_for
 from prowess.install.typed_source import to_local_spec, to_spec
 from prowess.install.update import Update, UpdateOptions, update_skills
 from prowess.limits import DEFAULT_LIMITS
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from prowess.fetch.git.process import GitRunner
-    from prowess.install.coverage import Coverage
+    from prowess.install.agent_coverage import Coverage
     from prowess.install.offer import Offer
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries

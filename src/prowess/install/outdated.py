@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 from prowess.errors import Issue, SkillError
 from prowess.install.entry_source import spec_of_entry
 from prowess.install.fetch_source import select_stale_issues
+from prowess.install.install_tree import tree_for_entry
 from prowess.install.rollback import find_rollback
 from prowess.install.system_errors import wrap_os_errors
-from prowess.install.tree import tree_for_entry
 from prowess.progress_steps import report_steps
 from prowess.spec.skill_ref import is_commit, is_short_commit
 from prowess.spec.versions import find_later_version, has_numbers

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import Issue
 from prowess.files.directory import exists, stat_folder
 from prowess.files.paths import is_link, is_link_into, is_real_folder
-from prowess.install.tree import hashes_of
+from prowess.install.install_tree import hashes_of
 from prowess.lockfile.compare import compare_folder, is_exact_copy
 
 if TYPE_CHECKING:

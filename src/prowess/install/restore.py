@@ -10,10 +10,10 @@ from prowess.install.agent_links import LinkFolders
 from prowess.install.entry_source import is_sourceless, spec_of_entry
 from prowess.install.fetch_source import BATCH_BYTES, LastOpenSource
 from prowess.install.install_request import InstallOptions, InstallRequest
+from prowess.install.install_tree import InstallTree, read_recorded_tree
 from prowess.install.installed_files import read_unedited_files
 from prowess.install.stage import stage_install
 from prowess.install.store import open_store
-from prowess.install.tree import InstallTree, read_recorded_tree
 from prowess.lockfile.compare import (
     compare_install,
     describe_differences,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import Issue, UnsafeTreeError
 from prowess.install.agent_links import skill_folder
 from prowess.install.entry_source import refuse_own_source, source_for_lock
+from prowess.install.install_tree import with_skill_files_only
 from prowess.install.name_conflicts import Newcomer, displace_others, refuse_taken
 from prowess.install.ownership import (
     backup_reason,
@@ -20,7 +21,6 @@ from prowess.install.ownership import (
     with_backup_reason,
 )
 from prowess.install.store import AgentLink
-from prowess.install.tree import with_skill_files_only
 from prowess.lockfile.compare import compare_folder
 from prowess.lockfile.read import COPY_MODE, LockEntries, LockEntry
 from prowess.names import folders_above
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from prowess.files.write import NewFile
     from prowess.install.install_request import InstallOptions, InstallRequest
+    from prowess.install.install_tree import InstallTree
     from prowess.install.store import Store
-    from prowess.install.tree import InstallTree
 
 
 def stage_install(store: Store, locked: LockEntries, tree: InstallTree, request: InstallRequest) -> list[Issue]:

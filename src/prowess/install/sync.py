@@ -8,6 +8,7 @@ from prowess.errors import Issue, SkillError
 from prowess.install.agent_links import LinkFolders
 from prowess.install.apply_plan import install_trees, to_installed_skill
 from prowess.install.install_request import InstallOptions, InstallRequest
+from prowess.install.install_tree import trees_for
 from prowess.install.manifest import read_declarations
 from prowess.install.manifest_diff import (
     agents_linked_by_hand,
@@ -21,7 +22,6 @@ from prowess.install.remove import remove_installs
 from prowess.install.restore import Restoration, find_unrestorable, list_restores, refuse_remaining_differences
 from prowess.install.store import open_store
 from prowess.install.system_errors import wrap_os_errors
-from prowess.install.tree import trees_for
 from prowess.lockfile.compare import compare_folder, find_unrecorded_installs, verify_scope
 from prowess.lockfile.journal import interrupted_error
 from prowess.lockfile.read import COPY_MODE
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from prowess.install.context import InstallContext
     from prowess.install.fetch_source import SourceAccess
+    from prowess.install.install_tree import InstallTree
     from prowess.install.manifest import Declaration
-    from prowess.install.tree import InstallTree
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries
     from prowess.lockfile.scopes import InstalledSkill, InstallScope

@@ -14,6 +14,7 @@ from prowess.install.entry_source import missing_install_error, spec_of_entry
 from prowess.install.fetch_source import BATCH_BYTES, LastOpenSource, select_stale_issues
 from prowess.install.file_diffs import diff_files
 from prowess.install.install_request import InstallOptions, InstallRequest
+from prowess.install.install_tree import refuse_unloadable, tree_for_entry
 from prowess.install.installed_files import find_edits, read_current_files
 from prowess.install.manifest_diff import find_stale_declarations
 from prowess.install.manifest_edits import declare_version, edit_manifest
@@ -22,7 +23,6 @@ from prowess.install.rollback import find_rollback
 from prowess.install.stage import stage_install
 from prowess.install.store import open_store, open_store_read_only
 from prowess.install.system_errors import wrap_os_errors
-from prowess.install.tree import refuse_unloadable, tree_for_entry
 from prowess.lockfile.compare import describe_differences
 from prowess.lockfile.scopes import find_copies, locate_install
 from prowess.progress_steps import report_steps
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from prowess.errors import Issue
     from prowess.install.context import InstallContext, Refs
     from prowess.install.fetch_source import SourceAccess
+    from prowess.install.install_tree import InstallTree
     from prowess.install.store import Store
-    from prowess.install.tree import InstallTree
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries, LockEntry
     from prowess.lockfile.scopes import InstallScope

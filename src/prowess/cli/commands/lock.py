@@ -15,8 +15,8 @@ from prowess.cli.render.blocks import Table, line
 from prowess.cli.terminal import ask_choice, open_terminal
 from prowess.errors import InstallError
 from prowess.files.write import write_atomic
-from prowess.install.conflict_sides import find_sides, write_merged_lock
 from prowess.install.installer import Installer
+from prowess.install.lock_sides import find_sides, write_merged_lock
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.conflicts import find_marker
 from prowess.lockfile.merge import find_shared_links, merge_locks, wrap_in_markers
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from prowess.cli.render.blocks import Block
-    from prowess.install.conflict_sides import LockSides
+    from prowess.install.lock_sides import LockSides
     from prowess.lockfile.merge import LockConflict, LockMerge, Side
 
 _MINE, _THEIRS = "mine", "theirs"
