@@ -100,8 +100,10 @@ def find_adoptable(
 ) -> Iterator[AdoptableSkill]:
     """The skills with these names, or all, that lie where agents look and are not installed already."""
     link_folders = LinkFolders(scope)
-    installed = {link_folders.path_of_link(link) for entry in locked.values() for link in entry.links}
+    installed: set[str] | None = None
     for skill in find_candidates(scope, limits, names):
+        if installed is None:  # found out once, and a bad lock file is only refused when there is something to adopt
+            installed = {link_folders.path_of_link(link) for entry in locked.values() for link in entry.links}
         if skill.folder not in installed:
             yield skill
 
@@ -151,7 +153,7 @@ def _remove_misnamed_folder(store: Store, skill: AdoptableSkill, links: set[str]
 
 def find_candidates(scope: InstallScope, limits: Limits, names: tuple[str, ...] = ()) -> Iterator[AdoptableSkill]:
     """The skills with these names, or all, that are real folders in the shared folder or in Claude Code's."""
-    known = read_npm_lock(scope.root, limits=limits)
+    npm_lock = read_npm_lock(scope.root, limits=limits)
     folders: dict[str, tuple[str, tuple[str, ...]]] = {}
     for place, agents in _ADOPTED_FOLDERS:
         parent = os.path.join(scope.root, *place.split("/"))
@@ -163,7 +165,7 @@ def find_candidates(scope: InstallScope, limits: Limits, names: tuple[str, ...] 
                 folders[name] = folder, ("claude-code",) if linked else agents
     for name in report_steps([*folders], str):
         folder, agents = folders[name]
-        yield _read_candidate(folder, known.get(name), agents, limits)
+        yield _read_candidate(folder, npm_lock.get(name), agents, limits)
 
 
 def _list_folders(parent: str) -> list[str]:
@@ -177,7 +179,9 @@ def _is_skill(folder: str) -> bool:
     return is_real_folder(folder) and exists(os.path.join(folder, SKILL_FILE))
 
 
-def _read_candidate(folder: str, known: NpmLockEntry | None, agents: tuple[str, ...], limits: Limits) -> AdoptableSkill:
+def _read_candidate(
+    folder: str, npm_entry: NpmLockEntry | None, agents: tuple[str, ...], limits: Limits
+) -> AdoptableSkill:
     """The skill in a folder; raises ``UnsafeTreeError`` for one that cannot be loaded or installed."""
     tree_read = read_tree(folder, limits)
     for code, path in tree_read.problems:
@@ -189,31 +193,31 @@ def _read_candidate(folder: str, known: NpmLockEntry | None, agents: tuple[str, 
     skills, issues = find_skills(by_path, by_path.__getitem__, name=name, limits=limits)
     if not skills:
         raise UnsafeTreeError(f"its SKILL.md does not load: {issues[0].message}", folder, issues[0].code)
-    spec = _source_of(name, known, folder)
-    subpath = known.skill_path.removesuffix(SKILL_FILE).strip("/") if known and spec.kind == "git" else ""
+    spec = _source_of(name, npm_entry, folder)
+    subpath = npm_entry.skill_path.removesuffix(SKILL_FILE).strip("/") if npm_entry and spec.kind == "git" else ""
     select = skills[0].name if spec.kind == "git" else ""
     tree = InstallTree(spec.full_name, subpath, select, files, {skills[0].name: ""})
-    return AdoptableSkill(tree, spec, agents, folder, tuple(_find_changes(known, files, folder)))
+    return AdoptableSkill(tree, spec, agents, folder, tuple(_find_changes(npm_entry, files, folder)))
 
 
-def _source_of(name: str, known: NpmLockEntry | None, folder: str) -> SourceSpec:
+def _source_of(name: str, npm_entry: NpmLockEntry | None, folder: str) -> SourceSpec:
     """The repository that the npm tool recorded for a skill; else the folder itself."""
     safe_name = link_name(name)
-    if known is not None and known.source_type in _GIT_SOURCE_TYPES:
+    if npm_entry is not None and npm_entry.source_type in _GIT_SOURCE_TYPES:
         try:
-            spec = parse_typed_source(known.source_url or known.source)
+            spec = parse_typed_source(npm_entry.source_url or npm_entry.source)
             if spec.kind == "git" and not spec.local:
-                return SourceSpec("git", spec.address, spec.org, safe_name, known.ref)
+                return SourceSpec("git", spec.address, spec.org, safe_name, npm_entry.ref)
         except BadReferenceError:  # what the other tool recorded is no source that we know
             pass
     return SourceSpec("folder", folder, "local", safe_name, local=True)
 
 
-def _find_changes(known: NpmLockEntry | None, files: tuple[NewFile, ...], folder: str) -> Iterator[Issue]:
+def _find_changes(npm_entry: NpmLockEntry | None, files: tuple[NewFile, ...], folder: str) -> Iterator[Issue]:
     """A warning when a skill is not what the npm tool recorded."""
-    if known is None or not known.computed_hash:
+    if npm_entry is None or not npm_entry.computed_hash:
         return
     hashed = ((file.path, file.content) for file in files if _UNHASHED_FOLDERS.isdisjoint(file.path.split("/")))
-    if compute_npm_hash(hashed) != known.computed_hash:
+    if compute_npm_hash(hashed) != npm_entry.computed_hash:
         message = "has changed since the npm tool recorded it in skills-lock.json"
-        yield Issue("changed-since-locked", known.name, message, folder, 0, "warning")
+        yield Issue("changed-since-locked", npm_entry.name, message, folder, 0, "warning")

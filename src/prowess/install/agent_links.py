@@ -113,8 +113,8 @@ class LinkFolders:
             return True
         # Fast path: resolving a path costs a system call for each name in it, and thousands of links lie in one folder.
         # A path that leads to a folder that was found inside before leads inside: one call shows that.
-        known = self._checked_folders.get(folder)
-        if known is not None and known == _folder_identity(folder):
+        checked = self._checked_folders.get(folder)
+        if checked is not None and checked == _folder_identity(folder):
             return True
         real = os.path.realpath(folder)
         if not is_inside(real, os.path.realpath(self.scope.root)):
@@ -137,10 +137,10 @@ class LinkFolders:
         """The path, without its ending, at which a link for ``path`` waits."""
         return os.path.join(os.path.dirname(path), f"{self._prefix}{token}")
 
-    def find_links_into(self, folder: str) -> list[str]:
-        """The links in the folders of this scope that lead into a folder, recorded or not."""
-        paths = [os.path.join(known, name) for known in self._known_folders for name in self._list_links(known)]
-        return [path for path in paths if is_link_into(path, folder)]
+    def find_links_into(self, target: str) -> list[str]:
+        """The links in the folders of this scope that lead into ``target``, recorded or not."""
+        paths = [os.path.join(folder, name) for folder in self._known_folders for name in self._list_links(folder)]
+        return [path for path in paths if is_link_into(path, target)]
 
     def _list_links(self, folder: str) -> Sequence[str]:
         if stat_folder(folder) is None or not self._is_within(folder):

@@ -54,10 +54,10 @@ def back_up(path: str, scope: InstallScope, what: str, why: str, token: str) -> 
     reason = why if why in REASONS else "edited"
     folder = os.path.join(scope.base, BACKUP_FOLDER)
     make_folders(folder, durable=True)
-    kept = os.path.join(folder, f"{what.lstrip('.').replace('/', '+')}+{reason}+{token}")
-    syscalls.rename(path, kept)
-    message = f"{what} is kept at {kept}: {REASONS[reason]}"
-    return Issue("backed-up", what, message, kept, 0, "info")
+    target = os.path.join(folder, f"{what.lstrip('.').replace('/', '+')}+{reason}+{token}")
+    syscalls.rename(path, target)
+    message = f"{what} is target at {target}: {REASONS[reason]}"
+    return Issue("backed-up", what, message, target, 0, "info")
 
 
 def list_backups(scope: InstallScope) -> Iterator[Backup]:

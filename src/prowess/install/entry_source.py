@@ -41,14 +41,14 @@ def source_for_lock(spec: SourceSpec, scope: InstallScope) -> str:
     """
     if not spec.local:
         return spec.address
-    where = local_path(spec)
-    _refuse_undecodable(where)
+    path = local_path(spec)
+    _refuse_undecodable(path)
     # A clone of the project may lie elsewhere, so only a path that a person wrote as absolute is recorded as absolute.
     if scope.location == "user" or os.path.isabs(spec.address):
-        return where
+        return path
     if spec.address.startswith("~"):
         return spec.address.replace(os.sep, "/")
-    inner = os.path.relpath(where, scope.lock_folder).replace(os.sep, "/")
+    inner = os.path.relpath(path, scope.lock_folder).replace(os.sep, "/")
     return inner if inner.startswith("..") else f"./{inner}"
 
 

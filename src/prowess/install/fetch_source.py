@@ -148,11 +148,11 @@ class InMemoryFiles:
     """The files of a source that are in memory already."""
 
     def __init__(
-        self, files: Sequence[NewFile], odd: Sequence[tuple[str, str]] = (), issues: Sequence[Issue] = ()
+        self, files: Sequence[NewFile], irregular: Sequence[tuple[str, str]] = (), issues: Sequence[Issue] = ()
     ) -> None:
         self._files = {file.path: file for file in files}
         self.paths = tuple(file.path for file in files)
-        self.irregular = tuple(odd)
+        self.irregular = tuple(irregular)
         self.commit = ""
         self.date: datetime | None = None
         self.issues = tuple(issues)
@@ -210,16 +210,16 @@ class LastOpenSource:
 
 
 def _read_folder(spec: SourceSpec, limits: Limits) -> InMemoryFiles:
-    where = local_path(spec)
-    if stat_folder(where) is None:
-        raise InstallError(f"source path {spec.address!r} is not a directory", where, "not-a-directory")
+    path = local_path(spec)
+    if stat_folder(path) is None:
+        raise InstallError(f"source path {spec.address!r} is not a directory", path, "not-a-directory")
     try:
-        files, odd = read_tree(where, limits)
+        files, irregular = read_tree(path, limits)
     except ResourceError as error:
-        raise UnsafeTreeError(f"cannot copy the folder: {error.message}", where, error.code) from None
+        raise UnsafeTreeError(f"cannot copy the folder: {error.message}", path, error.code) from None
     except OSError as error:
-        raise InstallError(f"cannot read the folder: {error.strerror}", where, "unreadable-directory") from None
-    return InMemoryFiles([NewFile(*file) for file in files], odd)
+        raise InstallError(f"cannot read the folder: {error.strerror}", path, "unreadable-directory") from None
+    return InMemoryFiles([NewFile(*file) for file in files], irregular)
 
 
 def _read_archive(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
@@ -234,13 +234,13 @@ def _read_archive(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
         raise UnsafeTreeError(error.message, error.path, error.code) from None
 
 
-def _read_file(where: str, limits: Limits) -> bytes:
-    folder, name = os.path.split(where)
+def _read_file(path: str, limits: Limits) -> bytes:
+    folder, name = os.path.split(path)
     try:
         with OpenFile(folder, (name,)) as file:
             return file.read_all(limits.max_install_bytes)
     except ResourceError as error:
-        raise InstallError(f"cannot read the archive: {error.message}", where, error.code) from None
+        raise InstallError(f"cannot read the archive: {error.message}", path, error.code) from None
 
 
 def _download(address: str, access: SourceAccess) -> bytes:
@@ -270,11 +270,12 @@ def _fetch_site(spec: SourceSpec, access: SourceAccess) -> InMemoryFiles:
             raise error from None  # a person who named a site wants to know what is wrong with its index
 
 
-def _no_usable_skill_error(spec: SourceSpec, why: Sequence[Issue]) -> InstallError:
+def _no_usable_skill_error(spec: SourceSpec, failures: Sequence[Issue]) -> InstallError:
     """The error for an index of which no entry can be used; it repeats the first reason."""
-    said = f": {why[0].message}" if why else ""
-    message = f"{spec.address} publishes no skill that can be used{said}"
-    return InstallError(message, why[0].path if why else "", why[0].code if why else "no-index")
+    message = f"{spec.address} publishes no skill that can be used"
+    if not failures:
+        return InstallError(message, "", "no-index")
+    return InstallError(f"{message}: {failures[0].message}", failures[0].path, failures[0].code)
 
 
 def load_site_catalog(spec: SourceSpec, access: SourceAccess) -> Catalog:

@@ -69,21 +69,21 @@ def find_skills(
     ``name`` is the name of a skill at the top that has none. ``prefetch`` is called with the files that are read next,
     so that one request can fetch all of them.
     """
-    known = set(paths)
+    tree_paths = set(paths)
     prefetch = prefetch or _prefetch_nothing
-    folders = sorted(posixpath.dirname(path) for path in known if posixpath.basename(path) == SKILL_FILE)
+    folders = sorted(posixpath.dirname(path) for path in tree_paths if posixpath.basename(path) == SKILL_FILE)
     # A plugin manifest may name further folders, and most name none. So one request fetches the manifests together with
     # the skills that are found without them.
     likely = list(_choose_folders(folders, _list_containers(())))
     prefetch(
-        [path for path in (*_PLUGIN_MANIFESTS, NPM_LOCK_FILE) if path in known]
+        [path for path in (*_PLUGIN_MANIFESTS, NPM_LOCK_FILE) if path in tree_paths]
         + [_skill_file_in(folder) for folder in likely]
     )
-    plugins = list(_find_plugin_folders(known, read))
+    plugins = list(_find_plugin_folders(tree_paths, read))
     chosen = list(_choose_folders(folders, _list_containers(plugins))) if plugins else likely
     prefetch([_skill_file_in(folder) for folder in chosen])
     issues: list[Issue] = []
-    foreign = _read_npm_locked_names(known, read)
+    foreign = _read_npm_locked_names(tree_paths, read)
     skills: dict[str, TreeSkill] = {}
     for folder in chosen:
         skill = _read_skill(folder, read, name, limits, issues)
@@ -138,10 +138,10 @@ def _list_containers(plugins: Iterable[str]) -> list[str]:
     return [*_CONTAINERS, *agents, *plugins]
 
 
-def _find_plugin_folders(known: set[str], read: ReadFile) -> Iterator[str]:
+def _find_plugin_folders(tree_paths: set[str], read: ReadFile) -> Iterator[str]:
     """The folders of the tree that plugin manifests name; sources elsewhere are left out."""
     for path in _PLUGIN_MANIFESTS:
-        if path not in known:
+        if path not in tree_paths:
             continue
         data: Any = None
         with suppress(ValueError, RecursionError):  # the manifest is for another program: its errors are not ours
@@ -151,10 +151,10 @@ def _find_plugin_folders(known: set[str], read: ReadFile) -> Iterator[str]:
             root = metadata.get("pluginRoot", "") if isinstance(metadata, dict) else ""
             plugins = data.get("plugins", [{**data, "source": "./"}])
             for plugin in plugins if isinstance(plugins, list) else ():
-                yield from _plugin_folders(plugin, str(root), known)
+                yield from _plugin_folders(plugin, str(root), tree_paths)
 
 
-def _plugin_folders(plugin: object, root: str, known: set[str]) -> Iterator[str]:
+def _plugin_folders(plugin: object, root: str, tree_paths: set[str]) -> Iterator[str]:
     if not isinstance(plugin, dict) or not isinstance(plugin.get("source"), str):
         return
     source = str(plugin["source"])
@@ -162,7 +162,7 @@ def _plugin_folders(plugin: object, root: str, known: set[str]) -> Iterator[str]
     if base is None:
         return
     yield f"{base}/skills".strip("/")
-    if f"{base}/SKILL.md".strip("/") in known:  # a plugin that is one skill
+    if f"{base}/SKILL.md".strip("/") in tree_paths:  # a plugin that is one skill
         yield base
     listed = plugin.get("skills", [])
     for folder in [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else ():
@@ -181,9 +181,9 @@ def _folder_inside(path: str) -> str | None:
         return None
 
 
-def _read_npm_locked_names(known: set[str], read: ReadFile) -> frozenset[str]:
+def _read_npm_locked_names(tree_paths: set[str], read: ReadFile) -> frozenset[str]:
     """The names of the skills that the tree itself got from elsewhere, by the lock file of the npm tool."""
-    if NPM_LOCK_FILE not in known:
+    if NPM_LOCK_FILE not in tree_paths:
         return frozenset()
     try:
         return frozenset(parse_npm_lock(read(NPM_LOCK_FILE).decode("utf-8", "replace")))

@@ -38,8 +38,8 @@ def find_ignore_issues(scope: InstallScope, limits: Limits, *, first: bool) -> t
     if first and _SAMPLE_INSTALL not in ignored:
         what = "copies" if copies else "links"
         message = f"put .prowess/ into .gitignore, and commit {LOCK_FILE} and the {what} in the folders of agents"
-        where = os.path.join(scope.root, ".gitignore")
-        issues.append(Issue("not-ignored", ".prowess/", message, where, 0, "warning"))
+        ignore_file = os.path.join(scope.root, ".gitignore")
+        issues.append(Issue("not-ignored", ".prowess/", message, ignore_file, 0, "warning"))
     return tuple(issues)
 
 

@@ -136,9 +136,9 @@ def _list_index(spec: SourceSpec, access: SourceAccess) -> _IndexListing:
     cache, remote = Cache(), access.remote_for(spec)
     # Before the cache is read: an address that is not allowed is refused even when its skills are cached.
     remote.check_address()
-    kept = _load_listing(cache, _cache_key(spec, remote.resolve_ref(spec.ref)), access.limits)
-    if kept is not None:
-        return kept
+    cached = _load_listing(cache, _cache_key(spec, remote.resolve_ref(spec.ref)), access.limits)
+    if cached is not None:
+        return cached
     with wrap_os_errors(), access.open_source(spec) as source_files:
         listing = _list_skills(source_files, spec, access.limits)
     _store_listing(cache, _cache_key(spec, source_files.commit), listing)
@@ -188,8 +188,8 @@ def _store_listing(cache: Cache, key: str, listing: _IndexListing) -> None:
 
 def _load_listing(cache: Cache, key: str, limits: Limits) -> _IndexListing | None:
     """The skills of a commit from the cache; ``None`` when they are not cached, or the cache is damaged."""
-    kept = cache.read_record(key)
-    data = cache.read(kept.digest, limits.max_index_bytes) if kept is not None else None
+    record = cache.read_record(key)
+    data = cache.read(record.digest, limits.max_index_bytes) if record is not None else None
     if data is None:
         return None
     try:

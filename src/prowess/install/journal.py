@@ -106,9 +106,9 @@ class ScopeJournal:
                 if not self._has_new_lock(journal):
                     self._undo_change(journal)
             raise
-        kept = self._dispose_old_entries(journal)
+        backups = self._dispose_old_entries(journal)
         self._delete_journal()
-        return kept
+        return backups
 
     def recover(self, *, keep_lock: bool = False) -> tuple[Issue, ...]:
         """Finish what an earlier process began, or take it back when a part of it is lost.
@@ -127,15 +127,15 @@ class ScopeJournal:
             return ()
         if keep_lock and journal.lock is not None:
             raise interrupted_error(self._scope)
-        kept: tuple[Issue, ...] = ()
+        backups: tuple[Issue, ...] = ()
         if self._can_finish(journal):
             self._roll_forward(journal)
-            kept = self._dispose_old_entries(journal)
+            backups = self._dispose_old_entries(journal)
         else:
             self._roll_back(journal)
         self.delete_temp_files()
         self._delete_journal()
-        return kept
+        return backups
 
     def _can_finish(self, journal: Journal) -> bool:
         """Whether a change can be finished: it counts already, or everything that it needs is still there."""
@@ -269,14 +269,14 @@ class ScopeJournal:
     def _dispose_old_entries(self, journal: Journal) -> tuple[Issue, ...]:
         """Move the old entries of a change to the backups, or delete them; returns an issue for each backup."""
         # A replaced tree stays in the store for a while: programs may still read files of it.
-        kept: list[Issue] = []
+        backups: list[Issue] = []
         for move in journal.moves:
             paths = self.paths_of(move)
             if exists(paths.replaced) and move.keep:
-                kept.append(back_up(paths.replaced, self._scope, move.name, move.keep, move.token))
+                backups.append(back_up(paths.replaced, self._scope, move.name, move.keep, move.token))
             elif exists(paths.replaced) and move.link:
                 delete_tree(paths.replaced)
-        return tuple(kept)
+        return tuple(backups)
 
     # -- the file ----------------------------------------------------------------------------------------------------
 
@@ -290,7 +290,7 @@ class ScopeJournal:
         A clone may have a folder in the place of the journal; that goes to the backups too. Returns a warning for the
         journal, and an issue for each backup.
         """
-        kept = tuple(
+        backups = tuple(
             back_up(path, self._scope, what, "interrupted", new_token())
             for path, what in ((self._store, "store"), (self._path, "journal"))
             if is_real_folder(path)
@@ -299,7 +299,7 @@ class ScopeJournal:
             self._delete_journal()
         self.delete_temp_files()
         message = f"{error.message}; it was set aside, and '{recovery_command(self._scope)}' restores what is not right"
-        return (Issue(error.code, "", message, error.path, 0, "warning"), *kept)
+        return (Issue(error.code, "", message, error.path, 0, "warning"), *backups)
 
     def delete_temp_files(self) -> None:
         """Delete what a process left that was killed while it wrote beside the lock file."""

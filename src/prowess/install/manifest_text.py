@@ -52,24 +52,24 @@ def change_entries(
     """
     expected = _expected_data(text, table, edits, added)
     changed = text
-    found = _find_entry_list(text, table) if edits else None
+    entry_list = _find_entry_list(text, table) if edits else None
     # From the end to the beginning: the entries in front keep their offsets, so the list is scanned once.
     for index in sorted(edits, reverse=True):
         entry = edits[index]
-        if found is None or index >= len(found.entries):
+        if entry_list is None or index >= len(entry_list.entries):
             raise UneditableError
-        span = found.entries[index]
+        span = entry_list.entries[index]
         changed = (
-            _without_entry(changed, found, span)
+            _without_entry(changed, entry_list, span)
             if entry is None
             else _replace_span(changed, span, manifest_entry_text(entry))
         )
     for entry in added:
-        found = _find_entry_list(changed, table)
+        entry_list = _find_entry_list(changed, table)
         changed = (
             _with_new_list(changed, table, entry)
-            if found is None
-            else _with_entry(changed, found, manifest_entry_text(entry))
+            if entry_list is None
+            else _with_entry(changed, entry_list, manifest_entry_text(entry))
         )
     try:
         is_right = _parse_toml(changed) == expected
@@ -221,11 +221,11 @@ def _skip_spaces(text: str, offset: int) -> int:
 # -- changing the list -------------------------------------------------------------------------------------------------
 
 
-def _replace_span(text: str, span: Span, put: str) -> str:
-    return text[: span.start] + put + text[span.end :]
+def _replace_span(text: str, span: Span, new_text: str) -> str:
+    return text[: span.start] + new_text + text[span.end :]
 
 
-def _without_entry(text: str, found: EntryList, span: Span) -> str:
+def _without_entry(text: str, entry_list: EntryList, span: Span) -> str:
     """The text without an entry; an entry that is alone on its line goes with the line and its comment."""
     begin = text.rfind("\n", 0, span.start) + 1
     after = _skip_blanks(text, span.end)
@@ -235,7 +235,7 @@ def _without_entry(text: str, found: EntryList, span: Span) -> str:
     comma = after + 1 if has_comma else span.end
     line_end = text.find("\n", comma)
     rest = text[comma:line_end].strip() if line_end >= 0 else "]"
-    if begin > found.inner.start and not text[begin : span.start].strip() and (not rest or rest.startswith("#")):
+    if begin > entry_list.inner.start and not text[begin : span.start].strip() and (not rest or rest.startswith("#")):
         return text[:begin] + text[line_end + 1 :]
     if comma > span.end:
         return text[: span.start] + text[_skip_spaces(text, comma) :]
@@ -243,39 +243,39 @@ def _without_entry(text: str, found: EntryList, span: Span) -> str:
     return front.removesuffix(",") + text[span.end :]  # the last of several entries on one line
 
 
-def _with_entry(text: str, found: EntryList, entry: str) -> str:
+def _with_entry(text: str, entry_list: EntryList, entry: str) -> str:
     """The text with an entry at the end of the list, written like the other entries."""
     newline = "\r\n" if "\r\n" in text else "\n"
-    if not found.entries:
-        if not text[found.inner.start : found.inner.end].strip():
-            return _replace_span(text, found.inner, f"{newline}  {entry},{newline}")
-        return text[: found.inner.end] + f"  {entry},{newline}" + text[found.inner.end :]
-    last = found.entries[-1]
+    if not entry_list.entries:
+        if not text[entry_list.inner.start : entry_list.inner.end].strip():
+            return _replace_span(text, entry_list.inner, f"{newline}  {entry},{newline}")
+        return text[: entry_list.inner.end] + f"  {entry},{newline}" + text[entry_list.inner.end :]
+    last = entry_list.entries[-1]
     begin = text.rfind("\n", 0, last.start) + 1
     indent = text[begin : last.start]
     after = _skip_blanks(text, last.end)
     has_comma = text[after : after + 1] == ","
     line_end = text.find("\n", after if has_comma else last.end)
-    if begin <= found.inner.start or indent.strip() or not 0 <= line_end < found.inner.end:
+    if begin <= entry_list.inner.start or indent.strip() or not 0 <= line_end < entry_list.inner.end:
         return _replace_span(
             text, Span(last.end, last.end), f", {entry}"
         )  # on one line with others, or with the bracket
-    put = f"{indent}{entry}{',' if has_comma else ''}{newline}"
-    changed = text[: line_end + 1] + put + text[line_end + 1 :]
+    new_text = f"{indent}{entry}{',' if has_comma else ''}{newline}"
+    changed = text[: line_end + 1] + new_text + text[line_end + 1 :]
     return changed if has_comma else _replace_span(changed, Span(last.end, last.end), ",")
 
 
 def _with_new_list(text: str, table: Sequence[str], entry: ManifestEntry) -> str:
     """The text with a new list that holds one entry, after the other keys of the table, or before all tables."""
     newline = "\r\n" if "\r\n" in text else "\n"
-    put = f"skills = [{newline}  {manifest_entry_text(entry)},{newline}]{newline}"
+    new_text = f"skills = [{newline}  {manifest_entry_text(entry)},{newline}]{newline}"
     begin = _find_table_start(text, table)
     header = re.compile(r"^[ \t]*\[", re.MULTILINE).search(text, begin)
     offset = header.start() if header else len(text)
     front = text[:offset]
     if front and not front.endswith("\n"):
         front += newline
-    return front + put + (newline if header and not table else "") + text[offset:]
+    return front + new_text + (newline if header and not table else "") + text[offset:]
 
 
 def _find_table_start(text: str, table: Sequence[str]) -> int:

@@ -153,6 +153,6 @@ def _find_issues(skill: TreeSkill, listed: Skill, survey: SourceSurvey, spec: So
         *find_secret_issues(skill.text.decode("utf-8", "replace"), ""),
         *description_issues(listed),
     )
-    where = "/".join(part for part in (spec.subpath, skill.path) if part)
+    path = "/".join(part for part in (spec.subpath, skill.path) if part)
     yield from survey.refusals_of(skill)
-    yield from (replace(issue, path=where) for issue in issues)
+    yield from (replace(issue, path=path) for issue in issues)

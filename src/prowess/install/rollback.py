@@ -27,15 +27,15 @@ def find_rollback(entry: LockEntry, commit: str, spec: SourceSpec, access: Sourc
     """
     if access.allow_rollback or not entry.commit or commit == entry.commit:
         return None
-    where = f"{spec.ref or 'the default branch'} of {entry.source}"
+    version = f"{spec.ref or 'the default branch'} of {entry.source}"
     try:
         if access.remote_for(spec).has_ancestor(commit, entry.commit):
             return None
     except GitError as error:
         # Not knowing counts as an error: a server could hide a rollback by refusing to give its history.
-        raise error.about(f"whether {where} went back cannot be told") from error.__cause__
+        raise error.about(f"whether {version} went back cannot be told") from error.__cause__
     message = (
-        f"{where} leads to {commit[:_SHOWN_DIGITS]}, whose history does not hold "
+        f"{version} leads to {commit[:_SHOWN_DIGITS]}, whose history does not hold "
         f"{entry.commit[:_SHOWN_DIGITS]}, which is installed: "
         "it went back, or was rewritten"
     )

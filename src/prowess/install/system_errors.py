@@ -20,5 +20,5 @@ def wrap_os_errors() -> Iterator[None]:
     except OSError as error:
         if isinstance(error, SkillError):  # some errors of Prowess are an OSError too, and say more
             raise
-        where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
-        raise InstallError(f"cannot go on: {error.strerror or error}", where, "write-failed") from error
+        path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
+        raise InstallError(f"cannot go on: {error.strerror or error}", path, "write-failed") from error
