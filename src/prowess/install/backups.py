@@ -72,7 +72,8 @@ def list_backups(scope: InstallScope) -> Iterator[Backup]:
         when = _parse_time(match["time"]) if match is not None else None
         if match is not None and when is not None:
             path = Path(folder, name)
-            yield Backup(path, _skill_of(match), when, _reason_of(match), folder_size(str(path)))
+            why = REASONS.get(match.groupdict().get("why") or "", "not recorded")  # older names have no reason
+            yield Backup(path, _skill_of(match), when, why, folder_size(str(path)))
 
 
 def _skill_of(match: re.Match[str]) -> str:
@@ -81,10 +82,6 @@ def _skill_of(match: re.Match[str]) -> str:
     # "org/name" is an install; a path where agents look has more parts, or was recorded as foreign.
     is_path = what.count("/") > 1 or match.groupdict().get("why") == "foreign"  # the path of an edited copy
     return what.rpartition("/")[2] if is_path else what
-
-
-def _reason_of(match: re.Match[str]) -> str:
-    return REASONS.get(match.groupdict().get("why") or "", "not recorded")
 
 
 def _parse_time(milliseconds: str) -> datetime | None:

@@ -89,6 +89,7 @@ def compare_sides(scope: InstallScope, entry: LockEntry, access: SourceAccess) -
         edits = find_edits(entry, link_folders, access.limits)
     if any(edit.code == "missing-skill" for edit in edits) or (entry.is_copied and not find_copies(entry, scope)):
         raise missing_install_error(entry.name, place)
+    # Every side adds the bytes that it has; the locked side then takes those of its hashes.
     contents = _BytesByHash(access.limits)
     source = _EntrySource(scope, entry, access, contents)
     upstream = source.fetch_newest()
@@ -231,6 +232,7 @@ class _EntrySource:
         try:
             commit, files = self._fetch(self._entry.ref)
         except SkillError as error:
+            # A server that answers may still have the locked commit, although the version is gone.
             is_away = isinstance(error, GitError | FetchError) and error.code != "unknown-version"
             return _Upstream(why_unasked=error.message, is_unreachable=is_away)
         return _Upstream(commit or digest_tree(files), files)

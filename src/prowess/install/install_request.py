@@ -33,6 +33,7 @@ class InstallOptions(NamedTuple):
 
     def agents_of(self, name: str) -> tuple[str, ...]:
         """The agents that the install of that name is linked for."""
+        # An agent that is named twice gets one link.
         return tuple(dict.fromkeys((*self.agents, *self.extra_agents.get(name, ()))))
 
     def may_replace(self, name: str) -> bool:

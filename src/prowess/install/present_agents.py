@@ -29,6 +29,7 @@ def choose_preset_agents(context: InstallContext, *, project: bool) -> tuple[str
     """
     scope = context.scope_for(project=project)
     manifest = load_manifest(scope.lock_folder, context.limits) if project else None
+    # What the project asks for wins over what happens to be on this machine.
     named = manifest.defaults.agents if manifest is not None else ()
     link_folders = LinkFolders(scope)
     agents_by_folder = {link_folders.shared: ""}
